@@ -14,7 +14,7 @@ Json = dict[str, Any]
 
 _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
 _BRANCHES = ("allOf", "anyOf", "oneOf")
-_LONGEST_CHAIN = 20
+_MAX_CHAIN_LENGTH = 20
 _MAX_DEPTH = 30
 _HIDDEN = ("readOnly",)
 
@@ -175,7 +175,7 @@ class _Walk:
         return shown if wrapped is None else self._resolve(wrapped[0])
 
     def _follow(self, node: Any) -> Json:
-        for _ in range(_LONGEST_CHAIN):
+        for _ in range(_MAX_CHAIN_LENGTH):
             if not isinstance(node, dict):
                 return {}
             ref = cast("Json", node).get("$ref")
@@ -188,7 +188,7 @@ class _Walk:
         return {}
 
     def _resolve(self, listed: Any) -> Json:
-        for _ in range(_LONGEST_CHAIN):
+        for _ in range(_MAX_CHAIN_LENGTH):
             ref = _object(listed).get("$ref")
             if not isinstance(ref, str):
                 break

@@ -12,7 +12,7 @@ import msgspec
 from gateway.domain.json_text import load_json, refuse_at
 from gateway.errors import DocumentTooLarge, Fault, InvalidBody
 
-LARGEST_REST = 1024 * 1024
+MAX_REST_BYTES = 1024 * 1024
 """Maximum size of a body without its document or archive, in bytes. Smaller bodies are decoded as a whole."""
 
 _ABSENT = msgspec.Raw(b"")
@@ -36,21 +36,21 @@ class _Archive(msgspec.Struct):
 
 
 def load_large(raw: bytes) -> object:
-    """Return the value of a body above `LARGEST_REST` bytes, with its document or base64 as JSON bytes.
+    """Return the value of a body above `MAX_REST_BYTES` bytes, with its document or base64 as JSON bytes.
 
     Raises:
         InvalidBody: the body is not a JSON object, or violates a rule of `load_json` outside the cut member.
-        DocumentTooLarge: the body has more than `LARGEST_REST` bytes beside the member.
+        DocumentTooLarge: the body has more than `MAX_REST_BYTES` bytes beside the member.
     """
     members = _scan(raw, _Members)
     member, archive = bytes(members.document), bytes(members.archive)
     is_archive = not member.startswith((b"{", b'"')) and archive.startswith(b"{")
     if is_archive:
         member = bytes(_scan(archive, _Archive).base64)
-    if len(raw) - len(member) > LARGEST_REST:
-        raise DocumentTooLarge(f"the body has more than {LARGEST_REST} bytes beside its document")
+    if len(raw) - len(member) > MAX_REST_BYTES:
+        raise DocumentTooLarge(f"the body has more than {MAX_REST_BYTES} bytes beside its document")
     start = _find(raw, member)
-    if len(member) <= LARGEST_REST and raw.find(member, start + 1) >= 0:
+    if len(member) <= MAX_REST_BYTES and raw.find(member, start + 1) >= 0:
         return load_json(raw)  # ambiguous, so the body is decoded as a whole; it has at most 2 MiB
     content = cast("dict[str, Any]", load_json(b"".join([raw[:start], b"null", raw[start + len(member) :]])))
     if is_archive:

@@ -23,7 +23,7 @@ BURST_S = 4
 """The burst, in seconds of the rate."""
 BYTES_PER_TOKEN = 4096
 """Bytes of a body that count as one more request: validating a tool takes about 0.3 ms per KiB."""
-_LONGEST_COST_S = 2.0
+_MAX_COST_S = 2.0
 _TENANT, _ADDRESS = 2, 10
 """Rates of a tenant and of an address, as multiples of a key's rate."""
 _OPEN_KEY, _OPEN_TENANT, _OPEN_ADDRESS = 64, 96, 256
@@ -70,7 +70,7 @@ class AdminLimits:
         Raises:
             LimitExceeded: the rate of the key, its tenant or the address is exceeded; `retry_after_s` is set.
         """
-        cost = min(1.0 + size // BYTES_PER_TOKEN, self._rate * _LONGEST_COST_S)  # guard: admin-cost-of-size
+        cost = min(1.0 + size // BYTES_PER_TOKEN, self._rate * _MAX_COST_S)  # guard: admin-cost-of-size
         if not isinstance(caller, Principal):
             _take(self._keys, _OPERATOR, cost, "key")
             return
@@ -96,9 +96,9 @@ class AdminLimits:
         """
         held: list[str] = []
         try:
-            for name, most, what in _open_request_counters(caller, address):
-                if self._open[name] >= most:  # guard: admin-open-requests
-                    message = f"too many concurrent admin requests of the {what} (limit {most} per replica)"
+            for name, limit, what in _open_request_counters(caller, address):
+                if self._open[name] >= limit:  # guard: admin-open-requests
+                    message = f"too many concurrent admin requests of the {what} (limit {limit} per replica)"
                     raise LimitExceeded(f"{message}; retry later", retry_after_s=_RETRY_S)
                 self._open[name] += 1
                 held.append(name)

@@ -7,7 +7,7 @@ import anyio.to_thread
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from gateway.admin.large_bodies import LARGEST_REST, load_large
+from gateway.admin.large_bodies import MAX_REST_BYTES, load_large
 from gateway.admin.openapi.formats import WORDS
 from gateway.admin.requests.documents import DocumentSent
 from gateway.admin.requests.models import BodyModel, QueryModel
@@ -25,7 +25,7 @@ Q = TypeVar("Q", bound=QueryModel)
 
 def is_large(raw: bytes, model: type[BodyModel]) -> bool:
     """True if the body is parsed without its document."""
-    return len(raw) > LARGEST_REST and not issubclass(model, DocumentSent)
+    return len(raw) > MAX_REST_BYTES and not issubclass(model, DocumentSent)
 
 
 async def read_body(raw: bytes, model: type[B], *, media_type: str = "application/json") -> B:

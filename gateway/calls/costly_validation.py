@@ -33,7 +33,7 @@ COMMAND = (sys.executable, "-I", "-m", "gateway.definitions.json_schema.check_wo
 CONCURRENT_CHECKS = 4
 """Child processes of one replica; one tenant uses at most one of them."""
 
-_LONGEST_QUEUE = 16
+_MAX_QUEUE_LENGTH = 16
 _QUEUE_TIMEOUT_S = 30.0
 
 _ADVICE = "send less in one call, or simplify the tool's schema"
@@ -57,7 +57,7 @@ class CostlyValidation:
         self._command = command
         self._limits = limits or CheckLimits()
         self.places = places or FairSlotPool(
-            "checks of large values", slots=CONCURRENT_CHECKS, queue=_LONGEST_QUEUE, timeout_s=_QUEUE_TIMEOUT_S
+            "checks of large values", slots=CONCURRENT_CHECKS, queue=_MAX_QUEUE_LENGTH, timeout_s=_QUEUE_TIMEOUT_S
         )
 
     async def check(self, tenant: TenantId, validator: Validator, instance: object) -> tuple[Fault, ...]:

@@ -14,7 +14,7 @@ from gateway.calls.upstream_errors import FIRST_ERROR
 from gateway.catalog.snapshots.field_argument import MAX_FIELDS, offers_fields
 from gateway.definitions.handlers.specs import ResultSpec
 from gateway.definitions.json_access import quote
-from gateway.definitions.projection import LONGEST_POINTER, find_missing, is_path
+from gateway.definitions.projection import MAX_POINTER_LENGTH, find_missing, is_path
 from gateway.domain.http.requests import UpstreamAnswer
 from gateway.domain.json_access import as_list, as_object
 from gateway.domain.tools import FIELDS, Tool
@@ -51,7 +51,7 @@ def take_fields(arguments: Mapping[str, object]) -> tuple[Mapping[str, object], 
         raise _invalid(f"/{FIELDS}", f"must be a list of 1 to {MAX_FIELDS} JSON Pointers")
     for index, path in enumerate(paths):
         if not isinstance(path, str) or not is_path(path):
-            reason = f"must be a JSON Pointer such as /items/*/id, of at most {LONGEST_POINTER} characters"
+            reason = f"must be a JSON Pointer such as /items/*/id, of at most {MAX_POINTER_LENGTH} characters"
             raise _invalid(f"/{FIELDS}/{index}", reason)
     return others, tuple(cast("list[str]", paths))
 
@@ -76,7 +76,7 @@ def _select(answer: UpstreamAnswer, paths: Sequence[str]) -> tuple[UpstreamAnswe
         selected = project_answer(answer, ResultSpec(keep=tuple(paths)))
     except HandlerFailed as error:
         return answer, f"{FIELDS} had no effect: {error.message}. The result is complete."
-    missing = [quote(path) for path in find_missing(value, paths, most_visits=_MAX_VISITS)]
+    missing = [quote(path) for path in find_missing(value, paths, max_visits=_MAX_VISITS)]
     if not missing:
         return selected, None
     named = ", ".join(missing[:_MAX_NAMED]) + (" and more" if len(missing) > _MAX_NAMED else "")

@@ -20,7 +20,7 @@ MAX_RESULT_BYTES = 10 * 1024 * 1024
 _ODD_SHAPE = "the handler's result does not have the form that the protocol requires"
 _NO_STRUCTURE = "the result has no structured content, which the tool's output schema promises"
 _MAX_VALUES = 100
-_LONGEST_VALUE = 4096
+_MAX_VALUE_LENGTH = 4096
 _STRUCTURED = b',"structuredContent":'
 _IS_ERROR = b',"isError":'
 _SPACED_MEMBERS = {_STRUCTURED: b', "structuredContent":', _IS_ERROR: b', "isError":'}
@@ -134,7 +134,7 @@ def check_completions(found: Completions) -> Completions:
     is_counted = isinstance(cast("object", found.total), int | None)
     if not is_counted or not all(isinstance(cast("object", value), str) for value in found.values):
         raise HandlerFailed(f"{_ODD_SHAPE}: values must be strings, and their total a number")
-    shown = tuple(value[:_LONGEST_VALUE] for value in found.values[:_MAX_VALUES])
+    shown = tuple(value[:_MAX_VALUE_LENGTH] for value in found.values[:_MAX_VALUES])
     _json(shown)
     has_more = found.has_more or len(found.values) > _MAX_VALUES
     total = len(found.values) if found.total is None and not found.has_more else found.total

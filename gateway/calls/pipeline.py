@@ -346,7 +346,7 @@ class CallPipeline:
         note = None
         if call.fields:
             answer, note = await select_fields(answer, call.fields)
-        if len(answer.body) <= result_rendering.LARGEST_TEXT:
+        if len(answer.body) <= result_rendering.MAX_TEXT_BYTES:
             members = result_rendering.content(answer)
         else:
             is_kept = not bound.guardrails  # a stored result could be read without the guardrails

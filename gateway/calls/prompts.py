@@ -8,7 +8,7 @@ from gateway.domain.results import Messages
 from gateway.errors import ArgumentsInvalid, HandlerFailed, MissingArguments, NotFound
 from gateway.handlers.binding import BoundPrompt
 
-_LONGEST_ARGUMENT = 64 * 1024
+_MAX_ARGUMENT_LENGTH = 64 * 1024
 _MAX_EMBEDDED = 16
 
 
@@ -28,8 +28,8 @@ def check_arguments(bound: BoundPrompt, arguments: Mapping[str, str]) -> None:
     for name, value in arguments.items():
         if not isinstance(cast("object", value), str):
             raise ArgumentsInvalid(f"the argument {name!r} is not text")
-        if len(value) > _LONGEST_ARGUMENT:
-            raise ArgumentsInvalid(f"the argument {name!r} has more than {_LONGEST_ARGUMENT} characters")
+        if len(value) > _MAX_ARGUMENT_LENGTH:
+            raise ArgumentsInvalid(f"the argument {name!r} has more than {_MAX_ARGUMENT_LENGTH} characters")
 
 
 async def embed_resources(messages: Messages, call: Invocation) -> Messages:

@@ -11,14 +11,14 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.guardrails import GuardrailCheck
 from gateway.domain.text_search.search import search
 
-LARGEST_RECORD: Final = 8_000
+MAX_RECORD_BYTES: Final = 8_000
 """Bytes of one call's recorded arguments, as a bound on their JSON."""
-LONGEST_TEXT: Final = 1_000
+MAX_TEXT_LENGTH: Final = 1_000
 """Characters of one kept string; the rest is cut."""
-_SEARCHED = 2 * LONGEST_TEXT
+_SEARCHED = 2 * MAX_TEXT_LENGTH
 """Characters that are searched for secrets; more than are kept, to find a secret at the end of the kept part."""
 _HASH_CHARACTERS = 32
-_LARGEST_INTEGER = 2**63
+_MAX_INTEGER = 2**63
 _HIDDEN_NAME = "***"
 _encode = msgspec.json.Encoder(order="sorted").encode
 
@@ -44,7 +44,7 @@ class ArgumentRecorder:
         for path, treatment, value in found:
             pointer = "".join(f"/{name.replace('~', '~0').replace('/', '~1')}" for name in path)
             parts[treatment][pointer] = _hash(key, value) if treatment is Treatment.HASHED else _shorten(value)
-            if treatment is Treatment.KEPT and isinstance(value, str) and len(value) > LONGEST_TEXT:
+            if treatment is Treatment.KEPT and isinstance(value, str) and len(value) > MAX_TEXT_LENGTH:
                 parts[Treatment.CUT][pointer] = None
         kept, hashed, dropped, cut = (parts[treatment] for treatment in Treatment)
         named = {"kept": kept, "hashed": hashed, "dropped": list(dropped), "cut": list(cut)}
@@ -60,9 +60,9 @@ def _hash(key: bytes, value: object) -> str:
 
 def _shorten(value: object) -> object:
     if isinstance(value, str):
-        return value[:LONGEST_TEXT]
+        return value[:MAX_TEXT_LENGTH]
     # an audit entry can store integers of 64 bits only
-    is_large = isinstance(value, int) and abs(value) >= _LARGEST_INTEGER
+    is_large = isinstance(value, int) and abs(value) >= _MAX_INTEGER
     return str(value) if is_large else value
 
 
@@ -71,7 +71,7 @@ def _bound(found: Iterable[Selected]) -> Iterator[Selected]:
     for one in found:
         shown = _shorten(one.value) if one.treatment is Treatment.KEPT else None
         size += len(_encode((one.path, shown))) + _HASH_CHARACTERS
-        if size > LARGEST_RECORD:  # guard: recorded-arguments-bytes
+        if size > MAX_RECORD_BYTES:  # guard: recorded-arguments-bytes
             yield Selected((), Treatment.CUT, None)
             return
         yield one

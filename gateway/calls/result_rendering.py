@@ -28,10 +28,10 @@ from gateway.handlers.response_body.kinds import is_json, is_text, is_utf8, kind
 
 log = structlog.get_logger(__name__)
 
-LARGEST_TEXT = 256 * 1024
+MAX_TEXT_BYTES = 256 * 1024
 """The size limit of text or JSON, in bytes; a JSON result contains the body twice, as text and as structure."""
 
-LARGEST_BYTES = 1024 * 1024
+MAX_BYTES = 1024 * 1024
 """The size limit of binary content, in bytes; it applies only if the complete body has been stored for its caller."""
 
 _TOO_MANY_DIGITS = "the result has an integer of more than 4,300 digits (the limit); send it as a string"
@@ -64,7 +64,7 @@ class ResultRenderer:
 
     async def content(self, principal: Principal, answer: UpstreamAnswer, *, is_kept: bool = True) -> bytes:
         """Return the members of the result for this answer; a truncated result links to the body, if it is kept."""
-        if len(answer.body) <= LARGEST_TEXT or answer.status >= FIRST_ERROR:
+        if len(answer.body) <= MAX_TEXT_BYTES or answer.status >= FIRST_ERROR:
             return content(answer)
         link = await self._keep(principal, answer) if is_kept and is_too_large(answer) else None
         if len(answer.body) <= _INLINE:
@@ -87,7 +87,7 @@ def is_too_large(answer: UpstreamAnswer) -> bool:
     """True if the result of this answer may have to be truncated."""
     kind = kind_of(answer)[0]
     is_read = is_json(kind) or is_text(kind) or not kind
-    return len(answer.body) > (LARGEST_TEXT if is_read else LARGEST_BYTES)
+    return len(answer.body) > (MAX_TEXT_BYTES if is_read else MAX_BYTES)
 
 
 def content(answer: UpstreamAnswer, *, link: str | None = None) -> bytes:
@@ -154,8 +154,8 @@ def _rendered(answer: UpstreamAnswer, link: str | None) -> bytes:
     compact = _compacted(answer.body, parameters)
     if compact is None:
         return _text(decode_text(answer.body, parameters), answer, link)
-    if len(compact) > LARGEST_TEXT:
-        return _cut_structure(cut_json(compact, LARGEST_TEXT), answer, link)
+    if len(compact) > MAX_TEXT_BYTES:
+        return _cut_structure(cut_json(compact, MAX_TEXT_BYTES), answer, link)
     if has_repeated_names(compact):  # guard: repeated-names
         return _blocks(compact.decode(), _REPEATED)
     if compact == b"null":  # the SDK drops a member that is null, so there is no structured content
@@ -168,7 +168,7 @@ def _by_kind(kind: str, parameters: str, answer: UpstreamAnswer, link: str | Non
     is_picture = family in {"image", "audio"} and not kind.endswith("+xml")
     if not is_picture and (is_text(kind) or (not kind and is_utf8(body))):
         return _text(decode_text(body, parameters, is_xml=kind.endswith("xml")), answer, link)
-    if link is not None and len(body) > LARGEST_BYTES:
+    if link is not None and len(body) > MAX_BYTES:
         return _blocks(describe(Truncated(b""), whole=len(body), uri=link), _link(answer, link))
     if is_picture:
         return _blocks({"type": family, "data": b64encode(body).decode(), "mimeType": kind})
@@ -196,9 +196,9 @@ def _cut_structure(cut: Truncated, answer: UpstreamAnswer, link: str | None) -> 
 
 
 def _text(text: str, answer: UpstreamAnswer, link: str | None) -> bytes:
-    if answer.cut is None and len(text) * 4 <= LARGEST_TEXT:
+    if answer.cut is None and len(text) * 4 <= MAX_TEXT_BYTES:
         return _TEXT_START + quote(text) + b'}],"isError":false'
-    cut = cut_text(text, LARGEST_TEXT)
+    cut = cut_text(text, MAX_TEXT_BYTES)
     unread = None if answer.cut is None else f"This result is cut: {answer.cut}."
     if not cut.notes:
         return _blocks(text, unread)

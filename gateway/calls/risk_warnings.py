@@ -37,9 +37,9 @@ _REVERSIBILITY = re.compile(
     r"undo|restor|recover|revert|soft.delet|trash)[^.!?\n]{0,200}",
     re.IGNORECASE,
 )
-_LONGEST_FACT = 500
-_LONGEST_COUNTED = 256 * 1024
-_LONGEST_DESCRIPTION = 8_000
+_MAX_FACT_LENGTH = 500
+_MAX_COUNTED_LENGTH = 256 * 1024
+_MAX_DESCRIPTION_LENGTH = 8_000
 _MAX_FACTS = 20
 _MAX_LISTS = 5
 _ACTS = ("sends ", "may send ", "calls ", "may call ", "and makes ")
@@ -76,7 +76,7 @@ def describe_risk(subject: Tool | Primitive, prepared: Prepared, shown: RequestS
     facts = [*_effects(subject, prepared, shown, preview), *islice(_statements(subject), _MAX_STATEMENTS)]
     if prepared.request is not None:
         facts += [*_counts(prepared.request.body), *_repeated(shown.url)]  # the caller chooses their number
-    return tuple(cut(fact, _LONGEST_FACT) for fact in facts[:_MAX_FACTS])
+    return tuple(cut(fact, _MAX_FACT_LENGTH) for fact in facts[:_MAX_FACTS])
 
 
 def _effects(subject: Tool | Primitive, prepared: Prepared, shown: RequestShown, preview: str) -> Iterator[str]:
@@ -102,7 +102,7 @@ def _repeated(url: str) -> Iterator[str]:
 
 def _counts(body: bytes | None) -> Iterator[str]:
     """Count the entries of lists in a JSON body, which often name the objects that are changed."""
-    if not body or len(body) > _LONGEST_COUNTED:
+    if not body or len(body) > _MAX_COUNTED_LENGTH:
         return
     try:
         found: object = msgspec.json.decode(body)
@@ -125,5 +125,5 @@ def _statements(subject: Tool | Primitive) -> Iterator[str]:
         return
     if stated.annotations is not None and stated.annotations.destructive_hint:
         yield "The definition marks it as destructive."
-    for found in _REVERSIBILITY.finditer((stated.description or "")[:_LONGEST_DESCRIPTION]):
+    for found in _REVERSIBILITY.finditer((stated.description or "")[:_MAX_DESCRIPTION_LENGTH]):
         yield f"The description states: {escape(found[0].strip())!r}."

@@ -14,12 +14,12 @@ _TEXT: Final = b'"content":[{"type":"text","text":'
 _STRUCTURED: Final = b'],"structuredContent":'
 _ERROR: Final = b',"isError":'
 _SUCCESS: Final = b',"isError":false'
-_SMALLEST: Final = 256
+_MIN_BYTES: Final = 256
 """Bytes of JSON below which a sentence saves nothing."""
-_LARGEST_READ: Final = 256 * 1024
+_MAX_READ_BYTES: Final = 256 * 1024
 _MAX_PARTS: Final = 20_000
 _MAX_NAMED: Final = 8
-_LONGEST_NAME: Final = 40
+_MAX_NAME_LENGTH: Final = 40
 _KINDS: Final[Mapping[bytes, str]] = {
     b"{": "object",
     b"[": "list",
@@ -40,7 +40,7 @@ def send_once(members: bytes, *, is_modern: bool) -> bytes:
     if at < 0 or not members.startswith(_SUCCESS, end):
         return members
     structured = members[at + len(_STRUCTURED) : end]
-    if len(structured) < _SMALLEST or not (is_modern or structured.startswith(b"{")):  # guard: once-structured
+    if len(structured) < _MIN_BYTES or not (is_modern or structured.startswith(b"{")):  # guard: once-structured
         return members
     repeated = b"".join((_TEXT, quote(structured.decode()), b"}"))
     if not members.startswith(repeated):  # guard: once-repeated
@@ -51,7 +51,7 @@ def send_once(members: bytes, *, is_modern: bool) -> bytes:
 def summarise(structured: bytes) -> str:
     """Return a sentence about the shape of a JSON value: its kind, its size, and the first members with their kinds."""
     size = f"{len(structured):,} bytes of JSON, in structured content"
-    if len(structured) > _LARGEST_READ or structured.count(b",") > _MAX_PARTS:
+    if len(structured) > _MAX_READ_BYTES or structured.count(b",") > _MAX_PARTS:
         return f"The result is {size}."
     try:
         return f"The result is {size}: {_shape(structured)}."
@@ -74,4 +74,4 @@ def _kind(raw: bytes) -> str:
 
 
 def _name(name: str) -> str:
-    return "".join(one for one in name[:_LONGEST_NAME] if one.isprintable())
+    return "".join(one for one in name[:_MAX_NAME_LENGTH] if one.isprintable())

@@ -16,7 +16,7 @@ import msgspec
 _MAX_PARTS = 300_000
 _MAX_NOTES = 10
 _MAX_DEPTH = 48
-_SMALLEST_CUT_BYTES = 16
+_MIN_CUT_BYTES = 16
 _LAST_LINES = 4096
 _TOKEN = re.compile(rb'"(?:[^"\\]+|\\.?)*(?:"|\Z)|[][{},]', re.DOTALL)
 _ELLIPSIS = "…"
@@ -75,7 +75,7 @@ class _Truncator:
         opening = raw[:1]
         if opening == b'"':
             return self._string(raw, limit, where)
-        if opening in b"[{" and depth < _MAX_DEPTH and limit >= _SMALLEST_CUT_BYTES:
+        if opening in b"[{" and depth < _MAX_DEPTH and limit >= _MIN_CUT_BYTES:
             return self._list(raw, limit, where, depth) if opening == b"[" else self._object(raw, limit, where, depth)
         self._note(where, f"{len(raw):,} bytes are left out")
         return b"[]" if opening == b"[" else b"{}" if opening == b"{" else b"null"

@@ -14,8 +14,8 @@ META = "gateway/upstream"
 
 _OK, _CREATED, _ACCEPTED = 200, 201, 202
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
-_LONGEST_VALUE = 1024
-_LONGEST_HEAD = 8 * 1024
+_MAX_VALUE_LENGTH = 1024
+_MAX_HEAD_LENGTH = 8 * 1024
 _LOCATION = "location"
 _BODY_END = b'],"structuredContent":'
 _CONTENT_END = b'],"isError":'
@@ -28,10 +28,10 @@ def status_line(status: int) -> str:
 
 def shown_headers(answer: UpstreamAnswer) -> dict[str, str]:
     """Return the shown headers, each cut to 1,024 characters, all together to about 8 kB."""
-    room = _LONGEST_HEAD
+    room = _MAX_HEAD_LENGTH
     found: dict[str, str] = {}
     for name, value in answer.headers:
-        found[name] = value[: min(_LONGEST_VALUE, room)]  # guard: shown-headers-bounded
+        found[name] = value[: min(_MAX_VALUE_LENGTH, room)]  # guard: shown-headers-bounded
         room -= len(found[name])
     return found
 

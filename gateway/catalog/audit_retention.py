@@ -112,7 +112,7 @@ async def cut_due(catalog: CatalogContext, due: Job) -> None:
         await jobs.reschedule(tenant, db, due.id, seen=until, to=again_at)
 
 
-async def cut_batch(tenant: TenantId, catalog: CatalogContext, *, most: int = BATCH) -> "CutBatch":
+async def cut_batch(tenant: TenantId, catalog: CatalogContext, *, limit: int = BATCH) -> "CutBatch":
     """Remove up to `most` entries in one transaction, with their records and the entry of the cut.
 
     Raises:
@@ -120,7 +120,7 @@ async def cut_batch(tenant: TenantId, catalog: CatalogContext, *, most: int = BA
     """
     entry = CatalogChange(action=cuts.ACTION, target=tenant)
     signer = ExportKey.of(tenant, catalog.sealer)[0]
-    batch = CutBatch(tenant=tenant, keys=trail_keys(catalog.sealer), signer=signer, most=most)
+    batch = CutBatch(tenant=tenant, keys=trail_keys(catalog.sealer), signer=signer, limit=limit)
     try:
         async with change(tenant, catalog, entry, by=_BY) as db:  # the lock of the tenant's row: one cut at a time
             stored = await retention.get(tenant, db)
@@ -145,7 +145,7 @@ class CutBatch:
     tenant: TenantId
     keys: TrailKeys
     signer: ExportKey
-    most: int
+    limit: int
     verifiers: Sequence[VerifyKey] = ()
     made: list[Cut] = field(default_factory=list[Cut])
     fault: str | None = None
@@ -156,7 +156,7 @@ class CutBatch:
     @property
     def is_full(self) -> bool:
         """True if more entries may be removable."""
-        return self._removed >= self.most or len(self.made) >= _MAX_CHAINS
+        return self._removed >= self.limit or len(self.made) >= _MAX_CHAINS
 
     async def fill(self, db: Db, days: int) -> None:
         """Remove the removable entries; a chain with a fault keeps all its entries."""
@@ -217,7 +217,7 @@ class CutBatch:
 
     async def _old_entries(self, db: Db, writer: str, after: int, bound: int) -> AsyncGenerator[Link]:
         """The next entries of a chain up to the first that has to stay."""
-        room = self.most - self._removed
+        room = self.limit - self._removed
         while room > 0:
             part = await entries.chain(self.tenant, db, writer, after=after, limit=min(PART, room))
             for one in part:

@@ -36,7 +36,7 @@ from gateway.store.jobs import Job
 from gateway.upstream.egress.allow_list import AllowEntry, read_entry
 
 KIND = "audit_sink"
-MOST = 10
+MAX_SINKS = 10
 """Limit on the sinks of one tenant."""
 SCHEMES = {"tcp": False, "tls": True}
 """Schemes of syslog targets; True for TLS."""
@@ -95,8 +95,8 @@ async def create_sink(tenant: TenantId, catalog: CatalogContext, draft: SinkDraf
         if await sinks.get(tenant, db, draft.name) is not None:
             conflict = NameConflict(name=draft.name, owner=f"audit_sink:{draft.name}")
             raise NameTaken("the tenant has a sink of this name", conflicts=[conflict])
-        if await sinks.count(tenant, db) >= MOST:
-            raise LimitExceeded(f"the tenant has {MOST} sinks (the limit); delete unused ones")
+        if await sinks.count(tenant, db) >= MAX_SINKS:
+            raise LimitExceeded(f"the tenant has {MAX_SINKS} sinks (the limit); delete unused ones")
         await _check(tenant, db, made)
         await sinks.insert(tenant, db, made)
         if not draft.is_whole:

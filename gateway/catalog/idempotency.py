@@ -33,9 +33,9 @@ LEASE = timedelta(minutes=10)
 """Lease of an attempt, longer than any admin request takes. After the lease ends, the attempt is considered failed."""
 MAX_RECORDS = 1000
 """Limit on the records of one tenant. The tenant's keys share this limit; the operator's records have their own."""
-LARGEST_RESPONSE = 1024 * 1024
+MAX_RESPONSE_BYTES = 1024 * 1024
 MAX_BYTES = 16 * 1024 * 1024
-"""Limits in bytes: `LARGEST_RESPONSE` on one compressed body, `MAX_BYTES` on all kept responses of one tenant.
+"""Limits in bytes: `MAX_RESPONSE_BYTES` on one compressed body, `MAX_BYTES` on all kept responses of one tenant.
 
 The tenant's keys share `MAX_BYTES`; the operator's responses have a limit of the same size.
 """
@@ -96,7 +96,7 @@ async def keep(tenant: TenantId, catalog: CatalogContext, attempt: Attempt, answ
             return
         _, taken = await idempotency.usage(tenant, db, is_operators=record.is_operators)
         # guard: idempotency-bytes-capped
-        if packed is not None and (len(packed) > LARGEST_RESPONSE or taken + len(packed) > MAX_BYTES):
+        if packed is not None and (len(packed) > MAX_RESPONSE_BYTES or taken + len(packed) > MAX_BYTES):
             packed = None
         plain = msgspec.msgpack.encode((answer.status, dict(answer.headers), packed))
         sealed = catalog.sealer.seal(tenant, record.wrapped, plain, KIND, record.id, _ANSWER)

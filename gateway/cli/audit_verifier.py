@@ -24,7 +24,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 FORMAT: Final = 1
-_LONGEST_LINE: Final = 64 * 1024 * 1024
+_MAX_LINE_LENGTH: Final = 64 * 1024 * 1024
 _MAX_FAULTS: Final = 100
 _SHOWN_CHARACTERS: Final = 200
 _TRAIL: Final = "trail"
@@ -280,7 +280,7 @@ class ExportVerifier:
 
 
 def _lines(text: IO[bytes]) -> Iterator[bytes]:
-    while raw := text.readline(_LONGEST_LINE):
+    while raw := text.readline(_MAX_LINE_LENGTH):
         if not raw.endswith(b"\n"):
             raise Broken("the last line is truncated, or a line is too long")
         yield raw

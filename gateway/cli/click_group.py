@@ -8,7 +8,7 @@ from importlib import import_module
 import click
 from click.shell_completion import CompletionItem
 
-_LONGEST_HELP = 200
+_MAX_HELP_LENGTH = 200
 """Maximum characters of a sentence in the list. No command has a longer sentence, so none is cut."""
 
 
@@ -17,7 +17,9 @@ class Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands from the placeholders registered here, without importing the real commands."""
-        rows = [(name, self.commands[name].get_short_help_str(limit=_LONGEST_HELP)) for name in self.list_commands(ctx)]
+        rows = [
+            (name, self.commands[name].get_short_help_str(limit=_MAX_HELP_LENGTH)) for name in self.list_commands(ctx)
+        ]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 

@@ -9,8 +9,8 @@ from gateway.domain.json_access import Object, as_list, as_object, point
 from gateway.errors import BadInput, DefinitionInvalid, Fault
 
 _MAX_FAULTS = 20
-_LONGEST_POINTER = 1_000
-_LONGEST_FIELD = 200
+_MAX_POINTER_LENGTH = 1_000
+_MAX_FIELD_LENGTH = 200
 _UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
 )
@@ -40,7 +40,7 @@ class Faults:
     def add(self, pointer: str, reason: str, *, line: int | None = None) -> None:
         """Add one fault, unless there are 20 already."""
         if len(self._found) < _MAX_FAULTS:
-            self._found.append(Fault(pointer=pointer[:_LONGEST_POINTER], reason=reason, line=line))
+            self._found.append(Fault(pointer=pointer[:_MAX_POINTER_LENGTH], reason=reason, line=line))
 
     def take(self, error: BadInput, pointer: str) -> None:
         """Add the faults of an error, or its message, below a pointer."""
@@ -56,7 +56,7 @@ class Faults:
         if not self._found:
             return
         first = self._found[0]
-        field = shorten(_dotted(first.pointer), _LONGEST_FIELD) or what
+        field = shorten(_dotted(first.pointer), _MAX_FIELD_LENGTH) or what
         more = f" (and {len(self._found) - 1} more)" if len(self._found) > 1 else ""
         raise kind(f"{field}: {first.reason}{more}", faults=self._found)
 
@@ -102,7 +102,7 @@ class FieldReader:
             if self.is_object and not self.has(name):
                 self.refuse(name, "is missing")
 
-    def text(self, name: str, *, longest: int, required: bool = False, is_blank_allowed: bool = False) -> str | None:
+    def text(self, name: str, *, max_length: int, required: bool = False, is_blank_allowed: bool = False) -> str | None:
         """Read a text; control and direction characters are refused, except tabs and line breaks."""
         if not self._is_there(name, required=required):
             return None
@@ -111,8 +111,8 @@ class FieldReader:
             self.refuse(name, "must be text")
         elif not is_blank_allowed and not value.strip():
             self.refuse(name, "must not be empty")
-        elif len(value) > longest:
-            self.refuse(name, f"is longer than {longest} characters")
+        elif len(value) > max_length:
+            self.refuse(name, f"is longer than {max_length} characters")
         elif _UNPRINTABLE.search(value):
             self.refuse(name, "has control or direction characters")
         else:
@@ -139,24 +139,24 @@ class FieldReader:
         self.refuse(name, "must be true or false")
         return None
 
-    def number(self, name: str, *, least: float, most: float, required: bool = False) -> float | None:
+    def number(self, name: str, *, minimum: float, maximum: float, required: bool = False) -> float | None:
         """Read a number within bounds."""
         if not self._is_there(name, required=required):
             return None
         value = self._members[name]
-        if isinstance(value, int | float) and is_number(value) and least <= value <= most:
+        if isinstance(value, int | float) and is_number(value) and minimum <= value <= maximum:
             return value
-        self.refuse(name, f"must be a number from {least:g} to {most:g}")
+        self.refuse(name, f"must be a number from {minimum:g} to {maximum:g}")
         return None
 
-    def whole(self, name: str, *, least: int, most: int, required: bool = False) -> int | None:
+    def whole(self, name: str, *, minimum: int, maximum: int, required: bool = False) -> int | None:
         """Read a whole number within bounds."""
         if not self._is_there(name, required=required):
             return None
         value = self._members[name]
-        if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
+        if isinstance(value, int) and not isinstance(value, bool) and minimum <= value <= maximum:
             return value
-        self.refuse(name, f"must be a whole number from {least} to {most}")
+        self.refuse(name, f"must be a whole number from {minimum} to {maximum}")
         return None
 
     def members(self, name: str, *, required: bool = False) -> Object | None:
@@ -176,27 +176,27 @@ class FieldReader:
             self.faults.add(self.at(name) + wrong.pointer, wrong.reason)
             return None
 
-    def items(self, name: str, *, most: int, least: int = 0, required: bool = False) -> Sequence[object]:
+    def items(self, name: str, *, max_items: int, min_items: int = 0, required: bool = False) -> Sequence[object]:
         """Read a list with a bounded number of elements; the elements are returned as they were sent."""
         if not self._is_there(name, required=required):
             return ()
         elements = as_list(self._members[name])
         if elements is None:
             self.refuse(name, "must be a list")
-        elif not least <= len(elements) <= most:
-            self.refuse(name, f"must have {least} to {most} elements")
+        elif not min_items <= len(elements) <= max_items:
+            self.refuse(name, f"must have {min_items} to {max_items} elements")
         else:
             return elements
         return ()
 
-    def texts(self, name: str, *, most: int, longest: int, least: int = 0) -> tuple[str, ...]:
+    def texts(self, name: str, *, max_items: int, max_length: int, min_items: int = 0) -> tuple[str, ...]:
         """Read a list of texts; other elements are faults and are dropped."""
         found: list[str] = []
-        for index, element in enumerate(self.items(name, most=most, least=least)):
-            if isinstance(element, str) and len(element) <= longest and not _UNPRINTABLE.search(element):
+        for index, element in enumerate(self.items(name, max_items=max_items, min_items=min_items)):
+            if isinstance(element, str) and len(element) <= max_length and not _UNPRINTABLE.search(element):
                 found.append(element)
             else:
-                self.faults.add(self.at(name) + point(index), f"must be text of at most {longest} characters")
+                self.faults.add(self.at(name) + point(index), f"must be text of at most {max_length} characters")
         return tuple(found)
 
     def form(self, name: str, known: Collection[str]) -> "FieldReader | None":

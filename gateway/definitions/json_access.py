@@ -13,7 +13,7 @@ def quote(value: object) -> str:
     return f"'{shorten(str(value))}'"
 
 
-def shorten(text: str, most: int = _SHOWN_CHARACTERS) -> str:
+def shorten(text: str, limit: int = _SHOWN_CHARACTERS) -> str:
     """Return the text, printable and shortened for a message."""
-    shown = "".join(character if character.isprintable() else "�" for character in text[: most + 1])
-    return shown if len(shown) <= most else shown[: most - 1] + "…"
+    shown = "".join(character if character.isprintable() else "�" for character in text[: limit + 1])
+    return shown if len(shown) <= limit else shown[: limit - 1] + "…"

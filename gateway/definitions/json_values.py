@@ -8,7 +8,7 @@ from gateway.domain.json_access import point
 
 _MAX_DEPTH = 128
 _MAX_VALUES = 200_000
-_SMALLEST_INTEGER, _LARGEST_INTEGER = -(2**63), 2**64 - 1
+_MIN_INTEGER, _MAX_INTEGER = -(2**63), 2**64 - 1
 _OBJECTS = (dict, Mapping)
 
 
@@ -83,7 +83,7 @@ def _text(text: str, path: tuple[str | int, ...]) -> str:
 
 
 def _number(number: float, path: tuple[str | int, ...]) -> float:
-    is_json = _SMALLEST_INTEGER <= number <= _LARGEST_INTEGER if isinstance(number, int) else math.isfinite(number)
+    is_json = _MIN_INTEGER <= number <= _MAX_INTEGER if isinstance(number, int) else math.isfinite(number)
     if not is_json:
         raise NotJson("is a number that JSON parsers represent differently", point(*path))
     return int(number) if isinstance(number, int) else float(number)

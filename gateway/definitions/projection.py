@@ -12,7 +12,7 @@ from gateway.definitions.json_access import quote
 from gateway.domain.json_access import as_list, as_object
 from gateway.errors import HandlerFailed
 
-LONGEST_POINTER = 512
+MAX_POINTER_LENGTH = 512
 MAX_PATHS = 100
 
 _POINTER = re.compile(r"(?:/(?:[^~/]|~0|~1)*)*")
@@ -33,7 +33,7 @@ def is_path(text: str) -> bool:
 
 def is_pointer(text: str) -> bool:
     """True if the text is a JSON Pointer within the length limit."""
-    return len(text) <= LONGEST_POINTER and _POINTER.fullmatch(text) is not None
+    return len(text) <= MAX_POINTER_LENGTH and _POINTER.fullmatch(text) is not None
 
 
 def point(value: object, pointer: str) -> object:
@@ -53,7 +53,7 @@ def point(value: object, pointer: str) -> object:
     return value
 
 
-def find_missing(value: object, paths: Sequence[str], *, most_visits: int) -> list[str]:
+def find_missing(value: object, paths: Sequence[str], *, max_visits: int) -> list[str]:
     """Return the paths at which the value has no part, as far as the number of visited parts allows."""
     missing: list[str] = []
     for path in paths:
@@ -61,8 +61,8 @@ def find_missing(value: object, paths: Sequence[str], *, most_visits: int) -> li
         while waiting and waiting[-1][1]:
             part, (token, *rest) = waiting.pop()
             found = [below for _, below in _parts_at(part, token)]
-            most_visits -= len(found) + 1
-            if most_visits < 0:
+            max_visits -= len(found) + 1
+            if max_visits < 0:
                 return missing
             waiting += [(below, rest) for below in found]
         if not waiting:

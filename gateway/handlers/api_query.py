@@ -37,7 +37,7 @@ log = structlog.get_logger(__name__)
 
 _CURSOR_SCOPE = "query"
 _THREADS = 16
-_LONGEST_QUEUE = 1024
+_MAX_QUEUE_LENGTH = 1024
 _PAGING = frozenset({"cursor", "offset", "limit"})
 _encode = msgspec.json.Encoder(order="sorted").encode
 
@@ -69,7 +69,7 @@ class Queries:
         self._outlines = outlines
         self._cursors = cursors
         self.schemas = schemas
-        self.places = FairSlotPool("query threads", slots=_THREADS, queue=_LONGEST_QUEUE)
+        self.places = FairSlotPool("query threads", slots=_THREADS, queue=_MAX_QUEUE_LENGTH)
 
     def handler(self, tenant: TenantId, tool: Tool) -> "QueryHandler":
         """Return the handler of one query tool."""

@@ -12,7 +12,7 @@ import msgspec
 from gateway.errors import HandlerFailed, UpstreamError
 from gateway.handlers.interfaces import Peer
 
-_LARGEST_ENTRY = 8 * 1024
+_MAX_ENTRY_BYTES = 8 * 1024
 _MEMO_BYTES = 32 * 1024
 
 
@@ -55,7 +55,7 @@ class CallMemo:
     def _keep(self, key: str, value: Any, *, repeatable: bool) -> None:
         kept: dict[str, Any] = {"value": value}
         size = _size(kept)
-        if size <= min(_LARGEST_ENTRY, self._left):
+        if size <= min(_MAX_ENTRY_BYTES, self._left):
             self._left -= size
             self._peer.remember(key, kept)
         elif not repeatable:  # guard: rounds-lost

@@ -26,7 +26,7 @@ class DeclaredCompleter:
     """Completes the arguments for which a handler declares completions."""
 
     declared: Mapping[str, CompletionSpec]
-    way: EgressContext
+    egress: EgressContext
 
     async def complete(self, argument: str, value: str, chosen: Mapping[str, str], call: Call) -> Completions:
         """Return at most 100 values: listed ones that begin with the typed text, or those of the declared request.
@@ -39,7 +39,7 @@ class DeclaredCompleter:
                 found = listed.matching(value)
                 return Completions(values=found[:_MAX_VALUES], total=len(found), has_more=len(found) > _MAX_VALUES)
             case FetchedValues(http=http):
-                requester = HttpRequester(http, self.way)
+                requester = HttpRequester(http, self.egress)
                 with call.within(_COMPLETION_S):
                     return await _fetch(requester, value, chosen, call)
             case None:

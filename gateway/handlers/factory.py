@@ -50,7 +50,7 @@ from gateway.upstream.auth.oauth_tokens import Tokens
 from gateway.upstream.client import UpstreamClient
 
 _LARGE = 16 * 1024  # bytes of a declaration; 1 MiB of placeholders takes 2.6 s to parse
-_LONGEST_REASON = 300
+_MAX_REASON_LENGTH = 300
 _Answer = TypeVar("_Answer")
 
 
@@ -73,7 +73,7 @@ class ResolvedHandler:
 
     subject: HandlerSubject
     runs: Runs
-    way: EgressContext
+    egress: EgressContext
     threads: ThreadPool
     completer: Completer | None
 
@@ -91,16 +91,16 @@ class ResolvedHandler:
                 return LocalHandler(self.subject, TemplateAction(spec, form))
             case StepsSpec() as spec:
                 return LocalHandler(  # guard: steps-outline
-                    self.subject, StepsAction(spec, form, self.way), outline=StepPreview(spec, self.way)
+                    self.subject, StepsAction(spec, form, self.egress), outline=StepPreview(spec, self.egress)
                 )
             case HttpSpec() as spec:
-                return HttpHandler(HttpRequester(spec, self.way), form)
+                return HttpHandler(HttpRequester(spec, self.egress), form)
             case Pinned() as found:
                 return PinnedHandler(
                     found.operation, found.handler, validator=found.validator, fixed=found.fixed, form=form
                 )
             case PythonHandler() as code:
-                work = PythonAction(code=code, form=form, upstream=self.way.upstream, threads=self.threads)
+                work = PythonAction(code=code, form=form, upstream=self.egress.upstream, threads=self.threads)
                 return LocalHandler(self.subject, work)
             case LivePlace() as place:
                 return LocalHandler(self.subject, LiveAction(place=place, form=form))
@@ -180,7 +180,7 @@ class HandlerFactory:
         Raises:
             NotYetSupported: this version cannot write the requests of the operation.
         """
-        way = EgressContext(
+        egress = EgressContext(
             tenant=snapshot.tenant,
             upstream=self._upstream,
             secrets=self._secrets,
@@ -207,8 +207,8 @@ class HandlerFactory:
                 runs = spec
             else:
                 runs = await self._declared(snapshot, spec)
-                completer = DeclaredCompleter(spec.completions, way) if spec.completions else None
-        return ResolvedHandler(subject=subject, runs=runs, way=way, threads=self._threads, completer=completer)
+                completer = DeclaredCompleter(spec.completions, egress) if spec.completions else None
+        return ResolvedHandler(subject=subject, runs=runs, egress=egress, threads=self._threads, completer=completer)
 
     def _live_place(self, snapshot: Snapshot, item: Tool | Primitive, family: Family) -> Runs:
         named = decode_live(item.handler)
@@ -240,5 +240,5 @@ def _read_spec(handler: bytes, family: Family) -> HandlerSpec | UnavailableHandl
     try:
         return parse_handler(msgspec.json.decode(handler), family)
     except (BadInput, msgspec.MsgspecError) as wrong:
-        reason = shorten(str(wrong), _LONGEST_REASON)
+        reason = shorten(str(wrong), _MAX_REASON_LENGTH)
         return UnavailableHandler(f"the stored handler is not valid in this version; replace it: {reason}")

@@ -49,9 +49,9 @@ class EgressContext:
 class HttpRequester:
     """Builds and sends one declared request."""
 
-    def __init__(self, spec: HttpSpec, way: EgressContext) -> None:
+    def __init__(self, spec: HttpSpec, egress: EgressContext) -> None:
         self._spec = spec
-        self._way = way
+        self._egress = egress
 
     @property
     def is_safe(self) -> bool:
@@ -66,7 +66,8 @@ class HttpRequester:
             TemplateFailed: a template exceeded a limit, or a value or header cannot be sent.
         """
         spec = self._spec
-        if self._way.origins is not None and not is_among(spec.url.origin, self._way.origins):  # guard: handler-origins
+        origins = self._egress.origins
+        if origins is not None and not is_among(spec.url.origin, origins):  # guard: handler-origins
             raise EgressDenied("The tenant's policy does not allow requests to this handler's origin.")
         headers = [(name, _header(name, template.render(variables))) for name, template in spec.headers]
         body = None
@@ -92,7 +93,7 @@ class HttpRequester:
             CredentialMissing: the credential is not stored, or not for this origin.
         """
         named = await self.credential(request.url)
-        return await finish(show_request(request), self._way.redaction, () if named is None else (named.credential,))
+        return await finish(show_request(request), self._egress.redaction, () if named is None else (named.credential,))
 
     async def send(self, request: UpstreamRequest, call: Call, *, limit_bytes: int | None = None) -> UpstreamAnswer:
         """Send the request for this call and return the projected response; an echoed credential is redacted.
@@ -106,28 +107,28 @@ class HttpRequester:
         """
         stored = named = await self.credential(request.url)
         if named is not None:
-            if named.delegation is not None and self._way.delegations is not None:
-                named = await of_caller(self._way.delegations, named, call)
+            if named.delegation is not None and self._egress.delegations is not None:
+                named = await of_caller(self._egress.delegations, named, call)
             answer = await self._send(with_credential(request, named), limit_bytes)
         else:
             answer = await self._send(request, limit_bytes)
         if named is not None and stored is not None:
             sent = [named.credential]
-            if answer.status == UNAUTHORISED and self._way.delegations is not None:
-                renewed = await self._way.delegations.renew(stored, call.principal, named.credential)
+            if answer.status == UNAUTHORISED and self._egress.delegations is not None:
+                renewed = await self._egress.delegations.renew(stored, call.principal, named.credential)
                 if renewed is not None and request.idempotent:
                     sent.append(renewed.credential)
                     answer = await self._send(with_credential(request, renewed), limit_bytes)
                     if answer.status == UNAUTHORISED:
-                        await self._way.delegations.renew(stored, call.principal, renewed.credential)
-            answer = await self._way.redaction.apply(answer, tuple(sent))  # guard: handler-credential-echo
+                        await self._egress.delegations.renew(stored, call.principal, renewed.credential)
+            answer = await self._egress.redaction.apply(answer, tuple(sent))  # guard: handler-credential-echo
         is_cut = answer.status < _FIRST_ERROR and answer.body
         return project_answer(answer, self._spec.result) if is_cut else answer
 
     async def _send(self, request: UpstreamRequest, limit_bytes: int | None) -> UpstreamAnswer:
         try:
             with anyio.fail_after(self._spec.timeout_s):
-                return await self._way.upstream.send(request, tenant=self._way.tenant, limit_bytes=limit_bytes)
+                return await self._egress.upstream.send(request, tenant=self._egress.tenant, limit_bytes=limit_bytes)
         except TimeoutError:
             raise UpstreamTimeout("The upstream did not respond in time.") from None
 
@@ -140,7 +141,7 @@ class HttpRequester:
         name = self._spec.credential
         if name is None:
             return None
-        return await find_named(self._way.secrets, self._way.tenant, name, url)
+        return await find_named(self._egress.secrets, self._egress.tenant, name, url)
 
 
 def project_answer(answer: UpstreamAnswer, spec: ResultSpec) -> UpstreamAnswer:

@@ -18,8 +18,8 @@ from gateway.handlers.interfaces import Call, Peer, Question, QuestionKind
 from gateway.handlers.result_forms import ResultForm
 from gateway.upstream.live.interfaces import LiveClient, LiveMethod
 
-_MOST = 100
-_LONGEST_NAME = 60
+_MAX_COMPLETIONS = 100
+_MAX_NAME_LENGTH = 60
 _DEFAULT_S = 60.0
 _MARGIN_S = 5.0
 _Answer = TypeVar("_Answer")
@@ -142,7 +142,7 @@ class LiveCompleter:
         listed = cast("Mapping[str, object]", found).get("values") if isinstance(found, Mapping) else None
         texts = cast("list[object]", listed) if isinstance(listed, list) else []
         values = tuple(value for value in texts if isinstance(value, str))
-        return Completions(values=values[:_MOST], has_more=len(values) > _MOST)
+        return Completions(values=values[:_MAX_COMPLETIONS], has_more=len(values) > _MAX_COMPLETIONS)
 
 
 @dataclass(slots=True)
@@ -169,7 +169,7 @@ class CallClient:
         """Ask the client. Questions are numbered, so that a call that is run again finds the earlier answers."""
         kind = _QUESTIONS.get(method)
         if kind is None:
-            message = f"the live source sent the request {shorten(method, _LONGEST_NAME)!r}, which is not forwarded"
+            message = f"the live source sent the request {shorten(method, _MAX_NAME_LENGTH)!r}, which is not forwarded"
             raise CapabilityMissing(message, capability="other")
         self._asked += 1
         key = f"live:{self._asked}"

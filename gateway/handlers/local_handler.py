@@ -16,7 +16,7 @@ from gateway.handlers.interfaces import Call, Prepared
 from gateway.handlers.previews.requests import escape, finish, show_json
 from gateway.handlers.redaction.redaction import Redaction
 
-_LONGEST_SUMMARY = 500
+_MAX_SUMMARY_LENGTH = 500
 _Answer = TypeVar("_Answer")
 _Answer_co = TypeVar("_Answer_co", covariant=True)
 
@@ -130,6 +130,6 @@ def build_prepared_call(subject: HandlerSubject, arguments: Mapping[str, object]
         seen.update(len(part).to_bytes(8))
         seen.update(part)
     shown = canonical.decode()
-    if len(shown) > _LONGEST_SUMMARY:
-        shown = shown[: _LONGEST_SUMMARY - 1] + "…"
+    if len(shown) > _MAX_SUMMARY_LENGTH:
+        shown = shown[: _MAX_SUMMARY_LENGTH - 1] + "…"
     return Prepared(digest=seen.digest(), named=f"{subject.name} {shown}", arguments=arguments)

@@ -181,4 +181,4 @@ def _optional_arguments(plan: RequestPlan) -> list[str]:
 
 
 def _may_fetch_tokens(plan: RequestPlan) -> bool:
-    return any(scheme.kind is SchemeKind.CLIENT_CREDENTIALS for way in plan.security for scheme in way)
+    return any(scheme.kind is SchemeKind.CLIENT_CREDENTIALS for egress in plan.security for scheme in egress)

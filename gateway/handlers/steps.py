@@ -57,12 +57,12 @@ class StepsAction(Generic[_Answer]):
 
     spec: StepsSpec
     form: ResultForm[_Answer]
-    way: EgressContext
+    egress: EgressContext
 
     async def run(self, arguments: Mapping[str, object], call: Call, /) -> _Answer:
         """Return the answer of the step that ends the list; without such a step, that of `ResultForm.of_nothing`."""
         with call.within(LIST_S):
-            ended = await _Run(self.form, self.way, call, variables_of(arguments)).go(self.spec.steps, "")
+            ended = await _Run(self.form, self.egress, call, variables_of(arguments)).go(self.spec.steps, "")
         return self.form.of_nothing() if ended is None else ended.answer
 
 
@@ -76,9 +76,11 @@ class _Ended(Generic[_Answer]):
 class _Run(Generic[_Answer]):
     """One run of a list."""
 
-    def __init__(self, form: ResultForm[_Answer], way: EgressContext, call: Call, variables: dict[str, object]) -> None:
+    def __init__(
+        self, form: ResultForm[_Answer], egress: EgressContext, call: Call, variables: dict[str, object]
+    ) -> None:
         self._form = form
-        self._way = way
+        self._egress = egress
         self._call = call
         self._peer = call.peer
         self._variables = variables
@@ -157,7 +159,7 @@ class _Run(Generic[_Answer]):
         return None
 
     async def _send(self, step: HttpStep, path: str) -> _Ended[_Answer] | None:
-        requester = HttpRequester(step.http, self._way)
+        requester = HttpRequester(step.http, self._egress)
 
         async def act() -> list[Any]:
             request = requester.request(self._variables)

@@ -21,7 +21,7 @@ from gateway.domain.tenancy.issuers import ALGORITHMS, IdentityClaims, Issuer, T
 
 CLOCK_SKEW_S = 60
 """Permitted clock difference between issuer and gateway, in seconds."""
-LONGEST_SUBJECT = 200
+MAX_SUBJECT_LENGTH = 200
 _MAX_HEADER = 8192
 """Limit in bytes; access tokens with many groups have several thousand."""
 _MAX_GROUPS = 1000
@@ -236,7 +236,7 @@ def _end_of(claims: Mapping[str, Any], issuer: Issuer) -> datetime:
 
 def _subject_of(claims: Mapping[str, Any], issuer: Issuer) -> str:
     subject = claim_at(claims, issuer.subject_claim)
-    if not isinstance(subject, str) or not 0 < len(subject) <= LONGEST_SUBJECT:
+    if not isinstance(subject, str) or not 0 < len(subject) <= MAX_SUBJECT_LENGTH:
         raise TokenRejected("subject", issuer)
     if not subject.isprintable() or subject != subject.strip():  # guard: token-subject-form
         raise TokenRejected("subject", issuer)

@@ -108,15 +108,15 @@ class BatchedLookups(Generic[_Id, _Item]):
         find: Callable[[Collection[_Id]], Awaitable[Mapping[_Id, _Item]]],
         *,
         interval_s: float = INTERVAL_S,
-        most: int = 1024,
-        most_each: int = 512,
-        most_held: int = 4096,
+        limit: int = 1024,
+        max_each: int = 512,
+        max_waiting: int = 4096,
     ) -> None:
         self._find = find
         self._interval_s = interval_s
-        self._most = most
-        self._most_each = most_each
-        self._free = most_held
+        self._limit = limit
+        self._max_each = max_each
+        self._free = max_waiting
         self._open: _Batch[_Id, _Item] | None = None
 
     async def find(self, wanted: _Id | None, address: str) -> _Item | None:
@@ -152,7 +152,7 @@ class BatchedLookups(Generic[_Id, _Item]):
         batch = self._open
         if batch is None:
             batch = self._open = _Batch[_Id, _Item](time.monotonic() + self._interval_s)
-        if batch.size >= self._most or batch.by_address[address] >= self._most_each:  # guard: failures-batch-bounded
+        if batch.size >= self._limit or batch.by_address[address] >= self._max_each:  # guard: failures-batch-bounded
             return None
         batch.size += 1
         batch.by_address[address] += 1

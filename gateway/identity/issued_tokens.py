@@ -20,10 +20,10 @@ from gateway.identity.access_tokens import TokenRejected, texts_of
 from gateway.upstream.auth.signing_keys import ALGORITHM, SigningKeys
 
 TOKEN_PURPOSE = "issued access tokens"  # noqa: S105  # a purpose of derived keys
-LONGEST_S = 900
+MAX_LIFETIME_S = 900
 """Seconds for which a token is valid at most."""
 _TYPE = "at+jwt"
-_LONGEST_GROUPS = 3000
+_MAX_GROUPS_LENGTH = 3000
 """Characters of all groups in a token, whose bytes are part of every request."""
 _REQUIRED = ("iss", "sub", "aud", "exp", "iat", "client_id", "idp", "grant")
 _BROKEN = (jwt.PyJWTError, ValueError, TypeError, KeyError, RecursionError, OverflowError, AttributeError)
@@ -130,9 +130,9 @@ def issuer_claim(text: str) -> object:
 
 def _groups_of(person: IdentityClaims, provider: Issuer) -> tuple[list[str], bool]:
     """Return the groups for a token, and True if they are all groups of the person."""
-    if sum(map(len, person.groups)) <= _LONGEST_GROUPS:
+    if sum(map(len, person.groups)) <= _MAX_GROUPS_LENGTH:
         return sorted(person.groups), person.has_all_groups  # guard: issued-token-groups
     named = sorted(person.groups & {rule.group for rule in provider.rules if rule.group is not None})
-    while sum(map(len, named)) > _LONGEST_GROUPS:
+    while sum(map(len, named)) > _MAX_GROUPS_LENGTH:
         named.pop()
     return named, False

@@ -18,12 +18,12 @@ class TokenBuckets:
     """
 
     def __init__(
-        self, *, rate: float, burst: float, most: int = MAX_NAMES, clock: Callable[[], float] = time.monotonic
+        self, *, rate: float, burst: float, limit: int = MAX_NAMES, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.rate = rate
         self.burst = burst
         self._clock = clock
-        self._filled = BoundedCache[str, tuple[float, float]](most)  # guard: buckets-bounded
+        self._filled = BoundedCache[str, tuple[float, float]](limit)  # guard: buckets-bounded
         """Tokens and the time at which they were counted, oldest withdrawal first."""
 
     def __len__(self) -> int:

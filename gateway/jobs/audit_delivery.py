@@ -44,10 +44,10 @@ _ROUND_S = 20.0
 _BATCH = 500
 _BATCH_BYTES = 1024 * 1024
 _PAUSE_S = 2.0
-_LONGEST_PAUSE_S = 300.0
+_MAX_PAUSE_S = 300.0
 _MAX_DOUBLINGS = 10
 _ANSWER_BYTES = 64 * 1024
-_LONGEST_FAULT = 300
+_MAX_FAULT_LENGTH = 300
 _CLOSE_S = 5.0
 _PRIORITY = 109
 """Facility 13 (log audit), severity 5 (notice), RFC 5424 section 6.2.1."""
@@ -110,8 +110,8 @@ class AuditDelivery:
         self.failures += 1
         reason = error.message if isinstance(error, GatewayError) else _reason(error)
         log.warning("audit_not_delivered", tenant_id=delivery.tenant, sink=delivery.sink.id, reason=reason)
-        failures = await audit_sinks.note_failed(self.catalog, delivery, reason[:_LONGEST_FAULT])
-        return min(_PAUSE_S * 2.0 ** min(failures, _MAX_DOUBLINGS), _LONGEST_PAUSE_S)
+        failures = await audit_sinks.note_failed(self.catalog, delivery, reason[:_MAX_FAULT_LENGTH])
+        return min(_PAUSE_S * 2.0 ** min(failures, _MAX_DOUBLINGS), _MAX_PAUSE_S)
 
     def _note_lag(self, delivery: SinkDelivery, batch: Sequence[Link]) -> None:
         oldest_us = min(one.row.at_us or 0 for one in batch)

@@ -26,13 +26,13 @@ from gateway.upstream.conditional_requests import NOT_MODIFIED, condition_header
 
 log = structlog.get_logger(__name__)
 
-LONGEST_LOOK_S = 60.0
+MAX_LOOK_S = 60.0
 """Seconds of a replica's lease on a poll that it has begun; the deadlines of the upstream request are shorter."""
-SLOWEST_S = 3600.0
+MAX_BACKOFF_S = 3600.0
 """The longest back-off after failed polls, in seconds, unless the watch's own interval is longer."""
-LARGEST = 10 * 1024 * 1024
+MAX_RESPONSE_BYTES = 10 * 1024 * 1024
 _OK, _REDIRECTS, _ERRORS = 200, 300, 400
-_LONGEST_FAULT = 300
+_MAX_FAULT_LENGTH = 300
 
 Named = Callable[[TenantId, str], Awaitable[NamedCredential | None]]
 """Returns the tenant's credential of a name, with its secret; None if there is none."""
@@ -53,7 +53,7 @@ class WatchPoller:
             Unavailable: a part of the gateway is unavailable; the poll is made again.
         """
         now = datetime.now(UTC)
-        look = await begin_poll(self.catalog, due, until=now + timedelta(seconds=LONGEST_LOOK_S))
+        look = await begin_poll(self.catalog, due, until=now + timedelta(seconds=MAX_LOOK_S))
         if look is None:
             return
         watch = look.watch
@@ -79,7 +79,7 @@ class WatchPoller:
                 raise CredentialMissing("The credential is not stored for this origin.")
             request = with_credential(request, named)
         # guard: egress-tenant-of-each-request
-        return await self.upstream.send_full(request, tenant=look.tenant, limit_bytes=LARGEST)
+        return await self.upstream.send_full(request, tenant=look.tenant, limit_bytes=MAX_RESPONSE_BYTES)
 
 
 def make_request(watch: Watch) -> UpstreamRequest:
@@ -109,10 +109,10 @@ def judge(before: Sighting, answer: FullResponse, *, now: datetime) -> Sighting:
 
 def fail(before: Sighting, why: str, *, now: datetime) -> Sighting:
     """Return the result of a failed poll, which keeps the state of the last successful poll."""
-    return replace(before, failures=before.failures + 1, fault=why[:_LONGEST_FAULT], checked_at=now)
+    return replace(before, failures=before.failures + 1, fault=why[:_MAX_FAULT_LENGTH], checked_at=now)
 
 
 def pause(watch: Watch, seen: Sighting) -> timedelta:
     """Return the time until the next poll of a watch."""
     interval = timedelta(seconds=watch.interval_s)
-    return poll_delay(interval, failures=seen.failures, longest=timedelta(seconds=SLOWEST_S))
+    return poll_delay(interval, failures=seen.failures, max_delay=timedelta(seconds=MAX_BACKOFF_S))

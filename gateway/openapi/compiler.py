@@ -46,7 +46,7 @@ from gateway.openapi.schema.patterns import Patterns
 from gateway.openapi.schema.translation import SchemaDialect
 from gateway.openapi.warnings import Warnings
 
-LARGEST_LIST = 64 * 1024**2
+MAX_LIST_BYTES = 64 * 1024**2
 """Limit on the total bytes of one document's tool definitions. Once it is reached, further operations are skipped."""
 
 
@@ -109,7 +109,7 @@ class _Compiler:
         chosen: list[Operation] = []
         compiled: list[CompiledOperation] = []
         reports: list[OperationReport] = []
-        room = LARGEST_LIST
+        room = MAX_LIST_BYTES
         for operation in operations:
             refusal = choice.refuse(operation)
             if refusal is not None:
@@ -118,7 +118,7 @@ class _Compiler:
             chosen.append(operation)
             try:
                 if room <= 0:
-                    raise Unusable(f"all tools together have more than {LARGEST_LIST // 1024**2} MiB (the limit)")
+                    raise Unusable(f"all tools together have more than {MAX_LIST_BYTES // 1024**2} MiB (the limit)")
                 made, losses = self._compile(operation, names[operation.identity])
             except Unusable as unusable:
                 reports.append(report_operation(operation, tool=None, reasons=[unusable.reason]))

@@ -21,7 +21,7 @@ from gateway.errors import BadInput, DocumentTooLarge, Fault, InvalidBody, Inval
 from gateway.openapi.options import PLAIN, DocumentForm, ImportOptions
 
 LENGTH_BYTES = 4
-LONGEST_MESSAGE = 64 * 1024 * 1024
+MAX_MESSAGE_LENGTH = 64 * 1024 * 1024
 """Limit on the bytes of one message; the parent treats a longer one as a broken answer."""
 
 _BATCH_BYTES = 128 * 1024

@@ -58,7 +58,7 @@ _ASKED = frozenset({"elicitation", "sampling", "roots"})
 
 _REQUIRED = TaskSupport.REQUIRED  # an enum lookup costs more than a function call
 _MAX_ENVELOPES = 1024
-_LARGEST_REMEMBERED = 4096
+_MAX_CACHED_BYTES = 4096
 """The largest envelope that is cached, in bytes. A client may send a different envelope of 1 MB with each request."""
 
 _MAX_ID = 1024
@@ -164,7 +164,7 @@ class FastPath:
             surface.validate_client_request("tools/list", MODERN, {"_meta": envelope})
         except ValidationError:
             return False
-        if len(seen) <= _LARGEST_REMEMBERED:  # guard: small-envelopes-remembered
+        if len(seen) <= _MAX_CACHED_BYTES:  # guard: small-envelopes-remembered
             self._valid_envelopes[seen] = None
         return True
 

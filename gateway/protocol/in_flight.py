@@ -27,9 +27,9 @@ _RETRY_S = 1.0
 class InFlightLimiter:
     """The open requests of this replica, by key and by tenant."""
 
-    def __init__(self, most: int = OPEN) -> None:
+    def __init__(self, limit: int = OPEN) -> None:
         self._open: dict[KeyId, int] = {}
-        self.places = FairSlotPool("open requests", slots=most)
+        self.places = FairSlotPool("open requests", slots=limit)
 
     def __len__(self) -> int:
         """Number of open requests."""
@@ -44,9 +44,9 @@ class InFlightLimiter:
         key = principal.key
         count = self._open.get(key, 0)
         if count >= SPARE:
-            most = limits.concurrency + streams_of_key(limits.streams) + SPARE
-            if count >= most:  # guard: requests-of-one-key
-                message = f"too many concurrent requests of this key (limit {most} per replica); retry later"
+            limit = limits.concurrency + streams_of_key(limits.streams) + SPARE
+            if count >= limit:  # guard: requests-of-one-key
+                message = f"too many concurrent requests of this key (limit {limit} per replica); retry later"
                 raise LimitExceeded(message, retry_after_s=_RETRY_S)
         if not self.places.try_take(principal.tenant):  # guard: share-of-open-requests
             raise self.places.refuse(principal.tenant)

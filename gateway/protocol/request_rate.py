@@ -2,7 +2,7 @@
 
 Calls have separate limits. Lists, pings and refused calls have none, and each takes time on the event loop that all
 tenants share. A request above its tenant's rate waits after authentication and before any work, so a flood delays only
-its own tenant. A wait takes at most `LONGEST_DELAY_S`; the cap of open requests bounds how many requests of a tenant
+its own tenant. A wait takes at most `MAX_DELAY_S`; the cap of open requests bounds how many requests of a tenant
 wait.
 
 When the event loop is late because the machine is busy, requests above the rate start even less often. A tenant that
@@ -17,10 +17,10 @@ from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.policy import Limits
 
-LEAST_PER_S: Final = 250.0
+MIN_PER_S: Final = 250.0
 """The lowest rate of a tenant, in requests per second: about a seventh of what one replica serves."""
 
-LONGEST_DELAY_S: Final = 5.0
+MAX_DELAY_S: Final = 5.0
 _RATE_FACTOR: Final = 1.25
 """The rate as a multiple of the tenant's calls per second; the surplus is for requests that are not calls."""
 
@@ -61,8 +61,8 @@ class RequestRateLimiter:
     def delay(self, tenant: TenantId, limits: Limits, now: float) -> float:
         """Schedule one request and return the seconds that it has to wait; 0 if it can start now."""
         rate = limits.calls_per_second * _RATE_FACTOR
-        if rate < LEAST_PER_S:
-            rate = LEAST_PER_S
+        if rate < MIN_PER_S:
+            rate = MIN_PER_S
         schedule = self._find(tenant)
         if schedule is None:
             schedule = self._schedules[tenant] = _Schedule()
@@ -71,7 +71,7 @@ class RequestRateLimiter:
         if wait <= 0:
             schedule.next_at = begins + 1 / rate
             return 0.0
-        schedule.next_at = min(begins + self._slowed / rate, now + _BURST_S + LONGEST_DELAY_S)
+        schedule.next_at = min(begins + self._slowed / rate, now + _BURST_S + MAX_DELAY_S)
         return wait
 
     async def sleep(self, seconds: float) -> None:

@@ -17,8 +17,8 @@ from gateway.protocol.http.request import McpRequest
 from gateway.protocol.request_context import RequestContext
 from gateway.telemetry.traces import TRACE_HEADERS, Traces, fail
 
-_LONGEST_ATTRIBUTE: Final = 128
-_LARGEST_SCANNED_BODY: Final = 1 << 16
+_MAX_ATTRIBUTE_LENGTH: Final = 128
+_MAX_SCANNED_BODY_BYTES: Final = 1 << 16
 """The largest part of a response that is searched for errors, in bytes; longer parts are skipped."""
 
 _NAMED: Final[Mapping[str, str]] = {"tools/call": "gen_ai.tool.name", "prompts/get": "gen_ai.prompt.name"}
@@ -50,10 +50,10 @@ def _describe(
     }
     for key, value in request.headers.raw:
         if key in _HEADERS:
-            attributes[_HEADERS[key]] = value.decode("latin-1")[:_LONGEST_ATTRIBUTE]
+            attributes[_HEADERS[key]] = value.decode("latin-1")[:_MAX_ATTRIBUTE_LENGTH]
     request_id = message.get("id")
     if isinstance(request_id, str | int):
-        attributes["jsonrpc.request.id"] = str(request_id)[:_LONGEST_ATTRIBUTE]
+        attributes["jsonrpc.request.id"] = str(request_id)[:_MAX_ATTRIBUTE_LENGTH]
     if method == "tools/call":
         attributes["gen_ai.operation.name"] = "execute_tool"
     named = _text(_member(message, "params").get("name")) if method in _NAMED else ""
@@ -87,7 +87,7 @@ def _observe_send(send: Send, span: Span) -> Send:
 
 def _record_errors(span: Span, body: bytes) -> None:
     """Mark the span as failed if a part of the response contains an error."""
-    if len(body) > _LARGEST_SCANNED_BODY:
+    if len(body) > _MAX_SCANNED_BODY_BYTES:
         return
     if b'"error"' not in body and b'"isError":true' not in body.replace(b" ", b""):
         return
@@ -114,4 +114,4 @@ def _member(value: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _text(value: object) -> str:
-    return value[:_LONGEST_ATTRIBUTE] if isinstance(value, str) else ""
+    return value[:_MAX_ATTRIBUTE_LENGTH] if isinstance(value, str) else ""

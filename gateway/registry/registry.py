@@ -128,7 +128,7 @@ class Registry(msgspec.Struct, frozen=True):
         """True if the profile shows the URI and the policy does not deny it; no handler runs."""
         return self.shown.can_read(uri)
 
-    def judge_access(self, item: Tool | Primitive) -> AccessVerdict:
+    def access_verdict(self, item: Tool | Primitive) -> AccessVerdict:
         """Return the access of the principal to a primitive, whatever the profile shows."""
         return self.view.snapshot.access.judge(self.view.rules_for(self.principal), item)
 

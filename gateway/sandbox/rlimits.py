@@ -19,8 +19,8 @@ def limit(*, memory_bytes: int, cpu_s: int) -> None:
     """Limit the address space and the CPU time of this process, where the system supports it; disable core dumps."""
     wanted = {resource.RLIMIT_AS: memory_bytes, resource.RLIMIT_CPU: cpu_s, resource.RLIMIT_CORE: 0}
     for kind, value in wanted.items():
-        _, most = resource.getrlimit(kind)
-        allowed = value if most == resource.RLIM_INFINITY else min(value, most)
+        _, hard_limit = resource.getrlimit(kind)
+        allowed = value if hard_limit == resource.RLIM_INFINITY else min(value, hard_limit)
         with contextlib.suppress(ValueError, OSError):  # not every system supports every limit
             resource.setrlimit(kind, (allowed, allowed))
 

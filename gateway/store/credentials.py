@@ -54,8 +54,8 @@ async def insert(
 async def get(tenant: TenantId, db: Db, name_or_id: str) -> StoredCredential | None:
     """The credential with this id or name without its secret; an id takes precedence."""
     is_named = or_(credentials.c.id == name_or_id, credentials.c.name == name_or_id)
-    wanted = _listed(tenant).where(is_named).order_by((credentials.c.id == name_or_id).desc()).limit(1)
-    row = (await db.execute(wanted)).mappings().one_or_none()
+    query = _listed(tenant).where(is_named).order_by((credentials.c.id == name_or_id).desc()).limit(1)
+    row = (await db.execute(query)).mappings().one_or_none()
     return _shown(row) if row else None
 
 
@@ -63,8 +63,8 @@ async def page(
     tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[StoredCredential]:
     """One page of the tenant's credentials without their secrets, by default sorted by name."""
-    wanted = select_page(_listed(tenant), credentials.c, "name", after=after, limit=limit, order=order)
-    return [_shown(row) for row in (await db.execute(wanted)).mappings()]
+    query = select_page(_listed(tenant), credentials.c, "name", after=after, limit=limit, order=order)
+    return [_shown(row) for row in (await db.execute(query)).mappings()]
 
 
 async def count(tenant: TenantId, db: Db) -> int:
@@ -80,8 +80,8 @@ async def open_named(tenant: TenantId, db: Db, sealer: EnvelopeCipher, name: str
         SecretUnreadable: it was changed, or no configured key opens it.
     """
     columns = (*_PUBLIC_COLUMNS, credentials.c.sealed, data_keys.c.wrapped)
-    wanted = select(*columns).join_from(credentials, data_keys, _of_key())
-    rows = await db.execute(wanted.where(credentials.c.tenant_id == tenant, credentials.c.name == name))
+    query = select(*columns).join_from(credentials, data_keys, _of_key())
+    rows = await db.execute(query.where(credentials.c.tenant_id == tenant, credentials.c.name == name))
     row = rows.mappings().one_or_none()
     if row is None:
         return None
@@ -109,30 +109,30 @@ async def save(
         NotFound: the tenant has no such credential.
     """
     sealed = await _seal(tenant, db, sealer, credential, secret)
-    is_it = (credentials.c.tenant_id == tenant, credentials.c.id == credential.id)
-    done = await db.execute(update(credentials).where(*is_it).values(**sealed).returning(credentials.c.id))
-    if done.one_or_none() is None:
+    matches = (credentials.c.tenant_id == tenant, credentials.c.id == credential.id)
+    changed = await db.execute(update(credentials).where(*matches).values(**sealed).returning(credentials.c.id))
+    if changed.one_or_none() is None:
         raise NotFound("There is no such credential.")
 
 
 async def referring(tenant: TenantId, db: Db, *, limit: int) -> Sequence[str]:
     """Names of credentials that refer to outside stores, in order."""
-    wanted = select(credentials.c.name).where(credentials.c.tenant_id == tenant, credentials.c.reference.is_not(None))
-    return list((await db.execute(wanted.order_by(credentials.c.name).limit(limit))).scalars())
+    query = select(credentials.c.name).where(credentials.c.tenant_id == tenant, credentials.c.reference.is_not(None))
+    return list((await db.execute(query.order_by(credentials.c.name).limit(limit))).scalars())
 
 
 async def schemes_of(tenant: TenantId, db: Db, name: str) -> Sequence[str]:
     """Names of the sources whose security schemes use the credential of this name."""
-    is_of = (secrets.c.tenant_id == tenant, secrets.c.credential == name)
+    is_related = (secrets.c.tenant_id == tenant, secrets.c.credential == name)
     joined = (sources.c.tenant_id == secrets.c.tenant_id) & (sources.c.id == secrets.c.source_id)
-    wanted = select(sources.c.name).distinct().join_from(secrets, sources, joined).where(*is_of)
-    return list((await db.execute(wanted.order_by(sources.c.name))).scalars())
+    query = select(sources.c.name).distinct().join_from(secrets, sources, joined).where(*is_related)
+    return list((await db.execute(query.order_by(sources.c.name))).scalars())
 
 
 async def remove(tenant: TenantId, db: Db, credential: CredentialId) -> bool:
     """Delete a credential; True if it existed."""
-    is_it = (credentials.c.tenant_id == tenant, credentials.c.id == credential)
-    return (await db.execute(delete(credentials).where(*is_it).returning(credentials.c.id))).one_or_none() is not None
+    matches = (credentials.c.tenant_id == tenant, credentials.c.id == credential)
+    return (await db.execute(delete(credentials).where(*matches).returning(credentials.c.id))).one_or_none() is not None
 
 
 class _OpenCredential(msgspec.Struct):
@@ -161,12 +161,12 @@ async def _seal(
 
 def _bound(credential: StoredCredential) -> tuple[str, ...]:
     """The context to which the sealed value is bound."""
-    facts = (credential.name, str(credential.version), credential.place.value, credential.field)
+    row_values = (credential.name, str(credential.version), credential.place.value, credential.field)
     delegation = credential.delegation
     # guard: delegation-sealed
     more = () if delegation is None else (_DELEGATED, msgspec.json.encode(delegation, order="sorted").decode())
     outside = () if credential.reference is None else (_OUTSIDE, str(credential.reference))  # guard: reference-sealed
-    return ("credential", credential.id, *facts, *credential.origins, *more, *outside)
+    return ("credential", credential.id, *row_values, *credential.origins, *more, *outside)
 
 
 def sealed_context(row: RowMapping, _: str) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ SCHEMA = "0038"
 Level = Literal["READ COMMITTED", "REPEATABLE READ"]
 """Isolation level of a transaction."""
 
-_LONGEST_QUEUE = 1024
+_MAX_QUEUE_LENGTH = 1024
 _SET_TENANT = text("select set_config('app.tenant', :tenant, true)")  # guard: tenant-of-the-transaction
 
 
@@ -49,7 +49,7 @@ class Store:
         self._pool_size = pool_size
         self._timeout_s = timeout_s
         self.places = FairSlotPool(
-            "connections to PostgreSQL", slots=pool_size, queue=_LONGEST_QUEUE, timeout_s=timeout_s
+            "connections to PostgreSQL", slots=pool_size, queue=_MAX_QUEUE_LENGTH, timeout_s=timeout_s
         )
         """Bulkhead for transactions of tenants. `upkeep` and `unscoped` transactions do not take its slots."""
         self._silence = DatabaseBreaker() if silence is None else silence

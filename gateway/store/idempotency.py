@@ -37,21 +37,21 @@ async def insert(tenant: TenantId, db: Db, record: IdempotencyRecord) -> bool:
 
 async def get(tenant: TenantId, db: Db, record: str) -> IdempotencyRecord | None:
     """One record, locked until the transaction ends."""
-    wanted = select(records).where(records.c.tenant_id == tenant, records.c.id == record).with_for_update()
-    row = (await db.execute(wanted)).mappings().one_or_none()
+    query = select(records).where(records.c.tenant_id == tenant, records.c.id == record).with_for_update()
+    row = (await db.execute(query)).mappings().one_or_none()
     return IdempotencyRecord(**{name: row[name] for name in IdempotencyRecord.__slots__}) if row else None
 
 
 async def lease(tenant: TenantId, db: Db, attempt: Attempt, *, until: datetime) -> None:
     """Give the record to another attempt; the previous one can no longer commit."""
-    is_it = (records.c.tenant_id == tenant, records.c.id == attempt.record)
-    await db.execute(update(records).where(*is_it).values(attempt=attempt.id, leased_until=until))
+    matches = (records.c.tenant_id == tenant, records.c.id == attempt.record)
+    await db.execute(update(records).where(*matches).values(attempt=attempt.id, leased_until=until))
 
 
 async def commit(tenant: TenantId, db: Db, attempt: Attempt) -> bool:
     """Mark the request as done in the transaction that does it; False if another attempt holds the record."""
-    done = update(records).where(*_is_of(tenant, attempt)).values(is_done=True).returning(records.c.id)
-    return (await db.execute(done)).one_or_none() is not None
+    changed = update(records).where(*_is_of(tenant, attempt)).values(is_done=True).returning(records.c.id)
+    return (await db.execute(changed)).one_or_none() is not None
 
 
 async def store_response(tenant: TenantId, db: Db, attempt: Attempt, answer: bytes) -> None:
@@ -75,20 +75,20 @@ async def remove_expired(tenant: TenantId, db: Db, *, now: datetime) -> datetime
 
 async def rewrap_some(tenant: TenantId, db: Db, sealer: EnvelopeCipher, *, limit: int) -> int:
     """Wrap the data keys of records with the first secret key; return how many records of this batch had another."""
-    wanted = select(records.c.id, records.c.wrapped).where(records.c.tenant_id == tenant)
-    rows = (await db.execute(wanted)).all()
+    query = select(records.c.id, records.c.wrapped).where(records.c.tenant_id == tenant)
+    rows = (await db.execute(query)).all()
     stale = [(row[0], row[1]) for row in rows if sealer.can_open(row[1]) and not sealer.is_current(row[1])][:limit]
     for record, wrapped in stale:
-        is_it = (records.c.tenant_id == tenant, records.c.id == record, records.c.wrapped == wrapped)
-        await db.execute(update(records).where(*is_it).values(wrapped=sealer.rewrap(tenant, wrapped)))
+        matches = (records.c.tenant_id == tenant, records.c.id == record, records.c.wrapped == wrapped)
+        await db.execute(update(records).where(*matches).values(wrapped=sealer.rewrap(tenant, wrapped)))
     return len(stale)
 
 
 async def usage(tenant: TenantId, db: Db, *, is_operators: bool) -> tuple[int, int]:
     """Number of records, and bytes of their sealed responses: of the operator, or of the tenant's own keys."""
     size = func.coalesce(func.sum(func.octet_length(records.c.answer)), 0)
-    wanted = select(func.count(), size).where(records.c.tenant_id == tenant, records.c.is_operators == is_operators)
-    count, taken = (await db.execute(wanted)).one()
+    query = select(func.count(), size).where(records.c.tenant_id == tenant, records.c.is_operators == is_operators)
+    count, taken = (await db.execute(query)).one()
     return int(count), int(taken)
 
 

@@ -45,8 +45,8 @@ async def insert_all(tenant: TenantId, db: Db, added: Sequence[StoredOperation])
 
 async def remove_all(tenant: TenantId, db: Db, source: SourceId) -> int:
     """Remove all operations of a source; return their number."""
-    gone = delete(operations).where(operations.c.tenant_id == tenant, operations.c.source_id == source)
-    return len((await db.execute(gone.returning(operations.c.id))).all())
+    deleted = delete(operations).where(operations.c.tenant_id == tenant, operations.c.source_id == source)
+    return len((await db.execute(deleted.returning(operations.c.id))).all())
 
 
 async def names(tenant: TenantId, db: Db) -> Mapping[str, str]:
@@ -59,8 +59,8 @@ async def names(tenant: TenantId, db: Db) -> Mapping[str, str]:
 
 async def names_of(tenant: TenantId, db: Db, source: SourceId) -> Mapping[str, str]:
     """The effective tool names of a source, by the identity of the operation."""
-    wanted = select(operations.c.identity, operations.c.tool)
-    rows = await db.execute(wanted.where(_is_of(tenant), operations.c.source_id == source))
+    query = select(operations.c.identity, operations.c.tool)
+    rows = await db.execute(query.where(_is_of(tenant), operations.c.source_id == source))
     return {str(identity): str(tool) for identity, tool in rows}
 
 
@@ -68,10 +68,10 @@ async def known_names(tenant: TenantId, db: Db, source: SourceId) -> Mapping[str
     """The tool names that a source's operations would have without overrides, by the identity of the operation."""
     columns = operations.c
     defined = case((overrides.c.name.is_not(None), columns.definition))  # null unless the override changes the name
-    wanted = select(columns.identity, columns.tool, defined).select_from(
+    query = select(columns.identity, columns.tool, defined).select_from(
         operations.outerjoin(overrides, _of_operation())
     )
-    rows = await db.execute(wanted.where(_is_of(tenant), columns.source_id == source))
+    rows = await db.execute(query.where(_is_of(tenant), columns.source_id == source))
     return {
         str(identity): document_name(definition) if definition else str(tool) for identity, tool, definition in rows
     }
@@ -84,8 +84,8 @@ async def rename(tenant: TenantId, db: Db, operation: OperationId, tool: str) ->
         NotFound: the tenant has no such operation.
         NameTaken: another imported tool of the tenant has the name.
     """
-    is_it = (_is_of(tenant), operations.c.id == operation)
-    renamed = update(operations).where(*is_it).values(tool=tool).returning(operations.c.id)
+    matches = (_is_of(tenant), operations.c.id == operation)
+    renamed = update(operations).where(*matches).values(tool=tool).returning(operations.c.id)
     if (await db.execute(renamed)).one_or_none() is None:
         raise NotFound("There is no such operation.")
 
@@ -111,36 +111,36 @@ async def find(tenant: TenantId, db: Db, named: Collection[str], keys: Collectio
     """Operations of the sources `named` that have one of `keys` as operationId, identity or tool name."""
     columns = operations.c
     is_called = or_(columns.operation_id.in_(keys), columns.identity.in_(keys), columns.tool.in_(keys))
-    wanted = _selected(tenant).where(sources.c.name.in_(named), is_called).order_by(columns.tool)
-    return [_loaded(row) for row in (await db.execute(wanted)).mappings()]
+    query = _selected(tenant).where(sources.c.name.in_(named), is_called).order_by(columns.tool)
+    return [_loaded(row) for row in (await db.execute(query)).mappings()]
 
 
 async def input_schema(tenant: TenantId, db: Db, operation: OperationId) -> bytes | None:
     """The full input schema of an operation whose tool lists a shortened one; None if there is none."""
-    wanted = select(operations.c.input_schema).where(_is_of(tenant), operations.c.id == operation)
-    found: bytes | None = (await db.execute(wanted)).scalar_one_or_none()
+    query = select(operations.c.input_schema).where(_is_of(tenant), operations.c.id == operation)
+    found: bytes | None = (await db.execute(query)).scalar_one_or_none()
     return found
 
 
 async def input_schemas(tenant: TenantId, db: Db, source: SourceId) -> Mapping[str, bytes]:
     """The full input schemas of a source's operations that have one, by identity."""
-    wanted = select(operations.c.identity, operations.c.input_schema).where(_is_of(tenant))
-    rows = await db.execute(wanted.where(operations.c.source_id == source, operations.c.input_schema.is_not(None)))
+    query = select(operations.c.identity, operations.c.input_schema).where(_is_of(tenant))
+    rows = await db.execute(query.where(operations.c.source_id == source, operations.c.input_schema.is_not(None)))
     return {str(identity): bytes(schema) for identity, schema in rows}
 
 
 async def has_shortened(tenant: TenantId, db: Db) -> bool:
     """True if a tool of a source that is not query-only lists a shortened input schema."""
-    wanted = select(operations.c.id).select_from(operations.join(sources, _of_source()))
-    found = wanted.where(_is_of(tenant), _is_listed(), operations.c.input_schema.is_not(None)).limit(1)
+    query = select(operations.c.id).select_from(operations.join(sources, _of_source()))
+    found = query.where(_is_of(tenant), _is_listed(), operations.c.input_schema.is_not(None)).limit(1)
     return (await db.execute(found)).first() is not None
 
 
 async def find_named(tenant: TenantId, db: Db, name_or_id: str) -> LoadedOperation | None:
     """The operation with this id or tool name, query-only sources included; an id takes precedence."""
-    is_it = or_(operations.c.tool == name_or_id, operations.c.id == name_or_id)
-    wanted = _selected(tenant).where(is_it).order_by((operations.c.id == name_or_id).desc()).limit(1)
-    row = (await db.execute(wanted)).mappings().one_or_none()
+    matches = or_(operations.c.tool == name_or_id, operations.c.id == name_or_id)
+    query = _selected(tenant).where(matches).order_by((operations.c.id == name_or_id).desc()).limit(1)
+    row = (await db.execute(query)).mappings().one_or_none()
     return _loaded(row) if row else None
 
 
@@ -149,9 +149,9 @@ async def owner(tenant: TenantId, db: Db, tool: str) -> str | None:
 
     Query-only sources count, and so do overrides whose operation is missing.
     """
-    wanted = select(sources.c.name).join_from(operations, sources, _of_source())
+    query = select(sources.c.name).join_from(operations, sources, _of_source())
     kept = select(sources.c.name).where(sources.c.tenant_id == tenant).join(overrides, _is_overridden())
-    known = wanted.where(_is_of(tenant), operations.c.tool == tool).union_all(kept.where(overrides.c.name == tool))
+    known = query.where(_is_of(tenant), operations.c.tool == tool).union_all(kept.where(overrides.c.name == tool))
     return (await db.execute(known.limit(1))).scalar_one_or_none()
 
 
@@ -164,22 +164,22 @@ async def page(
     tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[LoadedOperation]:
     """One page of the operations of sources that are not query-only, by default sorted by tool name."""
-    wanted = select_page(
+    query = select_page(
         _selected(tenant).where(_is_listed()), operations.c, "tool", after=after, limit=limit, order=order
     )
-    return [_loaded(row) for row in (await db.execute(wanted)).mappings()]
+    return [_loaded(row) for row in (await db.execute(query)).mappings()]
 
 
 async def levels(tenant: TenantId, db: Db, named: Collection[str]) -> Mapping[str, Safety]:
     """Effective safety levels of the imported tools of these names, without query-only sources."""
-    wanted = _selected(tenant).where(_is_listed(), operations.c.tool.in_(named))
-    found = [_loaded(row) for row in (await db.execute(wanted)).mappings()]
+    query = _selected(tenant).where(_is_listed(), operations.c.tool.in_(named))
+    found = [_loaded(row) for row in (await db.execute(query)).mappings()]
     return {one.tool.name: _level(one) for one in found}
 
 
 def _level(loaded: LoadedOperation) -> Safety:
-    wanted = None if loaded.override is None else loaded.override.changes.safety
-    return wanted or loaded.tool.safety
+    query = None if loaded.override is None else loaded.override.changes.safety
+    return query or loaded.tool.safety
 
 
 def _selected(tenant: TenantId) -> Select[*tuple[object, ...]]:

@@ -23,15 +23,15 @@ async def insert(tenant: TenantId, db: Db, override: Override) -> None:
         NameTaken: another override of the tenant has the name, or the operation has an override.
         NotFound: the tenant has no such source.
     """
-    facts = {"source_id": override.source, "identity": override.identity, "created_at": override.created_at}
+    columns = {"source_id": override.source, "identity": override.identity, "created_at": override.created_at}
     made = {"tenant_id": tenant, "id": override.id, "version": override.version}
-    await db.execute(insert_into(overrides).values(**made, **facts, **_mutable_columns(override)))
+    await db.execute(insert_into(overrides).values(**made, **columns, **_mutable_columns(override)))
 
 
 async def get(tenant: TenantId, db: Db, source: SourceId, found: OverrideId) -> Override | None:
     """The source's override with this id."""
-    wanted = select(overrides).where(*_of(tenant, source), overrides.c.id == found)
-    row = (await db.execute(wanted)).mappings().one_or_none()
+    query = select(overrides).where(*_of(tenant, source), overrides.c.id == found)
+    row = (await db.execute(query)).mappings().one_or_none()
     return read_override(row) if row else None
 
 
@@ -43,16 +43,16 @@ async def of_source(tenant: TenantId, db: Db, source: SourceId) -> Mapping[str, 
 
 async def page(tenant: TenantId, db: Db, source: SourceId, *, after: str | None, limit: int) -> Sequence[Override]:
     """One page of a source's overrides sorted by operation identity."""
-    wanted = select(overrides).where(*_of(tenant, source)).order_by(overrides.c.identity).limit(limit)
-    rows = await db.execute(wanted.where(overrides.c.identity > after) if after is not None else wanted)
+    query = select(overrides).where(*_of(tenant, source)).order_by(overrides.c.identity).limit(limit)
+    rows = await db.execute(query.where(overrides.c.identity > after) if after is not None else query)
     return [read_override(row) for row in rows.mappings()]
 
 
 async def names(tenant: TenantId, db: Db) -> Mapping[str, str]:
     """All tool names that overrides give, even to missing operations, each with the name of its source."""
     is_of_source = (sources.c.tenant_id == overrides.c.tenant_id) & (sources.c.id == overrides.c.source_id)
-    wanted = select(overrides.c.name, sources.c.name.label("source")).join_from(overrides, sources, is_of_source)
-    rows = await db.execute(wanted.where(overrides.c.tenant_id == tenant, overrides.c.name.is_not(None)))
+    query = select(overrides.c.name, sources.c.name.label("source")).join_from(overrides, sources, is_of_source)
+    rows = await db.execute(query.where(overrides.c.tenant_id == tenant, overrides.c.name.is_not(None)))
     return {str(name): str(source) for name, source in rows}
 
 
@@ -69,16 +69,16 @@ async def save(tenant: TenantId, db: Db, override: Override) -> None:
         NotFound: the tenant has no such override.
         NameTaken: another override of the tenant has the name.
     """
-    is_it = (overrides.c.tenant_id == tenant, overrides.c.id == override.id)
-    written = update(overrides).where(*is_it).values(version=overrides.c.version + 1, **_mutable_columns(override))
+    matches = (overrides.c.tenant_id == tenant, overrides.c.id == override.id)
+    written = update(overrides).where(*matches).values(version=overrides.c.version + 1, **_mutable_columns(override))
     if (await db.execute(written.returning(overrides.c.id))).one_or_none() is None:
         raise NotFound("There is no such override.")
 
 
 async def remove(tenant: TenantId, db: Db, override: OverrideId) -> bool:
     """Delete an override; True if it existed."""
-    is_it = (overrides.c.tenant_id == tenant, overrides.c.id == override)
-    return (await db.execute(delete(overrides).where(*is_it).returning(overrides.c.id))).one_or_none() is not None
+    matches = (overrides.c.tenant_id == tenant, overrides.c.id == override)
+    return (await db.execute(delete(overrides).where(*matches).returning(overrides.c.id))).one_or_none() is not None
 
 
 def read_override(row: RowMapping, prefix: str = "") -> Override:

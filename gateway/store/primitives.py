@@ -29,7 +29,7 @@ async def insert(tenant: TenantId, db: Db, primitive: Primitive) -> None:
             kind=primitive.family.value,
             version=primitive.version,
             created_at=primitive.created_at,
-            **_facts(primitive),
+            **_row_values(primitive),
         )
     )
 
@@ -37,8 +37,8 @@ async def insert(tenant: TenantId, db: Db, primitive: Primitive) -> None:
 async def get(tenant: TenantId, db: Db, family: Family, name_or_id: str) -> Primitive | None:
     """The primitive of this family and id or name; an id takes precedence."""
     is_named = or_(primitives.c.id == name_or_id, primitives.c.name == name_or_id)
-    wanted = _listed(tenant, family).where(is_named).order_by((primitives.c.id == name_or_id).desc()).limit(1)
-    row = (await db.execute(wanted)).mappings().one_or_none()
+    query = _listed(tenant, family).where(is_named).order_by((primitives.c.id == name_or_id).desc()).limit(1)
+    row = (await db.execute(query)).mappings().one_or_none()
     return _primitive(row) if row else None
 
 
@@ -46,14 +46,14 @@ async def page(
     tenant: TenantId, db: Db, family: Family, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[Primitive]:
     """One page of the primitives of a family, by default sorted by name."""
-    wanted = select_page(_listed(tenant, family), primitives.c, "name", after=after, limit=limit, order=order)
-    return [_primitive(row) for row in (await db.execute(wanted)).mappings()]
+    query = select_page(_listed(tenant, family), primitives.c, "name", after=after, limit=limit, order=order)
+    return [_primitive(row) for row in (await db.execute(query)).mappings()]
 
 
 async def load(tenant: TenantId, db: Db) -> Sequence[Primitive]:
     """All primitives of the tenant, sorted by family and name."""
-    wanted = select(primitives).where(primitives.c.tenant_id == tenant).order_by(primitives.c.kind, primitives.c.name)
-    return [_primitive(row) for row in (await db.execute(wanted)).mappings()]
+    query = select(primitives).where(primitives.c.tenant_id == tenant).order_by(primitives.c.kind, primitives.c.name)
+    return [_primitive(row) for row in (await db.execute(query)).mappings()]
 
 
 async def names(tenant: TenantId, db: Db, family: Family) -> Mapping[str, PrimitiveId]:
@@ -68,8 +68,8 @@ async def tool_levels(tenant: TenantId, db: Db) -> Sequence[Primitive]:
     """The tenant's own tools without definitions and handlers, for their safety levels."""
     columns = [column for column in primitives.c if column.name not in {"definition", "handler"}]
     nothing = [literal(b"").label("definition"), literal(b"").label("handler")]
-    wanted = select(*columns, *nothing).where(primitives.c.tenant_id == tenant, primitives.c.kind == Family.TOOL.value)
-    return [_primitive(row) for row in (await db.execute(wanted.order_by(primitives.c.name))).mappings()]
+    query = select(*columns, *nothing).where(primitives.c.tenant_id == tenant, primitives.c.kind == Family.TOOL.value)
+    return [_primitive(row) for row in (await db.execute(query.order_by(primitives.c.name))).mappings()]
 
 
 async def count(tenant: TenantId, db: Db) -> int:
@@ -80,10 +80,10 @@ async def count(tenant: TenantId, db: Db) -> int:
 
 async def users(tenant: TenantId, db: Db, reference: str) -> Sequence[tuple[Family, str]]:
     """Family and name of every primitive whose handler contains this reference."""
-    wanted = select(primitives.c.kind, primitives.c.name).where(
+    query = select(primitives.c.kind, primitives.c.name).where(
         primitives.c.tenant_id == tenant, primitives.c.refers.any_() == reference
     )
-    rows = await db.execute(wanted.order_by(primitives.c.kind, primitives.c.name))
+    rows = await db.execute(query.order_by(primitives.c.kind, primitives.c.name))
     return [(Family(kind), str(name)) for kind, name in rows]
 
 
@@ -94,24 +94,24 @@ async def save(tenant: TenantId, db: Db, primitive: Primitive) -> None:
         NotFound: the tenant has no such primitive.
         NameTaken: another primitive of the family has the name.
     """
-    is_it = (primitives.c.tenant_id == tenant, primitives.c.id == primitive.id)
-    written = update(primitives).where(*is_it).values(version=primitives.c.version + 1, **_facts(primitive))
+    matches = (primitives.c.tenant_id == tenant, primitives.c.id == primitive.id)
+    written = update(primitives).where(*matches).values(version=primitives.c.version + 1, **_row_values(primitive))
     if (await db.execute(written.returning(primitives.c.id))).one_or_none() is None:
         raise NotFound("There is no such primitive.")
 
 
 async def remove(tenant: TenantId, db: Db, primitive: PrimitiveId) -> bool:
     """Delete a primitive; True if it existed."""
-    is_it = (primitives.c.tenant_id == tenant, primitives.c.id == primitive)
-    gone = delete(primitives).where(*is_it).returning(primitives.c.id)
-    return (await db.execute(gone)).one_or_none() is not None
+    matches = (primitives.c.tenant_id == tenant, primitives.c.id == primitive)
+    deleted = delete(primitives).where(*matches).returning(primitives.c.id)
+    return (await db.execute(deleted)).one_or_none() is not None
 
 
 def _listed(tenant: TenantId, family: Family) -> Select[*tuple[object, ...]]:
     return select(primitives).where(primitives.c.tenant_id == tenant, primitives.c.kind == family.value)
 
 
-def _facts(primitive: Primitive) -> dict[str, object]:
+def _row_values(primitive: Primitive) -> dict[str, object]:
     return {
         "name": primitive.name,
         "definition": primitive.definition,

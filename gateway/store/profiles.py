@@ -33,23 +33,23 @@ async def insert(tenant: TenantId, db: Db, profile: Profile) -> None:
         NotFound: there is no such tenant.
     """
     added = insert_into(profiles).values(
-        tenant_id=tenant, id=profile.id, version=profile.version, created_at=func.now(), **_facts(profile)
+        tenant_id=tenant, id=profile.id, version=profile.version, created_at=func.now(), **_row_values(profile)
     )
     await db.execute(added)
 
 
 async def get(tenant: TenantId, db: Db, name_or_id: str) -> Profile | None:
     """The profile with this id or name; an id takes precedence."""
-    wanted = select(profiles).where(
+    query = select(profiles).where(
         profiles.c.tenant_id == tenant, or_(profiles.c.id == name_or_id, profiles.c.name == name_or_id)
     )
-    row = (await db.execute(wanted.order_by((profiles.c.id == name_or_id).desc()).limit(1))).mappings().one_or_none()
+    row = (await db.execute(query.order_by((profiles.c.id == name_or_id).desc()).limit(1))).mappings().one_or_none()
     return _profile(row) if row else None
 
 
 async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Profile]:
     """One page of the tenant's profiles, by default sorted by name."""
-    wanted = select_page(
+    query = select_page(
         select(profiles).where(profiles.c.tenant_id == tenant),
         profiles.c,
         "name",
@@ -57,7 +57,7 @@ async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order
         limit=limit,
         order=order,
     )
-    return [_profile(row) for row in (await db.execute(wanted)).mappings()]
+    return [_profile(row) for row in (await db.execute(query)).mappings()]
 
 
 async def load(tenant: TenantId, db: Db) -> Sequence[Profile]:
@@ -78,19 +78,19 @@ async def save(tenant: TenantId, db: Db, profile: Profile) -> None:
     Raises:
         NotFound: the tenant has no such profile.
     """
-    is_it = (profiles.c.tenant_id == tenant, profiles.c.id == profile.id)
-    written = update(profiles).where(*is_it).values(version=profiles.c.version + 1, **_facts(profile))
+    matches = (profiles.c.tenant_id == tenant, profiles.c.id == profile.id)
+    written = update(profiles).where(*matches).values(version=profiles.c.version + 1, **_row_values(profile))
     if (await db.execute(written.returning(profiles.c.id))).one_or_none() is None:
         raise NotFound("There is no such profile.")
 
 
 async def remove(tenant: TenantId, db: Db, profile: ProfileId) -> bool:
     """Delete a profile; True if it existed."""
-    gone = delete(profiles).where(profiles.c.tenant_id == tenant, profiles.c.id == profile).returning(profiles.c.id)
-    return (await db.execute(gone)).one_or_none() is not None
+    deleted = delete(profiles).where(profiles.c.tenant_id == tenant, profiles.c.id == profile).returning(profiles.c.id)
+    return (await db.execute(deleted)).one_or_none() is not None
 
 
-def _facts(profile: Profile) -> dict[str, object]:
+def _row_values(profile: Profile) -> dict[str, object]:
     return {
         "name": profile.name,
         "description": profile.description,

@@ -30,17 +30,17 @@ async def save(
         NotFound: the tenant has no such source.
     """
     key_id, wrapped = await tenant_key(tenant, db, sealer)
-    is_it = (secrets.c.tenant_id == tenant, secrets.c.source_id == source, secrets.c.scheme == scheme)
-    found = (await db.execute(select(secrets.c.version).where(*is_it).with_for_update())).scalar_one_or_none()
+    matches = (secrets.c.tenant_id == tenant, secrets.c.source_id == source, secrets.c.scheme == scheme)
+    found = (await db.execute(select(secrets.c.version).where(*matches).with_for_update())).scalar_one_or_none()
     version = int(found or 0) + 1
     value = msgspec.json.encode({"value": credential.value, "username": credential.username})
     sealed = sealer.seal(tenant, wrapped, value, source, scheme, str(version), *_reference(credential.reference))
-    facts = {"version": version, "data_key_id": key_id, "sealed": sealed, "credential": credential.reference}
+    columns = {"version": version, "data_key_id": key_id, "sealed": sealed, "credential": credential.reference}
     if found is None:
         key = {"tenant_id": tenant, "id": new_secret_id(), "source_id": source, "scheme": scheme}
-        await db.execute(insert_into(secrets).values(**key, **facts))
+        await db.execute(insert_into(secrets).values(**key, **columns))
     else:
-        await db.execute(update(secrets).where(*is_it).values(**facts))
+        await db.execute(update(secrets).where(*matches).values(**columns))
 
 
 async def load(tenant: TenantId, db: Db, sealer: EnvelopeCipher, source: SourceId) -> Mapping[str, Credential]:
@@ -49,10 +49,10 @@ async def load(tenant: TenantId, db: Db, sealer: EnvelopeCipher, source: SourceI
     Raises:
         SecretUnreadable: a credential was changed, or no configured key opens it.
     """
-    wanted = select(*secrets.c, data_keys.c.wrapped)
+    query = select(*secrets.c, data_keys.c.wrapped)
     joined = (data_keys.c.tenant_id == secrets.c.tenant_id) & (data_keys.c.id == secrets.c.data_key_id)
     is_of_source = (secrets.c.tenant_id == tenant, secrets.c.source_id == source)
-    rows = await db.execute(wanted.join_from(secrets, data_keys, joined).where(*is_of_source))
+    rows = await db.execute(query.join_from(secrets, data_keys, joined).where(*is_of_source))
     found: dict[str, Credential] = {}
     for row in rows.mappings():
         plain = sealer.open(tenant, row["wrapped"], row["sealed"], *sealed_context(row, "sealed"))
@@ -62,8 +62,8 @@ async def load(tenant: TenantId, db: Db, sealer: EnvelopeCipher, source: SourceI
 
 async def remove_all(tenant: TenantId, db: Db, source: SourceId) -> int:
     """Delete all credentials of a source; return their number."""
-    gone = delete(secrets).where(secrets.c.tenant_id == tenant, secrets.c.source_id == source)
-    return len((await db.execute(gone.returning(secrets.c.id))).all())
+    deleted = delete(secrets).where(secrets.c.tenant_id == tenant, secrets.c.source_id == source)
+    return len((await db.execute(deleted.returning(secrets.c.id))).all())
 
 
 async def tenant_key(tenant: TenantId, db: Db, sealer: EnvelopeCipher) -> TenantKey:
@@ -98,13 +98,13 @@ async def remove_unused_keys(tenant: TenantId, db: Db, sealer: EnvelopeCipher, u
     stale = [key.id for key in await _tenant_keys(tenant, db) if _is_stale(sealer, key)]
     if not stale:
         return 0
-    is_it = (data_keys.c.tenant_id == tenant, data_keys.c.id.in_(stale))
-    unheld = select(data_keys.c.id).where(*is_it).with_for_update(skip_locked=True)  # guard: data-key-in-use
+    matches = (data_keys.c.tenant_id == tenant, data_keys.c.id.in_(stale))
+    unheld = select(data_keys.c.id).where(*matches).with_for_update(skip_locked=True)  # guard: data-key-in-use
     free = (await db.execute(unheld)).scalars().all()
     of_values = [exists().where(table.c.tenant_id == tenant, table.c.data_key_id == data_keys.c.id) for table in used]
     unused = delete(data_keys).where(data_keys.c.tenant_id == tenant, data_keys.c.id.in_(free), not_(or_(*of_values)))
-    gone = (await db.execute(unused.returning(data_keys.c.id))).all()
-    return len(stale) - len(gone)
+    deleted = (await db.execute(unused.returning(data_keys.c.id))).all()
+    return len(stale) - len(deleted)
 
 
 def sealed_context(row: RowMapping, _: str) -> tuple[str, ...]:
@@ -114,9 +114,9 @@ def sealed_context(row: RowMapping, _: str) -> tuple[str, ...]:
 
 async def _tenant_keys(tenant: TenantId, db: Db, *, is_shared: bool = False) -> Sequence[TenantKey]:
     """The data keys of the tenant, the newest first; shared keys cannot be deleted until the transaction ends."""
-    wanted = select(data_keys.c.id, data_keys.c.wrapped).where(data_keys.c.tenant_id == tenant)
-    wanted = wanted.order_by(data_keys.c.created_at.desc(), data_keys.c.id)
-    rows = await db.execute(wanted.with_for_update(read=True, key_share=True) if is_shared else wanted)
+    query = select(data_keys.c.id, data_keys.c.wrapped).where(data_keys.c.tenant_id == tenant)
+    query = query.order_by(data_keys.c.created_at.desc(), data_keys.c.id)
+    rows = await db.execute(query.with_for_update(read=True, key_share=True) if is_shared else query)
     return [TenantKey(row[0], row[1]) for row in rows]
 
 

@@ -61,15 +61,15 @@ async def rename(tenant: TenantId, db: Db, name: str) -> None:
     Raises:
         NotFound: there is no such tenant.
     """
-    done = await db.execute(update(tenants).where(tenants.c.id == tenant).values(name=name).returning(tenants.c.id))
-    if done.one_or_none() is None:
+    changed = await db.execute(update(tenants).where(tenants.c.id == tenant).values(name=name).returning(tenants.c.id))
+    if changed.one_or_none() is None:
         raise _missing()
 
 
 async def remove(tenant: TenantId, db: Db) -> bool:
     """Delete the tenant with everything it owns except its audit entries; True if it existed."""
-    done = await db.execute(delete(tenants).where(tenants.c.id == tenant).returning(tenants.c.id))
-    return done.one_or_none() is not None
+    changed = await db.execute(delete(tenants).where(tenants.c.id == tenant).returning(tenants.c.id))
+    return changed.one_or_none() is not None
 
 
 async def advance(tenant: TenantId, db: Db) -> int:
@@ -81,13 +81,13 @@ async def advance(tenant: TenantId, db: Db) -> int:
     Raises:
         NotFound: there is no such tenant.
     """
-    done = await db.execute(
+    changed = await db.execute(
         update(tenants)
         .where(tenants.c.id == tenant)
         .values(revision=tenants.c.revision + 1)
         .returning(tenants.c.revision)
     )
-    risen = done.scalar_one_or_none()
+    risen = changed.scalar_one_or_none()
     if risen is None:
         raise _missing()
     return int(risen)

@@ -37,8 +37,8 @@ async def add(tenant: TenantId, db: Db, source: SourceId, old: Mapping[str, str]
 
 async def active(tenant: TenantId, db: Db) -> Sequence[Alias]:
     """All unexpired aliases, sorted by name."""
-    wanted = select(aliases).where(aliases.c.tenant_id == tenant, aliases.c.expires_at > func.now())
-    rows = await db.execute(wanted.order_by(aliases.c.name))
+    query = select(aliases).where(aliases.c.tenant_id == tenant, aliases.c.expires_at > func.now())
+    rows = await db.execute(query.order_by(aliases.c.name))
     return [
         Alias(
             name=row["name"],
@@ -57,9 +57,9 @@ async def resolve(tenant: TenantId, db: Db, named: Collection[str]) -> Mapping[s
         operations.c.source_id == aliases.c.source_id,
         operations.c.identity == aliases.c.identity,
     )
-    wanted = select(aliases.c.name, operations.c.tool).join_from(aliases, operations, of_operation)
+    query = select(aliases.c.name, operations.c.tool).join_from(aliases, operations, of_operation)
     is_living = (aliases.c.tenant_id == tenant, aliases.c.expires_at > func.now(), aliases.c.name.in_(named))
-    return {str(name): str(tool) for name, tool in await db.execute(wanted.where(*is_living))}
+    return {str(name): str(tool) for name, tool in await db.execute(query.where(*is_living))}
 
 
 async def _drop_oldest(tenant: TenantId, db: Db, source: SourceId) -> None:

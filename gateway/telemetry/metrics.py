@@ -32,7 +32,7 @@ class Metrics:
             "Finished calls, by tenant, source (its name; `custom`, `code` or `builtin` for other tools; `read`, `get` "
             "or `complete` for other requests) and outcome (`ok`, `limited`, or the code of an error).",
             ("tenant", "source", "outcome"),
-            most=(MAX_TENANTS, MAX_SOURCES, MAX_OUTCOMES),
+            limit=(MAX_TENANTS, MAX_SOURCES, MAX_OUTCOMES),
         )
         self.call_seconds = Histogram(
             "gateway_call_seconds",
@@ -156,12 +156,12 @@ def _own_metrics() -> tuple[Callback, ...]:
     cpu.follow(time.process_time)
     files = Callback("process_open_fds", "Open file descriptors.")
     files.follow(_open_files)
-    most_files = Callback("process_max_fds", "Maximum number of open file descriptors.")
-    most_files.follow(lambda: max(0, resource.getrlimit(resource.RLIMIT_NOFILE)[0]))
+    max_files = Callback("process_max_fds", "Maximum number of open file descriptors.")
+    max_files.follow(lambda: max(0, resource.getrlimit(resource.RLIMIT_NOFILE)[0]))
     started = Callback("process_start_time_seconds", "Start of the process, in seconds since 1970.")
     now = time.time()
     started.follow(lambda: now)
-    return memory, cpu, files, most_files, started
+    return memory, cpu, files, max_files, started
 
 
 def _resident_bytes() -> float | None:

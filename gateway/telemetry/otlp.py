@@ -12,7 +12,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import Tracer
 
 _SERVICE = "mcp-gateway"
-_LONGEST_VALUE = 256
+_MAX_VALUE_LENGTH = 256
 _SEND_S = 3.0
 
 
@@ -28,7 +28,7 @@ class Export:
         self._provider = TracerProvider(
             resource=ours.merge(OTELResourceDetector().detect()),
             shutdown_on_exit=False,
-            span_limits=SpanLimits(max_span_attribute_length=_LONGEST_VALUE),
+            span_limits=SpanLimits(max_span_attribute_length=_MAX_VALUE_LENGTH),
         )
         self._provider.add_span_processor(BatchSpanProcessor(self._exporter))
 

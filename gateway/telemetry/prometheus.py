@@ -29,11 +29,11 @@ class Counter:
 
     kind: Literal["counter"] = "counter"
 
-    def __init__(self, name: str, meaning: str, labels: Sequence[str] = (), *, most: Sequence[int] = ()) -> None:
+    def __init__(self, name: str, meaning: str, labels: Sequence[str] = (), *, limit: Sequence[int] = ()) -> None:
         self.name = name
         self.meaning = meaning
         self.labels = tuple(labels)
-        self._most = tuple(most) or (100,) * len(self.labels)
+        self._max_labels = tuple(limit) or (100,) * len(self.labels)
         self._values: dict[Labels, float] = {} if labels else {(): 0}
         self._known: dict[Labels, set[str]] = {}
 
@@ -61,7 +61,7 @@ class Counter:
         last = len(labels) - 1
         for position, value in enumerate(labels):
             known = self._known.setdefault(bounded, set())
-            is_beyond = value not in known and len(known) >= self._most[position]
+            is_beyond = value not in known and len(known) >= self._max_labels[position]
             if is_beyond or (OTHER in bounded and position < last):
                 value = OTHER  # noqa: PLW2901  # the label that is counted
             else:

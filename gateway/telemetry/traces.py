@@ -29,7 +29,7 @@ Attributes = Mapping[str, str | int]
 
 _CLOSE_S = 5.0
 _SCOPE = "gateway"
-_LONGEST_HEADER = 512
+_MAX_HEADER_LENGTH = 512
 
 
 class Exporting(Protocol):
@@ -119,7 +119,7 @@ class Traces:
         usable = {
             name: value
             for name in TRACE_HEADERS
-            if isinstance(value := carried.get(name), str) and len(value) <= _LONGEST_HEADER and value.isascii()
+            if isinstance(value := carried.get(name), str) and len(value) <= _MAX_HEADER_LENGTH and value.isascii()
         }
         found = self._format.extract(usable, Context(), default_getter)
         return found if get_current_span(found).get_span_context().is_valid else Context()

@@ -97,7 +97,7 @@ class UpstreamClient:
     async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()
         lookup = self._lookup or SystemLookup()
-        http = WireClient(lookup, self._guard, connect_s=self._connect_s, most=_CONNECTIONS, share=_SHARE)
+        http = WireClient(lookup, self._guard, connect_s=self._connect_s, limit=_CONNECTIONS, share=_SHARE)
         self._open = loop, http, lookup
         return self
 

@@ -61,7 +61,7 @@ class Inflater:
             )
         self._is_gzip = name != "deflate"
         self._limit = limit
-        self._most_in = limit + limit // 100 + _OVERHEAD
+        self._max_input = limit + limit // 100 + _OVERHEAD
         self._pieces: list[bytes] = []
         self._out = 0
         self._in = 0
@@ -78,7 +78,7 @@ class Inflater:
             UpstreamAnswerBroken: the piece is not in the declared encoding, or continues after its end.
         """
         self._in += len(data)
-        if self._in > self._most_in:  # otherwise blocks that inflate to nothing could continue until the deadline
+        if self._in > self._max_input:  # otherwise blocks that inflate to nothing could continue until the deadline
             raise UpstreamAnswerTooLarge("The upstream's compressed response is larger than a result may be.")
         if self._stream is None:  # zlib or raw deflate: both are named deflate, the first two bytes distinguish them
             self._head += data

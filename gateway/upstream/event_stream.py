@@ -11,7 +11,7 @@ MAX_EVENTS = 10_000
 """Limit on the events that are read of one response."""
 
 _BOUNDARY = re.compile(rb"(?>\r\n|\n|\r){2}")
-_LONGEST_BOUNDARY = 4
+_MAX_BOUNDARY_LENGTH = 4
 _AFTER_TYPE = frozenset(("", ";", " ", "\t"))
 
 
@@ -39,7 +39,7 @@ class EventStreamReader:
                 return  # a line feed may follow
             self._count += 1
             self._whole = self._scanned = found.end()
-        self._scanned = max(self._scanned, len(self._body) - _LONGEST_BOUNDARY + 1)
+        self._scanned = max(self._scanned, len(self._body) - _MAX_BOUNDARY_LENGTH + 1)
 
     @property
     def has_begun(self) -> bool:

@@ -16,7 +16,7 @@ MAX_RETRIES = 2
 FIRST_RETRIABLE = 429
 """Responses with a status below this one are never retried."""
 
-_LONGEST_DELAY_S = 2.0
+_MAX_DELAY_S = 2.0
 _FIRST_S = 0.1
 _UNAVAILABLE_STATUSES = frozenset({502, 503, 504})
 _FAILURE_STATUSES = _UNAVAILABLE_STATUSES | frozenset(range(520, 528)) | {530}
@@ -47,7 +47,7 @@ def after_answer(status: int, retry_after: str | None, request: UpstreamRequest,
         return None
     if retry_after is not None and status in {429, 503}:
         seconds = _seconds(retry_after)
-        return None if seconds is None or seconds > _LONGEST_DELAY_S else seconds + _jitter(attempt)
+        return None if seconds is None or seconds > _MAX_DELAY_S else seconds + _jitter(attempt)
     return _jitter(attempt) if status in _UNAVAILABLE_STATUSES else None
 
 

@@ -14,14 +14,14 @@ Carried = tuple[Response, bytes, str | None]
 Carry = Callable[[UpstreamRequest, TenantId | None, int], Awaitable[Carried]]
 
 _FIRST_ERROR_STATUS = 400
-_LONGEST_METHOD = 32
+_MAX_METHOD_LENGTH = 32
 
 
 async def run_traced(
     traces: Traces, carry: Carry, request: UpstreamRequest, tenant: TenantId | None, limit: int
 ) -> Carried:
     """Run the request in a span of its own; if forwarding is on, the upstream receives its context."""
-    method = request.method[:_LONGEST_METHOD]
+    method = request.method[:_MAX_METHOD_LENGTH]
     with traces.asking(method, _describe(request, method)) as span:
         response, body, cut = await carry(_with_trace_headers(request, traces), tenant, limit)
         if span is not None:

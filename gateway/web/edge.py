@@ -35,7 +35,7 @@ PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
 _UNAUTHORIZED = 401
 _INVALID_TOKEN = b' error="invalid_token"'
 _STREAM = b"text/event-stream"
-_LONGEST_LOGGED_PATH = 200
+_MAX_LOGGED_PATH_LENGTH = 200
 _NAME_DIGITS = 24
 _NAMES_AT_ONCE = 64
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._-]{7,63}")
@@ -70,7 +70,7 @@ class EdgeDependencies:
         """Count a response; log the refusal of a credential."""
         self.metrics.answers.add(str(status))
         if status == _UNAUTHORIZED:
-            self.refusals.note(client_of(scope), scope["path"][:_LONGEST_LOGGED_PATH])
+            self.refusals.note(client_of(scope), scope["path"][:_MAX_LOGGED_PATH_LENGTH])
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ class RefusalLog:
     """The refusal log of all listeners of a process. The metric `gateway_http_answers_total` counts every refusal."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._lines = TokenBuckets(rate=LINES_PER_S, burst=BURST, most=1, clock=clock)
+        self._lines = TokenBuckets(rate=LINES_PER_S, burst=BURST, limit=1, clock=clock)
         self._left_out = 0
 
     def note(self, client: str | None, path: str) -> None:

@@ -31,13 +31,13 @@ from gateway.errors import Fault, GatewayError, InvalidBody
 from gateway.web.bodies import declared_length, read_body
 from gateway.web.problems import MEDIA_TYPE, correlation_id_of, problem, problem_bytes
 
-LARGEST_BODY = 64 * 1024
+MAX_BODY_BYTES = 64 * 1024
 MAX_CHANGES = 100
 _SOURCES = ("source", "sources")
-_LONGEST_TEXT = 2048
+_MAX_TEXT_LENGTH = 2048
 _BODY_S = 10.0
 _CONCURRENT_VERIFICATIONS = 8
-_LONGEST_QUEUE = 256
+_MAX_QUEUE_LENGTH = 256
 
 
 class WebhookReceiver:
@@ -47,7 +47,7 @@ class WebhookReceiver:
         self._catalog = catalog
         self._limiter = limiter
         self._delivery_ids = delivery_ids
-        self.places = FairSlotPool("webhook verifications", slots=_CONCURRENT_VERIFICATIONS, queue=_LONGEST_QUEUE)
+        self.places = FairSlotPool("webhook verifications", slots=_CONCURRENT_VERIFICATIONS, queue=_MAX_QUEUE_LENGTH)
         """Keyed by the slug in the path, because the tenant is verified only by the signature."""
 
     @property
@@ -71,7 +71,7 @@ class WebhookReceiver:
             return Response(content, 405, headers={"allow": "POST"}, media_type=MEDIA_TYPE)
         slug, webhook = request.path_params["tenant"], request.path_params["webhook"]
         declared = declared_length(request.scope)
-        body = await read_body(request.receive, limit=LARGEST_BODY, deadline=_BODY_S, declared=declared)
+        body = await read_body(request.receive, limit=MAX_BODY_BYTES, deadline=_BODY_S, declared=declared)
         delivery = _delivery(request.headers, body)
         check_delivery(delivery)
         async with self.places.hold(slug):
@@ -116,8 +116,8 @@ def _read_texts(members: Mapping[str, object], singular: str, plural: str) -> Ma
 
 
 def _text(value: object, pointer: str) -> str:
-    if not isinstance(value, str) or not 0 < len(value) <= _LONGEST_TEXT or not value.isprintable():
-        raise _broken(pointer, f"must be a text of at most {_LONGEST_TEXT} characters")
+    if not isinstance(value, str) or not 0 < len(value) <= _MAX_TEXT_LENGTH or not value.isprintable():
+        raise _broken(pointer, f"must be a text of at most {_MAX_TEXT_LENGTH} characters")
     return value
 
 

@@ -67,9 +67,9 @@ async def world(database: TestDatabase, redis_url: str) -> AsyncGenerator[TrailW
         yield world
 
 
-async def _cut(world: TrailWorld, most: int = 10_000) -> CutBatch:
+async def _cut(world: TrailWorld, limit: int = 10_000) -> CutBatch:
     async with world.replica() as replica:
-        batch = await cut_batch(world.tenant, replica.catalog, most=most)
+        batch = await cut_batch(world.tenant, replica.catalog, limit=limit)
         await replica.sign()
     return batch
 
@@ -135,7 +135,7 @@ async def test_a_later_cut_continues_the_first(world: TrailWorld, tmp_path: Path
     """Ours: small batches, each its own transaction, leave a trail that is verified after every one of them (SAF-8)."""
     exports = [await _export(world)]
     sizes: list[int] = []
-    while size := _removed(await _cut(world, most=2)):
+    while size := _removed(await _cut(world, limit=2)):
         sizes.append(size)
         assert _faults(await world.verify()) == {}
         exports.append(await _export(world))
@@ -172,7 +172,7 @@ async def test_a_later_cut_continues_the_first(world: TrailWorld, tmp_path: Path
 )
 async def test_an_edit_of_a_cut_is_found(world: TrailWorld, edit: str, fault: str) -> None:
     """Ours: a record that is gone, forged or moved, entries missing without one, or remaining below one (SAF-8)."""
-    while _removed(await _cut(world, most=2)):
+    while _removed(await _cut(world, limit=2)):
         pass
     assert (await world.verify()).is_whole
     await world.edit(edit)
@@ -280,7 +280,7 @@ def _edit_lines(world: TrailWorld, lines: list[dict[str, Any]], edit: str) -> li
 )
 async def test_sealed_cuts_that_contradict_the_trail_are_found(world: TrailWorld, edit: str, fault: str) -> None:
     """Ours: an export that a holder of the keys sealed again has cuts that fit nothing else in it (SAF-8)."""
-    while _removed(await _cut(world, most=2)):
+    while _removed(await _cut(world, limit=2)):
         pass
     lines = _lines(await _export(world))
     assert _verify(world, _sealed(world, lines)).faults == []
@@ -381,7 +381,7 @@ async def test_two_replicas_cut_at_once(world: TrailWorld) -> None:
     batches: list[CutBatch] = []
 
     async def cut(replica: Replica) -> None:
-        batches.append(await cut_batch(world.tenant, replica.catalog, most=3))
+        batches.append(await cut_batch(world.tenant, replica.catalog, limit=3))
 
     async with world.replica() as one, world.replica() as two, anyio.create_task_group() as group:
         for _ in range(3):
@@ -436,7 +436,7 @@ async def test_a_trail_is_cut_while_it_is_exported(world: TrailWorld) -> None:
             text += chunk
             count += 1
             if count == stop:
-                await _cut(world, most=400)
+                await _cut(world, limit=400)
 
         assert _verify(world, text).faults == []
     assert (await world.verify()).is_whole
@@ -444,7 +444,7 @@ async def test_a_trail_is_cut_while_it_is_exported(world: TrailWorld) -> None:
 
 async def test_a_tenant_is_removed_before_its_cut(world: TrailWorld) -> None:
     """Ours: the trail of a removed tenant stays as it is (SAF-4)."""
-    await _cut(world, most=2)
+    await _cut(world, limit=2)
     async with world.replica() as replica:
         await tenants.remove_tenant(world.tenant, replica.catalog, by=BY)
         with pytest.raises(NotFound):

@@ -320,7 +320,7 @@ async def test_progress_that_is_not_taken_is_dropped(stand: ProviderStand) -> No
 
 async def test_progress_and_logs_are_measured(stand: ProviderStand) -> None:
     """Ours: so that a queue of a hundred messages is bounded in bytes; a large one is dropped (TEN-5)."""
-    client, large = RecordingClient(), "x" * attachments.LARGEST_NOTICE
+    client, large = RecordingClient(), "x" * attachments.MAX_NOTICE_BYTES
     async with stand.attached() as (provider, attachment):
         call = asyncio.ensure_future(attachment.request("tools/call", {"name": "save"}, client))
         token = (await provider.receive())["id"]
@@ -337,7 +337,7 @@ async def test_progress_and_logs_are_measured(stand: ProviderStand) -> None:
 async def test_uris_of_updates_are_measured(stand: ProviderStand) -> None:
     """Ours: no resource has a longer URI, so an update of one is dropped (TEN-5)."""
     async with stand.attached() as (provider, _):
-        for uri in ("x:" + "y" * attachments.LONGEST_URI, "x:last"):
+        for uri in ("x:" + "y" * attachments.MAX_URI_LENGTH, "x:last"):
             await provider.send(method="notifications/resources/updated", params={"uri": uri})
         await stand.sources.wait_for_update("x:last")
     assert stand.sources.updates == ["x:last"]

@@ -14,7 +14,7 @@ import anyio.abc
 from anyio import BrokenResourceError, ClosedResourceError, EndOfStream, IncompleteRead
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-_LARGEST_HEAD = 64 * 1024
+_MAX_HEAD_BYTES = 64 * 1024
 _GONE = (BrokenResourceError, ClosedResourceError, EndOfStream, IncompleteRead)
 
 
@@ -77,7 +77,7 @@ async def running_balancer() -> AsyncGenerator[Balancer]:
 async def _read_request(client: anyio.abc.SocketStream) -> tuple[bytes, bytes]:
     """The request with its head as it came, but for the wish to keep the connection."""
     stream = BufferedByteReceiveStream(client)
-    head = await stream.receive_until(b"\r\n\r\n", _LARGEST_HEAD)
+    head = await stream.receive_until(b"\r\n\r\n", _MAX_HEAD_BYTES)
     first, *fields = head.split(b"\r\n")
     kept = [line for line in fields if not line.lower().startswith((b"connection:", b"keep-alive:"))]
     lengths = [line.partition(b":")[2] for line in kept if line.lower().startswith(b"content-length:")]

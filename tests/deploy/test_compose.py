@@ -16,7 +16,7 @@ import yaml
 from gateway.app.server.http_protocol import MAX_CONNECTIONS
 from gateway.calls import costly_validation as dear_checks
 from gateway.calls.costly_validation import CheckLimits
-from gateway.catalog.doctor.environment_checks import judge_disk
+from gateway.catalog.doctor.environment_checks import check_disk
 from gateway.catalog.sources.worker_pool import CONCURRENT_WORKERS, WorkerLimits
 from gateway.domain.findings import Verdict
 from gateway.settings import FILE_SUFFIX, PREFIX, SECRETS, Settings
@@ -69,7 +69,7 @@ def test_the_doctor_is_content_with_the_room_that_replicas_have(
             return SimpleNamespace(free=free)
 
         monkeypatch.setattr("shutil.disk_usage", usage)
-        assert judge_disk(Path("/tmp"), is_embedded=False).status is Verdict.OK
+        assert check_disk(Path("/tmp"), is_embedded=False).status is Verdict.OK
 
 
 def test_every_service_has_a_root_it_cannot_write_and_only_the_capabilities_it_needs(compose: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ import yaml
 from gateway.admin.endpoint import LARGE_BODY
 from gateway.calls import costly_validation as dear_checks
 from gateway.calls.costly_validation import CheckLimits
-from gateway.catalog.doctor.environment_checks import judge_disk
+from gateway.catalog.doctor.environment_checks import check_disk
 from gateway.catalog.sources.worker_pool import CONCURRENT_WORKERS, WorkerLimits
 from gateway.domain.findings import Verdict
 from gateway.settings import FILE_SUFFIX, PREFIX, SECRETS, Settings
@@ -83,7 +83,7 @@ def test_the_doctor_is_content_with_the_room_that_pods_have(overlay: str, monkey
 
     monkeypatch.setattr("shutil.disk_usage", usage)
 
-    assert judge_disk(Path("/tmp"), is_embedded=False).status is Verdict.OK
+    assert check_disk(Path("/tmp"), is_embedded=False).status is Verdict.OK
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)

@@ -119,15 +119,15 @@ class Browser:
             while not (await self.focus()).startswith(wanted):  # noqa: ASYNC110  # it is in the browser
                 await asyncio.sleep(0.02)
 
-    async def tab_to(self, wanted: str, *, most: int = 40) -> list[str]:
+    async def tab_to(self, wanted: str, *, limit: int = 40) -> list[str]:
         """Press Tab until the focus is on what contains this text; return what had the focus on the way."""
         passed: list[str] = []
-        for _ in range(most):
+        for _ in range(limit):
             await self.press("Tab")
             passed.append(await self.focus())
             if wanted in passed[-1]:
                 return passed
-        raise AssertionError(f"no {wanted!r} within {most} tabs: {passed}")
+        raise AssertionError(f"no {wanted!r} within {limit} tabs: {passed}")
 
     async def names(self) -> list[tuple[str, str]]:
         """Role and name of each element, as a screen reader has them."""

@@ -9,7 +9,7 @@ from gateway.definitions.json_access import is_number
 from gateway.definitions.uri.grammar import RESERVED, Expression, Part, Variable, parse_parts, refuse
 from gateway.domain.json_access import as_list, as_object
 
-_LONGEST_RESULT = 64 * 1024
+_MAX_RESULT_LENGTH = 64 * 1024
 _TRIPLET = re.compile(r"(%[0-9A-Fa-f]{2})")
 
 
@@ -54,8 +54,8 @@ def _expand(parts: Sequence[Part], variables: Mapping[str, object]) -> str:
     for part in parts:
         written.append(part if isinstance(part, str) else _write(part, variables))
         length += len(written[-1])
-        if length > _LONGEST_RESULT:
-            raise refuse(f"the expanded URI is longer than {_LONGEST_RESULT} characters")
+        if length > _MAX_RESULT_LENGTH:
+            raise refuse(f"the expanded URI is longer than {_MAX_RESULT_LENGTH} characters")
     return "".join(written)
 
 

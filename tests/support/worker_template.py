@@ -19,7 +19,7 @@ NUMBER = 4
 """Bytes of a process id and of an exit status, which is signed: negative for a signal."""
 
 _STREAMS = 2
-_LONGEST_NAME = 256
+_MAX_NAME_LENGTH = 256
 
 
 def main(path: str) -> None:
@@ -46,7 +46,7 @@ def main(path: str) -> None:
 def _fork(listener: socket.socket, events: selectors.BaseSelector) -> None:
     """Start a worker, and watch both it and its client."""
     client, _ = listener.accept()
-    name, streams, _, _ = socket.recv_fds(client, _LONGEST_NAME, _STREAMS)
+    name, streams, _, _ = socket.recv_fds(client, _MAX_NAME_LENGTH, _STREAMS)
     worker = os.fork()
     if worker == 0:
         _work(name.decode(), streams)

@@ -10,7 +10,7 @@ from gateway.admin.requests.models import GIVEN, Absent, BodyModel
 from gateway.admin.requests.primitives import Text
 from gateway.domain.tenancy.accounts import AccountState
 from gateway.domain.tenancy.grants import ClientKind, GrantState
-from gateway.domain.tenancy.redirect_uris import LONGEST, MAX_REDIRECT_URIS, fault_of
+from gateway.domain.tenancy.redirect_uris import MAX_REDIRECT_URIS, MAX_URI_LENGTH, fault_of
 
 
 def _check(uri: str) -> str:
@@ -24,7 +24,7 @@ ClientName = Annotated[
     Field(min_length=1, max_length=200, pattern=PRINTABLE, description="The name that people see when they decide."),
 ]
 RedirectUris = Annotated[
-    list[Annotated[str, Field(min_length=1, max_length=LONGEST), AfterValidator(_check)]],
+    list[Annotated[str, Field(min_length=1, max_length=MAX_URI_LENGTH), AfterValidator(_check)]],
     Field(
         min_length=1,
         max_length=MAX_REDIRECT_URIS,

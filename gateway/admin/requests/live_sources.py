@@ -13,7 +13,7 @@ from gateway.domain.live_sources import AttachmentState, LiveKind
 from gateway.domain.primitives import Family
 from gateway.domain.sources import Exposure
 
-_LONGEST_REMOTE = 2_048
+_MAX_REMOTE_LENGTH = 2_048
 _MAX_PATTERNS = 100
 _MAX_NAMES = 1_000
 
@@ -26,7 +26,7 @@ def _check_remote(value: str) -> str:
 
 RemoteName = Annotated[str, Field(min_length=1, max_length=256), AfterValidator(_check_remote)]
 RemotePattern = Annotated[str, Field(min_length=1, max_length=300), AfterValidator(_check_remote)]
-EffectiveName = Annotated[str, Field(min_length=1, max_length=_LONGEST_REMOTE), AfterValidator(_check_remote)]
+EffectiveName = Annotated[str, Field(min_length=1, max_length=_MAX_REMOTE_LENGTH), AfterValidator(_check_remote)]
 
 Kind = Annotated[LiveKind, Field(strict=False, description="The kind of the live source; it cannot change.")]
 Settings = Annotated[

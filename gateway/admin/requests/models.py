@@ -26,7 +26,7 @@ from gateway.admin.fields import (
     UNIQUE_NAME,
 )
 from gateway.admin.openapi.formats import LABEL, NAME, PREFIX, PRINTABLE
-from gateway.domain.tenancy.keys import LONGEST_OVERLAP_S, Scope
+from gateway.domain.tenancy.keys import MAX_OVERLAP_S, Scope
 
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)")
 _MAX_URL = 2048
@@ -200,7 +200,7 @@ class KeyRotate(BodyModel):
         int,
         Field(
             ge=0,
-            le=LONGEST_OVERLAP_S,
+            le=MAX_OVERLAP_S,
             description="Seconds for which the old secret remains valid, at most 30 days; 0: it ends at once.",
         ),
     ] = 0

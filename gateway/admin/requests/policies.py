@@ -7,10 +7,10 @@ from pydantic import AfterValidator, Field, StrictBool, StrictFloat, StrictInt
 from gateway.admin.openapi.formats import POINTER
 from gateway.admin.requests.models import GIVEN, Absent, BodyModel, LimitsUpdate
 from gateway.admin.requests.primitives import Level, Text, check_printable
-from gateway.definitions.policy.checks import LONGEST_VALUE, MAX_CONDITIONS, MAX_POINTERS, MAX_RULES, MAX_VALUES
+from gateway.definitions.policy.checks import MAX_CONDITIONS, MAX_POINTERS, MAX_RULES, MAX_VALUE_LENGTH, MAX_VALUES
 from gateway.domain.tenancy.policy import ConditionOperator, Decision
 
-Value = Annotated[str, Field(max_length=LONGEST_VALUE)] | StrictBool | StrictInt | StrictFloat
+Value = Annotated[str, Field(max_length=MAX_VALUE_LENGTH)] | StrictBool | StrictInt | StrictFloat
 Needed = Annotated[
     Decision,
     Field(strict=False, description="`confirm` asks the user through the client; `approve` asks another person."),

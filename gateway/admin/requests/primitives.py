@@ -25,7 +25,7 @@ from gateway.domain.tenancy.secret_references import SecretStoreKind
 
 _MAX_RULES = 50
 _MAX_IN_RULE = 100
-_LONGEST_URI = 2048
+_MAX_URI_LENGTH = 2048
 
 
 def check_printable(value: str) -> str:
@@ -50,7 +50,7 @@ HandlerObject = Annotated[
     Field(description="The handler, by `kind`; `GET /schemas` lists the JSON Schema of each kind."),
 ]
 Level = Annotated[Safety, Field(strict=False)]
-Uri = Annotated[str, Field(min_length=1, max_length=_LONGEST_URI), AfterValidator(check_printable)]
+Uri = Annotated[str, Field(min_length=1, max_length=_MAX_URI_LENGTH), AfterValidator(check_printable)]
 Text = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(check_printable)]
 Texts = Annotated[list[Text], Field(max_length=_MAX_IN_RULE)]
 ProfileName = Annotated[str, Field(pattern=LABEL, description="A DNS label; it is a segment of the profile's URL.")]
@@ -214,7 +214,7 @@ class SecretReferenceSent(BodyModel):
     field: Annotated[str | None, Field(max_length=512, description="The field of a secret in Vault.")] = None
 
 
-Endpoint = Annotated[str, Field(min_length=1, max_length=_LONGEST_URI, pattern=PRINTABLE)]
+Endpoint = Annotated[str, Field(min_length=1, max_length=_MAX_URI_LENGTH, pattern=PRINTABLE)]
 
 
 class CredentialReplace(BodyModel):

@@ -11,7 +11,7 @@ from gateway.domain.sources import Exposure
 from gateway.domain.updates.source_versions import RefreshPolicy
 
 _MAX_RULES = 100
-_LONGEST_INTERVAL_S = 30 * 86_400
+_MAX_INTERVAL_S = 30 * 86_400
 SchemeName = Annotated[str, Field(min_length=1, max_length=200)]
 
 
@@ -139,7 +139,7 @@ class SourceOptions(DocumentOptions):
         Field(description="Secrets by name of the document's security scheme; they are encrypted and never shown."),
     ] = None
     refresh_policy: Annotated[RefreshPolicy, Field(strict=False), REFRESH_POLICY] = RefreshPolicy.MANUAL
-    refresh_interval_s: Annotated[int | None, Field(ge=1, le=_LONGEST_INTERVAL_S), REFRESH_INTERVAL] = None
+    refresh_interval_s: Annotated[int | None, Field(ge=1, le=_MAX_INTERVAL_S), REFRESH_INTERVAL] = None
     allow_removals: Annotated[
         bool,
         Field(description="True permits an update that removes tools; otherwise it is refused (409)."),

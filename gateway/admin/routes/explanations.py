@@ -114,7 +114,7 @@ def _denied(registry: Registry, name: str) -> tuple[Tool, str] | None:
         _queried(registry, name),
     )
     tool = next((tool for tool in candidates if tool is not None), None)
-    if tool is None or (verdict := registry.judge_access(tool)).is_allowed:
+    if tool is None or (verdict := registry.access_verdict(tool)).is_allowed:
         return None
     return tool, describe(snapshot.access.access, verdict)
 

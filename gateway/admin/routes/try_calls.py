@@ -24,7 +24,7 @@ from gateway.errors import ArgumentsInvalid, Conflict, CredentialMissing, Fault,
 from gateway.handlers.binding import BoundPrompt, BoundResource, BoundTool
 from gateway.handlers.interfaces import Handler, Prepared
 
-_LONGEST_BODY = 64 * 1024
+_MAX_BODY_LENGTH = 64 * 1024
 
 
 async def try_tool(admin: AdminDependencies, call: AdminRequest[ToolTry, NoQuery]) -> AdminResponse:
@@ -138,10 +138,10 @@ def show_request(prepared: Prepared, summary: str) -> TriedRequest:
 
 def _text(body: bytes) -> str:
     try:
-        text = body[:_LONGEST_BODY].decode()
+        text = body[:_MAX_BODY_LENGTH].decode()
     except UnicodeDecodeError:
         return f"({len(body)} bytes)"
-    return text if len(body) <= _LONGEST_BODY else f"{text}… ({len(body)} bytes)"
+    return text if len(body) <= _MAX_BODY_LENGTH else f"{text}… ({len(body)} bytes)"
 
 
 _TRIED = {200: TrialShown}

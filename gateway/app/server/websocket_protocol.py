@@ -37,7 +37,7 @@ class HardenedWebSocketProtocol(WebSocketsSansIOProtocol):
         self.ping_interval = None
         self.close_timeout = self.close_s
         self._unparsed = b""
-        self._frames = TokenBuckets(rate=FRAMES_PER_S, burst=FRAMES_BURST, most=1)
+        self._frames = TokenBuckets(rate=FRAMES_PER_S, burst=FRAMES_BURST, limit=1)
         self._stalled: StalledReader | None = None
         self._drain_timer: asyncio.TimerHandle | None = None
 

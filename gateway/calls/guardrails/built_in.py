@@ -12,7 +12,7 @@ from gateway.domain.tenancy.guardrails import GuardrailCheck
 from gateway.domain.text_search.search import WINDOW, search
 
 CONCURRENT_SEARCHES = 2
-_LONGEST_QUEUE = 16
+_MAX_QUEUE_LENGTH = 16
 _QUEUE_TIMEOUT_S = 10.0
 
 
@@ -21,7 +21,7 @@ class TextSearch:
 
     def __init__(self) -> None:
         self.places = FairSlotPool(
-            "checks of large texts", slots=CONCURRENT_SEARCHES, queue=_LONGEST_QUEUE, timeout_s=_QUEUE_TIMEOUT_S
+            "checks of large texts", slots=CONCURRENT_SEARCHES, queue=_MAX_QUEUE_LENGTH, timeout_s=_QUEUE_TIMEOUT_S
         )
 
     async def find(

@@ -184,8 +184,8 @@ class Guardrails:
     async def _built_in(self, tenant: TenantId, guardrail: Guardrail, checked: Checked) -> tuple[str, ...]:
         rule = guardrail.rule
         if rule.check is GuardrailCheck.SIZE:
-            most = rule.max_bytes or 0
-            return (f"{checked.size} bytes, the limit is {most}",) if checked.size > most else ()
+            limit = rule.max_bytes or 0
+            return (f"{checked.size} bytes, the limit is {limit}",) if checked.size > limit else ()
         if checked.texts is None:
             return (_UNCHECKED,)  # guard: guardrail-unchecked
         try:

@@ -27,9 +27,9 @@ from gateway.upstream.auth.credentials import digest_of
 from gateway.upstream.bulkhead import Bulkhead, BulkheadLimits
 from gateway.upstream.client import UpstreamClient
 
-LARGEST_REQUEST = 1024 * 1024
-LARGEST_ANSWER = 16 * 1024
-_LONGEST_REASON = 300
+MAX_REQUEST_BYTES = 1024 * 1024
+MAX_ANSWER_BYTES = 16 * 1024
+_MAX_REASON_LENGTH = 300
 _MAX_EXAMINED = 1000
 _MAX_HOOKS = 4096
 _LIMITS = BulkheadLimits(at_once=16, waiting=32, wait_s=1.0, failures=5, rest_s=10.0)
@@ -79,8 +79,8 @@ class HookClient:
         if guardrail.is_barred:  # guard: guardrail-hook-policy
             raise HookFailed("the tenant's policy does not allow requests to its origin")
         body = _encode(event)
-        if len(body) > LARGEST_REQUEST:  # guard: guardrail-hook-request-size
-            raise HookEvaded(f"the value to check has more than {LARGEST_REQUEST} bytes")
+        if len(body) > MAX_REQUEST_BYTES:  # guard: guardrail-hook-request-size
+            raise HookEvaded(f"the value to check has more than {MAX_REQUEST_BYTES} bytes")
         try:
             with anyio.fail_after(hook.timeout_ms / 1000):  # guard: guardrail-hook-time
                 return await self._ask(tenant, guardrail, hook, body)
@@ -97,7 +97,7 @@ class HookClient:
         except (UpstreamBusy, UpstreamSuspended) as error:
             raise HookFailed(error.message) from None
         try:
-            answer = await self._upstream.send(request, tenant=tenant, limit_bytes=LARGEST_ANSWER)
+            answer = await self._upstream.send(request, tenant=tenant, limit_bytes=MAX_ANSWER_BYTES)
             found = _read(answer.status, answer.body)
             bulkhead.succeed()
         except UpstreamError as error:
@@ -143,4 +143,4 @@ def _read(status: int, body: bytes) -> HookAnswer:
         found = _decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise UpstreamAnswerBroken("its response has no valid action") from None
-    return HookAnswer(found.action, cut(escape(found.reason[:_MAX_EXAMINED]), _LONGEST_REASON))
+    return HookAnswer(found.action, cut(escape(found.reason[:_MAX_EXAMINED]), _MAX_REASON_LENGTH))

@@ -15,20 +15,20 @@ import msgspec
 
 from gateway.definitions.json_schema.validator import MAX_CONTAINERS_READ, MAX_VALUES_READ
 
-LONGEST_TEXT = 1024 * 1024
+MAX_TEXT_LENGTH = 1024 * 1024
 """Limit on the characters that one guardrail reads. It is twice the largest JSON result of an upstream, which contains
 its body as text and as structure."""
 
-_SHORTEST_NUMBER = 10**12
+_MIN_NUMBER = 10**12
 _PICTURES = frozenset({"image", "audio"})
 BINARY = frozenset({"blob", "data"})
 """Members of the protocol's results with binary content, in base64."""
-_SHORTEST_BINARY = 1024
+_MIN_BINARY_LENGTH = 1024
 """Minimum length of base64; shorter content is also read undecoded, because many secrets are valid base64."""
 
 
 class TooMuchText(Exception):
-    """The texts exceed `LONGEST_TEXT`, or the JSON is too deep or has too many parts to be read."""
+    """The texts exceed `MAX_TEXT_LENGTH`, or the JSON is too deep or has too many parts to be read."""
 
 
 def read_members(members: bytes) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def read_members(members: bytes) -> dict[str, Any]:
         TooMuchText: they have too many parts, or are too deep.
     """
     containers = members.count(b"{") + members.count(b"[")
-    is_small = len(members) <= 4 * LONGEST_TEXT  # guard: guardrail-bounded-input
+    is_small = len(members) <= 4 * MAX_TEXT_LENGTH  # guard: guardrail-bounded-input
     if not is_small or containers > MAX_CONTAINERS_READ or members.count(b",") > MAX_VALUES_READ:
         raise TooMuchText
     try:
@@ -68,13 +68,13 @@ def text_of(value: object, binary: Collection[str] = BINARY) -> str:
             items = cast("Sequence[object]", one)
             pending += reversed(items)
             piece = _joined_blocks(items)
-        elif isinstance(one, int | float) and _SHORTEST_NUMBER <= abs(one) < _SHORTEST_NUMBER**3:
+        elif isinstance(one, int | float) and _MIN_NUMBER <= abs(one) < _MIN_NUMBER**3:
             piece = str(int(one))
         elif isinstance(one, msgspec.Raw):
             piece = bytes(one).decode("utf-8", "replace")
         if piece:
             length += len(piece) + 1
-            if length > LONGEST_TEXT:  # guard: guardrail-bounded-text
+            if length > MAX_TEXT_LENGTH:  # guard: guardrail-bounded-text
                 raise TooMuchText
             pieces.append(piece)
     return "\n".join(pieces)
@@ -98,7 +98,7 @@ def _decode(encoded: str) -> str:
     try:
         return found.decode()
     except UnicodeDecodeError:
-        return encoded if len(encoded) < _SHORTEST_BINARY else ""
+        return encoded if len(encoded) < _MIN_BINARY_LENGTH else ""
 
 
 def _joined_blocks(items: Sequence[object]) -> str:

@@ -270,7 +270,7 @@ async def sweep(catalog: CatalogContext, due: Job) -> None:
             return
         for ended in await approvals.end_overdue(tenant, db, limit=_SWEEP_BATCH):
             await changes.note(db, ended)
-        await approvals.remove_old(tenant, db, kept=KEPT, most=MAX_KEPT)
+        await approvals.remove_old(tenant, db, kept=KEPT, limit=MAX_KEPT)
         next_at = await approvals.next_due(tenant, db, kept=KEPT)
         if next_at is None:
             await jobs.remove(tenant, db, due.id)

@@ -45,7 +45,7 @@ MAX_OPEN: Final = 1000
 MAX_STORED: Final = 10_000
 MAX_BYTES: Final = 256 * 1024 * 1024
 """Limits of one tenant: open tasks of a subject, open tasks, stored tasks, and bytes of stored tasks."""
-LARGEST_ROUNDS: Final = 64 * 1024
+MAX_ROUNDS_BYTES: Final = 64 * 1024
 _RETRY_S: Final = 10.0
 _ID: Final = re.compile(r"tsk_[A-Za-z0-9_-]{32}")
 _UNKNOWN: Final = TaskError(
@@ -297,9 +297,9 @@ class TaskRecords:
             size = len(msgspec.json.encode(rounds))
         except (TypeError, ValueError) as error:
             raise HandlerFailed("a stored value of the call is not JSON") from error
-        if size > LARGEST_ROUNDS:  # guard: task-rounds-bounded
+        if size > MAX_ROUNDS_BYTES:  # guard: task-rounds-bounded
             raise HandlerFailed(
-                f"answers and stored values of the task are larger than {LARGEST_ROUNDS} bytes together"
+                f"answers and stored values of the task are larger than {MAX_ROUNDS_BYTES} bytes together"
             )
         return self._seal(tenant, wrapped, task, rounds)
 

@@ -12,20 +12,20 @@ import anyio
 
 from gateway.catalog.doctor.environment_checks import (
     Installation,
-    judge_clock,
-    judge_default_policy,
-    judge_disk,
-    judge_egress,
-    judge_keys,
+    check_clock,
+    check_default_policy,
+    check_disk,
+    check_egress,
+    check_keys,
 )
-from gateway.catalog.doctor.handler_checks import judge_handlers
-from gateway.catalog.doctor.live_source_checks import judge_live_sources
-from gateway.catalog.doctor.policy_checks import judge_policies
-from gateway.catalog.doctor.reference_checks import judge_references
-from gateway.catalog.doctor.secret_key_checks import judge_secret_keys
-from gateway.catalog.doctor.sign_in_checks import judge_sign_in
-from gateway.catalog.doctor.source_checks import judge_sources
-from gateway.catalog.doctor.store_checks import judge_database, judge_redis, judge_versions
+from gateway.catalog.doctor.handler_checks import check_handlers
+from gateway.catalog.doctor.live_source_checks import check_live_sources
+from gateway.catalog.doctor.policy_checks import check_policies
+from gateway.catalog.doctor.reference_checks import check_references
+from gateway.catalog.doctor.secret_key_checks import check_secret_keys
+from gateway.catalog.doctor.sign_in_checks import check_sign_in
+from gateway.catalog.doctor.source_checks import check_sources
+from gateway.catalog.doctor.store_checks import check_database, check_redis, check_versions
 from gateway.catalog.identity.secret_keys.status import read_state
 from gateway.catalog.snapshots.hidden_primitives import find_hidden
 from gateway.domain.findings import Finding, failure, fine, listed, warning
@@ -45,7 +45,7 @@ _MAX_TENANTS = 100
 _MAX_SOURCES = 5
 _MORE_THAN_ONE = 2
 _DATABASE_FIRST = "fix the findings on the database first"
-_listed = partial(listed, most=5)
+_listed = partial(listed, limit=5)
 
 
 class Doctor:
@@ -59,26 +59,26 @@ class Doctor:
         installation = self._installation
         database = await _look(lambda: examine_database(installation.database_url))
         redis = await _look(lambda: examine_redis(installation.redis_url))
-        findings = [*judge_database(database), *judge_redis(redis)]
+        findings = [*check_database(database), *check_redis(redis)]
         facts = database if isinstance(database, DatabaseFacts) else None
         known = redis if isinstance(redis, RedisFacts) else None
         if facts is not None and not facts.missing:
-            findings += [await self._judge_secrets(), await judge_handlers(installation.database_url)]
-            findings += await self._judge_secret_keys()
-            findings.append(await self._judge_references())
-            findings.append(await self._judge_code())
-            findings.append(await judge_live_sources(installation.database_url))
-            findings.append(await judge_sources(installation.database_url))
-            findings += await judge_policies(installation.database_url)
-            findings.append(await judge_sign_in(installation.database_url, installation.public_url))
+            findings += [await self._check_secrets(), await check_handlers(installation.database_url)]
+            findings += await self._check_secret_keys()
+            findings.append(await self._check_references())
+            findings.append(await self._check_code())
+            findings.append(await check_live_sources(installation.database_url))
+            findings.append(await check_sources(installation.database_url))
+            findings += await check_policies(installation.database_url)
+            findings.append(await check_sign_in(installation.database_url, installation.public_url))
         return [
             *findings,
-            *judge_keys(installation),
-            judge_egress(installation.egress_allow, await self._count_tenants(facts)),
-            judge_clock(facts, known),
-            judge_disk(installation.data_dir, is_embedded=installation.is_embedded),
-            judge_versions(facts, known),
-            judge_default_policy(installation.tenant_policy),
+            *check_keys(installation),
+            check_egress(installation.egress_allow, await self._count_tenants(facts)),
+            check_clock(facts, known),
+            check_disk(installation.data_dir, is_embedded=installation.is_embedded),
+            check_versions(facts, known),
+            check_default_policy(installation.tenant_policy),
         ]
 
     async def _count_tenants(self, facts: DatabaseFacts | None) -> int | None:
@@ -92,7 +92,7 @@ class Doctor:
         except (GatewayError, TimeoutError):
             return None
 
-    async def _judge_code(self) -> Finding:
+    async def _check_code(self) -> Finding:
         """Finding on Python primitives that are hidden by a name in a tenant's catalog."""
         code = self._installation.code
         try:
@@ -107,7 +107,7 @@ class Doctor:
         remedy = "rename the tenant's primitive or the registered one"
         return warning("code", f"hidden by primitives of tenants: {_listed(names)}", remedy)
 
-    async def _judge_secrets(self) -> Finding:
+    async def _check_secrets(self) -> Finding:
         """Finding on stored secrets: those of one source per tenant are opened, so a wrong key is found before a call.
 
         At most 100 tenants are examined, and at most five sources of each.
@@ -130,7 +130,7 @@ class Doctor:
             )
         return fine("secrets", f"stored secrets of {opened} tenants were decrypted")
 
-    async def _judge_secret_keys(self) -> Sequence[Finding]:
+    async def _check_secret_keys(self) -> Sequence[Finding]:
         """Findings on older secret keys."""
         cipher = self._installation.cipher
         if cipher is None:
@@ -138,11 +138,11 @@ class Doctor:
         try:
             with anyio.fail_after(_TIMEOUT_S):
                 async with Store(self._installation.database_url, pool_size=1) as store:
-                    return list(judge_secret_keys(await read_state(store, cipher)))
+                    return list(check_secret_keys(await read_state(store, cipher)))
         except (GatewayError, TimeoutError):
             return [warning("secret_rotation", "the secret keys were not read", _DATABASE_FIRST)]
 
-    async def _judge_references(self) -> Finding:
+    async def _check_references(self) -> Finding:
         """Finding on credentials that refer to outside stores."""
         cipher, stores = self._installation.cipher, self._installation.secret_stores
         if cipher is None or stores is None:
@@ -150,7 +150,7 @@ class Doctor:
         try:
             with anyio.fail_after(_TIMEOUT_S):
                 async with Store(self._installation.database_url, pool_size=1) as store:
-                    return await judge_references(store, cipher, stores)
+                    return await check_references(store, cipher, stores)
         except (GatewayError, TimeoutError):
             return warning("secret_references", "the references were not read in time", _DATABASE_FIRST)
 

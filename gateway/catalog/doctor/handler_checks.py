@@ -35,7 +35,7 @@ _REMEDY = (
 _decode = msgspec.json.Decoder(dict[str, object]).decode
 
 
-async def judge_handlers(url: str) -> Finding:
+async def check_handlers(url: str) -> Finding:
     """Finding on the stored handlers of all tenants, checked against their output contracts like new handlers.
 
     After 15 s the remaining tenants are skipped, and the finding reports this.
@@ -54,7 +54,7 @@ async def judge_handlers(url: str) -> Finding:
     looked = f"{examined} examined" + (", the rest skipped after a timeout" if scope.cancelled_caught else "")
     if not broken:
         return fine("handlers", f"every stored handler is valid ({looked})")
-    detail = f"stored handlers that always fail: {listed(broken, most=_MAX_NAMED)} ({looked})"
+    detail = f"stored handlers that always fail: {listed(broken, limit=_MAX_NAMED)} ({looked})"
     return warning("handlers", detail, _REMEDY)
 
 

@@ -20,7 +20,7 @@ _REMEDY = (
 )
 
 
-async def judge_live_sources(url: str) -> Finding:
+async def check_live_sources(url: str) -> Finding:
     """Finding on the enabled live sources of all tenants. It names sources, not faults, which may contain URLs.
 
     After 15 s the remaining tenants are skipped, and the finding reports this.
@@ -51,4 +51,4 @@ def _is_failing(status: LiveStatus) -> bool:
 def _judge(failing: Sequence[str], examined: str) -> Finding:
     if not failing:
         return fine("live_sources", f"no live source fails repeatedly ({examined})")
-    return warning("live_sources", f"failing: {listed(failing, most=_MAX_NAMED)} ({examined})", _REMEDY)
+    return warning("live_sources", f"failing: {listed(failing, limit=_MAX_NAMED)} ({examined})", _REMEDY)

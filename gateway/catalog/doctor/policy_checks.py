@@ -20,7 +20,7 @@ _SET = " ".join(f"--{level} {PROTECTING.decision_for(level)}" for level in (Safe
 _REMEDY = f"`gateway --tenant SLUG policy set {_SET}`, or keep it: an upgrade never changes an existing policy"
 
 
-async def judge_policies(url: str) -> Sequence[Finding]:
+async def check_policies(url: str) -> Sequence[Finding]:
     """Findings on all tenants' decisions by level, on tenants without an approver, and on access rules.
 
     After 15 s the remaining tenants are skipped, and the findings report this. Rules of policies are not examined.
@@ -43,13 +43,13 @@ async def judge_policies(url: str) -> Sequence[Finding]:
     except GatewayError as error:
         return [warning("policies", f"not examined: {error.message}", "fix the findings on the database first")]
     looked = f"{examined} examined" + (", the rest skipped after a timeout" if scope.cancelled_caught else "")
-    return [_judge_weaker(weaker, looked), _judge_approvers(unapproved, looked), _judge_access(dangling, looked)]
+    return [_check_weaker(weaker, looked), _check_approvers(unapproved, looked), _check_access(dangling, looked)]
 
 
-def _judge_access(dangling: Sequence[str], looked: str) -> Finding:
+def _check_access(dangling: Sequence[str], looked: str) -> Finding:
     if not dangling:
         return fine("access_rules", f"every key, issuer and source that access rules name exists ({looked})")
-    detail = f"access rules name what does not exist: {listed(dangling, most=_MAX_NAMED)} ({looked})"
+    detail = f"access rules name what does not exist: {listed(dangling, limit=_MAX_NAMED)} ({looked})"
     return warning("access_rules", detail, "`gateway --tenant SLUG access report`, then `access set` without them")
 
 
@@ -59,16 +59,16 @@ def _may_need_approval(policy: Policy) -> bool:
     return not {Decision.CONFIRM, Decision.APPROVE}.isdisjoint(decisions)
 
 
-def _judge_weaker(weaker: Sequence[str], looked: str) -> Finding:
+def _check_weaker(weaker: Sequence[str], looked: str) -> Finding:
     if not weaker:
         return fine("policies", f"no tenant's policy is weaker than the default ({looked})")
-    detail = f"weaker than the default of new tenants: {listed(weaker, most=_MAX_NAMED)} ({looked})"
+    detail = f"weaker than the default of new tenants: {listed(weaker, limit=_MAX_NAMED)} ({looked})"
     return warning("policies", detail, _REMEDY)
 
 
-def _judge_approvers(unapproved: Sequence[str], looked: str) -> Finding:
+def _check_approvers(unapproved: Sequence[str], looked: str) -> Finding:
     """Finding on tenants without an approver; not a warning, because the operator can approve calls too."""
     if not unapproved:
         return fine("approvers", f"every tenant whose policy needs approvals has a key that can approve ({looked})")
-    named = listed(unapproved, most=_MAX_NAMED)
+    named = listed(unapproved, limit=_MAX_NAMED)
     return fine("approvers", f"only the operator can approve calls of {named}; no key has the scope approve ({looked})")

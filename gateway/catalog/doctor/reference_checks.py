@@ -13,7 +13,7 @@ _MAX_TENANTS = 100
 _MAX_REFERENCES = 50
 
 
-async def judge_references(store: Store, cipher: EnvelopeCipher, stores: SecretStores) -> Finding:
+async def check_references(store: Store, cipher: EnvelopeCipher, stores: SecretStores) -> Finding:
     """Finding on the references of the first 100 tenants, at most 50 of them; it contains no secret."""
     read, faults = 0, list[str]()
     async with store.unscoped() as db:
@@ -32,5 +32,5 @@ async def judge_references(store: Store, cipher: EnvelopeCipher, stores: SecretS
                     faults.append(f"{tenant.slug}: {name}: {error.message}")
     if faults:
         remedy = "put the secret where the credential refers to, or run `gateway credential test NAME` for the reason"
-        return warning(_CHECK, f"secrets in outside stores cannot be read: {listed(faults, most=5)}", remedy)
+        return warning(_CHECK, f"secrets in outside stores cannot be read: {listed(faults, limit=5)}", remedy)
     return fine(_CHECK, f"{read} secrets in outside stores were read")

@@ -10,13 +10,13 @@ _CHECK = "secret_rotation"
 _ROTATE = "run `gateway secrets rotate`"
 
 
-def judge_secret_keys(state: SecretKeysState) -> Iterable[Finding]:
+def check_secret_keys(state: SecretKeysState) -> Iterable[Finding]:
     """Findings on older secret keys that are configured, one for each; one finding if there is none."""
     older = [key for key in state.keys if key.is_configured and not key.is_current]
     strangers = [key for key in state.keys if key.needs and not key.is_configured]
     if not older and not strangers:
         return [fine(_CHECK, "everything is sealed with the current secret key")]
-    return [*(_judge(key, state) for key in older), *(_judge_lost(key) for key in strangers)]
+    return [*(_judge(key, state) for key in older), *(_check_lost(key) for key in strangers)]
 
 
 def _judge(key: SecretKeyState, state: SecretKeysState) -> Finding:
@@ -38,7 +38,7 @@ def _judge(key: SecretKeyState, state: SecretKeysState) -> Finding:
     return warning(_CHECK, f"{keys} API keys that were not used since the rotation need the key {key.name}", remedy)
 
 
-def _judge_lost(key: SecretKeyState) -> Finding:
+def _check_lost(key: SecretKeyState) -> Finding:
     state = "was given up" if key.forgotten_at else "is not configured here"
     detail = f"{describe(key.needs)} need the secret key {key.name}, which {state}"
     return warning(_CHECK, detail, "store or create them again, or configure the key again")

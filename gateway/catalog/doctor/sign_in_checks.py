@@ -21,7 +21,7 @@ _REMEDY = (
 )
 
 
-async def judge_sign_in(url: str, public_url: str | None) -> Finding:
+async def check_sign_in(url: str, public_url: str | None) -> Finding:
     """Finding on tenants whose people sign in at a provider, if the gateway's own URL does not fit.
 
     Cookies, redirect URIs, issuer and audiences of tokens follow from this URL. After 15 s the remaining tenants are
@@ -45,7 +45,7 @@ async def judge_sign_in(url: str, public_url: str | None) -> Finding:
 def _judge(signing: Sequence[str], public_url: str | None, looked: str) -> Finding:
     if not signing:
         return fine("sign_in", f"no tenant's people sign in at a provider ({looked})")
-    named = f"people of {listed(signing, most=_MAX_NAMED)} sign in at a provider ({looked})"
+    named = f"people of {listed(signing, limit=_MAX_NAMED)} sign in at a provider ({looked})"
     if public_url is None:
         return warning("sign_in", f"GATEWAY_PUBLIC_URL is not set, and {named}", _REMEDY)
     parts = urlsplit(public_url)

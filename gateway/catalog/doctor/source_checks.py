@@ -19,7 +19,7 @@ _PATIENCE_OF_PEOPLE = timedelta(days=14)
 _REMEDY = "`gateway --tenant SLUG source status` shows each fault and proposal; `source review NAME` decides"
 
 
-async def judge_sources(url: str) -> Finding:
+async def check_sources(url: str) -> Finding:
     """Finding on the sources of all tenants. It names sources, not faults, which may contain URLs.
 
     After 15 s the remaining tenants are skipped, and the finding reports this.
@@ -45,5 +45,5 @@ def _judge(failing: Sequence[str], waiting: Sequence[str], skipped: str) -> Find
     if not failing and not waiting:
         return fine("sources", f"no look at a source fails repeatedly, and no proposal is old{skipped}")
     facts = (("looks fail", failing), (f"proposals older than {_PATIENCE_OF_PEOPLE.days} days", waiting))
-    detail = "; ".join(f"{fact}: {listed(names, most=_MAX_NAMED)}" for fact, names in facts if names)
+    detail = "; ".join(f"{fact}: {listed(names, limit=_MAX_NAMED)}" for fact, names in facts if names)
     return warning("sources", f"{detail}{skipped}", _REMEDY)

@@ -11,15 +11,15 @@ from gateway.redis.diagnostics import RedisFacts
 from gateway.store.database.diagnostics import DatabaseFacts, RoleFacts
 from gateway.store.engine import SCHEMA
 
-OLDEST_POSTGRES = 14
-OLDEST_REDIS = (6, 2)
+MIN_POSTGRES = 14
+MIN_REDIS = (6, 2)
 """The oldest supported versions."""
 
 _MIGRATE = "run `gateway migrate`"
-_list_some = partial(listed, most=6)
+_list_some = partial(listed, limit=6)
 
 
-def judge_database(found: DatabaseFacts | GatewayError) -> Iterable[Finding]:
+def check_database(found: DatabaseFacts | GatewayError) -> Iterable[Finding]:
     """Findings on PostgreSQL: login, migrations, role, row-level security, grants."""
     if isinstance(found, GatewayError):
         remedy = "start PostgreSQL and check GATEWAY_DATABASE_URL; the other database checks run once it responds"
@@ -27,7 +27,7 @@ def judge_database(found: DatabaseFacts | GatewayError) -> Iterable[Finding]:
     return [_reached(found), _migrations(found), _role(found), _row_level_security(found), _grants(found)]
 
 
-def judge_redis(found: RedisFacts | GatewayError) -> Iterable[Finding]:
+def check_redis(found: RedisFacts | GatewayError) -> Iterable[Finding]:
     """Findings on Redis: version, persistence, eviction."""
     if isinstance(found, GatewayError):
         remedy = "start Redis and check GATEWAY_REDIS_URL; the other Redis checks run once it responds"
@@ -35,14 +35,14 @@ def judge_redis(found: RedisFacts | GatewayError) -> Iterable[Finding]:
     return [_redis(found), _persistence(found), _memory(found)]
 
 
-def judge_versions(database: DatabaseFacts | None, redis: RedisFacts | None) -> Finding:
+def check_versions(database: DatabaseFacts | None, redis: RedisFacts | None) -> Finding:
     """Finding with the versions in use; a warning if PostgreSQL is too old."""
     python = ".".join(str(part) for part in sys.version_info[:3])
     parts = [f"gateway {_version('gateway')}", f"Python {python}", f"mcp {_version('mcp')}"]
     parts += [f"PostgreSQL {database.version}"] if database is not None else []
     parts += [f"Redis {redis.version}"] if redis is not None else []
-    if database is not None and database.major < OLDEST_POSTGRES:
-        return warning("versions", ", ".join(parts), f"upgrade PostgreSQL to {OLDEST_POSTGRES} or newer")
+    if database is not None and database.major < MIN_POSTGRES:
+        return warning("versions", ", ".join(parts), f"upgrade PostgreSQL to {MIN_POSTGRES} or newer")
     return fine("versions", ", ".join(parts))
 
 
@@ -129,10 +129,8 @@ def _revocation(role: RoleFacts) -> str:
 
 
 def _redis(facts: RedisFacts) -> Finding:
-    if facts.number < OLDEST_REDIS:
-        return failure(
-            "redis", f"version {facts.version}", f"install Redis {'.'.join(map(str, OLDEST_REDIS))} or newer"
-        )
+    if facts.number < MIN_REDIS:
+        return failure("redis", f"version {facts.version}", f"install Redis {'.'.join(map(str, MIN_REDIS))} or newer")
     if facts.is_replica:
         return failure("redis", "the server is a read-only replica", "point GATEWAY_REDIS_URL at the primary")
     return fine("redis", f"reached, version {facts.version}")

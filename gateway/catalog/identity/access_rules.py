@@ -12,7 +12,7 @@ from gateway.store.identity import access_rules, issuers, keys
 from gateway.store.live import live_sources
 from gateway.store.sources import sources
 
-_LARGEST = 128 * 1024
+_MAX_RULES_BYTES = 128 * 1024
 _MAX_PATTERNS = 1000
 """Limit on the patterns of names of all rules: each is compared with each primitive whenever a snapshot is loaded."""
 
@@ -54,8 +54,8 @@ def check_size(access: AccessRules) -> None:
     reason = ""
     if sum(len(rule.what.names) for rule in access.rules) > _MAX_PATTERNS:  # guard: access-patterns
         reason = f"the rules together have more than {_MAX_PATTERNS} names; use sources, tags or profiles"
-    elif len(msgspec.json.encode(access.rules)) > _LARGEST:
-        reason = f"the rules together have more than {_LARGEST} bytes"
+    elif len(msgspec.json.encode(access.rules)) > _MAX_RULES_BYTES:
+        reason = f"the rules together have more than {_MAX_RULES_BYTES} bytes"
     if reason:
         raise InvalidBody(f"/rules: {reason}", faults=[Fault(pointer="/rules", reason=reason)])
 

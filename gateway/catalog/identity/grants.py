@@ -206,7 +206,7 @@ async def revoke_grant(
 
 async def _end_oldest(tenant: TenantId, db: Db, person: KeyId, *, at: datetime) -> Sequence[KeyId]:
     ended: list[KeyId] = []
-    for oldest in await grants.beyond(tenant, db, person, most=MAX_GRANTS):  # guard: grants-bounded
+    for oldest in await grants.beyond(tenant, db, person, limit=MAX_GRANTS):  # guard: grants-bounded
         ended += await grants.revoke(tenant, db, GrantFilter(id=oldest), at=at, reason="too many grants")
     return ended
 
@@ -224,7 +224,7 @@ def _described(grant: Grant) -> dict[str, object]:
 
 def _new_grant(holder: SignedInPerson, wanted: Permission, now: datetime) -> Grant:
     terms = holder.issuer.sign_in or SignInClient(client_id="")
-    longest = now + timedelta(seconds=terms.grant_max_s)
+    max_end = now + timedelta(seconds=terms.grant_max_s)
     return Grant(
         id=new_grant_id(),
         person=holder.person.id,
@@ -237,8 +237,8 @@ def _new_grant(holder: SignedInPerson, wanted: Permission, now: datetime) -> Gra
         profile=wanted.profile,
         scopes=wanted.scopes,
         created_at=now,
-        idle_ends_at=min(now + timedelta(seconds=terms.grant_idle_s), longest),
-        ends_at=longest,
+        idle_ends_at=min(now + timedelta(seconds=terms.grant_idle_s), max_end),
+        ends_at=max_end,
     )
 
 

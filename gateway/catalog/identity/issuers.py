@@ -138,7 +138,7 @@ async def update_issuer(
         entry.target, entry.detail = saved.name, _detail(saved)
         await issuers.save(tenant, db, saved)
         await _save_secret(tenant, catalog, db, revised, saved, before=current)
-        affected = await people.ids_of_issuer(tenant, db, saved.id, most=_MAX_ANNOUNCED)
+        affected = await people.ids_of_issuer(tenant, db, saved.id, limit=_MAX_ANNOUNCED)
     await _announce(tenant, catalog, affected)
     return saved
 
@@ -175,7 +175,7 @@ async def remove_issuer(
         current = await _find(tenant, db, name, locked=True)
         check_version(current, expected)
         entry.target, entry.detail = current.name, {"id": current.id, "url": current.url}
-        affected = await people.ids_of_issuer(tenant, db, current.id, most=_MAX_ANNOUNCED)
+        affected = await people.ids_of_issuer(tenant, db, current.id, limit=_MAX_ANNOUNCED)
         await issuers.remove(tenant, db, current.id)
     await _announce(tenant, catalog, affected, is_ended=True)
 

@@ -58,7 +58,7 @@ async def enter_sign_in(
     async with catalog.store.transaction(tenant) as db:
         await sign_ins.insert(tenant, db, catalog.sealer, sign_in, tokens)
         # guard: sign-in-sessions-bounded
-        await sign_ins.end_oldest(tenant, db, stored.id, most=MAX_SESSIONS, at=sign_in.created_at)
+        await sign_ins.end_oldest(tenant, db, stored.id, limit=MAX_SESSIONS, at=sign_in.created_at)
         await schedule_clean_up(tenant, db, sign_in.session_ends_at)
         detail: dict[str, object] = {"sign_in": sign_in.id}
         await record_act(catalog, stored, SIGN_IN, correlation_id=correlation_id, detail=detail)

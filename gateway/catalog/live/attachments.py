@@ -13,7 +13,7 @@ import anyio.to_thread
 
 from gateway.catalog.ceilings import policy_in_force
 from gateway.catalog.etags import Expected, check_version
-from gateway.catalog.live.discovery import LONGEST_NOTICE, Reading, read_discovery
+from gateway.catalog.live.discovery import MAX_NOTICE_LENGTH, Reading, read_discovery
 from gateway.catalog.live.live_sources import draft_of, find_live_source
 from gateway.catalog.origins import find_origin
 from gateway.catalog.transaction import GATEWAY, Author, CatalogChange, CatalogContext, announce, change, record
@@ -110,7 +110,7 @@ async def record_attached(
             state=AttachmentState.ATTACHED,
             attachment=attachment,
             replica=current.status.replica if replica is None else replica,
-            title=shorten(discovery.title, LONGEST_NOTICE),
+            title=shorten(discovery.title, MAX_NOTICE_LENGTH),
             since=current.status.since if is_same else datetime.now(UTC),
             notices=tuple(reading.notices),
             can_subscribe=discovery.can_subscribe,
@@ -183,7 +183,7 @@ async def accept_changes(
         entry.target = source.name
         entry.detail = {
             "id": source.id,
-            "accepted": [f"{one.primitive.name} {one.primitive.digest}"[:LONGEST_NOTICE] for one in chosen],
+            "accepted": [f"{one.primitive.name} {one.primitive.digest}"[:MAX_NOTICE_LENGTH] for one in chosen],
         }
         return source
 
@@ -281,7 +281,7 @@ def _ended(before: LiveStatus, end: AttachmentEnd) -> LiveStatus:
         state=state,
         since=before.since if before.state is state else datetime.now(UTC),
         title=before.title,
-        fault=None if end.fault is None else shorten(end.fault, LONGEST_NOTICE),
+        fault=None if end.fault is None else shorten(end.fault, MAX_NOTICE_LENGTH),
         failures=end.failures,
         retry_at=end.retry_at,
     )

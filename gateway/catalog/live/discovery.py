@@ -29,16 +29,16 @@ from gateway.domain.tenancy.policy import Safety
 from gateway.errors import DefinitionInvalid
 from gateway.openapi.operation.names import grants, name_tools
 
-MOST = 500
+MAX_PRIMITIVES = 500
 """Limit on the primitives of one live source."""
 MAX_BYTES = 4 * 1024 * 1024
 """Limit on the definitions of one live source together."""
-LARGEST = 64 * 1024
+MAX_DEFINITION_BYTES = 64 * 1024
 """Limit on one definition, in bytes of JSON."""
 MAX_NOTICES = 50
-LONGEST_NOTICE = 300
-LONGEST_REMOTE = {Family.TOOL: 256, Family.PROMPT: 256, Family.RESOURCE: 2_048, Family.TEMPLATE: 2_048}
-_MAX_READ = 4 * MOST
+MAX_NOTICE_LENGTH = 300
+MAX_REMOTE_LENGTH = {Family.TOOL: 256, Family.PROMPT: 256, Family.RESOURCE: 2_048, Family.TEMPLATE: 2_048}
+_MAX_READ = 4 * MAX_PRIMITIVES
 CPU_TIME_S = 5.0
 """CPU time of one reading. 500 plain tools take 0.3 s; schemas that are deliberately expensive took a minute."""
 
@@ -59,7 +59,7 @@ _DECORATIONS = frozenset(("title", "icons", "_meta", "annotations", "mimeType", 
 """Members that are dropped if they are invalid; with any other invalid member, the primitive is refused."""
 _TEXTS = frozenset(("title", "description"))
 _READ_ONLY = "MCP defines resources and prompts as read-only"
-_LONGEST_TITLE = 200
+_MAX_TITLE_LENGTH = 200
 
 Place = tuple[Family, str]
 
@@ -88,12 +88,12 @@ class _Notices:
 
     def add(self, text: str) -> None:
         if len(self.kept) < MAX_NOTICES - 1:
-            self.kept.append(shorten(text, LONGEST_NOTICE))
+            self.kept.append(shorten(text, MAX_NOTICE_LENGTH))
         else:
             self.dropped += 1
 
     def refuse(self, place: Place, reason: str) -> None:
-        self.faults[place] = shorten(reason, LONGEST_NOTICE)
+        self.faults[place] = shorten(reason, MAX_NOTICE_LENGTH)
         self.add(f"{place[0].replace('_', ' ')} {shorten(place[1])}: {reason}")
 
     def all(self) -> Sequence[str]:
@@ -120,16 +120,16 @@ def read_discovery(
     selected = list(_select(source, discovery.primitives, notices))
     names = _name_all(source, selected, known)
     made: list[LivePrimitive] = []
-    most, size = min(MOST, max(room, 0)), 0
+    max_count, size = min(MAX_PRIMITIVES, max(room, 0)), 0
     for place, raw in selected:
         if time.thread_time() - began > cpu_time_s:  # guard: live-discovery-time
             skipped = f"up to {len(selected) - len(made)} primitives were skipped, from {shorten(place[1])} on"
             notices.add(f"{skipped}: their schemas take too long to check")
             break
-        if len(made) >= most:
+        if len(made) >= max_count:
             limit = (
-                f"the limit per live source is {MOST}"
-                if most == MOST
+                f"the limit per live source is {MAX_PRIMITIVES}"
+                if max_count == MAX_PRIMITIVES
                 else "the tenant's limit of primitives is reached"
             )
             notices.add(f"up to {len(selected) - len(made)} primitives were skipped: {limit}")
@@ -177,7 +177,7 @@ def _select(
 
 
 def _is_name(one: DiscoveredPrimitive) -> bool:
-    return 0 < len(one.name) <= LONGEST_REMOTE[one.family] and one.name.isprintable()
+    return 0 < len(one.name) <= MAX_REMOTE_LENGTH[one.family] and one.name.isprintable()
 
 
 def _compile(patterns: Collection[str]) -> Sequence[re.Pattern[str]]:
@@ -230,8 +230,8 @@ def _read(place: Place, name: str, raw: Mapping[str, object]) -> LivePrimitive:
     family, remote = place
     sent = {field: raw[field] for field in _FIELDS[family] if raw.get(field) is not None}
     try:
-        if len(orjson.dumps(sent)) > LARGEST:
-            raise _Refused(f"its definition has more than {LARGEST} bytes")
+        if len(orjson.dumps(sent)) > MAX_DEFINITION_BYTES:
+            raise _Refused(f"its definition has more than {MAX_DEFINITION_BYTES} bytes")
         digest = digest_of(family, sent)
     except (TypeError, ValueError):
         raise _Refused("its definition is not JSON") from None
@@ -259,14 +259,14 @@ def _complete(family: Family, remote: str, name: str, sent: Mapping[str, object]
         hints, schema = as_object(sent.get("annotations")) or {}, sent.get("inputSchema", {})
         title = hints.get("title")
         whole["annotations"] = explicit_annotations(hints, level)
-        if "title" not in sent and isinstance(title, str) and len(title) <= _LONGEST_TITLE and title.isprintable():
+        if "title" not in sent and isinstance(title, str) and len(title) <= _MAX_TITLE_LENGTH and title.isprintable():
             whole["title"] = title
         if "description" not in whole:
             whole["description"] = remote
         members = as_object(schema)
         whole["inputSchema"] = schema if members is None else {"type": "object", "properties": {}, **members}
     elif family is not Family.PROMPT:
-        whole.setdefault("name", remote[:_LONGEST_TITLE])
+        whole.setdefault("name", remote[:_MAX_TITLE_LENGTH])
     return whole
 
 

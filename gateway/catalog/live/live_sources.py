@@ -28,7 +28,7 @@ from gateway.store.live import live_primitives, live_sources
 from gateway.store.sources import sources
 from gateway.upstream.serialize.header_checks import is_header_value, is_sendable_header
 
-MOST = 50
+MAX_LIVE_SOURCES = 50
 """Limit on the live sources of one tenant."""
 _OF_THE_CONNECTION = frozenset({"accept", "authorization", "content-type", "last-event-id"})
 _OF_THE_PROTOCOL = "mcp-"
@@ -77,8 +77,8 @@ async def create_live_source(
     entry = CatalogChange(action="live_source.create", target=draft.name, detail=_detail(made))
     async with change(tenant, catalog, entry, by=by) as db:
         await _refuse_taken(tenant, db, draft.name)
-        if await live_sources.count(tenant, db) >= MOST:
-            raise LimitExceeded(f"the tenant has {MOST} live sources (the limit); delete unused ones")
+        if await live_sources.count(tenant, db) >= MAX_LIVE_SOURCES:
+            raise LimitExceeded(f"the tenant has {MAX_LIVE_SOURCES} live sources (the limit); delete unused ones")
         await _check_references(tenant, db, made)
         await live_sources.insert(made, db)
     await announce(catalog, LiveSourceChanged(tenant=tenant, source=made.id))

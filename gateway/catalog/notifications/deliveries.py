@@ -38,10 +38,10 @@ DISABLED_AFTER = timedelta(days=5)
 """Time without a successful attempt after which an endpoint is disabled."""
 _BACKOFF_S = (5.0, 30.0, 120.0, 600.0, 1800.0, 3600.0, 7200.0, 14_400.0, 21_600.0, 36_000.0)
 """Pauses after the first attempts of a delivery; the last one repeats until the delivery expires."""
-_LONGEST_HOLD_S = 300.0
+_MAX_HOLD_S = 300.0
 _MAX_DOUBLINGS = 12
 _JITTER = 0.2
-_LONGEST_ERROR = 300
+_MAX_ERROR_LENGTH = 300
 _GONE = 410
 
 
@@ -204,7 +204,7 @@ def _delivery_after(seen: OutboundDelivery, outcome: AttemptOutcome, *, now: dat
         seen,
         attempts=seen.attempts + 1,
         status=outcome.status,
-        error=None if outcome.error is None else outcome.error[:_LONGEST_ERROR],
+        error=None if outcome.error is None else outcome.error[:_MAX_ERROR_LENGTH],
         attempted_at=now,
     )
     pause_s = _BACKOFF_S[min(seen.attempts, len(_BACKOFF_S) - 1)]
@@ -219,7 +219,7 @@ def _endpoint_after(endpoint: OutboundWebhook, outcome: AttemptOutcome, *, now: 
     """The endpoint after an attempt: held after a failure; after a success, not held, and without a notice."""
     if outcome.error is None:
         return replace(endpoint, failures=0, failing_since=None, held_until=None, notice=None)
-    pause_s = min(_LONGEST_HOLD_S, _BACKOFF_S[0] * 2.0 ** min(endpoint.failures, _MAX_DOUBLINGS))
+    pause_s = min(_MAX_HOLD_S, _BACKOFF_S[0] * 2.0 ** min(endpoint.failures, _MAX_DOUBLINGS))
     return replace(
         endpoint,
         failures=endpoint.failures + 1,

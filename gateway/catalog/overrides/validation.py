@@ -17,10 +17,10 @@ from gateway.domain.overrides import OverrideFields
 from gateway.errors import Fault, ToolValidationError
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
-_LONGEST_NAME = 64
+_MAX_NAME_LENGTH = 64
 _TEXTS = ("name", "title", "description")
 _OBJECTS = ("annotations", "result")
-_LARGEST_PINNED = 64 * 1024
+_MAX_PINNED_BYTES = 64 * 1024
 _MAX_FAULTS = 20
 _MAX_NAMED = 50
 
@@ -53,8 +53,8 @@ def find_faults_of_pinned(definition: bytes, pinned: Mapping[str, object]) -> Se
         size = len(msgspec.json.encode(dict(pinned)))
     except (TypeError, ValueError, RecursionError):
         return [Fault(pointer="/pinned", reason="cannot be written as JSON")]
-    if size > _LARGEST_PINNED:
-        return [Fault(pointer="/pinned", reason=f"is larger than {_LARGEST_PINNED} bytes")]
+    if size > _MAX_PINNED_BYTES:
+        return [Fault(pointer="/pinned", reason=f"is larger than {_MAX_PINNED_BYTES} bytes")]
     schema: dict[str, Any] = msgspec.json.decode(definition)["inputSchema"]
     known: dict[str, object] = schema.get("properties", {})
     there = ", ".join(list(known)[:_MAX_NAMED]) or "none"
@@ -73,7 +73,7 @@ def _faults_of_members(changes: OverrideFields) -> Sequence[Fault]:
     form = FieldReader(
         {name: value for name, value in sent.items() if value is not None}, tuple(sent), where="", faults=faults
     )
-    name = form.text("name", longest=_LONGEST_NAME)
+    name = form.text("name", max_length=_MAX_NAME_LENGTH)
     if name is not None and not _NAME.fullmatch(name):
         form.refuse("name", "must consist of letters, digits and the characters _ . -")
     read_title(form)

@@ -175,14 +175,14 @@ async def _look_up(
 def _judge(reference: Reference, ready: PreparedPrimitive, known: _TenantNames, policy: Policy) -> Sequence[Fault]:
     match reference:
         case CalledTool():
-            return _judge_tool(reference, ready, known)
+            return _check_tool(reference, ready, known)
         case PinnedOperation():
-            return _judge_operation(reference, known)
+            return _check_operation(reference, known)
         case OriginRequest():
-            return _judge_request(reference, known, policy)
+            return _check_request(reference, known, policy)
 
 
-def _judge_tool(reference: CalledTool, ready: PreparedPrimitive, known: _TenantNames) -> Sequence[Fault]:
+def _check_tool(reference: CalledTool, ready: PreparedPrimitive, known: _TenantNames) -> Sequence[Fault]:
     if ready.family is Family.TOOL and reference.name == ready.name:
         return [Fault(pointer=reference.pointer, reason="the tool would call itself")]
     if reference.name not in known.tools:
@@ -190,19 +190,19 @@ def _judge_tool(reference: CalledTool, ready: PreparedPrimitive, known: _TenantN
     return []
 
 
-def _judge_operation(reference: PinnedOperation, known: _TenantNames) -> Sequence[Fault]:
+def _check_operation(reference: PinnedOperation, known: _TenantNames) -> Sequence[Fault]:
     if reference.source not in known.sources:
         return [
             Fault(pointer=f"{reference.pointer}/source", reason=f"the tenant has no source {reference.source[:100]}")
         ]
     operation = known.operations.get(reference.source, {}).get(reference.operation)
     if operation is not None:
-        return _judge_arguments(reference, operation)
+        return _check_arguments(reference, operation)
     reason = "the source has no such operation, or several; use the operationId, `METHOD path` or tool name"
     return [Fault(pointer=f"{reference.pointer}/operation", reason=reason)]
 
 
-def _judge_arguments(reference: PinnedOperation, operation: Tool) -> Sequence[Fault]:
+def _check_arguments(reference: PinnedOperation, operation: Tool) -> Sequence[Fault]:
     """Faults for names that are not arguments of the operation, if the operation refuses unknown arguments."""
     taken: Mapping[str, object] = msgspec.json.decode(operation.definition)["inputSchema"]
     known = as_object(taken.get("properties")) or {}
@@ -219,7 +219,7 @@ def _judge_arguments(reference: PinnedOperation, operation: Tool) -> Sequence[Fa
     ]
 
 
-def _judge_request(reference: OriginRequest, known: _TenantNames, policy: Policy) -> Sequence[Fault]:
+def _check_request(reference: OriginRequest, known: _TenantNames, policy: Policy) -> Sequence[Fault]:
     faults: list[Fault] = []
     origin = find_origin(reference.origin)
     if origin is None:

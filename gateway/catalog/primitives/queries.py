@@ -19,7 +19,7 @@ from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.errors import NotFound
-from gateway.openapi.operation.methods import judge_safety
+from gateway.openapi.operation.methods import method_safety
 from gateway.store import operations, primitives
 from gateway.store.engine import Db
 from gateway.store.sources import sources
@@ -167,7 +167,7 @@ def explain_level(tool: Tool) -> Tool:
     if tool.safety_reasons:
         return tool
     method = tool.identity.partition(" ")[0]
-    is_methods = tool.safety is judge_safety(method)
+    is_methods = tool.safety is method_safety(method)
     return replace(tool, safety_reasons=(_REASONS[tool.safety].format(method) if is_methods else _ASKED_FOR,))
 
 

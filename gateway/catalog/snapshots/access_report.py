@@ -52,7 +52,7 @@ def _warnings(
             yield f"the tenant has no such key or issuer: {entry}"
 
 
-def judge_all(snapshot: Snapshot, rules: int) -> Sequence[AccessFinding]:
+def access_findings(snapshot: Snapshot, rules: int) -> Sequence[AccessFinding]:
     """Judge the access of a caller to everything in the snapshot, in a stable order."""
     found = [_judge(snapshot, rules, item) for item in all_items(snapshot)]
     return sorted(found, key=lambda one: one.position)

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from gateway.definitions.projection import LONGEST_POINTER
+from gateway.definitions.projection import MAX_POINTER_LENGTH
 from gateway.domain.tools import FIELDS, PrimitiveOrigin, Tool
 
 MAX_FIELDS = 50
@@ -13,7 +13,7 @@ MAX_FIELDS = 50
 _OWN = f'"{FIELDS}"'.encode()
 _SCHEMA: Mapping[str, object] = {
     "type": "array",
-    "items": {"type": "string", "maxLength": LONGEST_POINTER},
+    "items": {"type": "string", "maxLength": MAX_POINTER_LENGTH},
     "minItems": 1,
     "maxItems": MAX_FIELDS,
     "description": "JSON Pointers of the parts of the result to return; * is every element. Example: /items/*/id",

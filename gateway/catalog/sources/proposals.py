@@ -91,9 +91,9 @@ async def propose_source(
     if ready.changes.is_empty:
         raise Conflict(_NOTHING_NEW)
     refuse_shrinking(number_of_tools, len(ready.operations), allow=sent.allow_removals)
-    way = Replacement(seen=current, entry=CatalogChange(action="source.propose", target=current.name), by=by)
+    replacement = Replacement(seen=current, entry=CatalogChange(action="source.propose", target=current.name), by=by)
     try:
-        return await store_proposal(tenant, catalog, ready, way, origin=ProposalOrigin.UPLOAD)
+        return await store_proposal(tenant, catalog, ready, replacement, origin=ProposalOrigin.UPLOAD)
     except AlreadyProposed:
         raise Conflict("this document is the proposal already; review it") from None
 
@@ -148,7 +148,7 @@ async def store_proposal(
     tenant: TenantId,
     catalog: CatalogContext,
     ready: PreparedImport,
-    way: Replacement,
+    replacement: Replacement,
     *,
     origin: ProposalOrigin,
     obstacle: str | None = None,
@@ -160,8 +160,8 @@ async def store_proposal(
         AlreadyProposed: the same document waits already; nothing was stored.
     """
     compilation = await anyio.to_thread.run_sync(_pack, ready.compilation)
-    async with change(tenant, catalog, way.entry, by=way.by) as db:
-        current = await find_unchanged(tenant, db, way.seen)
+    async with change(tenant, catalog, replacement.entry, by=replacement.by) as db:
+        current = await find_unchanged(tenant, db, replacement.seen)
         state, waiting = await refreshes.get(tenant, db, current.id), await proposals.get(tenant, db, current.id)
         if waiting is not None and (waiting.digest, waiting.replaces) == (ready.content.digest, current.active_version):
             raise AlreadyProposed
@@ -172,12 +172,12 @@ async def store_proposal(
             origin=origin,
             obstacle=obstacle,
             digest=ready.content.digest,
-            created_by=way.by.caller.name,
+            created_by=replacement.by.caller.name,
             created_at=datetime.now(UTC),
             tools=len(ready.operations),
         )
         proposal = await _judge(tenant, catalog, db, ready, proposal, current)
-        way.entry.detail = _detail(proposal, replaced=waiting)
+        replacement.entry.detail = _detail(proposal, replaced=waiting)
         await proposals.remove(tenant, db, current.id)
         content = ProposedContent(document=ready.content.document, compilation=compilation)
         await proposals.insert(tenant, db, proposal, content)
@@ -185,8 +185,8 @@ async def store_proposal(
             payload = describe_proposal(proposal, tenant=tenant, name=current.name)
             await deliveries.enqueue(tenant, db, WebhookEventKind.SOURCE_PROPOSED, payload)
         state = replace(state, last_number=proposal.number, reported_digest=proposal.digest)
-        if way.settle is not None:
-            await way.settle(db, state)
+        if replacement.settle is not None:
+            await replacement.settle(db, state)
         else:
             await refreshes.save(tenant, db, current.id, state)
     return proposal

@@ -54,7 +54,7 @@ log = structlog.get_logger(__name__)
 LOOK_S = 240.0
 """Seconds for one look; the lease of a replica is longer."""
 LEASE = timedelta(minutes=5)
-_LONGEST_FAULT = 300
+_MAX_FAULT_LENGTH = 300
 _FAULTS = (UpstreamError, BadInput, LimitExceeded, Conflict, NotFound)
 
 
@@ -253,9 +253,9 @@ async def _propose(
         await _end(catalog, db, look, replace(state, url=look.url, seen=replace(seen, changed_at=seen.checked_at)))
 
     entry = CatalogChange(action="source.propose", target=look.source.name)
-    way, origin = Replacement(seen=look.source, entry=entry, by=by, settle=settle), ProposalOrigin.URL
+    replacement, origin = Replacement(seen=look.source, entry=entry, by=by, settle=settle), ProposalOrigin.URL
     try:
-        made = await store_proposal(look.tenant, catalog, ready, way, origin=origin, obstacle=obstacle)
+        made = await store_proposal(look.tenant, catalog, ready, replacement, origin=origin, obstacle=obstacle)
     except AlreadyProposed:  # another look was faster
         return await _leave(catalog, look, seen)
     return Refreshed(outcome=RefreshOutcome.PROPOSED, source=look.source, proposal=made)
@@ -270,8 +270,8 @@ async def _activate(catalog: CatalogContext, look: Look, ready: PreparedImport, 
     async def settle(db: Db, state: RefreshState) -> None:
         await _end(catalog, db, look, replace(state, seen=replace(state.seen, changed_at=state.seen.checked_at)))
 
-    way = Replacement(seen=look.source, entry=entry, by=by, is_by_rule=True, settle=settle)
-    done = await replace_version(look.tenant, catalog, made, way)
+    replacement = Replacement(seen=look.source, entry=entry, by=by, is_by_rule=True, settle=settle)
+    done = await replace_version(look.tenant, catalog, made, replacement)
     return Refreshed(outcome=RefreshOutcome.ACTIVATED, source=done.source or look.source)
 
 
@@ -302,7 +302,7 @@ async def _leave(catalog: CatalogContext, look: Look, seen: Sighting) -> Refresh
 async def _note_fault(catalog: CatalogContext, look: Look, fault: str) -> bool:
     """Store the failure of a look, and keep the state of the last one that succeeded; False if the lease was lost."""
     seen = look.seen
-    failed = replace(seen, failures=seen.failures + 1, fault=fault[:_LONGEST_FAULT], checked_at=datetime.now(UTC))
+    failed = replace(seen, failures=seen.failures + 1, fault=fault[:_MAX_FAULT_LENGTH], checked_at=datetime.now(UTC))
     try:
         await _leave(catalog, look, failed)
     except (_LookLost, NotFound):

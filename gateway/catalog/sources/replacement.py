@@ -18,7 +18,7 @@ from gateway.catalog.sources.diff import refuse_removals, with_look_alikes, with
 from gateway.catalog.sources.drafts import PreparedImport, SourceDraft, clean_report, draft_of, succeed_source
 from gateway.catalog.sources.name_conflicts import refuse_taken
 from gateway.catalog.sources.override_merge import leave_aliases, reapply, wanted_names
-from gateway.catalog.sources.reports import decode_report, encode_report, judge_policy
+from gateway.catalog.sources.reports import decode_report, encode_report, report_with_policy
 from gateway.catalog.sources.schedule import schedule_looks, schedule_pruning
 from gateway.catalog.sources.sources import find_source
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
@@ -83,7 +83,7 @@ async def try_version(tenant: TenantId, catalog: CatalogContext, ready: Prepared
 
 
 async def replace_version(
-    tenant: TenantId, catalog: CatalogContext, ready: PreparedImport, way: Replacement
+    tenant: TenantId, catalog: CatalogContext, ready: PreparedImport, replacement: Replacement
 ) -> Imported:
     """Make the import the active version of its source, in one change. The proposal that waits ends.
 
@@ -94,11 +94,11 @@ async def replace_version(
         InvalidBody: calls would go to new origins, and the draft has no credentials.
         NameTaken, LimitExceeded, ReferenceMissing: as for `check_import` and `store_version`.
     """
-    async with change(tenant, catalog, way.entry, by=way.by) as db:
-        current = await find_unchanged(tenant, db, way.seen)
+    async with change(tenant, catalog, replacement.entry, by=replacement.by) as db:
+        current = await find_unchanged(tenant, db, replacement.seen)
         state, waiting = await _check_proposal(tenant, db, current, ready)
         number = ready.proposal or max(current.active_version, state.last_number) + 1
-        way.entry.detail |= {"version": number, "replaces": current.active_version}
+        replacement.entry.detail |= {"version": number, "replaces": current.active_version}
         before = await operations.of_source(tenant, db, current.id)
         tools = [one.tool for one in before]
         ready = await reapply(tenant, db, ready)
@@ -106,7 +106,7 @@ async def replace_version(
             check_destinations(current, stored_origins(tools, current.id), ready.compilation)
         report = await check_import(tenant, catalog, db, ready, own=current)
         changes = await settle_changes(tenant, db, before, ready)
-        if way.is_by_rule and not changes.is_additive:  # guard: rule-additions-only
+        if replacement.is_by_rule and not changes.is_additive:  # guard: rule-additions-only
             raise NotAdditive
         if not ready.draft.allow_removals:
             refuse_removals(changes.removed)
@@ -116,7 +116,7 @@ async def replace_version(
         await store_version(tenant, catalog, ready, source, report, db=db)
         await leave_aliases(tenant, db, source, before=tools, after=ready)
         await proposals.remove(tenant, db, source.id)
-        settle = way.settle or partial(store_looks, tenant, catalog, source, before=current)
+        settle = replacement.settle or partial(store_looks, tenant, catalog, source, before=current)
         await settle(db, _after(state, waiting, ready, source))
         await _prune_later(tenant, catalog, db, source)
         source = await find_source(tenant, db, source.id)
@@ -286,4 +286,4 @@ async def _prune_later(tenant: TenantId, catalog: CatalogContext, db: Db, source
 
 
 def _report(compilation: Compilation, policy: Policy) -> ImportReport:
-    return clean_report(judge_policy(compilation, policy))
+    return clean_report(report_with_policy(compilation, policy))

@@ -20,7 +20,7 @@ def decode_report(stored: bytes) -> ImportReport:
     return _decode(stored)
 
 
-def judge_policy(compilation: Compilation, policy: Policy) -> ImportReport:
+def report_with_policy(compilation: Compilation, policy: Policy) -> ImportReport:
     """The report with a warning for each level above `safe` that the tenant's policy allows unconfirmed."""
     warnings = [
         f"policy: {count} {level} {'tool runs' if count == 1 else 'tools run'} without confirmation;"

@@ -14,7 +14,7 @@ from gateway.store.sources.refreshes import LOOK_JOB
 
 REFRESH_KIND = "source_refresh"
 PRUNE_KIND = "source_prune"
-SLOWEST = timedelta(hours=6)
+MAX_BACKOFF = timedelta(hours=6)
 """Maximum back-off after failed refreshes, unless the source's own interval is longer."""
 _PRUNE_JOB = "prune_"
 
@@ -67,7 +67,7 @@ def pause_of(catalog: CatalogContext, source: Source, *, failures: int) -> timed
     """The delay until the next refresh: doubled with each consecutive failure, then randomized."""
     # guard: refresh-pause-minimum
     interval = timedelta(seconds=max(source.refresh_interval_s or 0, catalog.refresh_min_s))
-    return poll_delay(interval, failures=failures, longest=SLOWEST)
+    return poll_delay(interval, failures=failures, max_delay=MAX_BACKOFF)
 
 
 def _refusal(reason: str) -> InvalidBody:

@@ -25,7 +25,7 @@ from gateway.errors import DocumentTooLarge, InvalidDocument, Unavailable
 from gateway.openapi.options import PLAIN, DocumentForm, ImportOptions
 from gateway.openapi.worker_messages import (
     LENGTH_BYTES,
-    LONGEST_MESSAGE,
+    MAX_MESSAGE_LENGTH,
     Task,
     WorkerAnswer,
     decode_message,
@@ -40,7 +40,7 @@ COMMAND = (sys.executable, "-I", "-m", "gateway.openapi.worker")
 CONCURRENT_WORKERS = 2
 """Number of documents that one replica reads concurrently."""
 
-_LONGEST_QUEUE = 16
+_MAX_QUEUE_LENGTH = 16
 _QUEUE_TIMEOUT_S = 90.0
 """Longest wait for a worker; each of the documents before it may take up to 30 s."""
 
@@ -76,7 +76,7 @@ class WorkerPool:
         self._command = command
         self._limits = limits or WorkerLimits()
         self.places = places or FairSlotPool(
-            "document workers", slots=CONCURRENT_WORKERS, queue=_LONGEST_QUEUE, timeout_s=_QUEUE_TIMEOUT_S
+            "document workers", slots=CONCURRENT_WORKERS, queue=_MAX_QUEUE_LENGTH, timeout_s=_QUEUE_TIMEOUT_S
         )
 
     async def compile(
@@ -181,7 +181,7 @@ async def _send_task(stream: ByteSendStream, task: Task, content: bytes) -> None
 
 
 async def _listen(stream: ByteReceiveStream, answer: WorkerAnswer) -> None:
-    """Receive messages until the answer is complete, the process ends, or a message is longer than `LONGEST_MESSAGE`.
+    """Receive messages until the answer is complete, the process ends, or a message exceeds `MAX_MESSAGE_LENGTH`.
 
     Messages are decoded in a thread.
     """
@@ -189,7 +189,7 @@ async def _listen(stream: ByteReceiveStream, answer: WorkerAnswer) -> None:
     with contextlib.suppress(anyio.IncompleteRead, anyio.EndOfStream, anyio.BrokenResourceError):
         while not answer.is_complete:
             length = int.from_bytes(await buffered.receive_exactly(LENGTH_BYTES), "big")
-            if length > LONGEST_MESSAGE:
+            if length > MAX_MESSAGE_LENGTH:
                 return
             content = await buffered.receive_exactly(length)
             answer.take(await anyio.to_thread.run_sync(decode_message, content))

@@ -10,7 +10,7 @@ from gateway.domain.updates.webhooks import SigningSecrets
 
 PREFIX = "whsec_"
 _SECRET_BYTES = 32
-_FEWEST_BYTES = 24
+_MIN_SECRET_BYTES = 24
 _VERSION = "v1"
 _MAX_SIGNATURES = 16
 
@@ -23,7 +23,7 @@ def new_secret() -> str:
 def is_secret(text: str) -> bool:
     """True if the text is a secret in text form: the prefix, and at least 192 random bits in base64."""
     try:
-        return text.startswith(PREFIX) and len(b64decode(text.removeprefix(PREFIX), validate=True)) >= _FEWEST_BYTES
+        return text.startswith(PREFIX) and len(b64decode(text.removeprefix(PREFIX), validate=True)) >= _MIN_SECRET_BYTES
     except (binascii.Error, ValueError):
         return False
 

@@ -44,7 +44,7 @@ OVERLAP = timedelta(days=1)
 """Time for which the previous secret stays valid after a rotation."""
 TOLERANCE_S = 300
 REMEMBERED_S = 24 * 3600
-_LONGEST_ID = 256
+_MAX_ID_LENGTH = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +158,7 @@ def check_delivery(delivery: Delivery) -> None:
     Raises:
         BadInput: a header is missing or malformed, or the time is over five minutes from now.
     """
-    if not delivery.id or len(delivery.id) > _LONGEST_ID or not delivery.id.isascii() or not delivery.signatures:
+    if not delivery.id or len(delivery.id) > _MAX_ID_LENGTH or not delivery.id.isascii() or not delivery.signatures:
         raise BadInput("webhook-id, webhook-timestamp and webhook-signature are required")
     if not delivery.at.isascii() or not delivery.at.isdigit() or len(delivery.at) > len("9999999999"):
         raise BadInput("webhook-timestamp must be seconds since 1970")

@@ -168,7 +168,7 @@ audit.add_command(sink)
 
 def _render_retention(found: JsonObject) -> str:
     old = as_object(found.get("removable")) or {}
-    most = " at least" if old.get("is_partial") is True else ""
+    prefix = " at least" if old.get("is_partial") is True else ""
     span = f", from {text_at(old, 'oldest')} to {text_at(old, 'newest')}" if number_at(old, "entries") else ""
     held = ", ".join(str(name) for name in as_list(old.get("held_by")))
     days = "forever" if found.get("days") is None else count(number_at(found, "days"), "day", "days")
@@ -178,7 +178,7 @@ def _render_retention(found: JsonObject) -> str:
             "removed",
             f"{count(number_at(found, 'removed'), 'entry', 'entries')}, last at {text_at(found, 'cut_at') or '-'}",
         ),
-        ("removable now", f"{count(number_at(old, 'entries'), 'entry', 'entries')}{most}{span}"),
+        ("removable now", f"{count(number_at(old, 'entries'), 'entry', 'entries')}{prefix}{span}"),
         ("waits for sinks", held or "-"),
         ("fault", text_at(found, "fault") or "-"),
     ]

@@ -14,7 +14,7 @@ from gateway.cli.input.json_fields import JsonObject, as_list, is_object, read_j
 from gateway.errors import GatewayError
 from gateway.openapi.document.yaml_reader import read_yaml
 
-_LARGEST_FILE = 8 * 1024 * 1024
+_MAX_FILE_BYTES = 8 * 1024 * 1024
 _MAX_DEPTH = 64
 _MAX_NODES = 500_000
 _STANDARD_INPUT = "-"
@@ -75,11 +75,11 @@ def only_one(declarations: Sequence[Declaration]) -> Declaration:
 
 def _read(spec: str, name: str) -> str:
     try:
-        raw = sys.stdin.buffer.read(_LARGEST_FILE + 1) if spec == _STANDARD_INPUT else _read_file(Path(spec))
+        raw = sys.stdin.buffer.read(_MAX_FILE_BYTES + 1) if spec == _STANDARD_INPUT else _read_file(Path(spec))
     except OSError as error:
         raise Failure(f"cannot read {name}: {error.strerror or error}", ExitCode.USAGE) from None
-    if len(raw) > _LARGEST_FILE:
-        raise Failure(f"{name} has more than {_LARGEST_FILE // 1024 // 1024} MiB", ExitCode.USAGE)
+    if len(raw) > _MAX_FILE_BYTES:
+        raise Failure(f"{name} has more than {_MAX_FILE_BYTES // 1024 // 1024} MiB", ExitCode.USAGE)
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -88,7 +88,7 @@ def _read(spec: str, name: str) -> str:
 
 def _read_file(path: Path) -> bytes:
     with path.open("rb") as file:
-        return file.read(_LARGEST_FILE + 1)
+        return file.read(_MAX_FILE_BYTES + 1)
 
 
 def _is_json(spec: str, text: str) -> bool:

@@ -54,14 +54,14 @@ def render_reasons(report: JsonObject) -> str:
         if groups:
             lines.append(f"{status}:")
             lines += [_render_group(reason, groups[reason]) for reason in sorted(groups, key=lambda r: -len(groups[r]))]
-    findings = render_findings(report, most=_WARNINGS)
-    return join_parts("\n".join(lines), findings, render_warnings(report, most=_WARNINGS))
+    findings = render_findings(report, limit=_WARNINGS)
+    return join_parts("\n".join(lines), findings, render_warnings(report, limit=_WARNINGS))
 
 
-def render_warnings(report: JsonObject, *, most: int | None = None) -> str:
+def render_warnings(report: JsonObject, *, limit: int | None = None) -> str:
     """Render the warnings, those about policy first, at most `most`."""
     warnings = [clean(as_text(warning)) for warning in as_list(report.get("warnings"))]
-    shown = sorted(warnings, key=lambda warning: not warning.startswith("policy:"))[:most]
+    shown = sorted(warnings, key=lambda warning: not warning.startswith("policy:"))[:limit]
     if not shown:
         return ""
     more = len(warnings) - len(shown)
@@ -69,14 +69,14 @@ def render_warnings(report: JsonObject, *, most: int | None = None) -> str:
     return "\n".join(["warnings:", *(f"  {warning}" for warning in shown), *ending])
 
 
-def render_findings(report: JsonObject, *, most: int | None = None) -> str:
+def render_findings(report: JsonObject, *, limit: int | None = None) -> str:
     """Render suspicious texts, at most `most`: where each is, what it is, and the text around it."""
     found = as_objects(report.get("findings"))
     if not found:
         return ""
-    more = len(found) - len(found[:most])
+    more = len(found) - len(found[:limit])
     ending = [f"  and {thousands(more)} more, in the full report"] if more else []
-    return "\n".join(["suspicious texts (read them before agents do):", *map(_render_finding, found[:most]), *ending])
+    return "\n".join(["suspicious texts (read them before agents do):", *map(_render_finding, found[:limit]), *ending])
 
 
 def _render_finding(finding: JsonObject) -> str:

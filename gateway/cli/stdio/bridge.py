@@ -31,7 +31,7 @@ from gateway.protocol.stdio.streams import ClaimedStreams, ClientGone, Oversized
 _DRAIN_S: Final = 10.0
 _DELETE_S: Final = 2.0
 _FIRST_PAUSE_S: Final = 0.5
-_LONGEST_PAUSE_S: Final = 30.0
+_MAX_PAUSE_S: Final = 30.0
 _ENDED: Final = frozenset({400, 404, 405})
 """Statuses after which the standalone stream is not opened again in its session."""
 _LISTEN: Final = "subscriptions/listen"
@@ -189,7 +189,7 @@ class Bridge:
                             last_event, pause_s = event.id or last_event, _FIRST_PAUSE_S
                             await self._forward(event.data)
             await anyio.sleep(pause_s)
-            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+            pause_s = min(2 * pause_s, _MAX_PAUSE_S)
 
     async def _forward(self, text: bytes) -> None:
         found = read_remote(text)

@@ -4,7 +4,7 @@ import re
 from collections.abc import AsyncIterable, AsyncIterator
 from dataclasses import dataclass
 
-LARGEST = 64 * 1024 * 1024
+MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 """The limit of one event in bytes."""
 _ID = re.compile(rb"[!-~]([ -~]*[!-~])?")
 """Ids that can be sent back in a header; others are ignored."""
@@ -24,8 +24,8 @@ class RemoteFailed(Exception):
 
 
 def too_large() -> RemoteFailed:
-    """The failure of a message that exceeds `LARGEST`."""
-    return RemoteFailed(f"a message of the server is larger than {LARGEST} bytes")
+    """The failure of a message that exceeds `MAX_MESSAGE_BYTES`."""
+    return RemoteFailed(f"a message of the server is larger than {MAX_MESSAGE_BYTES} bytes")
 
 
 async def read_events(chunks: AsyncIterable[bytes]) -> AsyncIterator[ServerEvent]:
@@ -38,7 +38,7 @@ async def read_events(chunks: AsyncIterable[bytes]) -> AsyncIterator[ServerEvent
     size = 0
     async for line in _lines(chunks):
         size += len(line)
-        if size > LARGEST:  # guard: stdio-event-bound
+        if size > MAX_MESSAGE_BYTES:  # guard: stdio-event-bound
             raise too_large()
         if line:
             name, _, value = line.partition(b":")
@@ -71,5 +71,5 @@ async def _lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
             yield bytes(kept) + line
             kept.clear()
         kept += rest
-        if len(kept) > LARGEST:
+        if len(kept) > MAX_MESSAGE_BYTES:
             raise too_large()

@@ -16,7 +16,7 @@ import msgspec
 
 from gateway.cli.client.mcp_endpoint import mirrored_headers
 from gateway.cli.input.json_fields import as_object, pick, text_at
-from gateway.cli.stdio.event_stream import LARGEST, RemoteFailed, read_events, too_large
+from gateway.cli.stdio.event_stream import MAX_MESSAGE_BYTES, RemoteFailed, read_events, too_large
 from gateway.cli.stdio.remote_messages import RemoteMessage, object_of, one_line, read_remote, schemas_of
 from gateway.domain.http.mcp_requests import ACCEPT, header_value, request_headers
 from gateway.protocol.stdio.messages import Message, id_of, revision_of
@@ -224,7 +224,7 @@ async def read_body(answer: httpx.Response) -> bytes:
     chunks: AsyncIterable[bytes] = answer.aiter_bytes()
     async for chunk in chunks:
         body += chunk
-        if len(body) > LARGEST:  # guard: stdio-body-bound
+        if len(body) > MAX_MESSAGE_BYTES:  # guard: stdio-body-bound
             raise too_large()
     return bytes(body)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import cast
 
 from gateway.definitions.contract.metadata import (
-    LONGEST_TITLE,
+    MAX_TITLE_LENGTH,
     ROLES,
     is_mime_type,
     read_annotations,
@@ -23,7 +23,7 @@ from gateway.errors import DefinitionInvalid, PromptValidationError, ResourceVal
 
 MAX_BLOCKS = 1_000
 UNTYPED = "is missing; set it here, or as mimeType of the definition"
-LARGEST_SIZE = 2**53 - 1
+MAX_SIZE = 2**53 - 1
 BLOCK_FIELDS: Mapping[str, tuple[str, ...]] = {
     "text": ("type", "text", "annotations", "_meta"),
     "image": ("type", "data", "mimeType", "annotations", "_meta"),
@@ -175,12 +175,12 @@ def _check_media(form: FieldReader, kind: str) -> None:
 
 
 def _check_link(form: FieldReader) -> None:
-    form.text("name", longest=LONGEST_TITLE, required=True)
+    form.text("name", max_length=MAX_TITLE_LENGTH, required=True)
     read_title(form)
     read_description(form)
     read_mime_type(form)
     read_icons(form)
-    form.whole("size", least=0, most=LARGEST_SIZE)
+    form.whole("size", minimum=0, maximum=MAX_SIZE)
     form.require("uri")
     _check_uri(form)
 

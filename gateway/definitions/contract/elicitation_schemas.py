@@ -38,7 +38,7 @@ def check_ask_schema(schema: Mapping[str, object], where: str, faults: Faults) -
         return
     for name, raw in properties.items():
         _check_field(raw, form.at("properties") + point(name), faults)
-    for index, name in enumerate(form.texts("required", most=MAX_FIELDS, longest=200)):
+    for index, name in enumerate(form.texts("required", max_items=MAX_FIELDS, max_length=200)):
         if name not in properties:
             faults.add(form.at("required") + point(index), "is not one of the properties")
 
@@ -68,12 +68,12 @@ def _check_field(raw: object, where: str, faults: Faults) -> None:
         faults.add(where + "/type", f"must be one of {', '.join(_KEYWORDS)}; a form has no nested objects")
         return
     form = FieldReader(raw, known, where=where, faults=faults)
-    form.text("title", longest=200)
-    form.text("description", longest=2_000)
+    form.text("title", max_length=200)
+    form.text("description", max_length=2_000)
     if form.has("format"):
         form.choice("format", _FORMATS)
-    form.texts("enum", most=_MAX_CHOICES, longest=500, least=1)
-    form.texts("enumNames", most=_MAX_CHOICES, longest=500)
+    form.texts("enum", max_items=_MAX_CHOICES, max_length=500, min_items=1)
+    form.texts("enumNames", max_items=_MAX_CHOICES, max_length=500)
     if form.has("pattern"):
         _check_pattern(form)
     _check_choices(form, "oneOf")
@@ -81,7 +81,7 @@ def _check_field(raw: object, where: str, faults: Faults) -> None:
         items = form.form("items", ("type", "enum", "anyOf"))
         form.require("items")
         if items is not None:
-            items.texts("enum", most=_MAX_CHOICES, longest=500, least=1)
+            items.texts("enum", max_items=_MAX_CHOICES, max_length=500, min_items=1)
             _check_choices(items, "anyOf")
             if items.has("enum") is items.has("anyOf"):
                 faults.add(items.where, "must have either enum or anyOf: a form offers choices only")
@@ -97,5 +97,5 @@ def _check_pattern(form: FieldReader) -> None:
 def _check_choices(form: FieldReader, name: str) -> None:
     for index, raw in enumerate(as_list(form.raw(name)) or ()):
         choice = FieldReader(raw, ("const", "title"), where=form.at(name) + point(index), faults=form.faults)
-        choice.text("const", longest=500, required=True, is_blank_allowed=True)
-        choice.text("title", longest=500, required=True)
+        choice.text("const", max_length=500, required=True, is_blank_allowed=True)
+        choice.text("title", max_length=500, required=True)

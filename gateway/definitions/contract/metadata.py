@@ -12,15 +12,15 @@ import orjson
 from gateway.definitions.field_reader import FieldReader
 from gateway.domain.json_access import as_object, point
 
-LONGEST_TITLE = 200
-LONGEST_DESCRIPTION = 16_384
+MAX_TITLE_LENGTH = 200
+MAX_DESCRIPTION_LENGTH = 16_384
 ICON_FIELDS = ("src", "mimeType", "sizes", "theme")
 ANNOTATION_FIELDS = ("audience", "priority", "lastModified")
 THEMES = ("light", "dark")
 ROLES = ("user", "assistant")
 
 _MAX_ICONS = 16
-_LONGEST_ICON = 64 * 1024
+_MAX_ICON_LENGTH = 64 * 1024
 _MAX_META_BYTES = 16 * 1024
 _SIZE = re.compile(r"any|[1-9][0-9]{0,4}x[1-9][0-9]{0,4}")
 _MIME = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,64}/[A-Za-z0-9!#$&^_.+-]{1,64}(?: *; *[\x20-\x7e]{0,200})?")
@@ -33,17 +33,17 @@ _OURS = "gateway"
 
 def read_title(form: FieldReader) -> str | None:
     """Read the title."""
-    return form.text("title", longest=LONGEST_TITLE)
+    return form.text("title", max_length=MAX_TITLE_LENGTH)
 
 
 def read_description(form: FieldReader, *, required: bool = False) -> str | None:
     """Read the description."""
-    return form.text("description", longest=LONGEST_DESCRIPTION, required=required)
+    return form.text("description", max_length=MAX_DESCRIPTION_LENGTH, required=required)
 
 
 def read_mime_type(form: FieldReader) -> str | None:
     """Read the MIME type."""
-    value = form.text("mimeType", longest=300)
+    value = form.text("mimeType", max_length=300)
     if value is not None and not _MIME.fullmatch(value):
         form.refuse("mimeType", "is not a MIME type, such as text/plain")
         return None
@@ -55,14 +55,14 @@ def read_icons(form: FieldReader) -> tuple[Mapping[str, object], ...] | None:
     if not form.has("icons"):
         return None
     icons: list[Mapping[str, object]] = []
-    for index, raw in enumerate(form.items("icons", most=_MAX_ICONS)):
+    for index, raw in enumerate(form.items("icons", max_items=_MAX_ICONS)):
         icon = FieldReader(raw, ICON_FIELDS, where=form.at("icons") + point(index), faults=form.faults)
-        source = icon.text("src", longest=_LONGEST_ICON, required=True)
+        source = icon.text("src", max_length=_MAX_ICON_LENGTH, required=True)
         if source is not None and not _is_picture(source):
             icon.refuse("src", "must be an https URL, or data:image/png, jpeg, gif or webp in base64")
         read_mime_type(icon)
         icon.choice("theme", THEMES)
-        for number, size in enumerate(icon.texts("sizes", most=16, longest=16)):
+        for number, size in enumerate(icon.texts("sizes", max_items=16, max_length=16)):
             if not _SIZE.fullmatch(size):
                 icon.faults.add(icon.at("sizes") + point(number), "must be WIDTHxHEIGHT or any")
         icons.append(dict(as_object(raw) or {}))
@@ -74,11 +74,11 @@ def read_annotations(form: FieldReader) -> Mapping[str, object] | None:
     annotations = form.form("annotations", ANNOTATION_FIELDS)
     if annotations is None:
         return None
-    for index, role in enumerate(annotations.items("audience", most=len(ROLES))):
+    for index, role in enumerate(annotations.items("audience", max_items=len(ROLES))):
         if role not in ROLES:
             annotations.faults.add(annotations.at("audience") + point(index), f"must be one of {', '.join(ROLES)}")
-    annotations.number("priority", least=0, most=1)
-    changed = annotations.text("lastModified", longest=64)
+    annotations.number("priority", minimum=0, maximum=1)
+    changed = annotations.text("lastModified", max_length=64)
     if changed is not None and not _is_time(changed):
         annotations.refuse("lastModified", "must be a date and time, such as 2030-01-31T12:00:00Z")
     return form.members("annotations")

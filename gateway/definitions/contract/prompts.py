@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gateway.definitions.contract.metadata import LONGEST_TITLE, read_description, read_icons, read_meta, read_title
-from gateway.definitions.contract.tools import LONGEST_NAME, NAME
+from gateway.definitions.contract.metadata import MAX_TITLE_LENGTH, read_description, read_icons, read_meta, read_title
+from gateway.definitions.contract.tools import MAX_NAME_LENGTH, NAME
 from gateway.definitions.field_reader import Faults, FieldReader, copy_sent
 from gateway.definitions.json_values import copy_containers
 from gateway.domain.json_access import point
@@ -63,7 +63,7 @@ def validate_prompt_definition(raw: object) -> PromptDefinition:
     """
     faults = Faults()
     reader = FieldReader(copy_sent(raw, PromptValidationError, "definition"), FIELDS, where="", faults=faults)
-    name = reader.text("name", longest=LONGEST_NAME, required=True)
+    name = reader.text("name", max_length=MAX_NAME_LENGTH, required=True)
     if name is not None and not NAME.fullmatch(name):
         reader.refuse("name", "must consist of letters, digits and the characters _ . / -")
     definition = PromptDefinition(
@@ -83,16 +83,16 @@ def _arguments(reader: FieldReader) -> tuple[PromptArgument, ...] | None:
         return None
     arguments: list[PromptArgument] = []
     names: set[str] = set()
-    for index, raw in enumerate(reader.items("arguments", most=MAX_ARGUMENTS)):
+    for index, raw in enumerate(reader.items("arguments", max_items=MAX_ARGUMENTS)):
         one = FieldReader(raw, ARGUMENT_FIELDS, where=reader.at("arguments") + point(index), faults=reader.faults)
-        name = one.text("name", longest=LONGEST_NAME, required=True)
+        name = one.text("name", max_length=MAX_NAME_LENGTH, required=True)
         if name is not None and name in names:
             one.refuse("name", "duplicate argument name")
         names.add(name or "")
         arguments.append(
             PromptArgument(
                 name=name or "",
-                title=one.text("title", longest=LONGEST_TITLE),
+                title=one.text("title", max_length=MAX_TITLE_LENGTH),
                 description=read_description(one),
                 required=one.flag("required"),
             )

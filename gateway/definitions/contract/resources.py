@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gateway.definitions.contract.contents import LARGEST_SIZE
+from gateway.definitions.contract.contents import MAX_SIZE
 from gateway.definitions.contract.metadata import (
-    LONGEST_TITLE,
+    MAX_TITLE_LENGTH,
     read_annotations,
     read_description,
     read_icons,
@@ -15,7 +15,7 @@ from gateway.definitions.contract.metadata import (
 )
 from gateway.definitions.field_reader import Faults, FieldReader, copy_sent
 from gateway.definitions.json_values import copy_containers
-from gateway.definitions.uri.grammar import LONGEST_URI, is_uri
+from gateway.definitions.uri.grammar import MAX_URI_LENGTH, is_uri
 from gateway.definitions.uri.templates import UriTemplate
 from gateway.errors import ResourceValidationError
 
@@ -74,16 +74,16 @@ def validate_resource_definition(raw: object) -> ResourceDefinition:
     """
     faults = Faults()
     form = FieldReader(copy_sent(raw, ResourceValidationError, "definition"), FIELDS, where="", faults=faults)
-    uri = form.text("uri", longest=LONGEST_URI, required=True)
+    uri = form.text("uri", max_length=MAX_URI_LENGTH, required=True)
     if uri is not None and not is_uri(uri):
         form.refuse("uri", "must be an absolute URI, percent-encoded (RFC 3986)")
     definition = ResourceDefinition(
         uri=uri or "",
-        name=form.text("name", longest=LONGEST_TITLE, required=True) or "",
+        name=form.text("name", max_length=MAX_TITLE_LENGTH, required=True) or "",
         title=read_title(form),
         description=read_description(form),
         mime_type=read_mime_type(form),
-        size=form.whole("size", least=0, most=LARGEST_SIZE),
+        size=form.whole("size", minimum=0, maximum=MAX_SIZE),
         annotations=read_annotations(form),
         icons=read_icons(form),
         meta=read_meta(form),
@@ -102,7 +102,7 @@ def validate_resource_template_definition(raw: object) -> ResourceTemplateDefini
     form = FieldReader(copy_sent(raw, ResourceValidationError, "definition"), TEMPLATE_FIELDS, where="", faults=faults)
     definition = ResourceTemplateDefinition(
         uri_template=_uri_template(form) or "",
-        name=form.text("name", longest=LONGEST_TITLE, required=True) or "",
+        name=form.text("name", max_length=MAX_TITLE_LENGTH, required=True) or "",
         title=read_title(form),
         description=read_description(form),
         mime_type=read_mime_type(form),
@@ -115,7 +115,7 @@ def validate_resource_template_definition(raw: object) -> ResourceTemplateDefini
 
 
 def _uri_template(form: FieldReader) -> str | None:
-    text = form.text("uriTemplate", longest=LONGEST_URI, required=True)
+    text = form.text("uriTemplate", max_length=MAX_URI_LENGTH, required=True)
     if text is None:
         return None
     try:

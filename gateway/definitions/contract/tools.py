@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gateway.definitions.contract.metadata import LONGEST_TITLE, read_description, read_icons, read_meta, read_title
+from gateway.definitions.contract.metadata import MAX_TITLE_LENGTH, read_description, read_icons, read_meta, read_title
 from gateway.definitions.contract.mirrored_headers import check_mirrored_headers
 from gateway.definitions.field_reader import Faults, FieldReader, copy_sent
 from gateway.definitions.json_schema.checks import check_root, check_schema
@@ -12,7 +12,7 @@ from gateway.definitions.json_values import copy_containers
 from gateway.domain.calls.mcp_tasks import TaskSupport
 from gateway.errors import ToolValidationError
 
-LONGEST_NAME = 64
+MAX_NAME_LENGTH = 64
 NAME = re.compile(r"[A-Za-z0-9_./-]{1,64}")
 FIELDS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations", "execution", "icons", "_meta")
 HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
@@ -74,7 +74,7 @@ def validate_tool_definition(raw: object) -> ToolDefinition:
 
 
 def _name(form: FieldReader) -> str | None:
-    name = form.text("name", longest=LONGEST_NAME)
+    name = form.text("name", max_length=MAX_NAME_LENGTH)
     if name is not None and not NAME.fullmatch(name):
         form.refuse("name", "must consist of letters, digits and the characters _ . / -")
     return name
@@ -101,7 +101,7 @@ def _annotations(form: FieldReader) -> Mapping[str, object] | None:
     annotations = form.form("annotations", ("title", *HINTS))
     if annotations is None:
         return None
-    annotations.text("title", longest=LONGEST_TITLE)
+    annotations.text("title", max_length=MAX_TITLE_LENGTH)
     for hint in HINTS:
         annotations.flag(hint)
     return form.members("annotations")

@@ -10,7 +10,7 @@ from gateway.definitions.templates.template import Condition, Template, Tree
 from gateway.domain.primitives import Family
 from gateway.errors import TemplateInvalid
 
-LONGEST_TEMPLATE = 64 * 1024
+MAX_TEMPLATE_LENGTH = 64 * 1024
 ANSWER_FIELDS = ("text", "json", "content", "contents", "messages", "mimeType", "isError")
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
@@ -62,7 +62,7 @@ def read_tree(form: FieldReader, name: str, *, required: bool = False) -> Tree |
 
 def read_condition(form: FieldReader, name: str) -> Condition | None:
     """Read a condition."""
-    text = form.text(name, longest=LONGEST_TEMPLATE, required=True)
+    text = form.text(name, max_length=MAX_TEMPLATE_LENGTH, required=True)
     if text is None:
         return None
     try:
@@ -103,7 +103,7 @@ def refuse_elsewhere(form: FieldReader, family: Family, name: str, families: Seq
 
 def read_kept_name(form: FieldReader) -> str | None:
     """Read the name under which a result is stored."""
-    name = form.text("as", longest=64)
+    name = form.text("as", max_length=64)
     if name is not None and (not _NAME.fullmatch(name) or name in _TAKEN):
         form.refuse("as", "has to consist of letters, digits and _, and must not be a predefined name of templates")
         return None

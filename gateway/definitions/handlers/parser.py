@@ -24,7 +24,7 @@ from gateway.domain.primitives import Family
 from gateway.errors import DefinitionInvalid, HandlerInvalid
 
 MAX_VALUES = 1_000
-LONGEST_VALUE = 1_000
+MAX_VALUE_LENGTH = 1_000
 STATIC_FIELDS = ("content", "contents", "messages", "isError", "structuredContent")
 OPENAPI_FIELDS = ("source", "operation", "arguments")
 FIELDS: Mapping[HandlerKind, tuple[str, ...]] = {
@@ -36,7 +36,7 @@ FIELDS: Mapping[HandlerKind, tuple[str, ...]] = {
 }
 
 _FAMILIES_WITH_COMPLETIONS = (Family.PROMPT, Family.TEMPLATE)
-_LONGEST_OPERATION = 2048
+_MAX_OPERATION_LENGTH = 2048
 _DECLARED: Mapping[str, Callable[[object], tuple[dict[str, object], ...]]] = {
     "content": validate_content,
     "contents": declare_contents,
@@ -129,8 +129,8 @@ def _steps(form: FieldReader, family: Family) -> Action | None:
 
 
 def _openapi(form: FieldReader, _: Family) -> Action | None:
-    source = form.text("source", longest=64, required=True)
-    operation = form.text("operation", longest=_LONGEST_OPERATION, required=True)
+    source = form.text("source", max_length=64, required=True)
+    operation = form.text("operation", max_length=_MAX_OPERATION_LENGTH, required=True)
     arguments = read_tree(form, "arguments") or Tree.parse({})
     if not isinstance(arguments.source, dict):
         form.refuse("arguments", "must be an object")
@@ -158,7 +158,7 @@ def _completion(form: FieldReader) -> CompletionSpec | None:
             form.faults.add(form.where, "must have either values or http")
         return None
     if form.has("values"):
-        values = form.texts("values", most=MAX_VALUES, longest=LONGEST_VALUE)
+        values = form.texts("values", max_items=MAX_VALUES, max_length=MAX_VALUE_LENGTH)
         return ListedValues(values=tuple(dict.fromkeys(values)))
     request = read_request(FieldReader(form.raw("http"), LOOKUP_FIELDS, where=form.at("http"), faults=form.faults))
     return None if request is None else FetchedValues(http=request)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from gateway.definitions.field_reader import FieldReader
 from gateway.definitions.handlers.fields import read_template, read_tree
 from gateway.definitions.handlers.specs import HttpSpec, ResultSpec
-from gateway.definitions.projection import LONGEST_POINTER, MAX_PATHS, is_path, is_pointer
+from gateway.definitions.projection import MAX_PATHS, MAX_POINTER_LENGTH, is_path, is_pointer
 from gateway.definitions.templates.template import Template
 from gateway.definitions.uri.url_templates import UrlTemplate
 from gateway.domain.http.headers import FRAMING, OVERRIDES, is_private
@@ -17,13 +17,13 @@ METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "QUERY")
 REQUEST_FIELDS = ("method", "url", "headers", "body", "credential", "result", "timeout_s")
 LOOKUP_FIELDS = ("url", "headers", "credential", "result", "timeout_s")
 RESULT_FIELDS = ("pointer", "keep", "drop")
-LONGEST_WAIT_S = 30.0
-SHORTEST_WAIT_S = 0.1
+MAX_TIMEOUT_S = 30.0
+MIN_TIMEOUT_S = 0.1
 
 _BODILESS = frozenset(("GET", "HEAD", "OPTIONS"))
 _MAX_HEADERS = 32
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}")
-_LONGEST_NAME = 64
+_MAX_NAME_LENGTH = 64
 
 
 def read_request(form: FieldReader) -> HttpSpec | None:
@@ -35,9 +35,9 @@ def read_request(form: FieldReader) -> HttpSpec | None:
     url = read_url(form, "url")
     headers = tuple(_headers(form))
     body = read_tree(form, "body")
-    credential = form.text("credential", longest=_LONGEST_NAME)
+    credential = form.text("credential", max_length=_MAX_NAME_LENGTH)
     result = read_result(form)
-    timeout_s = form.number("timeout_s", least=SHORTEST_WAIT_S, most=LONGEST_WAIT_S)
+    timeout_s = form.number("timeout_s", minimum=MIN_TIMEOUT_S, maximum=MAX_TIMEOUT_S)
     if url is None:
         return None
     return HttpSpec(
@@ -72,7 +72,7 @@ def read_result(form: FieldReader) -> ResultSpec:
     result = form.form("result", RESULT_FIELDS)
     if result is None:
         return ResultSpec()
-    pointer = result.text("pointer", longest=LONGEST_POINTER, is_blank_allowed=True)
+    pointer = result.text("pointer", max_length=MAX_POINTER_LENGTH, is_blank_allowed=True)
     if pointer is not None and not is_pointer(pointer):
         result.refuse("pointer", "is not a JSON Pointer, such as /items/0")
     return ResultSpec(pointer=pointer, keep=_paths(result, "keep"), drop=_paths(result, "drop"))
@@ -118,7 +118,7 @@ def _objection(name: str) -> str | None:
 
 
 def _paths(form: FieldReader, name: str) -> tuple[str, ...]:
-    paths = form.texts(name, most=MAX_PATHS, longest=LONGEST_POINTER, least=1)
+    paths = form.texts(name, max_items=MAX_PATHS, max_length=MAX_POINTER_LENGTH, min_items=1)
     for index, path in enumerate(paths):
         if not is_path(path):
             form.faults.add(form.at(name) + point(index), "is not a path, such as /items/*/id")

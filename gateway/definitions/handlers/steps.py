@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from gateway.definitions.contract.elicitation_schemas import check_ask_schema
-from gateway.definitions.contract.tools import LONGEST_NAME
+from gateway.definitions.contract.tools import MAX_NAME_LENGTH
 from gateway.definitions.field_reader import Faults, FieldReader
 from gateway.definitions.handlers.fields import (
     ANSWER_FIELDS,
@@ -37,7 +37,7 @@ from gateway.errors import TemplateInvalid
 
 MAX_STEPS = 100
 MAX_DEPTH = 8
-LONGEST_SLEEP_S = 30.0
+MAX_SLEEP_S = 30.0
 MAX_QUESTIONS = 10
 MAX_TOKENS = 100_000
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
@@ -66,7 +66,7 @@ class StepsReader:
             form.refuse(name, f"is nested more than {MAX_DEPTH} levels deep")
             return ()
         steps: list[Step] = []
-        for index, raw in enumerate(form.items(name, most=MAX_STEPS, least=1, required=True)):
+        for index, raw in enumerate(form.items(name, max_items=MAX_STEPS, min_items=1, required=True)):
             self._count += 1
             if self._count > MAX_STEPS:
                 form.refuse(name, f"has more than {MAX_STEPS} steps in total")
@@ -114,16 +114,16 @@ class StepsReader:
             return None if text is None else LogStep(level="info", text=text)
         detail = FieldReader(form.raw("log"), ("level", "data", "logger"), where=form.at("log"), faults=self._faults)
         level = detail.choice("level", LEVELS) or "info"
-        logger = detail.text("logger", longest=200)
+        logger = detail.text("logger", max_length=200)
         data = read_tree(detail, "data", required=True)
         return None if data is None else LogStep(level=level, text=data, logger=logger)
 
     def sleep(self, form: FieldReader) -> Step | None:
         """Read a pause; the total of all pauses is bounded."""
-        seconds = form.number("sleep", least=0, most=LONGEST_SLEEP_S)
+        seconds = form.number("sleep", minimum=0, maximum=MAX_SLEEP_S)
         self._sleep_s += seconds or 0
-        if self._sleep_s > LONGEST_SLEEP_S:
-            form.refuse("sleep", f"sleeps more than {LONGEST_SLEEP_S:g} seconds in total")
+        if self._sleep_s > MAX_SLEEP_S:
+            form.refuse("sleep", f"sleeps more than {MAX_SLEEP_S:g} seconds in total")
         return None if seconds is None else SleepStep(seconds=seconds)
 
     def ask(self, form: FieldReader) -> QuestionStep | None:
@@ -147,9 +147,9 @@ class StepsReader:
         reader = FieldReader(form.raw("sample"), SAMPLE_FIELDS, where=form.at("sample"), faults=self._faults)
         key = self._key(reader, form, "sample")
         messages = _messages(reader)
-        max_tokens = reader.whole("maxTokens", least=1, most=MAX_TOKENS, required=True)
+        max_tokens = reader.whole("maxTokens", minimum=1, maximum=MAX_TOKENS, required=True)
         system_prompt = read_template(reader, "systemPrompt")
-        temperature = reader.number("temperature", least=0, most=2)
+        temperature = reader.number("temperature", minimum=0, maximum=2)
         keep_as = read_kept_name(form)
         if messages is None or max_tokens is None:
             return None
@@ -170,7 +170,7 @@ class StepsReader:
     def gather(self, form: FieldReader) -> Step | None:
         """Read several questions that are sent in one round."""
         questions: list[QuestionStep] = []
-        for index, raw in enumerate(form.items("gather", most=MAX_QUESTIONS, least=1)):
+        for index, raw in enumerate(form.items("gather", max_items=MAX_QUESTIONS, min_items=1)):
             inner, verb = self._verb(raw, form.at("gather") + point(index), QUESTIONS)
             question = None if verb is None else _QUESTION_READERS[verb](self, inner)
             if question is not None:
@@ -180,7 +180,7 @@ class StepsReader:
     def call(self, form: FieldReader) -> Step | None:
         """Read a call of another tool."""
         called = FieldReader(form.raw("call"), ("tool", "arguments"), where=form.at("call"), faults=self._faults)
-        tool = called.text("tool", longest=LONGEST_NAME, required=True)
+        tool = called.text("tool", max_length=MAX_NAME_LENGTH, required=True)
         arguments = read_tree(called, "arguments") or Tree.parse({})
         if not isinstance(arguments.source, dict):
             called.refuse("arguments", "must be an object")
@@ -209,7 +209,7 @@ class StepsReader:
 
     def _key(self, reader: FieldReader, form: FieldReader, verb: str) -> str:
         """Return the key that identifies the question between gateway and client; a repeated key is a fault."""
-        key = reader.text("key", longest=64)
+        key = reader.text("key", max_length=64)
         if key is not None and not _KEY.fullmatch(key):
             reader.refuse("key", "must consist of letters, digits and the characters _ . -")
         kept = form.raw("as")

@@ -29,9 +29,9 @@ class Load(NamedTuple):
     def __or__(self, other: "Load") -> "Load":
         return Load(*map(max, self, other))
 
-    def capped(self, most: int) -> "Load":
+    def capped(self, limit: int) -> "Load":
         """Return the load with each number limited to `most`."""
-        return Load(*(min(most, number) for number in self))
+        return Load(*(min(limit, number) for number in self))
 
 
 NOTHING = Load(0, 0, 0, 0, 0)

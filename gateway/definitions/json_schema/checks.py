@@ -9,15 +9,15 @@ import orjson
 from gateway.definitions.field_reader import Faults
 from gateway.definitions.json_access import quote
 from gateway.definitions.json_schema.dialects import DIALECTS, compile_schema, find_dialect
-from gateway.definitions.json_schema.recursion_costs import MAX_CHECKS, applies_to_itself, most_checks
+from gateway.definitions.json_schema.recursion_costs import MAX_CHECKS, applies_to_itself, max_checks
 from gateway.definitions.json_schema.tree import SchemaNode, SchemaTree, TooLarge
 from gateway.domain.json_access import as_list, as_object, point
 
-LARGEST_SCHEMA = 256 * 1024
+MAX_SCHEMA_BYTES = 256 * 1024
 
 _MAX_VALUES = 2_000
 _MAX_PATTERNS = 200
-_LONGEST_PATTERN = 512
+_MAX_PATTERN_LENGTH = 512
 _PATTERN_BYTES = 256 * 1024
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s#]*")
 
@@ -25,8 +25,8 @@ _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s#]*")
 def check_schema(schema: Mapping[str, object], where: str, faults: Faults) -> SchemaTree | None:
     """Add a fault for each unusable part of the schema. Return the schema's tree; None if the schema is too large."""
     size = len(orjson.dumps(schema))
-    if size > LARGEST_SCHEMA:
-        faults.add(where, f"has {size} bytes of JSON (limit {LARGEST_SCHEMA})")
+    if size > MAX_SCHEMA_BYTES:
+        faults.add(where, f"has {size} bytes of JSON (limit {MAX_SCHEMA_BYTES})")
         return None
     try:
         tree = SchemaTree(schema)
@@ -117,11 +117,11 @@ class _Checker:
             if len(self._patterns) > _MAX_PATTERNS:
                 self._refuse(path, f"is one of more than {_MAX_PATTERNS} patterns")
                 return
-            if len(text) > _LONGEST_PATTERN or not _is_linear(text):
+            if len(text) > _MAX_PATTERN_LENGTH or not _is_linear(text):
                 self._refuse(
                     path,
                     f"is not a pattern that can be checked in linear time and little memory (no look-around, no"
-                    f" back-references, at most {_LONGEST_PATTERN} characters)",
+                    f" back-references, at most {_MAX_PATTERN_LENGTH} characters)",
                 )
 
 
@@ -138,7 +138,7 @@ def _check_costs(tree: SchemaTree, where: str, faults: Faults) -> None:
     endless = applies_to_itself(tree)
     if endless is not None:
         faults.add(where + point(*endless.path), "applies to itself at the same value in an infinite loop")
-    elif most_checks(tree) > MAX_CHECKS:
+    elif max_checks(tree) > MAX_CHECKS:
         faults.add(where, f"more than {MAX_CHECKS} schemas can apply to one part of a value")
 
 

@@ -12,14 +12,14 @@ import msgspec
 from gateway.domain.json_access import as_list, as_object, point
 from gateway.errors import Fault
 
-LONGEST_REASON = 300
+MAX_REASON_LENGTH = 300
 
 _MAX_BRANCHES = 200
 _MAX_COMPARED = 20
 _MAX_OF_BRANCH = 3
 _MAX_DEPTH = 5
 _MAX_VALUES = 20
-_LONGEST_NAME = 60
+_MAX_NAME_LENGTH = 60
 _CHOICES = frozenset(("anyOf", "oneOf"))
 _FIXED = frozenset(("const", "enum"))
 _WORDS: Mapping[str, str] = {
@@ -104,7 +104,7 @@ def _fixed_faults(choice: Any, branches: Sequence[Sequence[Any]], at: Sequence[s
     named = ", ".join(list(wanted)[:_MAX_VALUES])
     more = f" or {len(wanted) - _MAX_VALUES} others" if len(wanted) > _MAX_VALUES else ""
     reason = f"must be one of {named}{more}"
-    if len(reason) > LONGEST_REASON:
+    if len(reason) > MAX_REASON_LENGTH:
         reason = f"must be one of {len(wanted)} values that the schema names"
     return Fault(pointer=point(*at, *path), reason=reason)
 
@@ -119,21 +119,21 @@ def _branch_name(choice: Any, schema: object, number: int) -> str:
     ref, title = branch.get("$ref"), branch.get("title")
     named = ref.rpartition("/")[2] if isinstance(ref, str) else title
     if isinstance(named, str) and named:
-        return f"'{named[:_LONGEST_NAME]}'"
+        return f"'{named[:_MAX_NAME_LENGTH]}'"
     return f"branch {number + 1} of {len(choice.kind.context)}"
 
 
 def _reason(error: Any) -> str:
     """The message of the validator; a long one without the value, which it would begin with."""
     message = str(error.message)
-    if len(message) <= LONGEST_REASON:
+    if len(message) <= MAX_REASON_LENGTH:
         return message
     name = error.kind.name
     short = f"does not satisfy `{name}`"
     words = _WORDS.get(name, short)
     limit = ", ".join(_json(item) for item in as_list(error.kind.value) or (error.kind.value,))
     reason = f"the value {words.format(limit)}"
-    return reason if len(reason) <= LONGEST_REASON else f"the value {short}"
+    return reason if len(reason) <= MAX_REASON_LENGTH else f"the value {short}"
 
 
 def _json(value: object) -> str:

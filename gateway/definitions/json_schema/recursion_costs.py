@@ -12,15 +12,15 @@ MAX_CHECKS = 1_000
 """Limit on the number of schemas that may apply to one part of a value."""
 
 
-def most_checks(tree: SchemaTree, *, stop: int = MAX_CHECKS) -> int:
+def max_checks(tree: SchemaTree, *, stop: int = MAX_CHECKS) -> int:
     """Return the largest number of schemas that can apply to one part of a value; counting ends above `stop`."""
     groups = _groups(tree.nodes)
     counted: list[_Counts] = [_Counts()] * len(tree.nodes)
     for number in sorted(range(len(tree.nodes)), key=lambda number: groups[number]):
         counted[number] = _count(number, tree.nodes, groups, counted)
-        if counted[number].most > stop:
-            return counted[number].most
-    return counted[0].most
+        if counted[number].max_count > stop:
+            return counted[number].max_count
+    return counted[0].max_count
 
 
 def applies_to_itself(tree: SchemaTree) -> SchemaNode | None:
@@ -56,13 +56,13 @@ def components(ahead: Sequence[Sequence[int]]) -> list[int]:
 class _Counts:
     """Number of checks that one schema causes: at its value, at each named part of the value, and at every part."""
 
-    __slots__ = ("every", "here", "most", "parts")
+    __slots__ = ("every", "here", "max_count", "parts")
 
     def __init__(self) -> None:
         self.here = 1
         self.every = 0
         self.parts: dict[str | int, int] = {}
-        self.most = 1
+        self.max_count = 1
 
     def add(self, other: "_Counts") -> None:
         """Add the counts of a schema that applies to the same value."""
@@ -73,7 +73,7 @@ class _Counts:
 
     def settle(self) -> None:
         """Compute the worst case."""
-        self.most = max(self.here, self.every + max(self.parts.values(), default=0))
+        self.max_count = max(self.here, self.every + max(self.parts.values(), default=0))
 
 
 def _count(number: int, nodes: Sequence[SchemaNode], groups: Sequence[int], counted: Sequence[_Counts]) -> _Counts:
@@ -85,7 +85,7 @@ def _count(number: int, nodes: Sequence[SchemaNode], groups: Sequence[int], coun
             counts.here += 1
     for edge in nodes[number].edges:
         is_back = groups[edge.target] == groups[number]
-        below = 1 if is_back else counted[edge.target].most
+        below = 1 if is_back else counted[edge.target].max_count
         if edge.reach is Reach.HERE and is_back:
             counts.here += 1
         elif edge.reach is Reach.HERE:

@@ -94,13 +94,13 @@ class TooLarge(Exception):
 class SchemaTree:
     """A schema and all its subschemas, by number; number 0 is the schema itself."""
 
-    def __init__(self, schema: object, *, most: int = MAX_SCHEMAS) -> None:
+    def __init__(self, schema: object, *, limit: int = MAX_SCHEMAS) -> None:
         """Read the schema.
 
         Raises:
             TooLarge: the schema has too many subschemas, or they are nested too deeply.
         """
-        self._most = most
+        self._limit = limit
         self.nodes: list[SchemaNode] = []
         self._numbers: dict[str, int] = {}
         self._anchors: dict[str, int] = {}
@@ -124,8 +124,8 @@ class SchemaTree:
 
     def _add(self, path: NodePath, schema: object) -> int:
         number = len(self.nodes)
-        if number >= self._most:
-            raise TooLarge(f"it has more than {self._most} schemas", ())
+        if number >= self._limit:
+            raise TooLarge(f"it has more than {self._limit} schemas", ())
         if len(path) > 2 * MAX_DEPTH:
             raise TooLarge(f"schemas are nested more than {MAX_DEPTH} deep", path)
         node = SchemaNode(path, as_object(schema) or {})

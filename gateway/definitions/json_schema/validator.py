@@ -70,7 +70,7 @@ class Costly:
         """The fault that refuses a check beyond `IN_CHILD`; None if a child process may run it."""
         if self.units <= IN_CHILD:  # guard: check-budget-child
             return None
-        return Fault(pointer="", reason=_UNCHECKED.format(units=min(self.units, ENDLESS), most=IN_CHILD))
+        return Fault(pointer="", reason=_UNCHECKED.format(units=min(self.units, ENDLESS), limit=IN_CHILD))
 
 
 class Validator:
@@ -150,7 +150,7 @@ def find_faults(validator: Validator, arguments: Mapping[str, object]) -> tuple[
     """Return the violations, at most ten. A check too expensive for the event loop counts as one."""
     found = validator.check(arguments)
     if isinstance(found, Costly):
-        return (Fault(pointer="", reason=_UNCHECKED.format(units=min(found.units, ENDLESS), most=IN_LOOP)),)
+        return (Fault(pointer="", reason=_UNCHECKED.format(units=min(found.units, ENDLESS), limit=IN_LOOP)),)
     return found
 
 
@@ -184,7 +184,7 @@ def _free_size(work: WorkBound) -> int:
 
 def _work(schema: Mapping[str, object]) -> WorkBound:
     try:
-        return work_of(SchemaTree(schema, most=_MAX_SCHEMAS))
+        return work_of(SchemaTree(schema, limit=_MAX_SCHEMAS))
     except TooLarge:
         return UNKNOWN
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import jsonschema_rs
 
 from gateway.definitions.json_schema.dialects import dialect_of
-from gateway.definitions.json_schema.explanations import LONGEST_REASON, explain
+from gateway.definitions.json_schema.explanations import MAX_REASON_LENGTH, explain
 from gateway.domain.json_access import as_list, as_object, point
 from gateway.errors import Fault
 
@@ -78,4 +78,4 @@ def _wrong(
 
 
 def _bounded(name: str) -> str:
-    return name if len(name) <= LONGEST_REASON else f"{name[: LONGEST_REASON - 1]}…"
+    return name if len(name) <= MAX_REASON_LENGTH else f"{name[: MAX_REASON_LENGTH - 1]}…"

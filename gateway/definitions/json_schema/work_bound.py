@@ -79,7 +79,7 @@ class _Expansion:
         for part, times in other.back.items():
             self.back[part] = self.back.get(part, 0) + times
 
-    def most(self) -> Load:
+    def worst_load(self) -> Load:
         """Return the largest load at one value: at this value, or at one part of it."""
         part = NOTHING
         for load in self.parts.values():
@@ -108,7 +108,7 @@ class _Counting:
         size = len(tree.nodes)
         self._checked: list[_Expansion] = [_Expansion()] * size
         self._marked: list[_Expansion] = [_Expansion()] * size
-        self._most: list[Load] = [NOTHING] * size
+        self._worst_loads: list[Load] = [NOTHING] * size
         self._growth = 1
 
     def _order_nodes(self) -> None:
@@ -140,7 +140,7 @@ class _Counting:
             start = end
         is_remembered = not self._marks and not multiplies(self._tree)
         return WorkBound(
-            load=self._most[0].capped(ENDLESS),
+            load=self._worst_loads[0].capped(ENDLESS),
             growth=1 if is_remembered else self._growth,
             copied_growth=self._growth,
             copies_per_name=any("propertyNames" in node.schema for node in self._nodes),
@@ -180,7 +180,7 @@ class _Counting:
         if self._groups[edge.target] == self._groups[number]:
             into.back[part] = into.back.get(part, 0) + 1
             return
-        load = self._most[edge.target]
+        load = self._worst_loads[edge.target]
         if keyword == "propertyNames":  # it applies to the name of any part, whatever the part is
             load = Load(load.plain, load.plain, load.byte, load.copied_plain, load.copied_plain)
         if edge.reach is Reach.PARTS:
@@ -191,7 +191,7 @@ class _Counting:
     def _settle(self, group: Sequence[int]) -> None:
         """Finish a group of schemas in a cycle. Any of them may apply to a part, so the most expensive one counts."""
         largest = _maximum(self._checked[number].here for number in group)
-        most = NOTHING
+        worst_load = NOTHING
         for number in group:
             checked = self._checked[number]
             visits = checked.visits_by_cycle()
@@ -200,9 +200,9 @@ class _Counting:
                 if expansion.back:
                     expansion.every += largest  # guard: work-of-cycles
                     expansion.back = {}
-            most = most | checked.most()
+            worst_load = worst_load | checked.worst_load()
         for number in group:
-            self._most[number] = most
+            self._worst_loads[number] = worst_load
 
 
 def _maximum(loads: Iterable[Load]) -> Load:

@@ -17,12 +17,12 @@ FIELDS: Mapping[LiveKind, Sequence[str]] = {
     LiveKind.COMMAND: ("argv", "env", "timeout_s"),
 }
 TRANSPORTS = ("auto", "streamable", "sse")
-LONGEST_URL = 2_048
-LONGEST_TEXT = 4_096
+MAX_URL_LENGTH = 2_048
+MAX_TEXT_LENGTH = 4_096
 MAX_HEADERS = 20
 MAX_ARGUMENTS = 64
 MAX_VARIABLES = 64
-LONGEST_TIMEOUT_S = 300
+MAX_TIMEOUT_S = 300
 
 SOCKET = r"unix:(/[^\x00-\x1f\x7f]{1,106})"
 ADDRESS = r"tcp:(?:[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]):([0-9]{1,5})"
@@ -42,36 +42,36 @@ def validate_settings(kind: LiveKind, raw: object) -> Mapping[str, object]:
     form = FieldReader(sent, FIELDS[kind], where="/settings", faults=faults)
     _READ[kind](form)
     if "timeout_s" in FIELDS[kind]:
-        form.number("timeout_s", least=1, most=LONGEST_TIMEOUT_S)
+        form.number("timeout_s", minimum=1, maximum=MAX_TIMEOUT_S)
     faults.raise_as(DefinitionInvalid, "settings")
     return {name: form.raw(name) for name in FIELDS[kind] if form.has(name)}
 
 
 def _read_mcp(form: FieldReader) -> None:
-    url = form.text("url", longest=LONGEST_URL, required=True)
+    url = form.text("url", max_length=MAX_URL_LENGTH, required=True)
     if url is not None and not _is_url(url):
         form.refuse("url", "must be an http or https URL without user name and fragment")
     form.choice("transport", TRANSPORTS)
-    _read_pairs(form, "headers", HEADER, most=MAX_HEADERS)
+    _read_pairs(form, "headers", HEADER, max_items=MAX_HEADERS)
 
 
 def _read_neovim(form: FieldReader) -> None:
-    address = form.text("address", longest=LONGEST_TEXT, required=True)
+    address = form.text("address", max_length=MAX_TEXT_LENGTH, required=True)
     if address is not None and not _is_address(address):
         form.refuse("address", "must be unix:/absolute/path or tcp:HOST:PORT")
 
 
 def _read_agent(form: FieldReader) -> None:
     """Read the subject whose keys may connect as this source; without it, those of all subjects."""
-    form.text("subject", longest=LONGEST_TEXT)
+    form.text("subject", max_length=MAX_TEXT_LENGTH)
 
 
 def _read_command(form: FieldReader) -> None:
     form.require("argv")
-    arguments = form.texts("argv", most=MAX_ARGUMENTS, longest=LONGEST_TEXT, least=1)
+    arguments = form.texts("argv", max_items=MAX_ARGUMENTS, max_length=MAX_TEXT_LENGTH, min_items=1)
     if arguments and not arguments[0].strip():
         form.refuse("argv", "must begin with the name or path of a program")
-    _read_pairs(form, "env", VARIABLE, most=MAX_VARIABLES)
+    _read_pairs(form, "env", VARIABLE, max_items=MAX_VARIABLES)
 
 
 _READ: Mapping[LiveKind, Callable[[FieldReader], None]] = {
@@ -82,18 +82,18 @@ _READ: Mapping[LiveKind, Callable[[FieldReader], None]] = {
 }
 
 
-def _read_pairs(form: FieldReader, field: str, names: str, *, most: int) -> None:
+def _read_pairs(form: FieldReader, field: str, names: str, *, max_items: int) -> None:
     """Read an object of texts."""
     pairs = form.members(field) or {}
-    if len(pairs) > most:
-        form.refuse(field, f"has more than {most} members")
+    if len(pairs) > max_items:
+        form.refuse(field, f"has more than {max_items} members")
         return
     for name, value in pairs.items():
         place = form.at(field) + point(name)
         if re.fullmatch(names, name) is None:
             form.faults.add(place, f"{shorten(name)} is not a valid name")
-        if not isinstance(value, str) or len(value) > LONGEST_TEXT or not value.isprintable():
-            form.faults.add(place, f"must be printable text of at most {LONGEST_TEXT} characters")
+        if not isinstance(value, str) or len(value) > MAX_TEXT_LENGTH or not value.isprintable():
+            form.faults.add(place, f"must be printable text of at most {MAX_TEXT_LENGTH} characters")
 
 
 def _is_url(url: str) -> bool:

@@ -15,7 +15,7 @@ from gateway.domain.tenancy.policy import RecordingRule
 
 MAX_READ = 500
 """Maximum number of values that are read from one call."""
-LONGEST_NAME = 128
+MAX_NAME_LENGTH = 128
 """Maximum length of a member name; a member with a longer name is cut."""
 _DEEPEST = 32
 _ANY = "*"
@@ -94,7 +94,7 @@ def _walk(
     yield None
     for name, child in children:
         below = (*path, name)
-        if len(name) > LONGEST_NAME or len(below) > _DEEPEST:
+        if len(name) > MAX_NAME_LENGTH or len(below) > _DEEPEST:
             yield Selected(path, Treatment.CUT, None)
             continue
         folded = fold(name)

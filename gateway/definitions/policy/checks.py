@@ -22,9 +22,9 @@ MAX_RULES = 64
 MAX_CONDITIONS = 8
 MAX_POINTERS = 50
 MAX_VALUES = 50
-LONGEST_VALUE = 512
-_LARGEST_INTEGER = 2**63 - 1
-_LARGEST_RULES = 64 * 1024
+MAX_VALUE_LENGTH = 512
+_MAX_INTEGER = 2**63 - 1
+_MAX_RULES_BYTES = 64 * 1024
 
 _TEXTS = frozenset({ConditionOperator.STARTS_WITH})
 _PATHS = frozenset({ConditionOperator.INSIDE, ConditionOperator.OUTSIDE})
@@ -50,9 +50,9 @@ def find_faults(rules: Sequence[PolicyRule], recorded: Sequence[RecordingRule] =
     ]
     sized: Mapping[str, Sequence[object]] = {"rules": rules, "recorded_arguments": recorded}
     faults += [
-        Fault(pointer=f"/{name}", reason=f"the rules together have more than {_LARGEST_RULES} bytes")
+        Fault(pointer=f"/{name}", reason=f"the rules together have more than {_MAX_RULES_BYTES} bytes")
         for name, given in sized.items()
-        if not faults and len(msgspec.json.encode(given)) > _LARGEST_RULES
+        if not faults and len(msgspec.json.encode(given)) > _MAX_RULES_BYTES
     ]
     return faults
 
@@ -78,8 +78,8 @@ def _fault_of(condition: ArgumentCondition) -> str:
 def _fault_of_value(value: ConditionValue) -> str:
     if isinstance(value, str):
         return "" if value.isprintable() else "a text must be printable"
-    if is_number(value) and not (isfinite(value) and abs(value) <= _LARGEST_INTEGER):
-        return f"a number must be finite and at most {_LARGEST_INTEGER}"
+    if is_number(value) and not (isfinite(value) and abs(value) <= _MAX_INTEGER):
+        return f"a number must be finite and at most {_MAX_INTEGER}"
     return ""
 
 

@@ -17,7 +17,7 @@ from gateway.definitions.json_access import is_number
 from gateway.definitions.policy.paths import is_inside
 from gateway.domain.tenancy.policy import ArgumentCondition, ConditionOperator, ConditionValue
 
-LONGEST_TEXT = 16_384
+MAX_TEXT_LENGTH = 16_384
 """Characters of an argument that are folded or searched; a longer one is not decidable."""
 
 MAX_MEMBERS = 1000
@@ -87,7 +87,7 @@ def _member(members: dict[str, object], name: str, folded: str) -> object:
     if len(members) > MAX_MEMBERS:
         raise Unclear
     for key in members:
-        if key != name and (len(key) > LONGEST_TEXT or fold(key) == folded):  # guard: resembling-names
+        if key != name and (len(key) > MAX_TEXT_LENGTH or fold(key) == folded):  # guard: resembling-names
             raise Unclear
     return members.get(name, _MISSING)
 
@@ -151,7 +151,7 @@ def _text_test(wanted: str, test: Callable[[str, str], bool]) -> _Test:
             return None
         if test(value, wanted):
             return True
-        if len(value) > LONGEST_TEXT:
+        if len(value) > MAX_TEXT_LENGTH:
             return None
         return None if test(fold(value), folded) else False  # guard: resembling-texts
 
@@ -175,7 +175,7 @@ def _matching(pattern: str) -> _Test:
     is_found = _searcher(pattern)
 
     def holds(value: object) -> Truth:
-        if not isinstance(value, str) or len(value) > LONGEST_TEXT:
+        if not isinstance(value, str) or len(value) > MAX_TEXT_LENGTH:
             return None
         try:
             return True if is_found(value) else None if is_found(_plain(value)) else False

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from urllib.parse import unquote
 
-LONGEST_PATH = 4096
+MAX_PATH_LENGTH = 4096
 _MAX_DECODINGS = 5
 _SUFFIX = re.compile(r"[?#].*", re.DOTALL)
 _PARAMETERS = re.compile(r";[^/]*")
@@ -24,7 +24,7 @@ def is_inside(path: str, root: str) -> bool | None:
     compatibility characters and letter case folded; without query, fragment or path parameters.
     A path that is relative, has a `..` segment or a control character in any reading is not decidable.
     """
-    if len(path) > LONGEST_PATH:
+    if len(path) > MAX_PATH_LENGTH:
         return None
     readings = set(_readings(path))
     if any(_is_unclear(reading) for reading in readings):  # guard: path-unclear

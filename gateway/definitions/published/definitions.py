@@ -2,19 +2,19 @@
 
 from collections.abc import Mapping
 
-from gateway.definitions.contract.contents import LARGEST_SIZE, MAX_BLOCKS
-from gateway.definitions.contract.metadata import LONGEST_DESCRIPTION, LONGEST_TITLE, ROLES, THEMES
+from gateway.definitions.contract.contents import MAX_BLOCKS, MAX_SIZE
+from gateway.definitions.contract.metadata import MAX_DESCRIPTION_LENGTH, MAX_TITLE_LENGTH, ROLES, THEMES
 from gateway.definitions.contract.prompts import MAX_ARGUMENTS
 from gateway.definitions.contract.tools import HINTS, NAME
-from gateway.definitions.uri.grammar import FORM, LONGEST_URI
+from gateway.definitions.uri.grammar import FORM, MAX_URI_LENGTH
 from gateway.domain.calls.mcp_tasks import TaskSupport
 
 Schema = dict[str, object]
 
 
-def text(longest: int, **more: object) -> Schema:
+def text(max_length: int, **more: object) -> Schema:
     """Schema of a text that is not blank."""
-    return {"type": "string", "minLength": 1, "maxLength": longest, "pattern": r"\S", **more}
+    return {"type": "string", "minLength": 1, "maxLength": max_length, "pattern": r"\S", **more}
 
 
 def closed(required: tuple[str, ...] = (), /, **properties: object) -> Schema:
@@ -30,17 +30,17 @@ def ref(name: str) -> Schema:
 
 
 _MIME: Schema = {"type": "string", "minLength": 3, "maxLength": 300, "pattern": "^[A-Za-z0-9!#$&^_.+-]+/"}
-_URI: Schema = {"type": "string", "maxLength": LONGEST_URI, "pattern": FORM}
+_URI: Schema = {"type": "string", "maxLength": MAX_URI_LENGTH, "pattern": FORM}
 _BASE64: Schema = {"type": "string", "contentEncoding": "base64", "pattern": "^[A-Za-z0-9+/]*={0,2}$"}
 _NAME: Schema = {"type": "string", "pattern": f"^{NAME.pattern}$"}
-_SIZE: Schema = {"type": "integer", "minimum": 0, "maximum": LARGEST_SIZE}
+_SIZE: Schema = {"type": "integer", "minimum": 0, "maximum": MAX_SIZE}
 _DISPLAY_MEMBERS: Mapping[str, object] = {
-    "title": text(LONGEST_TITLE),
-    "description": text(LONGEST_DESCRIPTION),
+    "title": text(MAX_TITLE_LENGTH),
+    "description": text(MAX_DESCRIPTION_LENGTH),
     "icons": ref("icons"),
     "_meta": ref("meta"),
 }
-_HINTED = closed(title=text(LONGEST_TITLE), **{hint: {"type": "boolean"} for hint in HINTS})
+_HINTED = closed(title=text(MAX_TITLE_LENGTH), **{hint: {"type": "boolean"} for hint in HINTS})
 
 SHARED: Mapping[str, Schema] = {
     "icons": {
@@ -95,7 +95,7 @@ SHARED: Mapping[str, Schema] = {
                 ("type", "uri", "name"),
                 type={"const": "resource_link"},
                 uri=_URI,
-                name=text(LONGEST_TITLE),
+                name=text(MAX_TITLE_LENGTH),
                 mimeType=_MIME,
                 size=_SIZE,
                 annotations=ref("annotations"),
@@ -132,7 +132,7 @@ TOOL = closed(
 RESOURCE = closed(
     ("uri", "name"),
     uri=_URI,
-    name=text(LONGEST_TITLE),
+    name=text(MAX_TITLE_LENGTH),
     mimeType=_MIME,
     size=_SIZE,
     annotations=ref("annotations"),
@@ -140,8 +140,8 @@ RESOURCE = closed(
 )
 RESOURCE_TEMPLATE = closed(
     ("uriTemplate", "name"),
-    uriTemplate={"type": "string", "maxLength": LONGEST_URI, "pattern": r"^[A-Za-z][A-Za-z0-9+.-]*:.*\{[^{}]+\}"},
-    name=text(LONGEST_TITLE),
+    uriTemplate={"type": "string", "maxLength": MAX_URI_LENGTH, "pattern": r"^[A-Za-z][A-Za-z0-9+.-]*:.*\{[^{}]+\}"},
+    name=text(MAX_TITLE_LENGTH),
     mimeType=_MIME,
     annotations=ref("annotations"),
     **_DISPLAY_MEMBERS,
@@ -155,8 +155,8 @@ PROMPT = closed(
         "items": closed(
             ("name",),
             name=text(64),
-            title=text(LONGEST_TITLE),
-            description=text(LONGEST_DESCRIPTION),
+            title=text(MAX_TITLE_LENGTH),
+            description=text(MAX_DESCRIPTION_LENGTH),
             required={"type": "boolean"},
         ),
     },

@@ -2,17 +2,17 @@
 
 from collections.abc import Mapping
 
-from gateway.definitions.handlers.parser import LONGEST_VALUE, MAX_VALUES
-from gateway.definitions.handlers.requests import LONGEST_WAIT_S, METHODS, SHORTEST_WAIT_S
+from gateway.definitions.handlers.parser import MAX_VALUE_LENGTH, MAX_VALUES
+from gateway.definitions.handlers.requests import MAX_TIMEOUT_S, METHODS, MIN_TIMEOUT_S
 from gateway.definitions.handlers.specs import HandlerKind
-from gateway.definitions.handlers.steps import LEVELS, LONGEST_SLEEP_S, MAX_QUESTIONS, MAX_STEPS, MAX_TOKENS
+from gateway.definitions.handlers.steps import LEVELS, MAX_QUESTIONS, MAX_SLEEP_S, MAX_STEPS, MAX_TOKENS
 from gateway.definitions.projection import MAX_PATHS
 from gateway.definitions.published.definitions import Schema, closed, ref, text
-from gateway.definitions.templates.tokens import LONGEST_SOURCE
+from gateway.definitions.templates.tokens import MAX_SOURCE_LENGTH
 
 _FLAG: Schema = {"type": "boolean"}
 _MIME: Schema = {"type": "string", "minLength": 3, "maxLength": 300}
-_TEMPLATE: Schema = {"type": "string", "maxLength": LONGEST_SOURCE, "description": "Liquid."}
+_TEMPLATE: Schema = {"type": "string", "maxLength": MAX_SOURCE_LENGTH, "description": "Liquid."}
 _TREE: Schema = {
     "description": "Any JSON. Strings are Liquid templates; a string that is exactly one {{ … }} keeps the type of "
     "the value."
@@ -34,7 +34,7 @@ _LOOKUP: Mapping[str, object] = {
     "headers": {"type": "object", "maxProperties": 32, "additionalProperties": _TEMPLATE},
     "credential": text(64),
     "result": _RESULT,
-    "timeout_s": {"type": "number", "minimum": SHORTEST_WAIT_S, "maximum": LONGEST_WAIT_S},
+    "timeout_s": {"type": "number", "minimum": MIN_TIMEOUT_S, "maximum": MAX_TIMEOUT_S},
 }
 _REQUEST: Mapping[str, object] = {"method": {"enum": list(METHODS)}, "body": _TREE, **_LOOKUP}
 _ANSWER: Mapping[str, object] = {
@@ -70,10 +70,10 @@ _STEPS_WITH_RESULTS: Mapping[str, Schema] = {
 _PLAIN: Mapping[str, Schema] = {
     "progress": {"anyOf": [_NUMBER, closed(("progress",), progress=_NUMBER, total=_NUMBER, message=_TEMPLATE)]},
     "log": {"anyOf": [_TEMPLATE, closed(("data",), level={"enum": list(LEVELS)}, data=_TREE, logger=text(200))]},
-    "sleep": {"type": "number", "minimum": 0, "maximum": LONGEST_SLEEP_S},
+    "sleep": {"type": "number", "minimum": 0, "maximum": MAX_SLEEP_S},
     "gather": {"type": "array", "minItems": 1, "maxItems": MAX_QUESTIONS, "items": ref("question")},
     "return": {**closed(**_ANSWER), **_ONE_FORM},
-    "if": closed(("when", "then"), when=text(LONGEST_SOURCE), then=ref("steps"), else_=ref("steps")),
+    "if": closed(("when", "then"), when=text(MAX_SOURCE_LENGTH), then=ref("steps"), else_=ref("steps")),
 }
 
 
@@ -103,7 +103,7 @@ _COMPLETIONS: Schema = {
                 values={
                     "type": "array",
                     "maxItems": MAX_VALUES,
-                    "items": {"type": "string", "maxLength": LONGEST_VALUE},
+                    "items": {"type": "string", "maxLength": MAX_VALUE_LENGTH},
                 },
             ),
             closed(("http",), http=closed(("url",), **_LOOKUP)),

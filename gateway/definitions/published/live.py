@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from gateway.definitions.live.settings import (
     ADDRESS,
     HEADER,
-    LONGEST_TEXT,
-    LONGEST_TIMEOUT_S,
-    LONGEST_URL,
     MAX_ARGUMENTS,
     MAX_HEADERS,
+    MAX_TEXT_LENGTH,
+    MAX_TIMEOUT_S,
+    MAX_URL_LENGTH,
     MAX_VARIABLES,
     SOCKET,
     TRANSPORTS,
@@ -18,19 +18,19 @@ from gateway.definitions.live.settings import (
 from gateway.definitions.published.definitions import Schema, closed, text
 from gateway.domain.live_sources import LiveKind
 
-_TIMEOUT: Schema = {"type": "number", "minimum": 1, "maximum": LONGEST_TIMEOUT_S}
-_TEXT: Schema = {"type": "string", "maxLength": LONGEST_TEXT}
+_TIMEOUT: Schema = {"type": "number", "minimum": 1, "maximum": MAX_TIMEOUT_S}
+_TEXT: Schema = {"type": "string", "maxLength": MAX_TEXT_LENGTH}
 
 
-def _pairs(name: str, most: int) -> Schema:
+def _pairs(name: str, limit: int) -> Schema:
     names: Schema = {"pattern": f"^{name}$"}
-    return {"type": "object", "propertyNames": names, "additionalProperties": _TEXT, "maxProperties": most}
+    return {"type": "object", "propertyNames": names, "additionalProperties": _TEXT, "maxProperties": limit}
 
 
 LIVE_SETTINGS: Mapping[LiveKind, Schema] = {
     LiveKind.MCP: closed(
         ("url",),
-        url=text(LONGEST_URL, format="uri"),
+        url=text(MAX_URL_LENGTH, format="uri"),
         transport={"enum": list(TRANSPORTS)},
         headers=_pairs(HEADER, MAX_HEADERS),
         timeout_s=_TIMEOUT,

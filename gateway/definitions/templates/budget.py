@@ -7,7 +7,7 @@ counted, not timed, so the same template and variables give the same result on a
 
 from gateway.errors import TemplateFailed
 
-LONGEST_TEXT = 256 * 1024
+MAX_TEXT_LENGTH = 256 * 1024
 _STEPS = 100_000
 _OUTPUT = 256 * 1024
 _CHARACTERS_PER_STEP = 1024
@@ -17,8 +17,8 @@ class RenderingBudget:
     """The remaining budget while one template, or one tree of templates, is rendered; `output` is in bytes."""
 
     def __init__(self, *, output: int = _OUTPUT, steps: int = _STEPS) -> None:
-        self.most_output = self._output = output
-        self._most_steps = self._steps = steps
+        self.max_output = self._output = output
+        self._max_steps = self._steps = steps
 
     def spend(self, steps: int = 1) -> None:
         """Charge some steps.
@@ -28,7 +28,7 @@ class RenderingBudget:
         """
         self._steps -= steps
         if self._steps < 0:  # guard: template-steps
-            raise TemplateFailed(f"the template takes more than {self._most_steps} steps")
+            raise TemplateFailed(f"the template takes more than {self._max_steps} steps")
 
     def spend_on(self, size: int, cost: int = 1) -> None:
         """Charge the steps for reading or copying this many characters; `cost` is in steps per 1,024 of them."""
@@ -38,10 +38,10 @@ class RenderingBudget:
         """Charge this many bytes of output."""
         self._output -= size
         if self._output < 0:
-            raise TemplateFailed(f"the template's output is larger than {self.most_output} bytes")
+            raise TemplateFailed(f"the template's output is larger than {self.max_output} bytes")
 
     def check_text(self, length: int) -> None:
         """Check the length of a text, and charge it, before it is built."""
-        if length > LONGEST_TEXT:  # guard: template-texts
-            raise TemplateFailed(f"the result of a filter has more than {LONGEST_TEXT} characters")
+        if length > MAX_TEXT_LENGTH:  # guard: template-texts
+            raise TemplateFailed(f"the result of a filter has more than {MAX_TEXT_LENGTH} characters")
         self.spend_on(length)

@@ -10,7 +10,7 @@ from gateway.definitions.templates.values import Nothing
 from gateway.errors import TemplateInvalid
 
 _MAX_DEPTH = 16
-_LONGEST_NUMBER = 24
+_MAX_NUMBER_LENGTH = 24
 _COMPARING = frozenset(("==", "!=", "<>", "<", ">", "<=", ">=", "contains"))
 _JOINING = frozenset(("and", "or"))
 _CONSTANTS: Mapping[str, object] = {
@@ -140,7 +140,7 @@ class _ExpressionReader:
             arguments.append(self._value())
             while self._takes(","):
                 arguments.append(self._value())
-        if not known.least <= len(arguments) <= known.most:
+        if not known.min_arguments <= len(arguments) <= known.max_arguments:
             raise self._wrong(f"the filter '{name}' takes {known.takes}")
         return FilterCall(name, tuple(arguments))
 
@@ -158,7 +158,7 @@ class _ExpressionReader:
         if word.kind == "text":
             return Literal(word.text[1:-1])
         if word.kind == "number":
-            if len(word.text) > _LONGEST_NUMBER:
+            if len(word.text) > _MAX_NUMBER_LENGTH:
                 raise self._wrong("a number has too many digits")
             return Literal(float(word.text) if "." in word.text else int(word.text))
         if word.kind != "name":

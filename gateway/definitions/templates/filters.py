@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 from urllib.parse import quote_plus, unquote_plus
 
-from gateway.definitions.templates.budget import LONGEST_TEXT, RenderingBudget
+from gateway.definitions.templates.budget import MAX_TEXT_LENGTH, RenderingBudget
 from gateway.definitions.templates.values import (
     Nothing,
     are_equal,
@@ -31,9 +31,9 @@ Run: TypeAlias = Callable[[RenderingBudget, object, tuple[object, ...]], object]
 
 _ITEMS_PER_STEP = 64
 _COST_OF_WORDS = 8
-_SMALLEST_INTEGER = -(2**63)
-_LARGEST_INTEGER = 2**64 - 1
-_LONGEST_NUMBER = 40
+_MIN_INTEGER = -(2**63)
+_MAX_INTEGER = 2**64 - 1
+_MAX_NUMBER_LENGTH = 40
 _MAX_DIGITS = 20
 
 
@@ -42,17 +42,17 @@ class Filter:
     """A filter and its number of arguments."""
 
     run: Run
-    least: int = 0
-    most: int = 0
+    min_arguments: int = 0
+    max_arguments: int = 0
 
     @property
     def takes(self) -> str:
         """Number of arguments in words, for messages."""
-        if self.most == 0:
+        if self.max_arguments == 0:
             return "no argument"
-        if self.least == self.most:
-            return f"{self.most} argument{'s' if self.most > 1 else ''}"
-        return f"{self.least} to {self.most} arguments"
+        if self.min_arguments == self.max_arguments:
+            return f"{self.max_arguments} argument{'s' if self.max_arguments > 1 else ''}"
+        return f"{self.min_arguments} to {self.max_arguments} arguments"
 
 
 def _text(budget: RenderingBudget, value: object) -> str:
@@ -83,17 +83,17 @@ def _prepend(budget: RenderingBudget, value: object, arguments: tuple[object, ..
     return _append(budget, arguments[0], (value,))
 
 
-def _replaced(*, most: int = -1, removes: bool = False) -> Run:
+def _replaced(*, limit: int = -1, removes: bool = False) -> Run:
     def run(budget: RenderingBudget, value: object, arguments: tuple[object, ...]) -> object:
         text, old = _text(budget, value), write_out(arguments[0], budget)
         new = "" if removes else write_out(arguments[1], budget)
         if not old:
             return text
         spend_on_search(text, old, budget)
-        times = text.count(old) if most < 0 else min(most, text.count(old))
+        times = text.count(old) if limit < 0 else min(limit, text.count(old))
         spend_on_search(text, old, budget)
         budget.check_text(len(text) + times * max(0, len(new) - len(old)))
-        return text.replace(old, new, most)
+        return text.replace(old, new, limit)
 
     return run
 
@@ -109,11 +109,11 @@ def _truncate(budget: RenderingBudget, value: object, arguments: tuple[object, .
 
 def _truncate_words(budget: RenderingBudget, value: object, arguments: tuple[object, ...]) -> object:
     text = _text(budget, value)
-    most = max(1, _whole(arguments[0]) if arguments else 15)
+    max_arguments = max(1, _whole(arguments[0]) if arguments else 15)
     ending = _text(budget, arguments[1]) if len(arguments) > 1 else "…"
     budget.spend_on(len(text), _COST_OF_WORDS)
-    words = text.split(maxsplit=min(most, len(text)))
-    return text if len(words) <= most else " ".join(words[:most]) + ending
+    words = text.split(maxsplit=min(max_arguments, len(text)))
+    return text if len(words) <= max_arguments else " ".join(words[:max_arguments]) + ending
 
 
 def _slice(budget: RenderingBudget, value: object, arguments: tuple[object, ...]) -> object:
@@ -137,7 +137,7 @@ def _join(budget: RenderingBudget, value: object, arguments: tuple[object, ...])
         budget.spend()
         parts.append(write_out(element, budget))
         length += len(parts[-1]) + len(separator)
-        if length > LONGEST_TEXT:
+        if length > MAX_TEXT_LENGTH:
             break
     budget.check_text(length)
     return separator.join(parts)
@@ -168,7 +168,7 @@ def _whole(value: object) -> int:
 
 
 def _read_number(text: str) -> Number:
-    if len(text) > _LONGEST_NUMBER:
+    if len(text) > _MAX_NUMBER_LENGTH:
         return 0
     for read in (int, float):
         try:
@@ -179,13 +179,13 @@ def _read_number(text: str) -> Number:
 
 
 def _bounded(value: Number) -> Number:
-    is_usable = _SMALLEST_INTEGER <= value <= _LARGEST_INTEGER if isinstance(value, int) else math.isfinite(value)
+    is_usable = _MIN_INTEGER <= value <= _MAX_INTEGER if isinstance(value, int) else math.isfinite(value)
     if not is_usable:
         raise TemplateFailed("a number is too large")
     return value
 
 
-def _computed(compute: Callable[..., Number], least: int = 0, most: int = 0) -> Filter:
+def _computed(compute: Callable[..., Number], min_arguments: int = 0, max_arguments: int = 0) -> Filter:
     """Return a filter that computes a number of the value and the arguments, as numbers."""
 
     def run(_: RenderingBudget, value: object, arguments: tuple[object, ...]) -> object:
@@ -194,7 +194,7 @@ def _computed(compute: Callable[..., Number], least: int = 0, most: int = 0) -> 
         except ZeroDivisionError:
             raise TemplateFailed("division by 0") from None
 
-    return Filter(run, least, most)
+    return Filter(run, min_arguments, max_arguments)
 
 
 def _absolute(value: Number) -> Number:
@@ -234,9 +234,9 @@ FILTERS: Mapping[str, Filter] = {
     "plus": _computed(operator.add, 1, 1),
     "prepend": Filter(_prepend, 1, 1),
     "remove": Filter(_replaced(removes=True), 1, 1),
-    "remove_first": Filter(_replaced(most=1, removes=True), 1, 1),
+    "remove_first": Filter(_replaced(limit=1, removes=True), 1, 1),
     "replace": Filter(_replaced(), 2, 2),
-    "replace_first": Filter(_replaced(most=1), 2, 2),
+    "replace_first": Filter(_replaced(limit=1), 2, 2),
     "round": _computed(_round, 0, 1),
     "rstrip": Filter(_mapped(str.rstrip, cost=2)),
     "size": Filter(lambda _, value, __: count(value) or 0),

@@ -64,7 +64,7 @@ class Template:
         if len(self.block) != 1 or not isinstance(self.block[0], Filtered):
             return rendering.text(self.block)
         value = rendering.value(self.block[0])
-        budget.write(measure(value, budget, budget.most_output))
+        budget.write(measure(value, budget, budget.max_output))
         return value
 
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from gateway.errors import Fault, TemplateInvalid
 
-LONGEST_SOURCE = 64 * 1024
+MAX_SOURCE_LENGTH = 64 * 1024
 
 _MARKUP = re.compile(
     r"""\{%-?\s*(?P<name>raw|comment)\s*(?P<first>-?)%\}(?P<body>.*?)\{%(?P<last>-?)\s*end(?P=name)\s*-?%\}
@@ -59,8 +59,8 @@ def split_template(source: str) -> list[Piece]:
     Raises:
         TemplateInvalid: the template is too long, or an output, tag, `raw` or `comment` is not closed.
     """
-    if len(source) > LONGEST_SOURCE:
-        raise refuse(f"a template has at most {LONGEST_SOURCE} characters", 1)
+    if len(source) > MAX_SOURCE_LENGTH:
+        raise refuse(f"a template has at most {MAX_SOURCE_LENGTH} characters", 1)
     pieces: list[Piece] = []
     position, line, trims = 0, 1, False
     for found in _MARKUP.finditer(source):

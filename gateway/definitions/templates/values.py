@@ -11,12 +11,12 @@ from typing import cast
 
 import msgspec
 
-from gateway.definitions.templates.budget import LONGEST_TEXT, RenderingBudget
+from gateway.definitions.templates.budget import MAX_TEXT_LENGTH, RenderingBudget
 from gateway.domain.json_access import as_list
 from gateway.errors import TemplateFailed
 
 _NODES_PER_STEP = 4
-_LONGEST_COMPARISON = 100
+_MAX_COMPARISON_LENGTH = 100
 _CONTAINERS = (dict, list, tuple)
 _PLACES = {"first": 0, "last": -1}
 
@@ -49,7 +49,7 @@ def to_json(value: object, budget: RenderingBudget) -> str:
     """
     if isinstance(value, Nothing):
         value = ""
-    budget.check_text(measure(value, budget, LONGEST_TEXT))
+    budget.check_text(measure(value, budget, MAX_TEXT_LENGTH))
     try:
         written = msgspec.json.encode(value).decode()
     except (TypeError, ValueError, RecursionError):
@@ -58,14 +58,14 @@ def to_json(value: object, budget: RenderingBudget) -> str:
     return written
 
 
-def measure(value: object, budget: RenderingBudget, most: int) -> int:
+def measure(value: object, budget: RenderingBudget, limit: int) -> int:
     """Estimate the number of characters of a value as JSON; counting stops soon after `most`.
 
     It runs before the JSON is built, because a value may contain the same long text ten thousand times.
     """
     size = seen = 0
     left: list[object] = [value]
-    while left and size <= most:
+    while left and size <= limit:
         item = left.pop()
         seen += 1
         if isinstance(item, str):
@@ -162,7 +162,7 @@ def contains(container: object, wanted: object, budget: RenderingBudget) -> bool
 
 def spend_on_search(text: str, part: str, budget: RenderingBudget) -> None:
     """Charge a search for `part`. Where both repeat, CPython compares up to about 100 characters at each position."""
-    budget.spend_on(len(text), min(len(part), _LONGEST_COMPARISON))
+    budget.spend_on(len(text), min(len(part), _MAX_COMPARISON_LENGTH))
 
 
 def _same_scalar(item: object, wanted: object, budget: RenderingBudget) -> bool:

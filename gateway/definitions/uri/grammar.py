@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from gateway.errors import Fault, ResourceValidationError
 
-LONGEST_URI = 2048
+MAX_URI_LENGTH = 2048
 """Limit on the characters of a URI and of a URI template."""
 FORM = r"^[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+$"
 """Pattern of absolute URIs for JSON Schemas. `is_uri` also limits the length, and refuses a second `#`."""
@@ -45,7 +45,7 @@ Part: TypeAlias = str | Expression
 
 def is_uri(text: str) -> bool:
     """True if the text is an absolute URI of at most 2048 ASCII characters with at most one `#`."""
-    return len(text) <= LONGEST_URI and _URI.fullmatch(text) is not None and text.count("#") <= 1
+    return len(text) <= MAX_URI_LENGTH and _URI.fullmatch(text) is not None and text.count("#") <= 1
 
 
 def parse_parts(template: str) -> tuple[Part, ...]:
@@ -54,8 +54,8 @@ def parse_parts(template: str) -> tuple[Part, ...]:
     Raises:
         ResourceValidationError: the text is not a URI template.
     """
-    if len(template) > LONGEST_URI:
-        raise refuse(f"a URI template has at most {LONGEST_URI} characters")
+    if len(template) > MAX_URI_LENGTH:
+        raise refuse(f"a URI template has at most {MAX_URI_LENGTH} characters")
     parts: list[Part] = []
     position = 0
     while position < len(template):

@@ -57,12 +57,12 @@ class FairQueue(Generic[_Item]):
         queue.append(item)
         self._count += 1
 
-    def take(self, most: int) -> list[_Item]:
+    def take(self, limit: int) -> list[_Item]:
         """Remove and return up to `most` items, one per tenant in turn."""
         if len(self._queues) == 1:  # guard: audit-groups-round-robin
-            return self._take_alone(most)
+            return self._take_alone(limit)
         taken: list[_Item] = []
-        while len(taken) < most and self._queues:
+        while len(taken) < limit and self._queues:
             tenant, queue = self._queues.popitem(last=False)
             taken.append(queue.popleft())
             if queue:
@@ -70,9 +70,9 @@ class FairQueue(Generic[_Item]):
         self._count -= len(taken)
         return taken
 
-    def _take_alone(self, most: int) -> list[_Item]:
+    def _take_alone(self, limit: int) -> list[_Item]:
         tenant, queue = next(iter(self._queues.items()))
-        taken = [queue.popleft() for _ in range(min(len(queue), most))]
+        taken = [queue.popleft() for _ in range(min(len(queue), limit))]
         if not queue:
             del self._queues[tenant]
         self._count -= len(taken)

@@ -20,7 +20,7 @@ from gateway.domain.identifiers import IssuerId, KeyId, TenantId, mint
 PEPPER_PURPOSE = "pepper"
 """Purpose of the derived key under which the texts of API keys are digested."""
 
-LONGEST_OVERLAP_S = 30 * 86400
+MAX_OVERLAP_S = 30 * 86400
 """Limit on the overlap of a rotation, so that a forgotten old secret ends within a month."""
 
 KEY_PATTERN = "mcpg_[a-z]{2,12}_[0-9a-z]{20}_[A-Za-z0-9-]{43}[0-9a-f]{8}"

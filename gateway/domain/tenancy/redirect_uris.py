@@ -6,7 +6,7 @@ Accepted are https, http at the client's own machine (RFC 8252 section 7.3), and
 import re
 from urllib.parse import urlsplit
 
-LONGEST = 500
+MAX_URI_LENGTH = 500
 MAX_REDIRECT_URIS = 20
 _LOOPBACK = re.compile(r"http://(127\.0\.0\.1|\[::1\]|localhost)(?::[0-9]{1,5})?(/[^?#]*)?(\?[^#]*)?")
 _TEXT = re.compile(r"[!-~]+")
@@ -44,8 +44,8 @@ def fault_of(uri: str, *, is_trusted: bool) -> str | None:
 
     `is_trusted` is True for a client that an administrator registers, which may have any scheme of its own.
     """
-    if not 0 < len(uri) <= LONGEST or not _TEXT.fullmatch(uri):
-        return f"must have 1 to {LONGEST} visible ASCII characters"
+    if not 0 < len(uri) <= MAX_URI_LENGTH or not _TEXT.fullmatch(uri):
+        return f"must have 1 to {MAX_URI_LENGTH} visible ASCII characters"
     try:
         parts = urlsplit(uri)
         has_user = parts.username is not None or parts.password is not None

@@ -8,7 +8,7 @@ import msgspec
 _PATH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FIELD = re.compile(r"[A-Za-z0-9_.-]+")
-LONGEST = 512
+MAX_PATH_LENGTH = 512
 """Limit on the characters of a path or field."""
 
 
@@ -38,10 +38,10 @@ def fault_of(reference: SecretReference) -> tuple[str, str] | None:
     """The member of a reference that has a wrong form, and the reason; None if it can be read in principle."""
     form = _NAME if reference.store is SecretStoreKind.VARIABLE else _PATH
     # guard: reference-path-form
-    if len(reference.path) > LONGEST or not form.fullmatch(reference.path):
+    if len(reference.path) > MAX_PATH_LENGTH or not form.fullmatch(reference.path):
         return "path", "must be names of letters, digits, _, - and ., joined by /, none of which begins with a dot"
     if reference.store is not SecretStoreKind.VAULT:
         return None if reference.field is None else ("field", f"a secret of the store {reference.store} has no field")
-    if not reference.field or len(reference.field) > LONGEST or not _FIELD.fullmatch(reference.field):
+    if not reference.field or len(reference.field) > MAX_PATH_LENGTH or not _FIELD.fullmatch(reference.field):
         return "field", "required for vault: the name of the field, of letters, digits, _, - and ."
     return None

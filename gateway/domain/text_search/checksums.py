@@ -26,7 +26,7 @@ _LENGTHS = (
 )
 _IBAN_LENGTHS = {entry[:2]: int(entry[2:]) for entry in _LENGTHS.split()}
 _IBAN_START = re.compile(rf"(?<![A-Z0-9])(?:{'|'.join(_IBAN_LENGTHS)})[0-9]{{2}}")
-_LONGEST_IBAN = 2 * max(_IBAN_LENGTHS.values())
+_MAX_IBAN_LENGTH = 2 * max(_IBAN_LENGTHS.values())
 
 
 def has_card(text: str) -> bool:
@@ -61,7 +61,7 @@ def _is_card(run: str) -> bool:
 
 def _is_iban(text: str, start: int) -> bool:
     length = _IBAN_LENGTHS[text[start : start + 2]]
-    number = text[start : start + _LONGEST_IBAN].replace(" ", "")[:length]
+    number = text[start : start + _MAX_IBAN_LENGTH].replace(" ", "")[:length]
     if len(number) < length or not number.isalnum() or not number.isascii():
         return False
     return int("".join(str(int(character, 36)) for character in number[4:] + number[:4])) % 97 == 1

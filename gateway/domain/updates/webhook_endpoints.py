@@ -13,7 +13,7 @@ from gateway.domain.updates.source_versions import SourceProposal
 TEST_KIND = "webhook_endpoint.test"
 """Kind of the test event that an admin can send; every endpoint receives it."""
 _MAX_WARNINGS = 20
-_LONGEST_TEXT = 500
+_MAX_TEXT_LENGTH = 500
 
 
 class WebhookEventKind(StrEnum):
@@ -131,4 +131,4 @@ def describe_proposal(proposal: SourceProposal, *, tenant: TenantId, name: str) 
 
 
 def _bounded(text: str) -> str:
-    return text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 1] + "…"
+    return text if len(text) <= _MAX_TEXT_LENGTH else text[: _MAX_TEXT_LENGTH - 1] + "…"

@@ -14,12 +14,12 @@ from gateway.domain.http.requests import UpstreamAnswer, UpstreamRequest
 from gateway.handlers.redaction.redaction import Credentials, Redaction
 from gateway.handlers.response_body.kinds import is_utf8
 
-LONGEST_PREVIEW = 12_000
+MAX_PREVIEW_LENGTH = 12_000
 """Limit on the characters of one preview."""
 
-_LONGEST_URL = 2_000
-_LONGEST_BODY = 4_000
-_LONGEST_VALUE = 500
+_MAX_URL_LENGTH = 2_000
+_MAX_BODY_LENGTH = 4_000
+_MAX_VALUE_LENGTH = 500
 _MAX_HEADERS = 20
 _MAX_PARTS = 20
 _BYTES_EXAMINED = 8
@@ -31,25 +31,25 @@ _UNPRINTABLE = re.compile(r"[^\x20-\x7e]")
 _UNREMARKABLE = frozenset({"accept"})
 
 
-def show_request(request: UpstreamRequest, *, longest_body: int = _LONGEST_BODY) -> str:
+def show_request(request: UpstreamRequest, *, longest_body: int = _MAX_BODY_LENGTH) -> str:
     """Return method and URL on one line, then headers and body on lines of their own."""
-    lines = [f"{request.method} {cut(_blank_query(escape(request.url)), _LONGEST_URL)}", *_headers(request)]
+    lines = [f"{request.method} {cut(_blank_query(escape(request.url)), _MAX_URL_LENGTH)}", *_headers(request)]
     if request.body:
         lines += ["", *_body(request.body, _type_of(request), longest_body)]
     return "\n".join(lines)
 
 
-def show_json(written: bytes, longest: int = _LONGEST_BODY) -> str:
+def show_json(written: bytes, max_length: int = _MAX_BODY_LENGTH) -> str:
     """Return JSON on one line, for example the arguments of a call."""
-    return _content(written, "json", longest)
+    return _content(written, "json", max_length)
 
 
 async def finish(text: str, redaction: Redaction, credentials: Credentials) -> str:
-    """Return the preview with stored credentials redacted, cut to `LONGEST_PREVIEW`."""
+    """Return the preview with stored credentials redacted, cut to `MAX_PREVIEW_LENGTH`."""
     if credentials:  # guard: preview-stored-credentials
         message = UpstreamAnswer(status=200, content_type="text/plain", body=text.encode("utf-8", "backslashreplace"))
         text = (await redaction.apply(message, credentials)).body.decode("utf-8", "replace")
-    return cut(text, LONGEST_PREVIEW)
+    return cut(text, MAX_PREVIEW_LENGTH)
 
 
 def escape(text: str) -> str:
@@ -57,9 +57,9 @@ def escape(text: str) -> str:
     return _UNPRINTABLE.sub(_escaped, text)  # guard: preview-lines
 
 
-def cut(text: str, longest: int) -> str:
+def cut(text: str, max_length: int) -> str:
     """Return the text up to a length in characters; a cut text ends with its total length."""
-    return text if len(text) <= longest else f"{text[:longest]}… ({len(text)} characters in all)"
+    return text if len(text) <= max_length else f"{text[:max_length]}… ({len(text)} characters in all)"
 
 
 def blank_members(text: str) -> str:
@@ -87,34 +87,34 @@ def blank_members(text: str) -> str:
 def _headers(request: UpstreamRequest) -> Iterator[str]:
     shown = [(name, value) for name, value in request.headers if name.lower() not in _UNREMARKABLE]
     for name, value in shown[:_MAX_HEADERS]:
-        message = _HIDDEN if is_credential_name(name) else cut(escape(value), _LONGEST_VALUE)
+        message = _HIDDEN if is_credential_name(name) else cut(escape(value), _MAX_VALUE_LENGTH)
         yield f"{escape(name)}: {message}"
     if len(shown) > _MAX_HEADERS:
         yield f"and {len(shown) - _MAX_HEADERS} further headers"
 
 
-def _body(body: bytes, content_type: str, longest: int) -> Iterator[str]:
+def _body(body: bytes, content_type: str, max_length: int) -> Iterator[str]:
     _, mark, boundary = content_type.partition("boundary=")
     if not mark:
-        yield _content(body, content_type, longest)
+        yield _content(body, content_type, max_length)
         return
     parts = body.split(b"--" + boundary.strip('"').encode())[1:-1]
     for part in parts[:_MAX_PARTS]:
         head, _, content = part.partition(b"\r\n\r\n")
-        head = head[: _BYTES_EXAMINED * _LONGEST_VALUE]
+        head = head[: _BYTES_EXAMINED * _MAX_VALUE_LENGTH]
         headers = escape(" ".join(head.decode("utf-8", "backslashreplace").split()))
         name = "".join(re.findall(r' name="([^"]*)"', headers)[:1])
         message = (
-            _HIDDEN if is_credential_name(name) else _content(content.removesuffix(b"\r\n"), headers, longest // 4)
+            _HIDDEN if is_credential_name(name) else _content(content.removesuffix(b"\r\n"), headers, max_length // 4)
         )
-        yield f"{cut(headers, _LONGEST_VALUE)}: {message}"
+        yield f"{cut(headers, _MAX_VALUE_LENGTH)}: {message}"
     if len(parts) > _MAX_PARTS:
         yield f"and {len(parts) - _MAX_PARTS} further parts"
 
 
-def _content(body: bytes, content_type: str, longest: int) -> str:
+def _content(body: bytes, content_type: str, max_length: int) -> str:
     """Return the text of a body, or its size if it is not text."""
-    head = body[: _BYTES_EXAMINED * longest]
+    head = body[: _BYTES_EXAMINED * max_length]
     if not is_utf8(head):
         return f"({len(body)} bytes that are not text)"
     text = head.decode("utf-8", "ignore")
@@ -123,7 +123,11 @@ def _content(body: bytes, content_type: str, longest: int) -> str:
     elif "form-urlencoded" in content_type.lower():
         text = _blank_pairs(text)
     text = escape(text)  # escaped last, because escaped line ends would separate a name from its value
-    return text if len(text) <= longest and len(body) == len(head) else f"{text[:longest]}… ({len(body)} bytes in all)"
+    return (
+        text
+        if len(text) <= max_length and len(body) == len(head)
+        else f"{text[:max_length]}… ({len(body)} bytes in all)"
+    )
 
 
 def _type_of(request: UpstreamRequest) -> str:

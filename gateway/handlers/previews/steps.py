@@ -20,7 +20,7 @@ from gateway.handlers.response_body.reading import JSON
 
 _MAX_REQUESTS = 20
 """Limit on the requests and calls that are shown."""
-_ROOM, _LEAST_ROOM = 6_000, 300
+_ROOM, _MIN_REQUEST_CHARS = 6_000, 300
 """Characters that the requests share, and the minimum for each, so that a long body hides no later request."""
 
 
@@ -29,12 +29,12 @@ class StepPreview:
     """Preview of one list of steps."""
 
     spec: StepsSpec
-    way: EgressContext
+    egress: EgressContext
 
     def show(self, arguments: Mapping[str, object]) -> str:
         """Return the first 20 requests and calls in order, and the number of further ones; empty without any."""
         found = list(_acts(self.spec.steps, frozenset()))
-        room = max(_ROOM // max(len(found), 1), _LEAST_ROOM)
+        room = max(_ROOM // max(len(found), 1), _MIN_REQUEST_CHARS)
         known = variables_of(arguments)
         # guard: preview-room
         shown = [cut(self._show(act, known, room), room).replace("\n", "\n  ") for act in found[:_MAX_REQUESTS]]
@@ -48,7 +48,7 @@ class StepPreview:
             CredentialMissing: a credential is not stored, or not for its request's origin.
         """
         found = [
-            await HttpRequester(step.http, self.way).credential(step.http.url.origin)
+            await HttpRequester(step.http, self.egress).credential(step.http.url.origin)
             for step in self.spec.steps
             if isinstance(step, HttpStep)
         ]
@@ -62,7 +62,7 @@ class StepPreview:
             return f"{verb} the tool {escape(step.tool)}{_arguments(step.arguments, variables, room)}"
         verb = "may send" if may else "sends"
         try:
-            request = HttpRequester(step.http, self.way).request(variables)
+            request = HttpRequester(step.http, self.egress).request(variables)
         except (_Unknown, TemplateFailed, EgressDenied):  # a request that fails here is not sent
             request = _declared(step.http)
         return f"{verb} {show_request(request, longest_body=room)}"

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 
 from gateway.domain.fairness.share import FairSlotPool
 
-_LONGEST_QUEUE = 1024
+_MAX_QUEUE_LENGTH = 1024
 _QUEUE_TIMEOUT_S = 30.0
 
 _T = TypeVar("_T")
@@ -24,7 +24,7 @@ class ThreadPool:
     """The thread slots of one gateway."""
 
     def __init__(self, places: int = 64) -> None:
-        self.places = FairSlotPool("handler threads", slots=places, queue=_LONGEST_QUEUE, timeout_s=_QUEUE_TIMEOUT_S)
+        self.places = FairSlotPool("handler threads", slots=places, queue=_MAX_QUEUE_LENGTH, timeout_s=_QUEUE_TIMEOUT_S)
 
     @property
     def busy(self) -> int:

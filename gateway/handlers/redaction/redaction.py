@@ -68,10 +68,10 @@ class Redactor:
         self._is_ascii = forms.is_ascii
         self._escapes = ASCII_ESCAPES if forms.is_ascii else ALL_ESCAPES
         lengths = [len(form) for form in (*self._squeezed, *self._exact)]
-        longest, shortest = max(lengths, default=0), min(lengths, default=0)
+        max_length, min_length = max(lengths, default=0), min(lengths, default=0)
         # UTF-8, in which the forms are encoded, may need four bytes where another charset needs one.
-        self._shortest = shortest if forms.is_ascii else shortest // 4
-        self._overlap = min(_GROWTH * longest, _MAX_OVERLAP)
+        self._min_length = min_length if forms.is_ascii else min_length // 4
+        self._overlap = min(_GROWTH * max_length, _MAX_OVERLAP)
 
     def redact(self, answer: UpstreamAnswer) -> UpstreamAnswer:
         """Return the response without the credentials, in body and in all exposed headers."""
@@ -80,7 +80,7 @@ class Redactor:
         has_values = answer.retry_after is not None or answer.location is not None or answer.headers
         if answer.content_type not in _HARMLESS or has_values:
             answer = self._with_headers(answer)  # guard: redaction-of-headers
-        return self._with_body(answer) if len(answer.body) >= self._shortest else answer
+        return self._with_body(answer) if len(answer.body) >= self._min_length else answer
 
     def finds(self, text: bytes) -> bool:
         """True if the text contains a credential, even if it is escaped."""
@@ -135,7 +135,7 @@ class Redactor:
                 del suspects[0]
             if not suspects or len(pieces) > 2 * _MAX_PLACES:
                 break
-            if end <= suspects[0][0] or end - start < self._shortest or not self.finds(found[0]):
+            if end <= suspects[0][0] or end - start < self._min_length or not self.finds(found[0]):
                 continue
             pieces += (body[position:start], self._token(found[0]))
             position = end

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from gateway.domain.http.requests import Credential
 from gateway.domain.text_search.escapes import ALL_ESCAPES, DECODING_ROUNDS, decode, squeeze
 
-SHORTEST = 6
+MIN_LENGTH = 6
 """Secrets with fewer characters are ignored, because they would match much unrelated text.
 
 In the base64 of Basic authentication, user name and password count together.
@@ -43,18 +43,18 @@ def encodings_of(credentials: Iterable[Credential]) -> SecretEncodings:
     is_ascii = True
     for credential in credentials:
         pair = _pair(credential)
-        if len(pair) >= SHORTEST:
+        if len(pair) >= MIN_LENGTH:
             in_base64.update(dict.fromkeys(_b64_forms(pair, offsets=1)))
             in_base64.update(dict.fromkeys(_b64_forms(b64encode(pair))))
-        if len(credential.value) < SHORTEST:
+        if len(credential.value) < MIN_LENGTH:
             continue
         is_ascii = is_ascii and credential.value.isascii()
         raw = credential.value.encode("utf-8", "surrogatepass")
         for form in _written(credential.value, raw):
             squeezed = squeeze(form)
-            if len(squeezed) >= SHORTEST:
+            if len(squeezed) >= MIN_LENGTH:
                 plain[squeezed] = None
-            elif len(form) >= SHORTEST:
+            elif len(form) >= MIN_LENGTH:
                 exact[form] = None
         for inner in _b64_contents(credential.value, raw):
             in_base64.update(dict.fromkeys(_b64_forms(inner)))
@@ -106,5 +106,5 @@ def _b64_forms(raw: bytes, *, offsets: int = 3) -> Iterator[bytes]:
         encoded = b64encode(b"\0" * before + raw)[cut:whole]
         for form in {encoded, encoded.translate(bytes.maketrans(b"+/", b"-_"))}:
             squeezed = squeeze(form)
-            if len(squeezed) >= SHORTEST:
+            if len(squeezed) >= MIN_LENGTH:
                 yield squeezed

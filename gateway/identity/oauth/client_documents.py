@@ -25,8 +25,8 @@ from gateway.identity.local_token_buckets import TokenBuckets
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.document_fetch import fetch_document
 
-LONGEST_NAME = 200
-_LONGEST_URL = 300
+MAX_NAME_LENGTH = 200
+_MAX_URL_LENGTH = 300
 _LIMIT_BYTES = 32 * 1024
 _FETCH_S = 5.0
 _FRESH_S, _FAILED_S = 600.0, 30.0
@@ -89,7 +89,7 @@ class ClientDocuments:
 
 def is_document_url(client_id: str) -> bool:
     """True if a client id has the form of a document's URL: https, a path, and nothing that another URL could equal."""
-    if len(client_id) > _LONGEST_URL or not _URL.fullmatch(client_id):
+    if len(client_id) > _MAX_URL_LENGTH or not _URL.fullmatch(client_id):
         return False
     return not {".", ".."} & set(urlsplit(client_id).path.split("/"))
 
@@ -120,7 +120,7 @@ def read_document(url: str, body: bytes) -> OAuthClient:
 def read_name(members: Mapping[str, Any], default: str) -> str:
     """Return the name of a client's metadata, cut to its longest length."""
     name = members.get("client_name")
-    return name.strip()[:LONGEST_NAME] or default if isinstance(name, str) else default
+    return name.strip()[:MAX_NAME_LENGTH] or default if isinstance(name, str) else default
 
 
 def read_redirect_uris(members: Mapping[str, Any]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from gateway.domain.tenancy.grants import OAuthClient
 from gateway.domain.tenancy.issuers import TenantIssuers
 from gateway.identity.oauth.client_documents import ClientDocuments, is_document_url
 
-_LONGEST_ID = 300
+_MAX_ID_LENGTH = 300
 
 
 class ClientDirectory:
@@ -32,7 +32,7 @@ class ClientDirectory:
         if is_document_url(client_id):
             check_host(found, client_id)
             return await self._documents.find(found.tenant, client_id)
-        stored = await find_client(found.tenant, self._catalog, client_id) if len(client_id) <= _LONGEST_ID else None
+        stored = await find_client(found.tenant, self._catalog, client_id) if len(client_id) <= _MAX_ID_LENGTH else None
         if stored is None:
             raise ClientRefused(
                 "The application is not known here. It must register again, or its client_id must be the https URL"

@@ -61,8 +61,8 @@ class ProviderChecks:
         if tokens is None:
             raise SignInRefused(_AGAIN)
         if tokens.refresh_token is None:
-            longest = timedelta(seconds=client_of(holder.issuer).max_unchecked_s)
-            if now - sign_in.checked_at > longest:  # guard: sign-in-unchecked
+            max_age = timedelta(seconds=client_of(holder.issuer).max_unchecked_s)
+            if now - sign_in.checked_at > max_age:  # guard: sign-in-unchecked
                 raise SignInRefused("The sign-in is too old, and the provider gave no refresh token; sign in again.")
             return holder
         renewed = await self._renew(tenant, holder, tokens)

@@ -21,7 +21,7 @@ from gateway.domain.tenancy.redirect_uris import host_of
 REQUEST_PURPOSE = "authorization requests"
 REQUEST_S = 600
 """Seconds for which a checked request can be used."""
-LONGEST_STATE = 1000
+MAX_STATE_LENGTH = 1000
 CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 """A code challenge of the method S256 (RFC 7636 section 4.2)."""
 

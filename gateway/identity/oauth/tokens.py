@@ -19,7 +19,7 @@ from gateway.domain.tenancy.issuers import TenantIssuers
 from gateway.domain.tenancy.sign_ins import SignedInPerson
 from gateway.errors import Unauthenticated
 from gateway.identity.failure_limit import RefusalCounter
-from gateway.identity.issued_tokens import LONGEST_S, IssuedTokens
+from gateway.identity.issued_tokens import MAX_LIFETIME_S, IssuedTokens
 from gateway.identity.oauth.provider_checks import ProviderChecks
 from gateway.identity.oauth.relying_party import client_of
 
@@ -107,7 +107,7 @@ class TokenIssue:
         if not await record_use(tenant, self._catalog, holder.person, use, correlation_id=correlation_id):
             return await self._again(found, usable, issuer=issuer, correlation_id=correlation_id)
         left_s = int((used.ends_at - datetime.now(UTC)).total_seconds())
-        life_s = max(1, min(LONGEST_S, holder.issuer.max_lifetime_s, left_s))
+        life_s = max(1, min(MAX_LIFETIME_S, holder.issuer.max_lifetime_s, left_s))
         text = self._issued.sign(used, holder.sign_in.claims, holder.issuer, issuer=issuer, life_s=life_s)
         return TokenSet(access_token=text, life_s=life_s, refresh_token=following.text, scopes=used.scopes)
 

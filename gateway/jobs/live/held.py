@@ -35,7 +35,7 @@ _PACE_S = 5.0
 """Pause between discoveries after a burst, because each one with a change advances the tenant's revision and is
 recorded.
 """
-_LONGEST_URI = 2048
+_MAX_URI_LENGTH = 2048
 _REST = 4
 """Pause between two discoveries, as a multiple of the first one's duration, because checking schemas is costly."""
 _MAX_UPDATES = 500
@@ -63,7 +63,7 @@ class SourceReports:
 
     def updated(self, uri: str) -> None:
         """Record a changed resource, up to the limit."""
-        if len(self.updates) < _MAX_UPDATES and len(uri) <= _LONGEST_URI:
+        if len(self.updates) < _MAX_UPDATES and len(uri) <= _MAX_URI_LENGTH:
             self.updates.add(uri)
             self.has_news.set()
 

@@ -14,7 +14,7 @@ from typing import NoReturn
 from gateway.errors import DocumentTooLarge, Fault, InvalidDocument
 from gateway.openapi.document.json_access import quote_text
 
-LARGEST_UNPACKED = 64 * 1024 * 1024
+MAX_UNPACKED_BYTES = 64 * 1024 * 1024
 MAX_FILES = 10_000
 MAX_RATIO = 100
 """Limit on the ratio of unpacked to packed bytes, once the files exceed `FREE` bytes."""
@@ -26,7 +26,7 @@ _TAR_MAGIC = b"ustar"
 _TAR_MAGIC_AT = 257
 _TAR_OVERHEAD = 2048
 """Bytes per member allowed for the headers and padding of a tar."""
-_LONGEST_PATH = 1024
+_MAX_PATH_LENGTH = 1024
 _STORED_OR_DEFLATED = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 _LINK = 0o120000
 _TYPES = 0o170000
@@ -70,8 +70,8 @@ def _collect(members: Iterator[tuple[str, bytes]], packed: int) -> Mapping[str, 
 
 
 def _check_size(unpacked: int, packed: int) -> None:
-    if unpacked > LARGEST_UNPACKED:
-        raise DocumentTooLarge(f"The archive unpacks to more than {LARGEST_UNPACKED // 2**20} MiB.")
+    if unpacked > MAX_UNPACKED_BYTES:
+        raise DocumentTooLarge(f"The archive unpacks to more than {MAX_UNPACKED_BYTES // 2**20} MiB.")
     if unpacked > max(FREE, packed * MAX_RATIO):
         raise DocumentTooLarge(f"The archive unpacks to more than {MAX_RATIO} times its size.")
 
@@ -89,7 +89,7 @@ def _zip_members(raw: bytes) -> Iterator[tuple[str, bytes]]:
             if member.compress_type not in _STORED_OR_DEFLATED:
                 _refuse(member.filename, "is neither stored nor deflated")
             with archive.open(member) as file:
-                yield member.filename, file.read(LARGEST_UNPACKED + 1)
+                yield member.filename, file.read(MAX_UNPACKED_BYTES + 1)
 
 
 def _tar_members(raw: bytes) -> Iterator[tuple[str, bytes]]:
@@ -101,12 +101,12 @@ def _tar_members(raw: bytes) -> Iterator[tuple[str, bytes]]:
                 _refuse(member.name, "is a link, a device or a sparse file")
             else:
                 file = archive.extractfile(member)
-                yield member.name, file.read(LARGEST_UNPACKED + 1) if file is not None else b""
+                yield member.name, file.read(MAX_UNPACKED_BYTES + 1) if file is not None else b""
 
 
 def _inflate(raw: bytes) -> bytes:
     """Decompresses a gzip; raises `DocumentTooLarge` above the size of a tar with as many files as the limits allow."""
-    limit = LARGEST_UNPACKED + MAX_FILES * _TAR_OVERHEAD
+    limit = MAX_UNPACKED_BYTES + MAX_FILES * _TAR_OVERHEAD
     allowed = min(limit, max(FREE, len(raw) * MAX_RATIO) + MAX_FILES * _TAR_OVERHEAD)
     inflater = zlib.decompressobj(wbits=31)
     out = bytearray()
@@ -118,7 +118,7 @@ def _inflate(raw: bytes) -> bytes:
             inflater, pending = zlib.decompressobj(wbits=31), rest
         if len(out) > allowed:
             raise DocumentTooLarge(
-                f"The archive unpacks to more than {LARGEST_UNPACKED // 2**20} MiB or {MAX_RATIO} times its size."
+                f"The archive unpacks to more than {MAX_UNPACKED_BYTES // 2**20} MiB or {MAX_RATIO} times its size."
             )
     if not inflater.eof:
         raise EOFError("the gzip data is truncated")
@@ -127,7 +127,7 @@ def _inflate(raw: bytes) -> bytes:
 
 def _path(name: str) -> str:
     """The normalised path of a member, relative to the archive's root."""
-    if len(name) > _LONGEST_PATH or "\0" in name or "\\" in name:
+    if len(name) > _MAX_PATH_LENGTH or "\0" in name or "\\" in name:
         _refuse(name, "has an invalid path")
     if name.startswith("/") or name[1:2] == ":":
         _refuse(name, "has an absolute path")

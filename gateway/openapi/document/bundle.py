@@ -27,8 +27,8 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _ROOT_KEY = re.compile(rb"""(?:openapi|swagger)["']?\s*:\s*["']?[23]\b""")
 _NOT_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 _SUFFIXES = (".json", ".yaml", ".yml")
-_LONGEST_CHAIN = 32
-_LONGEST_NAME = 80
+_MAX_CHAIN_LENGTH = 32
+_MAX_NAME_LENGTH = 80
 _MAX_WARNINGS = 100
 _MAX_CANDIDATES = 20
 _MAX_MISSING = 100
@@ -154,8 +154,8 @@ def _candidates(location: BundleLocation) -> Iterator[str]:
     words = [*folders.split("/"), last.rpartition(".")[0] or last, *location.tokens[-1:]]
     parts = [part for part in (_NOT_A_NAME.sub("_", word).strip("_") for word in words) if part] or ["value"]
     for length in range(1, len(parts) + 1):
-        yield "_".join(parts[-length:])[-_LONGEST_NAME:]
-    yield from (f"{parts[-1][:_LONGEST_NAME]}_{number}" for number in count(2))
+        yield "_".join(parts[-length:])[-_MAX_NAME_LENGTH:]
+    yield from (f"{parts[-1][:_MAX_NAME_LENGTH]}_{number}" for number in count(2))
 
 
 def _section(root: Object, path: Sequence[str]) -> Object:
@@ -276,7 +276,7 @@ class _Bundler:
     def _locate(self, ref: str, file: str) -> BundleLocation | None:
         """The position that a reference names; references inside its path are followed. None if it does not exist."""
         wanted = self._parse(ref, file)
-        for _ in range(_LONGEST_CHAIN):
+        for _ in range(_MAX_CHAIN_LENGTH):
             if wanted is None:
                 return None
             reached = self._reach(wanted)

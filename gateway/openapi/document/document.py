@@ -18,7 +18,7 @@ from gateway.errors import DocumentTooLarge, Fault, InvalidDocument
 from gateway.openapi.document.json_access import clean_text, object_at
 from gateway.openapi.document.schema_ids import Identifiers, localise
 
-LARGEST_DOCUMENT = 32 * 1024 * 1024
+MAX_DOCUMENT_BYTES = 32 * 1024 * 1024
 MAX_DEPTH = 100
 MAX_NODES = 1_000_000
 
@@ -83,8 +83,8 @@ def read_tree(raw: bytes) -> object:
         InvalidDocument: it is neither; faults, if any, have line and column if known.
         DocumentTooLarge: it exceeds the limits of bytes, depth or number of values.
     """
-    if len(raw) > LARGEST_DOCUMENT:  # guard: document-bytes
-        raise DocumentTooLarge(f"The document has {len(raw)} bytes (limit {LARGEST_DOCUMENT}).")
+    if len(raw) > MAX_DOCUMENT_BYTES:  # guard: document-bytes
+        raise DocumentTooLarge(f"The document has {len(raw)} bytes (limit {MAX_DOCUMENT_BYTES}).")
     text = _decode(raw)
     opening = text.lstrip()[:1]
     if not opening:

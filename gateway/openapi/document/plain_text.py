@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 
 from gateway.openapi.document.json_access import clean_text
 
-LONGEST_HTML = 20_000
+MAX_HTML_LENGTH = 20_000
 """Characters of a text that are read as HTML; what follows is left out, for tags without an end cost its square."""
 
 _TAGS = (
@@ -38,7 +38,7 @@ def plain_text(text: str) -> str:
     if "<" not in text or not _TAG.search(_CODE.sub("", text)):
         return clean_text(text)
     reader = _TextCollector()
-    for number, part in enumerate(_CODE.split(text[:LONGEST_HTML])):
+    for number, part in enumerate(_CODE.split(text[:MAX_HTML_LENGTH])):
         if number % 2:
             reader.collect(part)
         else:

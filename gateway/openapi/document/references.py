@@ -7,7 +7,7 @@ from urllib.parse import unquote
 from gateway.domain.json_access import Object, as_list, as_object, point
 from gateway.openapi.document.json_access import Unusable, list_at, quote_text
 
-_LONGEST_CHAIN = 32
+_MAX_CHAIN_LENGTH = 32
 _REMEDY = "upload the files together as an archive, or have the operator allow its host (`GATEWAY_REFERENCE_HOSTS`)"
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 
@@ -45,7 +45,7 @@ class References:
             ExternalReference: the chain leaves the document.
             Unusable: a target does not exist or is an anchor, or the chain does not end in an object.
         """
-        for _ in range(_LONGEST_CHAIN):
+        for _ in range(_MAX_CHAIN_LENGTH):
             found = as_object(node)
             if found is None:
                 raise Unusable(f"{what} is not an object")

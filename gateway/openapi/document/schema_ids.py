@@ -18,7 +18,7 @@ _NOWHERE = "http://document.invalid/"
 """The base URL of a document without an address, so that its relative identifiers can be distinguished."""
 
 _NAMES = (b"$self", b"$id", b"$anchor", b"$dynamicAnchor")
-_Way = tuple[str, ...]
+_Path = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class _Spot:
 
     node: object
     kind: str
-    way: _Way
+    path: _Path
     base: str
 
 
@@ -36,8 +36,8 @@ class Identifiers:
     """The identifiers of one document."""
 
     base: str = _NOWHERE
-    resources: dict[str, _Way] = field(default_factory=dict[str, _Way])
-    anchors: dict[tuple[str, str], _Way] = field(default_factory=dict[tuple[str, str], _Way])
+    resources: dict[str, _Path] = field(default_factory=dict[str, _Path])
+    anchors: dict[tuple[str, str], _Path] = field(default_factory=dict[tuple[str, str], _Path])
     dynamic: dict[str, int] = field(default_factory=dict[str, int])
     """Number of schemas with a dynamic anchor of each name."""
 
@@ -48,10 +48,10 @@ class Identifiers:
         if start is None:
             return None
         if fragment and not fragment.startswith("/"):
-            way = self.anchors.get((uri, unquote(fragment)))
+            path = self.anchors.get((uri, unquote(fragment)))
         else:
-            way = (*start, *ref_tokens(f"#{fragment}"))
-        return None if way is None or not _is_there(root, way) else "#" + point(*way).replace("%", "%25")
+            path = (*start, *ref_tokens(f"#{fragment}"))
+        return None if path is None or not _is_there(root, path) else "#" + point(*path).replace("%", "%25")
 
 
 def localise(root: Object, text: bytes, *, dialect: tuple[int, int], url: str | None) -> Identifiers:
@@ -79,17 +79,17 @@ def _references(root: Object, found: Identifiers, *, reads_schemas: bool) -> Seq
         spot = stack.pop()
         items = as_list(spot.node)
         if items is not None:
-            stack += [_Spot(item, spot.kind, (*spot.way, str(index)), spot.base) for index, item in enumerate(items)]
+            stack += [_Spot(item, spot.kind, (*spot.path, str(index)), spot.base) for index, item in enumerate(items)]
         node = as_object(spot.node)
         if node is None:
             continue
         base = _note(node, spot, found) if reads_schemas and spot.kind == "schemas" else spot.base
         if isinstance(node.get("$ref", node.get("$dynamicRef")), str):
-            spots.append(_Spot(node, spot.kind, spot.way, base))
+            spots.append(_Spot(node, spot.kind, spot.path, base))
         for key, value in node.items():
             kind = kind_of_member(spot.kind, key)
             if kind != LITERAL:
-                stack.append(_Spot(value, kind, (*spot.way, key), base))
+                stack.append(_Spot(value, kind, (*spot.path, key), base))
     return spots
 
 
@@ -98,11 +98,11 @@ def _note(node: Object, spot: _Spot, found: Identifiers) -> str:
     base, own = spot.base, text_at(node, "$id")
     if own is not None and not own.startswith("#"):
         base, _ = _divide(base, own)
-        found.resources.setdefault(base, spot.way)
+        found.resources.setdefault(base, spot.path)
     for keyword in ("$anchor", "$dynamicAnchor"):
         name = text_at(node, keyword)
         if name is not None:
-            found.anchors.setdefault((base, name), spot.way)
+            found.anchors.setdefault((base, name), spot.path)
     dynamic = text_at(node, "$dynamicAnchor")
     if dynamic is not None:
         found.dynamic[dynamic] = found.dynamic.get(dynamic, 0) + 1
@@ -134,8 +134,8 @@ def _divide(base: str, ref: str) -> tuple[str, str]:
     return uri, fragment
 
 
-def _is_there(root: object, way: _Way) -> bool:
-    for token in way:
+def _is_there(root: object, path: _Path) -> bool:
+    for token in path:
         root, found = find_step(root, token)
         if not found:
             return False

@@ -14,12 +14,12 @@ from gateway.openapi.operation.media_types import is_json, json_rank
 from gateway.openapi.operation.operations import Operation
 from gateway.openapi.operation.schema_assembly import Argument
 
-LONGEST_DESCRIPTION = 2_000
+MAX_DESCRIPTION_LENGTH = 2_000
 
-_LONGEST_TITLE = 200
-_LONGEST_RETURNS = 200
+_MAX_TITLE_LENGTH = 200
+_MAX_RETURNS_LENGTH = 200
 _MAX_NAMED = 8
-_LONGEST_NAME = 40
+_MAX_NAME_LENGTH = 40
 _MAX_MERGED = 20
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _MEDIA_TYPES = re.compile(
@@ -32,8 +32,8 @@ _MEDIA_TYPE = re.compile(r"[-*][ \t]+[*_`]*([\w.+-]+/[\w.+*-]+)")
 def title_of(operation: Operation, description: str) -> str:
     """Return the title; empty if the description begins with it."""
     title = " ".join(plain_text(operation.hints.title or text_at(operation.node, "summary") or "").split())
-    begin = " ".join(description[: 2 * _LONGEST_TITLE].removeprefix("Deprecated. ").split())
-    return "" if begin.casefold().startswith(title.casefold().rstrip(".")) else cut(title, _LONGEST_TITLE)
+    begin = " ".join(description[: 2 * _MAX_TITLE_LENGTH].removeprefix("Deprecated. ").split())
+    return "" if begin.casefold().startswith(title.casefold().rstrip(".")) else cut(title, _MAX_TITLE_LENGTH)
 
 
 def describe_tool(operation: Operation, arguments: Sequence[Argument], chosen: Sequence[str], returns: str) -> str:
@@ -44,7 +44,7 @@ def describe_tool(operation: Operation, arguments: Sequence[Argument], chosen: S
     words = operation.hints.description or _words(operation.node) or _words(operation.item)
     words = _without_media_types(words, chosen) if words else _sentence(operation, arguments)
     words = f"Deprecated. {words}" if is_true_at(operation.node, "deprecated") else words
-    room = LONGEST_DESCRIPTION - (len(returns) + 2 if returns else 0)
+    room = MAX_DESCRIPTION_LENGTH - (len(returns) + 2 if returns else 0)
     return f"{cut(words, room)}\n\n{returns}" if returns else cut(words, room)
 
 
@@ -55,10 +55,10 @@ def returns_line(status: str, answer: Object, references: References) -> str:
         return "" if "content" not in answer and "description" not in answer else f"Returns: {status}, no content."
     named = [name for name in content if is_json(name)]
     if not named:
-        return cut(f"Returns: {status}, {', '.join(content)}.", _LONGEST_RETURNS)
+        return cut(f"Returns: {status}, {', '.join(content)}.", _MAX_RETURNS_LENGTH)
     media = as_object(content[min(named, key=json_rank)]) or NOTHING
     shape = _shape(media.get("schema"), references, 0)
-    return cut(f"Returns: {status}, {shape}.", _LONGEST_RETURNS) if shape else ""
+    return cut(f"Returns: {status}, {shape}.", _MAX_RETURNS_LENGTH) if shape else ""
 
 
 def cut(text: str, limit: int) -> str:
@@ -88,7 +88,7 @@ def _sentence(operation: Operation, arguments: Sequence[Argument]) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(plain_text(name)[:_LONGEST_NAME] for name in names[:_MAX_NAMED])
+    shown = ", ".join(plain_text(name)[:_MAX_NAME_LENGTH] for name in names[:_MAX_NAMED])
     return f"{shown} and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else shown
 
 

@@ -17,7 +17,7 @@ from gateway.openapi.document.json_access import clean_text
 from gateway.openapi.operation.schema_assembly import Argument
 from gateway.openapi.schema.components import Component, Components
 from gateway.openapi.schema.examples import (
-    LARGEST_EXAMPLE,
+    MAX_EXAMPLE_BYTES,
     MAX_VISITS,
     Path,
     count_visits,
@@ -43,7 +43,7 @@ _MAX_COPIED = 16 * 1024**2
 """Visits times bytes of an example, above which its violations are not collected: each may copy the example."""
 
 _ROUNDS = 8
-_LONGEST_FAULT = 200
+_MAX_FAULT_LENGTH = 200
 _CHOICES = frozenset(("anyOf", "oneOf"))
 _OPTIONS = jsonschema_rs.RegexOptions()
 
@@ -174,7 +174,7 @@ class ExampleChecks:
     def _check(self, value: object, place: _Place) -> Any:
         """The compiled schema; None if the check would exceed a bound."""
         size = size_of(value)
-        if size is None or size > LARGEST_EXAMPLE or sum(self._counts.values()) >= MAX_EXAMPLES:
+        if size is None or size > MAX_EXAMPLE_BYTES or sum(self._counts.values()) >= MAX_EXAMPLES:
             return None
         definitions = {name: component.schema for name, component in place.shared.items()}
         if definitions:
@@ -255,4 +255,4 @@ def _descend(node: object, path: Sequence[object]) -> object:
 
 def _shown(error: Any) -> str:
     text = clean_text(str(error.message))
-    return text if len(text) <= _LONGEST_FAULT else f"it breaks `{error.kind.name}`"
+    return text if len(text) <= _MAX_FAULT_LENGTH else f"it breaks `{error.kind.name}`"

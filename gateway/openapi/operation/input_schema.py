@@ -11,7 +11,7 @@ import orjson
 from gateway.openapi.document.json_access import Unusable
 from gateway.openapi.operation.example_checks import ExampleChecks
 from gateway.openapi.operation.schema_assembly import (
-    LARGEST_SCHEMA,
+    MAX_SCHEMA_BYTES,
     MEMBER_BYTES,
     Argument,
     assemble,
@@ -23,7 +23,7 @@ from gateway.openapi.schema.components import MAX_SCHEMAS, Component, Components
 from gateway.openapi.schema.translation import Translated
 
 _ANYTHING = Translated(schema={}, is_loosened=True)
-_OWN_SHARE = LARGEST_SCHEMA // 2
+_OWN_SHARE = MAX_SCHEMA_BYTES // 2
 """Bytes of the arguments' own schemas; the other half is for the shared schemas that they reference."""
 
 
@@ -42,7 +42,7 @@ def compose_input(arguments: Sequence[Argument], components: Components, example
     """Compose the input schema of a tool with these arguments.
 
     Raises:
-        Unusable: a schema references another document, the argument names exceed `LARGEST_SCHEMA`, or the schema
+        Unusable: a schema references another document, the argument names exceed `MAX_SCHEMA_BYTES`, or the schema
             does not compile.
     """
     needed = closure(arguments, components)
@@ -77,8 +77,8 @@ def _loosen_largest(arguments: Sequence[Argument]) -> tuple[Sequence[Argument], 
         loosened.add(argument.name)
         length -= size
         count -= argument.translated.count
-    if length > LARGEST_SCHEMA:
-        raise Unusable(f"the argument names exceed {LARGEST_SCHEMA // 1024} KiB")
+    if length > MAX_SCHEMA_BYTES:
+        raise Unusable(f"the argument names exceed {MAX_SCHEMA_BYTES // 1024} KiB")
     reason = f"was replaced because the arguments exceed {_OWN_SHARE // 1024} KiB or {MAX_SCHEMAS} schemas"
     return _loosen(arguments, loosened, reason)
 

@@ -11,7 +11,7 @@ def is_idempotent(method: str) -> bool:
     return method in _IDEMPOTENT
 
 
-def judge_safety(method: str) -> Safety:
+def method_safety(method: str) -> Safety:
     """Return the safety level that the method implies without hints or overrides.
 
     Methods are case-sensitive, so `GET` is safe, and `get` is not; but some servers take `delete` for DELETE.

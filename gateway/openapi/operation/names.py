@@ -10,7 +10,7 @@ from typing import Protocol
 
 from gateway.domain.http.plans import Location
 
-LONGEST_NAME = 64
+MAX_NAME_LENGTH = 64
 RESERVED = frozenset(
     (
         "get_api_info",
@@ -29,7 +29,7 @@ BODY = "body"
 _FOREIGN = re.compile(r"[^A-Za-z0-9_.-]+")
 _FOREIGN_CHARACTER = re.compile(r"[^A-Za-z0-9_.-]")
 _EDGES = "_.-"
-_LONGEST_PREFIX = 40
+_MAX_PREFIX_LENGTH = 40
 
 
 class Named(Protocol):
@@ -123,13 +123,13 @@ def name_arguments(parameters: Sequence[tuple[Location, str]]) -> list[str]:
     named: list[str] = []
     for (location, _), name in zip(parameters, plain, strict=True):
         is_shared = len(locations[name]) > 1 or name == BODY
-        wanted = f"{location}_{name}"[:LONGEST_NAME] if is_shared else name
+        wanted = f"{location}_{name}"[:MAX_NAME_LENGTH] if is_shared else name
         named.append(variants.choose(wanted, partial(_number, wanted)))
     return named
 
 
 def _lead(prefix: str | None) -> str:
-    text = _FOREIGN.sub("_", prefix or "")[:_LONGEST_PREFIX]
+    text = _FOREIGN.sub("_", prefix or "")[:_MAX_PREFIX_LENGTH]
     return text if not text or text[-1] in _EDGES else text + "_"
 
 
@@ -143,8 +143,8 @@ def _cleaned(name: str | None) -> str:
 
 
 def _settle(wanted: str, identity: str, uses: int, occupied: frozenset[str]) -> ToolName:
-    if len(wanted) > LONGEST_NAME:
-        return ToolName(text=_with_digest(wanted, identity), reason=f"is longer than {LONGEST_NAME} characters")
+    if len(wanted) > MAX_NAME_LENGTH:
+        return ToolName(text=_with_digest(wanted, identity), reason=f"is longer than {MAX_NAME_LENGTH} characters")
     if uses > 1:
         return ToolName(text=_with_digest(wanted, identity), reason="belongs to several operations")
     if wanted in occupied:
@@ -169,13 +169,13 @@ def _separate(named: Mapping[str, ToolName], occupied: frozenset[str]) -> dict[s
 
 def _with_digest(wanted: str, identity: str) -> str:
     digest = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    return f"{wanted[: LONGEST_NAME - 9].rstrip(_EDGES)}_{digest}"
+    return f"{wanted[: MAX_NAME_LENGTH - 9].rstrip(_EDGES)}_{digest}"
 
 
 def _argument_name(name: str) -> str:
-    return _FOREIGN_CHARACTER.sub("_", name)[:LONGEST_NAME]
+    return _FOREIGN_CHARACTER.sub("_", name)[:MAX_NAME_LENGTH]
 
 
 def _number(wanted: str, number: int) -> str:
     suffix = f"_{number}"
-    return wanted[: LONGEST_NAME - len(suffix)] + suffix
+    return wanted[: MAX_NAME_LENGTH - len(suffix)] + suffix

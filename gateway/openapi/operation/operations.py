@@ -9,7 +9,7 @@ from gateway.errors import DocumentTooLarge
 from gateway.openapi.document.json_access import NOTHING, Unusable, clean_text, object_at, text_at
 from gateway.openapi.document.references import References, merge_path_item
 from gateway.openapi.operation.extensions import NO_HINTS, DocumentHints, HintedSafety, read_hints
-from gateway.openapi.operation.methods import judge_safety
+from gateway.openapi.operation.methods import method_safety
 from gateway.openapi.warnings import Warnings
 
 MAX_OPERATIONS = 5_000
@@ -105,7 +105,7 @@ def _hints(operation: Operation, root: Object, warnings: Warnings) -> DocumentHi
         HintedSafety(title="its path item", where=point("paths", operation.path), node=operation.item),
         HintedSafety(title="the document", where="", node=root),
     )
-    return read_hints(levels, judge_safety(operation.method), warnings)
+    return read_hints(levels, method_safety(operation.method), warnings)
 
 
 def _operation(method: str, path: str, item: Object, node: Object, where: str, refusal: str | None) -> Operation:

@@ -18,7 +18,7 @@ from gateway.openapi.schema.components import Components
 from gateway.openapi.schema.relaxation import forget_disputed
 from gateway.openapi.schema.translation import SchemaDialect
 
-LARGEST_OUTPUT_SCHEMA = 32 * 1024
+MAX_OUTPUT_SCHEMA_BYTES = 32 * 1024
 
 _RESULT = "result"
 _MAX_DEPTH = 8
@@ -52,7 +52,7 @@ class Outputs:
         listed = {**root, "type": "object"} | ({"$defs": whole["$defs"]} if "$defs" in whole else {})
         schema = cast("dict[str, object]", forget_disputed(listed))
         text = orjson.dumps(schema)
-        return text if len(text) <= LARGEST_OUTPUT_SCHEMA and compiles(schema) else None
+        return text if len(text) <= MAX_OUTPUT_SCHEMA_BYTES and compiles(schema) else None
 
     def _schema(self, answer: Object) -> Object | None:
         """The unchanged schema of the response's preferred JSON type; None if it is not an object."""

@@ -12,14 +12,14 @@ from gateway.openapi.schema.examples import Path
 from gateway.openapi.schema.relaxation import forget_patterns, relax
 from gateway.openapi.schema.translation import Schema, Translated
 
-LARGEST_SCHEMA = 256 * 1024
+MAX_SCHEMA_BYTES = 256 * 1024
 
 MAX_PATTERN_BYTES = 16 * 1024 * 1024
 
 MEMBER_BYTES = 6
 """Bytes of JSON around a member beside name and value: two quotes, colon and comma, and two in reserve."""
 _TOO_PATTERNED = "its patterns take too much memory together, so they are dropped"
-_LIMITS = f"{LARGEST_SCHEMA // 1024} KiB or {MAX_SCHEMAS} schemas"
+_LIMITS = f"{MAX_SCHEMA_BYTES // 1024} KiB or {MAX_SCHEMAS} schemas"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,19 +112,19 @@ def define(root: dict[str, object], definitions: Mapping[str, object]) -> dict[s
 
 def _fits(base: int, arguments: Sequence[Argument], needed: Sequence[Component]) -> bool:
     length = base + len('"$defs":{},') + sum(len(part.text) + len(part.name) + MEMBER_BYTES for part in needed)
-    return length <= LARGEST_SCHEMA and sum(part.count for part in parts(arguments, needed)) <= MAX_SCHEMAS
+    return length <= MAX_SCHEMA_BYTES and sum(part.count for part in parts(arguments, needed)) <= MAX_SCHEMAS
 
 
 def _nearest(base: int, arguments: Sequence[Argument], needed: Sequence[Component]) -> Sequence[Component]:
     """The nearest shared schemas within the limits; bytes are reserved for stubs of the schemas they reference."""
-    longest = max(len(part.name) for part in needed) + 2 * MEMBER_BYTES
-    length = base + longest * sum(len(argument.translated.links) for argument in arguments)
+    max_member = max(len(part.name) for part in needed) + 2 * MEMBER_BYTES
+    length = base + max_member * sum(len(argument.translated.links) for argument in arguments)
     count = sum(argument.translated.count for argument in arguments)
     included: list[Component] = []
     for part in needed:
-        length += len(part.text) + longest * (1 + len(part.translated.links))
+        length += len(part.text) + max_member * (1 + len(part.translated.links))
         count += part.translated.count
-        if length > LARGEST_SCHEMA or count > MAX_SCHEMAS:
+        if length > MAX_SCHEMA_BYTES or count > MAX_SCHEMAS:
             break
         included.append(part)
     return included

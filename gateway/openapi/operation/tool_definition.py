@@ -11,7 +11,7 @@ from gateway.openapi.document.json_access import clean_text, list_at
 from gateway.openapi.operation.descriptions import cut
 from gateway.openapi.operation.input_schema import InputSchema
 from gateway.openapi.operation.list_budget import COMPACT_TOOL_BYTES, LIST_BYTES, TOOL_BYTES, shorten_input
-from gateway.openapi.operation.methods import is_idempotent, judge_safety
+from gateway.openapi.operation.methods import is_idempotent, method_safety
 from gateway.openapi.operation.operations import Operation
 from gateway.openapi.schema.components import Components
 
@@ -21,7 +21,7 @@ SHORTENED_NOTE = (
 _DETAILS_TOOL_BYTES = 4_096
 """Bytes reserved in a list for the tool `get_endpoint_details`."""
 
-_LONGEST_TAG = 100
+_MAX_TAG_LENGTH = 100
 _MAX_TAGS = 50
 
 
@@ -132,11 +132,11 @@ def safety_of(operation: Operation) -> Safety:
 
     `read_hints` never accepts a hint below the method's safety.
     """
-    return operation.hints.safety or judge_safety(operation.method)
+    return operation.hints.safety or method_safety(operation.method)
 
 
 def list_tags(operation: Operation) -> tuple[str, ...]:
     """Return the operation's tags, which profiles use for selection: at most 50, each cut to 100 characters."""
     named = [tag for tag in list_at(operation.node, "tags") if isinstance(tag, str)]
-    cleaned = dict.fromkeys(cut(clean_text(tag).strip(), _LONGEST_TAG) for tag in named[:_MAX_TAGS])
+    cleaned = dict.fromkeys(cut(clean_text(tag).strip(), _MAX_TAG_LENGTH) for tag in named[:_MAX_TAGS])
     return tuple(tag for tag in cleaned if tag)

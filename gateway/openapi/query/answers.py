@@ -12,15 +12,15 @@ from gateway.openapi.query.outline import OutlinedOperation, SchemaEntry
 from gateway.openapi.query.references import MAX_DEPTH, Resolver
 from gateway.openapi.query.search import Hit, suggest
 from gateway.openapi.query.sizes import measure
-from gateway.openapi.query.truncation import LARGEST_ANSWER, find_part, fit, skip
+from gateway.openapi.query.truncation import MAX_ANSWER_BYTES, find_part, fit, skip
 
 DEFAULT_LIMIT = 50
 MAX_PER_PAGE = 500
 _SEPARATOR_BYTES = 12
-LARGEST_PAGE = 256 * 1024
+MAX_PAGE_BYTES = 256 * 1024
 """Limit on the bytes of the items of one page; the first item is always included."""
 
-_LONGEST_SHOWN = 300
+_MAX_SHOWN_LENGTH = 300
 _MAX_SUGGESTED = 5
 
 Answer = dict[str, object]
@@ -72,8 +72,8 @@ def describe_api(views: Sequence[ApiView], query: QueryCall) -> Answer:
     """Describe a source; if there are several, each of them."""
     del query
     if len(views) == 1:
-        return _about(views[0], LARGEST_ANSWER)
-    return {"sources": [_about(view, LARGEST_ANSWER // max(len(views), 1)) for view in views]}
+        return _about(views[0], MAX_ANSWER_BYTES)
+    return {"sources": [_about(view, MAX_ANSWER_BYTES // max(len(views), 1)) for view in views]}
 
 
 def list_endpoints(views: Sequence[ApiView], query: QueryCall) -> Answer:
@@ -214,7 +214,7 @@ def find_endpoint(views: Sequence[ApiView], key: str) -> tuple[ApiView, Outlined
         shown = [f"{view.source}: {endpoint.identity}" for view, endpoint in found[:_MAX_SUGGESTED]]
         raise QueryRefused(f"Several operations match {_cut(key)}; give the source, or method and path", shown)
     names = {name for view in views for endpoint in view.endpoints for name in _names(view, endpoint)}
-    raise QueryRefused(f"Endpoint not found: {_cut(key)}", suggest(key, names, most=_MAX_SUGGESTED))
+    raise QueryRefused(f"Endpoint not found: {_cut(key)}", suggest(key, names, limit=_MAX_SUGGESTED))
 
 
 def _names(view: ApiView, endpoint: OutlinedOperation) -> Iterable[str]:
@@ -235,7 +235,7 @@ def _find_schema(views: Sequence[ApiView], name: str) -> tuple[ApiView, SchemaEn
             f"Several sources have a schema {_cut(name)}; give `source`", [view.source for view, _ in found]
         )
     names = {entry.name for view in views for entry in view.schemas}
-    raise QueryRefused(f"Schema not found: {_cut(name)}", suggest(name, names, most=_MAX_SUGGESTED))
+    raise QueryRefused(f"Schema not found: {_cut(name)}", suggest(name, names, limit=_MAX_SUGGESTED))
 
 
 def _about(view: ApiView, room: int) -> Answer:
@@ -298,7 +298,7 @@ def _message(**members: object) -> Answer:
 def _page(found: Sequence[_Item], query: QueryCall, show: Callable[[_Item], Answer]) -> tuple[Sequence[Answer], Answer]:
     """As many of the requested items as fit into a page, and the members that describe the page."""
     shown: list[Answer] = []
-    room = LARGEST_PAGE
+    room = MAX_PAGE_BYTES
     for item in found[query.offset : query.offset + query.limit]:
         answer = show(item)
         room -= measure(answer, level=2)
@@ -326,7 +326,7 @@ def _open(details: Answer, resolver: Resolver) -> Answer:
 
 
 def _cut_to_size(whole: Answer, head: Answer, query: QueryCall) -> Answer:
-    """The result cut to `LARGEST_ANSWER` bytes, or its part at the requested pointer."""
+    """The result cut to `MAX_ANSWER_BYTES` bytes, or its part at the requested pointer."""
     pointer, offset = query.text("pointer"), cast("int", query.arguments.get("offset", 0))
     if pointer is None:
         return cast("Answer", fit(whole))
@@ -334,9 +334,9 @@ def _cut_to_size(whole: Answer, head: Answer, query: QueryCall) -> Answer:
     if not is_there:
         raise QueryRefused(f"There is nothing at the pointer {_cut(pointer)}", [f"/{name}" for name in whole])
     answer: Answer = {**head, "pointer": pointer} | ({"offset": offset} if offset else {})
-    room = LARGEST_ANSWER - measure({**answer, "value": None}, level=1)
+    room = MAX_ANSWER_BYTES - measure({**answer, "value": None}, level=1)
     return answer | {"value": fit(skip(part, offset), limit=room, pointer=pointer, offset=offset, level=1)}
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
+    return text if len(text) <= _MAX_SHOWN_LENGTH else text[: _MAX_SHOWN_LENGTH - 1] + "…"

@@ -19,12 +19,12 @@ from gateway.openapi.operation.operations import Operation
 from gateway.openapi.operation.servers import list_servers
 from gateway.openapi.query.links import Links
 
-LARGEST_OUTLINE = 48 * 1024 * 1024
+MAX_OUTLINE_BYTES = 48 * 1024 * 1024
 """Limit on the JSON bytes of one outline. Once it is reached, operations, schemas and targets have no content."""
 
-_LONGEST_SUMMARY = 200
-_LONGEST_TEXT = 4_000
-_LONGEST_NAME = 200
+_MAX_SUMMARY_LENGTH = 200
+_MAX_TEXT_LENGTH = 4_000
+_MAX_NAME_LENGTH = 200
 _MAX_NAMES = 100
 _COPIED_FIELDS = ("requestBody", "responses", "externalDocs", "callbacks")
 _NOTHING = msgspec.Raw(b"{}")
@@ -130,7 +130,7 @@ class _Outliner:
         for key in section:
             self._named = object_at(self._named, key)
         self._section = "#/" + "/".join(section)
-        self._room = LARGEST_OUTLINE
+        self._room = MAX_OUTLINE_BYTES
 
     def run(self) -> Outline:
         """Build the outline. Operations come first, so that their details take precedence within the byte limit."""
@@ -142,8 +142,8 @@ class _Outliner:
             title=found.document.title,
             version=found.document.version,
             openapi=".".join(map(str, found.document.dialect)),
-            summary=clean(text_at(about, "summary") or "")[:_LONGEST_TEXT],
-            description=clean(text_at(about, "description") or "")[:_LONGEST_TEXT],
+            summary=clean(text_at(about, "summary") or "")[:_MAX_TEXT_LENGTH],
+            description=clean(text_at(about, "description") or "")[:_MAX_TEXT_LENGTH],
             servers=self._servers(found.root),
             tags=self._tags(endpoints),
             section=self._section,
@@ -176,8 +176,8 @@ class _Outliner:
         return OutlinedOperation(
             method=clean(operation.method),
             path=clean(operation.path),
-            summary=_cut(text_at(node, "summary"), _LONGEST_SUMMARY),
-            description=_cut(text_at(node, "description"), _LONGEST_TEXT),
+            summary=_cut(text_at(node, "summary"), _MAX_SUMMARY_LENGTH),
+            description=_cut(text_at(node, "description"), _MAX_TEXT_LENGTH),
             operation_id=None if operation.operation_id is None else clean(operation.operation_id),
             tags=_names(list_at(node, "tags")),
             deprecated=is_true_at(node, "deprecated"),
@@ -232,7 +232,7 @@ class _Outliner:
         return SchemaEntry(
             name=clean(name),
             kind=shown,
-            description=_cut(text_at(about, "description"), _LONGEST_SUMMARY),
+            description=_cut(text_at(about, "description"), _MAX_SUMMARY_LENGTH),
             deprecated=is_true_at(about, "deprecated"),
             links=self._links.schemas_of(node),
             schema=self._encode(node),
@@ -275,7 +275,7 @@ def _cut(text: str | None, limit: int) -> str:
 
 
 def _names(found: Iterable[object]) -> tuple[str, ...]:
-    texts = [clean(text)[:_LONGEST_NAME] for text in found if isinstance(text, str) and text]
+    texts = [clean(text)[:_MAX_NAME_LENGTH] for text in found if isinstance(text, str) and text]
     return tuple(dict.fromkeys(texts))[:_MAX_NAMES]
 
 

@@ -11,7 +11,7 @@ from gateway.openapi.query.outline import Outline, OutlinedOperation
 
 REMOTE_METHOD: Final = "TOOL"
 """The method of all tools; a tool's path is its name."""
-_LONGEST_SUMMARY = 200
+_MAX_SUMMARY_LENGTH = 200
 _MAX_PARAMETERS = 100
 _SHOWN = ("outputSchema", "annotations")
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
@@ -42,7 +42,7 @@ def _endpoint(tool: Tool) -> OutlinedOperation:
     return OutlinedOperation(
         method=REMOTE_METHOD,
         path=tool.name,
-        summary=summary[:_LONGEST_SUMMARY],
+        summary=summary[:_MAX_SUMMARY_LENGTH],
         description=description,
         parameters=tuple(properties)[:_MAX_PARAMETERS],
         details=msgspec.Raw(msgspec.json.encode({key: definition[key] for key in _SHOWN if key in definition})),

@@ -27,8 +27,8 @@ MAX_POSTINGS = 300_000
 
 _POSTING_BYTES = 60
 _EXACT, _BEGINS, _WITHIN, _NEAR = 1.0, 0.6, 0.3, 0.25
-_SHORTEST_WITHIN = 3
-_SHORTEST_NEAR = 4
+_MIN_SUBSTRING_LENGTH = 3
+_MIN_FUZZY_LENGTH = 4
 _MAX_WORDS = 20
 _MAX_EDITS = 5
 _MAX_COMPARED = 2_000
@@ -37,8 +37,8 @@ _OF_METHOD = 1.2
 """The factor for an operation whose method is a word of the query."""
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 _WHOLE = re.compile(r"[^\W_]+")
-_LONGEST_TEXT = 2_000
-_LONGEST_NAME = 200
+_MAX_TEXT_LENGTH = 2_000
+_MAX_NAME_LENGTH = 200
 _LIKE, _HELD = 0.2, 0.15
 _BITS: Final = {field: 1 << number for number, field in enumerate(FIELDS)}
 
@@ -79,7 +79,7 @@ class WordIndex:
         weight, edits = 0.0, _MAX_EDITS
         for word in wanted:
             found = self._score(self._like(word), field_bits)
-            if not found and edits and len(word) >= _SHORTEST_NEAR:
+            if not found and edits and len(word) >= _MIN_FUZZY_LENGTH:
                 edits -= 1
                 found = self._score(self._near(word), field_bits)
             rarity = 1.0 + math.log(1 + len(self._endpoints) / max(len(found), 1))
@@ -130,9 +130,9 @@ class WordIndex:
 
     def _like(self, word: str) -> Mapping[str, float]:
         """The indexed words that contain `word`, with their similarity; below three letters, only some of them."""
-        if len(word) >= _SHORTEST_WITHIN:
+        if len(word) >= _MIN_SUBSTRING_LENGTH:
             found = {known: _BEGINS if known.startswith(word) else _WITHIN for known in self._postings if word in known}
-        elif len(word) == _SHORTEST_WITHIN - 1:
+        elif len(word) == _MIN_SUBSTRING_LENGTH - 1:
             found = {known: _BEGINS for known in self._postings if known.startswith(word)}
         else:
             found = {}
@@ -140,7 +140,7 @@ class WordIndex:
 
     def _near(self, word: str) -> Mapping[str, float]:
         """The indexed words within an edit distance of one or two that share the first or last two letters."""
-        edits = 1 if len(word) < 2 * _SHORTEST_NEAR else 2
+        edits = 1 if len(word) < 2 * _MIN_FUZZY_LENGTH else 2
         begins, ends = word[:2], word[-2:]
         close = [
             known
@@ -155,19 +155,19 @@ def split_words(text: str) -> list[str]:
     return [_stem(word.lower()) for word in _WORDS.findall(text)]
 
 
-def suggest(wanted: str, names: Iterable[str], *, most: int = 5) -> Sequence[str]:
+def suggest(wanted: str, names: Iterable[str], *, limit: int = 5) -> Sequence[str]:
     """Return the names most similar to the wanted one, the nearest first, without dissimilar names."""
-    text = wanted[:_LONGEST_NAME].lower()
+    text = wanted[:_MAX_NAME_LENGTH].lower()
     grams = _trigrams(text)
     likeness: dict[str, float] = {}
     for name in names:
-        other = name[:_LONGEST_NAME].lower()
+        other = name[:_MAX_NAME_LENGTH].lower()
         alike = _overlap(grams, _trigrams(other)) + (_HELD if text in other else 0.0)
         if alike < _LIKE and abs(len(text) - len(other)) <= 1 and edit_distance(text, other) <= 1:
             alike = _LIKE
         if alike >= _LIKE:
             likeness[name] = alike
-    return sorted(likeness, key=lambda name: (-likeness[name], name))[:most]
+    return sorted(likeness, key=lambda name: (-likeness[name], name))[:limit]
 
 
 def edit_distance(one: str, other: str) -> int:
@@ -198,7 +198,7 @@ def _text(endpoint: OutlinedOperation, field: str) -> str:
         case "parameters":
             return " ".join(endpoint.parameters)
         case _:
-            return endpoint.description[:_LONGEST_TEXT]
+            return endpoint.description[:_MAX_TEXT_LENGTH]
 
 
 def _weigh(fields: int) -> float:

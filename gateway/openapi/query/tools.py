@@ -8,20 +8,20 @@ import orjson
 from gateway.openapi.query.answers import DEFAULT_LIMIT, MAX_PER_PAGE
 from gateway.openapi.query.references import MAX_DEPTH
 from gateway.openapi.query.search import FIELDS
-from gateway.openapi.query.truncation import LARGEST_ANSWER, LONGEST_POINTER
+from gateway.openapi.query.truncation import MAX_ANSWER_BYTES, MAX_POINTER_LENGTH
 
 CALL: Final = "call_endpoint"
 DETAILS: Final = "get_endpoint_details"
 
-_LONGEST_TEXT = 2_000
-_LONGEST_OPERATION = 65_536
+_MAX_TEXT_LENGTH = 2_000
+_MAX_OPERATION_LENGTH = 65_536
 """Characters of an operation or path; longer than the request targets that servers usually accept."""
 _MAX_OFFSET = 1_000_000
 Schema = Mapping[str, Any]
 
 
-def _text(description: str, longest: int = _LONGEST_TEXT) -> Schema:
-    return {"type": "string", "minLength": 1, "maxLength": longest, "description": description}
+def _text(description: str, max_length: int = _MAX_TEXT_LENGTH) -> Schema:
+    return {"type": "string", "minLength": 1, "maxLength": max_length, "description": description}
 
 
 def _object(properties: Mapping[str, Schema], *required: str, **more: object) -> Schema:
@@ -38,9 +38,9 @@ _ENDPOINT = {
     "operation": _text(
         "The endpoint: the `operation` from a list, such as `GET /pets/{id}` or `TOOL name`, or its operationId or "
         "tool name. Alternatively give `path` and `method`.",
-        _LONGEST_OPERATION,
+        _MAX_OPERATION_LENGTH,
     ),
-    "path": _text("The path as listed, such as /pets/{id}; with `method`.", _LONGEST_OPERATION),
+    "path": _text("The path as listed, such as /pets/{id}; with `method`.", _MAX_OPERATION_LENGTH),
 }
 _METHOD = _text(
     "HTTP method: GET, POST, PUT, DELETE, PATCH, HEAD, OPTIONS, TRACE or another, in any case; TOOL for tools of MCP"
@@ -77,8 +77,8 @@ _DEPTH: Mapping[str, Schema] = {
     },
     "pointer": _text(
         "Return only the part at this JSON Pointer, such as the one in a `$cut`: results have at most"
-        f" {LARGEST_ANSWER} bytes, and a `$cut` with a pointer replaces each omitted part.",
-        LONGEST_POINTER,
+        f" {MAX_ANSWER_BYTES} bytes, and a `$cut` with a pointer replaces each omitted part.",
+        MAX_POINTER_LENGTH,
     ),
     "offset": {
         "type": "integer",

@@ -14,8 +14,8 @@ from gateway.domain.json_access import as_list, as_object, point
 from gateway.openapi.document.references import find_step
 from gateway.openapi.query.sizes import INDENT, Sizes, measure
 
-LARGEST_ANSWER = 32 * 1024
-LONGEST_POINTER = 4_000
+MAX_ANSWER_BYTES = 32 * 1024
+MAX_POINTER_LENGTH = 4_000
 """Limit on the characters of a pointer. A `$cut` object omits a longer pointer."""
 
 _STUB = 160
@@ -24,7 +24,7 @@ _WHOLE_BYTES = 600
 """Members of at most this many bytes are shown completely; if not all fit, the last ones are removed."""
 _SPLIT = 1_500
 """A larger member is shown in part if at least this many bytes are available for it."""
-_LONGEST_NAME = 2_000
+_MAX_NAME_LENGTH = 2_000
 
 
 def render(value: object) -> str:
@@ -32,7 +32,7 @@ def render(value: object) -> str:
     return msgspec.json.format(msgspec.json.encode(value), indent=INDENT).decode()
 
 
-def fit(value: object, *, limit: int = LARGEST_ANSWER, pointer: str = "", offset: int = 0, level: int = 0) -> object:
+def fit(value: object, *, limit: int = MAX_ANSWER_BYTES, pointer: str = "", offset: int = 0, level: int = 0) -> object:
     """Truncate the value to `limit` bytes.
 
     `pointer` is the position of the value in the whole result; its first `offset` members are already removed. `level`
@@ -153,7 +153,7 @@ def _share(sizes: Sequence[int], room: int) -> int:
 
 def _room_of(position: _PartPosition) -> int:
     """Upper bound on the bytes of the `$cut` object for the removed members."""
-    return _STUB + (measure(position.pointer) if len(position.pointer) <= LONGEST_POINTER else 0)
+    return _STUB + (measure(position.pointer) if len(position.pointer) <= MAX_POINTER_LENGTH else 0)
 
 
 def _join(value: object, shown: Sequence[tuple[str, object]], rest: dict[str, object] | None) -> object:
@@ -164,9 +164,9 @@ def _join(value: object, shown: Sequence[tuple[str, object]], rest: dict[str, ob
 
 
 def _shorten(name: str) -> str:
-    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
+    return name if len(name) <= _MAX_NAME_LENGTH else name[: _MAX_NAME_LENGTH - 1] + "…"
 
 
 def _stub(pointer: str, size: int, *, offset: int = 0) -> dict[str, object]:
-    where: dict[str, object] = {"pointer": pointer} if len(pointer) <= LONGEST_POINTER else {}
+    where: dict[str, object] = {"pointer": pointer} if len(pointer) <= MAX_POINTER_LENGTH else {}
     return {"$cut": where | {"bytes": size} | ({"offset": offset} if offset else {})}

@@ -7,7 +7,7 @@ import orjson
 from gateway.domain.text_search.invisible import ESCAPED
 from gateway.domain.updates.source_changes import Difference, DifferenceKind, Impact
 
-LONGEST = 400
+MAX_EXCERPT_LENGTH = 400
 _CONTEXT = 40
 
 
@@ -26,9 +26,13 @@ def show(value: object) -> str:
 
 
 def cut(text: str) -> str:
-    """Return the text with invisible characters escaped, cut to `LONGEST` characters."""
-    shown = ESCAPED.sub(_escape, text[: LONGEST + 1])
-    return shown if len(text) <= LONGEST and len(shown) <= LONGEST else f"{shown[: LONGEST - 1]}…"
+    """Return the text with invisible characters escaped, cut to `MAX_EXCERPT_LENGTH` characters."""
+    shown = ESCAPED.sub(_escape, text[: MAX_EXCERPT_LENGTH + 1])
+    return (
+        shown
+        if len(text) <= MAX_EXCERPT_LENGTH and len(shown) <= MAX_EXCERPT_LENGTH
+        else f"{shown[: MAX_EXCERPT_LENGTH - 1]}…"
+    )
 
 
 def _differing(old: str, new: str) -> tuple[str, str]:

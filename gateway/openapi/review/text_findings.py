@@ -26,7 +26,7 @@ from gateway.openapi.query.outline import Outline
 from gateway.openapi.review.excerpts import cut
 
 MAX_FINDINGS = 200
-_SHORTEST = 12
+_MIN_LENGTH = 12
 """Characters; no phrase and no secret is shorter."""
 _COMMENT = "<!--"
 _EXAMPLES = frozenset(("example", "examples", "default", "enum", "const", "value"))
@@ -148,7 +148,7 @@ def _join(texts: Sequence[str]) -> str:
 
 
 def _long_texts(value: object) -> list[str]:
-    return [text for text in _collect(value) if len(text) >= _SHORTEST]
+    return [text for text in _collect(value) if len(text) >= _MIN_LENGTH]
 
 
 def _judge(text: str) -> tuple[_Suspicion, ...]:
@@ -222,7 +222,7 @@ def _pointed(value: object, pointer: str) -> Iterator[tuple[str, str]]:
         elif isinstance(one, dict):
             members = [(f"{place}{point(key)}", key, member) for key, member in cast("dict[str, object]", one).items()]
             pending += [(where, member) for where, _, member in reversed(members)]
-            yield from ((where, key) for where, key, _ in members if len(key) >= _SHORTEST or not key.isascii())
+            yield from ((where, key) for where, key, _ in members if len(key) >= _MIN_LENGTH or not key.isascii())
         elif isinstance(one, list):
             items = list(enumerate(cast("list[object]", one)))
             pending += [(f"{place}/{index}", item) for index, item in reversed(items)]

@@ -19,7 +19,7 @@ MAX_SCHEMAS = 5_000
 """Limit on the schemas of one tool."""
 
 _NOT_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
-_LONGEST_NAME = 100
+_MAX_NAME_LENGTH = 100
 _TOO_BRANCHED = f"more than {MAX_BRANCHES} schemas apply to one value; anything is accepted there"
 _LOOSENED = Translated(schema={}, losses=(_TOO_BRANCHED,), is_loosened=True)
 
@@ -55,7 +55,7 @@ class Components:
         """Return the name of the referenced schema under `$defs`: the last token of `ref`, cleaned and made unique."""
         if ref not in self._names:
             tokens = ref_tokens(ref)
-            wanted = _NOT_A_NAME.sub("_", tokens[-1] if tokens else "document")[:_LONGEST_NAME] or "schema"
+            wanted = _NOT_A_NAME.sub("_", tokens[-1] if tokens else "document")[:_MAX_NAME_LENGTH] or "schema"
             self._names[ref] = self._variants.choose(wanted, f"{wanted}_{{}}".format)
         return self._names[ref]
 

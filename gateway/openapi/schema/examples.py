@@ -16,7 +16,7 @@ from gateway.openapi.schema.keywords import CHILD, IN_PLACE, IN_PLACE_LISTS
 Path = tuple[str | int, ...]
 _Visits = Iterable[tuple[Any, Any]]
 
-LARGEST_EXAMPLE = 64 * 1024
+MAX_EXAMPLE_BYTES = 64 * 1024
 MAX_AT_ONE_PLACE = 20
 MAX_VISITS = 20_000
 """Visits of a schema to a value, above which an example is not checked."""
@@ -29,8 +29,8 @@ _VALUES = ("value", "dataValue")
 _VALUE_KEYWORDS = frozenset(("enum", "const"))
 _PLAIN = frozenset(("type", "title", "description", "default", "deprecated", "examples"))
 _MAX_LISTED = 3
-_LARGEST_LISTED = 200
-_LARGEST_WHOLE = 1_500
+_MAX_LISTED_CHARS = 200
+_MAX_FULL_CHARS = 1_500
 _STRUCTURED = frozenset((*_MAPS, *_LISTS, *_SINGLE, "$ref"))
 
 
@@ -54,7 +54,7 @@ def holder_examples(node: Object, references: References) -> Sequence[object]:
 
 def read_text(value: object) -> object:
     """Return the value of which a text is the JSON; other values, and texts that are no JSON, unchanged."""
-    if not isinstance(value, str) or len(value) > LARGEST_EXAMPLE:
+    if not isinstance(value, str) or len(value) > MAX_EXAMPLE_BYTES:
         return value
     try:
         return orjson.loads(value)
@@ -99,12 +99,12 @@ def listed_examples(values: Sequence[object], node: Object, *, is_whole: bool) -
     """Return the examples that a list shows: up to three small ones that add something to the schema."""
     if not _VALUE_KEYWORDS.isdisjoint(node) or node.get("type") == "boolean":
         return ()
-    largest = _LARGEST_WHOLE if is_whole else _LARGEST_LISTED
+    max_size = _MAX_FULL_CHARS if is_whole else _MAX_LISTED_CHARS
     found: list[object] = []
     for value in values:
         size = size_of(value)
         is_new = value not in found and value is not None and ("default" not in node or value != node["default"])
-        if is_new and size is not None and size <= largest and len(found) < _MAX_LISTED:
+        if is_new and size is not None and size <= max_size and len(found) < _MAX_LISTED:
             found.append(value)
     return found
 

@@ -47,13 +47,13 @@ from gateway.web.problems import correlation_id_of, status_of
 
 _ROOT = "/t/{tenant}/oauth"
 _MAX_PARAMETERS = 30
-_LARGEST_METADATA = 16 * 1024
+_MAX_METADATA_BYTES = 16 * 1024
 _BODY_S = 10.0
 _SLOTS, _QUEUE = 64, 256
 _REGISTRATION_RATE, _REGISTRATION_BURST = 0.2, 10.0
 """Registrations per second and replica of one address; a tenant may have ten times as many."""
 _TENANT = 10
-_LONGEST_DESCRIPTION = 300
+_MAX_DESCRIPTION_LENGTH = 300
 _DESCRIPTION = re.compile(r"[^\x20-\x21\x23-\x5b\x5d-\x7e]+")
 """Characters that an error description cannot have (RFC 6749 section 5.2)."""
 _KEPT_METADATA = ("token_endpoint_auth_method", "grant_types", "response_types", "scope", "application_type")
@@ -89,7 +89,7 @@ class AuthorizationEndpoints:
         ]
 
     async def _authorize(self, request: Request) -> Response:
-        fields = read_fields(request.url.query, most=_MAX_PARAMETERS)
+        fields = read_fields(request.url.query, limit=_MAX_PARAMETERS)
         grants = await self._open(request)
         client = await self._clients.find(grants.found, fields.get("client_id", ""))
         redirect_uri = fields.get("redirect_uri", "")
@@ -122,7 +122,7 @@ class AuthorizationEndpoints:
             raise NotFound("clients cannot register themselves at this tenant; ask its administrator")
         self._admit_registration(request, grants.found.tenant)
         declared = declared_length(request.scope)
-        body = await read_body(request.receive, limit=_LARGEST_METADATA, deadline=_BODY_S, declared=declared)
+        body = await read_body(request.receive, limit=_MAX_METADATA_BYTES, deadline=_BODY_S, declared=declared)
         try:
             metadata, redirect_uris = _client_metadata(_members(body))
         except ClientRefused as refused:
@@ -177,7 +177,7 @@ class AuthorizationEndpoints:
 
     async def _read(self, request: Request) -> tuple[RequestGrants, ClientRequest]:
         """Return the grants and the parameters of a request to the token or revocation endpoint."""
-        grants, fields = await self._open(request), dict(await read_form(request, most=_MAX_PARAMETERS))
+        grants, fields = await self._open(request), dict(await read_form(request, limit=_MAX_PARAMETERS))
         basic = _basic(request.headers.get("authorization"))
         if basic is not None and "client_secret" in fields:  # guard: client-once
             raise BadInput("the client has to authenticate in one way: with the header, or in the body")
@@ -211,7 +211,7 @@ def _refused(client: OAuthClient, redirect_uri: str, issuer: str, location: str)
     For others, a page has a link: a redirect would make the gateway lead people to any client's URL (RFC 9700 section
     4.11.2).
     """
-    query = read_fields(location.partition("?")[2], most=_MAX_PARAMETERS)
+    query = read_fields(location.partition("?")[2], limit=_MAX_PARAMETERS)
     error, reason = query.get("error", "invalid_request"), _cut(query.get("error_description", ""))
     state = {"state": query["state"]} if "state" in query else {}
     added = urlencode({"error": error, "error_description": reason, **state, "iss": issuer})
@@ -298,4 +298,4 @@ def _error(error: str, description: str, *, status: int = 400, error_of: Gateway
 
 
 def _cut(description: str) -> str:
-    return _DESCRIPTION.sub(" ", description)[:_LONGEST_DESCRIPTION].strip()
+    return _DESCRIPTION.sub(" ", description)[:_MAX_DESCRIPTION_LENGTH].strip()

@@ -18,7 +18,7 @@ from gateway.identity.issued_tokens import IssuedTokens
 from gateway.identity.oauth.clients import digest_secret
 from gateway.identity.oauth.requests import (
     CHALLENGE,
-    LONGEST_STATE,
+    MAX_STATE_LENGTH,
     AuthorizationRequest,
     SealedRequests,
     canonical,
@@ -94,8 +94,8 @@ class RequestGrants:
         if not CHALLENGE.fullmatch(params.code_challenge):  # guard: pkce-challenge
             raise AuthorizeError("invalid_request", "code_challenge must be one of the method S256")
         state = params.state
-        if state is not None and not (len(state) <= LONGEST_STATE and state.isascii() and state.isprintable()):
-            raise AuthorizeError("invalid_request", f"state must have at most {LONGEST_STATE} printable characters")
+        if state is not None and not (len(state) <= MAX_STATE_LENGTH and state.isascii() and state.isprintable()):
+            raise AuthorizeError("invalid_request", f"state must have at most {MAX_STATE_LENGTH} printable characters")
         resource = self._resource(params.resource)
         if resource is None:
             raise AuthorizeError("invalid_target", f"resource must be an MCP URL below {self.issuer}")

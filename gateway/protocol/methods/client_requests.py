@@ -111,6 +111,6 @@ def _validator_of(question: Question) -> Validator | None:
         raise HandlerFailed("the schema of a form for the client is not valid") from error
 
 
-def levels_from(least: object) -> Iterable[LogLevel]:
+def levels_from(minimum: object) -> Iterable[LogLevel]:
     """The levels from the given one upwards; none if the value is not a level."""
-    return next((LEVELS[index:] for index, level in enumerate(LEVELS) if level == least), ())
+    return next((LEVELS[index:] for index, level in enumerate(LEVELS) if level == minimum), ())

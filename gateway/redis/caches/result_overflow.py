@@ -19,7 +19,7 @@ log = structlog.get_logger(__name__)
 
 SCHEME = "gateway+result"
 RESULT_TTL_S = 600
-LARGEST_RESULT = 7 * 1024 * 1024
+MAX_RESULT_BYTES = 7 * 1024 * 1024
 MAX_OF_TENANT = 64 * 1024 * 1024
 """The byte limit for all stored results of one tenant."""
 
@@ -72,11 +72,11 @@ class ResultOverflow:
         bus: EventBus,
         *,
         life_s: float = RESULT_TTL_S,
-        largest: int = LARGEST_RESULT,
-        most_of_tenant: int = MAX_OF_TENANT,
+        largest: int = MAX_RESULT_BYTES,
+        tenant_limit: int = MAX_OF_TENANT,
     ) -> None:
         self._largest = largest
-        self._most = most_of_tenant
+        self._tenant_limit = tenant_limit
         self._namespace = bus.namespace
         self._life_ms = int(life_s * 1000)
         self._seal = ValueMac(bus, RESULTS)
@@ -95,7 +95,7 @@ class ResultOverflow:
         of_tenant = f"{self._namespace}:t:{tenant}:leftovers"
         keys = (self._key(tenant, subject, name), f"{of_tenant}:ends", f"{of_tenant}:sizes")
         mac = self._seal.make(keys[0], content_type.encode(), body)
-        await self._keep(keys, content_type, body, len(body), self._life_ms, self._most, mac)
+        await self._keep(keys, content_type, body, len(body), self._life_ms, self._tenant_limit, mac)
         return f"{SCHEME}://{name}"
 
     async def read(self, tenant: TenantId, subject: str, uri: str) -> StoredResult | None:

@@ -127,8 +127,8 @@ class LeasedTokenBucket:
             self._tokens = 0
         elif age < _GROW_BELOW_S:
             self._lease_size *= 2
-        most = min(self._limits.calls_per_second * _MAX_LEASE_S_OF_RATE, self._limits.burst * _MAX_LEASE_S_OF_RATE)
-        self._lease_size = max(1, min(self._lease_size, int(most)))
+        max_lease = min(self._limits.calls_per_second * _MAX_LEASE_S_OF_RATE, self._limits.burst * _MAX_LEASE_S_OF_RATE)
+        self._lease_size = max(1, min(self._lease_size, int(max_lease)))
 
     async def _lease(self, done: anyio.Event) -> None:
         limits = self._limits

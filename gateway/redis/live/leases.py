@@ -98,13 +98,13 @@ class AttachmentLeases:
         self._add = bus.script(_ADD)
         self._find = bus.script(_HOLDER)
 
-    async def take(self, most: int) -> Sequence[SourceKey]:
+    async def take(self, limit: int) -> Sequence[SourceKey]:
         """Take at most this many sources that are due, and hold them.
 
         Raises:
             RedisUnavailable: nothing is known to be taken.
         """
-        taken = await self._acquire(self._keys, self._replica, self._life_ms, most)
+        taken = await self._acquire(self._keys, self._replica, self._life_ms, limit)
         return [key for member in taken if (key := _read(member)) is not None]
 
     async def renew(self, held: Collection[SourceKey]) -> Sequence[SourceKey]:

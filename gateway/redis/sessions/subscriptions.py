@@ -14,7 +14,7 @@ from gateway.redis.sessions.keys import STANDALONE, SessionKeys, digest_uri, sub
 from gateway.redis.sessions.records import Sessions, is_session_id
 
 MAX_SUBSCRIPTIONS = 1000
-LONGEST_KEPT = 512
+MAX_PARAMS_BYTES = 512
 """The longest URI that is stored, in bytes; bounds the memory for the subscriptions of a session."""
 _MAX_ENTRIES = 1000
 _BATCH = 200
@@ -123,7 +123,7 @@ class SessionSubscriptions:
         prefix = SessionKeys(self._namespace, keys.tenant, "").record
         limits = (MAX_SUBSCRIPTIONS, self._sessions.kept_ms)
         encoded = uri.encode("utf-8", "surrogatepass")
-        kept = encoded if len(encoded) <= LONGEST_KEPT else b""
+        kept = encoded if len(encoded) <= MAX_PARAMS_BYTES else b""
         done = await self._subscribe(named, keys.session, digest_uri(uri), *limits, prefix, _SUBSCRIBERS_CHECKED, kept)
         if done is None:
             raise NotFound("session not found")

@@ -105,8 +105,8 @@ async def page(
 async def last_change(tenant: TenantId, db: Db, target: str) -> AuditEntry | None:
     """The newest entry of a change with this target; None if there is none."""
     columns = audit_entries.c
-    is_it = (columns.tenant_id == tenant, columns.writer == CATALOG, columns.target == storable(target))
-    rows = await db.execute(select(audit_entries).where(*is_it).order_by(columns.seq.desc()).limit(1))
+    matches = (columns.tenant_id == tenant, columns.writer == CATALOG, columns.target == storable(target))
+    rows = await db.execute(select(audit_entries).where(*matches).order_by(columns.seq.desc()).limit(1))
     row = rows.mappings().one_or_none()
     return _entry(row) if row else None
 

@@ -22,6 +22,6 @@ async def keep(tenant: TenantId, db: Db, cipher: EnvelopeCipher) -> None:
 async def verify_keys(tenant: TenantId, db: Db, cipher: EnvelopeCipher) -> Sequence[VerifyKey]:
     """The public keys of the tenant: those of the configured secret keys, then kept ones of removed secret keys."""
     own = [VerifyKey(key.public) for key in ExportKey.of(tenant, cipher)]
-    wanted = select(export_keys.c.public).where(export_keys.c.tenant_id == tenant).order_by(export_keys.c.id)
-    kept = [VerifyKey(public) for public in (await db.execute(wanted)).scalars()]
+    query = select(export_keys.c.public).where(export_keys.c.tenant_id == tenant).order_by(export_keys.c.id)
+    kept = [VerifyKey(public) for public in (await db.execute(query)).scalars()]
     return [*own, *(key for key in kept if key not in own)]

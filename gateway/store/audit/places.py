@@ -57,7 +57,7 @@ def _behind(order: str) -> TextClause:
 
 # The first entries of all chains come before the second ones, so that a busy chain does not delay the others.
 _BEHIND = _behind("behind.seq - coalesce(place.seq, 0), writers.writer")
-_OLDEST = _behind("behind.at")
+_OLDEST_BEHIND = _behind("behind.at")
 
 
 async def ends(tenant: TenantId, db: Db) -> dict[str, int]:
@@ -75,7 +75,7 @@ async def behind(tenant: TenantId, db: Db, places: Places, *, limit: int) -> Seq
 async def oldest_behind(tenant: TenantId, db: Db, places: Places) -> datetime | None:
     """Time of the oldest entry after the position; None at the end of the trail."""
     named = {"tenant": tenant, "writers": list(places), "numbers": list(places.values()), "limit": 1}
-    return next((row.at for row in await db.execute(_OLDEST, named)), None)
+    return next((row.at for row in await db.execute(_OLDEST_BEHIND, named)), None)
 
 
 def after(places: Places, links: Sequence[Link]) -> dict[str, int]:

@@ -29,8 +29,8 @@ async def insert(tenant: TenantId, db: Db, sink: TrailSink) -> None:
 async def get(tenant: TenantId, db: Db, name_or_id: str) -> TrailSink | None:
     """The sink with this id or name; an id takes precedence."""
     is_named = or_(audit_sinks.c.id == name_or_id, audit_sinks.c.name == name_or_id)
-    wanted = select(audit_sinks).where(audit_sinks.c.tenant_id == tenant, is_named)
-    rows = await db.execute(wanted.order_by((audit_sinks.c.id == name_or_id).desc()).limit(1))
+    query = select(audit_sinks).where(audit_sinks.c.tenant_id == tenant, is_named)
+    rows = await db.execute(query.order_by((audit_sinks.c.id == name_or_id).desc()).limit(1))
     row = rows.mappings().one_or_none()
     return _sink(row) if row else None
 
@@ -38,8 +38,8 @@ async def get(tenant: TenantId, db: Db, name_or_id: str) -> TrailSink | None:
 async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[TrailSink]:
     """One page of the tenant's sinks, by default sorted by name."""
     listed = select(audit_sinks).where(audit_sinks.c.tenant_id == tenant)
-    wanted = select_page(listed, audit_sinks.c, "name", after=after, limit=limit, order=order)
-    return [_sink(row) for row in (await db.execute(wanted)).mappings()]
+    query = select_page(listed, audit_sinks.c, "name", after=after, limit=limit, order=order)
+    return [_sink(row) for row in (await db.execute(query)).mappings()]
 
 
 async def count(tenant: TenantId, db: Db) -> int:
@@ -50,8 +50,8 @@ async def count(tenant: TenantId, db: Db) -> int:
 
 async def of_credential(tenant: TenantId, db: Db, credential: str) -> Sequence[str]:
     """Names of the sinks that send this credential."""
-    wanted = select(audit_sinks.c.name).where(audit_sinks.c.tenant_id == tenant, audit_sinks.c.credential == credential)
-    return list((await db.execute(wanted.order_by(audit_sinks.c.name))).scalars())
+    query = select(audit_sinks.c.name).where(audit_sinks.c.tenant_id == tenant, audit_sinks.c.credential == credential)
+    return list((await db.execute(query.order_by(audit_sinks.c.name))).scalars())
 
 
 async def save(tenant: TenantId, db: Db, sink: TrailSink) -> None:
@@ -72,14 +72,14 @@ async def note_failure(tenant: TenantId, db: Db, sink: AuditSinkId, fault: str) 
     """Count a failed delivery; return the number of consecutive failures, 0 if the sink was removed."""
     columns = audit_sinks.c
     changed = update(audit_sinks).where(columns.tenant_id == tenant, columns.id == sink)
-    done = await db.execute(changed.values(failures=columns.failures + 1, fault=fault).returning(columns.failures))
-    return int(done.scalar_one_or_none() or 0)
+    updated = await db.execute(changed.values(failures=columns.failures + 1, fault=fault).returning(columns.failures))
+    return int(updated.scalar_one_or_none() or 0)
 
 
 async def remove(tenant: TenantId, db: Db, sink: AuditSinkId) -> bool:
     """Delete a sink and its position; True if it existed."""
-    gone = delete(audit_sinks).where(audit_sinks.c.tenant_id == tenant, audit_sinks.c.id == sink)
-    return (await db.execute(gone.returning(audit_sinks.c.id))).one_or_none() is not None
+    deleted = delete(audit_sinks).where(audit_sinks.c.tenant_id == tenant, audit_sinks.c.id == sink)
+    return (await db.execute(deleted.returning(audit_sinks.c.id))).one_or_none() is not None
 
 
 def _declared(sink: TrailSink) -> Mapping[str, Any]:

@@ -33,8 +33,8 @@ from gateway.store.database.errors import CONNECTION_ERRORS
 
 log = structlog.get_logger(__name__)
 
-_LARGEST_GROUP = 256
-_LONGEST_QUEUE = 16_384
+_MAX_GROUP = 256
+_MAX_QUEUE_LENGTH = 16_384
 _LINGER_S = 0.001
 """Time for which a group waits for more entries if the previous group had several; uvloop's shortest timer."""
 _COMMIT_S = 10.0
@@ -79,7 +79,7 @@ class AuditWriter:
         self._url = url
         self._moved = UnsignedTenants() if moved is None else moved
         self._chain_key = chain_key
-        self.queue = self._waiting = FairQueue[_Waiting]("audit entries", size=_LONGEST_QUEUE)
+        self.queue = self._waiting = FairQueue[_Waiting]("audit entries", size=_MAX_QUEUE_LENGTH)
         self._wake = asyncio.Event()
         self._ended = asyncio.Event()
         self._state = _State.CLOSED
@@ -149,7 +149,7 @@ class AuditWriter:
                     continue
                 if len(self._waiting) < company:
                     await asyncio.sleep(_LINGER_S)
-                group = self._waiting.take(_LARGEST_GROUP)
+                group = self._waiting.take(_MAX_GROUP)
                 company = len(group) if len(group) > 1 else 0
                 try:
                     await self._write_group(group)

@@ -184,8 +184,8 @@ async def page(
     Raises:
         SecretUnreadable: a stored request was changed, or no configured key opens it.
     """
-    facts = {"state": wanted.state, "tool": wanted.tool, "subject": wanted.subject}
-    filters = [_columns[name] == value for name, value in facts.items() if value is not None]
+    columns = {"state": wanted.state, "tool": wanted.tool, "subject": wanted.subject}
+    filters = [_columns[name] == value for name, value in columns.items() if value is not None]
     query = select_page(_listed(tenant).where(*filters), _columns, "id", after=after, limit=limit, order=_NEWEST_FIRST)
     return [_approval(tenant, sealer, row) for row in (await db.execute(query)).mappings()]
 
@@ -266,8 +266,8 @@ async def renew(tenant: TenantId, db: Db, claims: Collection[str], *, lease: tim
 
 async def finish(tenant: TenantId, db: Db, approval: ApprovalId, claim: str, *, outcome: str) -> bool:
     """Store the outcome of a run; False if its lease has expired, so that the outcome is stored as unknown."""
-    done = ApprovalState.DONE.value
-    return await _move(tenant, db, approval, *_is_claimed(claim), state=done, outcome=outcome, ended_at=func.now())
+    updated = ApprovalState.DONE.value
+    return await _move(tenant, db, approval, *_is_claimed(claim), state=updated, outcome=outcome, ended_at=func.now())
 
 
 async def supersede(tenant: TenantId, db: Db, approval: ApprovalId) -> bool:
@@ -300,11 +300,11 @@ async def end_overdue(
     return [ApprovalId(row) for row in (await db.execute(ended)).scalars()]
 
 
-async def remove_old(tenant: TenantId, db: Db, *, kept: timedelta, most: int) -> None:
+async def remove_old(tenant: TenantId, db: Db, *, kept: timedelta, limit: int) -> None:
     """Delete ended approvals that are older than `kept`, and all but the newest `most`."""
     is_ended = (_columns.tenant_id == tenant, _columns.state.not_in(_OPEN))
     await db.execute(delete(approvals).where(*is_ended, _columns.ended_at < func.now() - kept))
-    beyond = select(_columns.id).where(*is_ended).order_by(_columns.ended_at.desc()).offset(most)
+    beyond = select(_columns.id).where(*is_ended).order_by(_columns.ended_at.desc()).offset(limit)
     await db.execute(delete(approvals).where(_columns.tenant_id == tenant, _columns.id.in_(beyond)))
 
 
@@ -361,9 +361,9 @@ def _listed(tenant: TenantId) -> Select[*tuple[object, ...]]:
     return wanted.where(_columns.tenant_id == tenant)
 
 
-async def _one(tenant: TenantId, db: Db, is_it: ColumnElement[bool]) -> RowMapping | None:
+async def _one(tenant: TenantId, db: Db, matches: ColumnElement[bool]) -> RowMapping | None:
     newest_open = (_columns.ended_at.is_(None).desc(), _columns.created_at.desc())
-    return (await db.execute(_listed(tenant).where(is_it).order_by(*newest_open).limit(1))).mappings().one_or_none()
+    return (await db.execute(_listed(tenant).where(matches).order_by(*newest_open).limit(1))).mappings().one_or_none()
 
 
 def _approval(tenant: TenantId, sealer: EnvelopeCipher, row: RowMapping) -> Approval:

@@ -23,13 +23,13 @@ async def save(tenant: TenantId, db: Db, wanted: Ceilings) -> None:
     Raises:
         NotFound: there is no such tenant.
     """
-    facts: dict[str, object] = {name: getattr(wanted, name) for name in LIMIT_NAMES}
-    facts["admin_bounds"] = msgspec.to_builtins(wanted.admin_bounds)
+    columns: dict[str, object] = {name: getattr(wanted, name) for name in LIMIT_NAMES}
+    columns["admin_bounds"] = msgspec.to_builtins(wanted.admin_bounds)
     # A tenant without a row is at version 1, so its first row is version 2.
-    first = insert_into(ceilings).values(tenant_id=tenant, version=Ceilings().version + 1, **facts)
+    first = insert_into(ceilings).values(tenant_id=tenant, version=Ceilings().version + 1, **columns)
     await db.execute(
         first.on_conflict_do_update(
-            index_elements=[ceilings.c.tenant_id], set_={**facts, "version": ceilings.c.version + 1}
+            index_elements=[ceilings.c.tenant_id], set_={**columns, "version": ceilings.c.version + 1}
         )
     )
 

@@ -25,20 +25,20 @@ async def insert(tenant: TenantId, db: Db, guardrail: Guardrail) -> None:
         NotFound: there is no such tenant.
     """
     key = {"tenant_id": tenant, "id": guardrail.id, "name": guardrail.name, "created_at": guardrail.created_at}
-    await db.execute(insert_into(guardrails).values(**key, version=guardrail.version, **_facts(guardrail)))
+    await db.execute(insert_into(guardrails).values(**key, version=guardrail.version, **_row_values(guardrail)))
 
 
 async def get(tenant: TenantId, db: Db, name_or_id: str) -> Guardrail | None:
     """The guardrail with this id or name; an id takes precedence."""
     is_named = or_(guardrails.c.id == name_or_id, guardrails.c.name == name_or_id)
-    wanted = select(guardrails).where(guardrails.c.tenant_id == tenant, is_named)
-    row = (await db.execute(wanted.order_by((guardrails.c.id == name_or_id).desc()).limit(1))).mappings().one_or_none()
+    query = select(guardrails).where(guardrails.c.tenant_id == tenant, is_named)
+    row = (await db.execute(query.order_by((guardrails.c.id == name_or_id).desc()).limit(1))).mappings().one_or_none()
     return _guardrail(row) if row else None
 
 
 async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Guardrail]:
     """One page of the tenant's guardrails, by default sorted by name."""
-    wanted = select_page(
+    query = select_page(
         select(guardrails).where(guardrails.c.tenant_id == tenant),
         guardrails.c,
         "name",
@@ -46,13 +46,13 @@ async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order
         limit=limit,
         order=order,
     )
-    return [_guardrail(row) for row in (await db.execute(wanted)).mappings()]
+    return [_guardrail(row) for row in (await db.execute(query)).mappings()]
 
 
 async def load(tenant: TenantId, db: Db) -> Sequence[Guardrail]:
     """All guardrails of the tenant, in the order in which they run."""
-    wanted = select(guardrails).where(guardrails.c.tenant_id == tenant)
-    rows = await db.execute(wanted.order_by(guardrails.c.position, guardrails.c.name))
+    query = select(guardrails).where(guardrails.c.tenant_id == tenant)
+    rows = await db.execute(query.order_by(guardrails.c.position, guardrails.c.name))
     return [_guardrail(row) for row in rows.mappings()]
 
 
@@ -64,8 +64,8 @@ async def count(tenant: TenantId, db: Db) -> int:
 
 async def of_credential(tenant: TenantId, db: Db, credential: str) -> Sequence[str]:
     """Names of the guardrails whose hook is signed with this credential."""
-    wanted = select(guardrails.c.name).where(guardrails.c.tenant_id == tenant, guardrails.c.credential == credential)
-    return list((await db.execute(wanted.order_by(guardrails.c.name))).scalars())
+    query = select(guardrails.c.name).where(guardrails.c.tenant_id == tenant, guardrails.c.credential == credential)
+    return list((await db.execute(query.order_by(guardrails.c.name))).scalars())
 
 
 async def save(tenant: TenantId, db: Db, guardrail: Guardrail) -> None:
@@ -74,19 +74,19 @@ async def save(tenant: TenantId, db: Db, guardrail: Guardrail) -> None:
     Raises:
         NotFound: the tenant has no such guardrail.
     """
-    is_it = (guardrails.c.tenant_id == tenant, guardrails.c.id == guardrail.id)
-    written = update(guardrails).where(*is_it).values(version=guardrails.c.version + 1, **_facts(guardrail))
+    matches = (guardrails.c.tenant_id == tenant, guardrails.c.id == guardrail.id)
+    written = update(guardrails).where(*matches).values(version=guardrails.c.version + 1, **_row_values(guardrail))
     if (await db.execute(written.returning(guardrails.c.id))).one_or_none() is None:
         raise NotFound("There is no such guardrail.")
 
 
 async def remove(tenant: TenantId, db: Db, guardrail: GuardrailId) -> bool:
     """Delete a guardrail; True if it existed."""
-    is_it = (guardrails.c.tenant_id == tenant, guardrails.c.id == guardrail)
-    return (await db.execute(delete(guardrails).where(*is_it).returning(guardrails.c.id))).one_or_none() is not None
+    matches = (guardrails.c.tenant_id == tenant, guardrails.c.id == guardrail)
+    return (await db.execute(delete(guardrails).where(*matches).returning(guardrails.c.id))).one_or_none() is not None
 
 
-def _facts(guardrail: Guardrail) -> dict[str, object]:
+def _row_values(guardrail: Guardrail) -> dict[str, object]:
     hook = guardrail.rule.hook
     return {
         "position": guardrail.rule.position,

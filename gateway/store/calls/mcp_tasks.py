@@ -93,8 +93,8 @@ async def get(tenant: TenantId, db: Db, task: TaskId, *, is_locked: bool = False
     row = rows.mappings().one_or_none()
     if row is None:
         return None
-    facts = {name: row[name] for name in StoredTask.__slots__ if name not in {"key", "state"}}
-    return StoredTask(key=KeyId(row["key_id"]), state=TaskState(row["state"]), **facts)
+    columns = {name: row[name] for name in StoredTask.__slots__ if name not in {"key", "state"}}
+    return StoredTask(key=KeyId(row["key_id"]), state=TaskState(row["state"]), **columns)
 
 
 async def owned(
@@ -161,8 +161,8 @@ async def end(tenant: TenantId, db: Db, task: TaskId, *, state: TaskState, messa
 
 async def remove_expired(tenant: TenantId, db: Db, task: TaskId) -> bool:
     """Delete an expired task; True if it was deleted."""
-    gone = delete(tasks).where(*_is(tenant, task), tasks.c.expires_at <= func.now())
-    await db.execute(gone)
+    deleted = delete(tasks).where(*_is(tenant, task), tasks.c.expires_at <= func.now())
+    await db.execute(deleted)
     left = select(func.count()).select_from(tasks).where(*_is(tenant, task))
     return int((await db.execute(left)).scalar_one()) == 0
 

@@ -25,17 +25,17 @@ async def save(tenant: TenantId, db: Db, policy: Policy) -> Policy:
     Raises:
         NotFound: there is no such tenant.
     """
-    facts = _facts(policy)
+    columns = _row_values(policy)
     # A tenant without a row has the default policy at version 1, so its first row is version 2.
-    first = insert_into(policies).values(tenant_id=tenant, version=Policy().version + 1, **facts)
+    first = insert_into(policies).values(tenant_id=tenant, version=Policy().version + 1, **columns)
     written = first.on_conflict_do_update(
-        index_elements=[policies.c.tenant_id], set_={**facts, "version": policies.c.version + 1}
+        index_elements=[policies.c.tenant_id], set_={**columns, "version": policies.c.version + 1}
     )
     version = (await db.execute(written.returning(policies.c.version))).scalar_one()
     return replace(policy, version=int(version))
 
 
-def _facts(policy: Policy) -> dict[str, object]:
+def _row_values(policy: Policy) -> dict[str, object]:
     return {
         "safe": policy.safe.value,
         "moderate": policy.moderate.value,

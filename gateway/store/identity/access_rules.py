@@ -31,15 +31,15 @@ async def save(tenant: TenantId, db: Db, access: AccessRules) -> AccessRules:
     Raises:
         NotFound: there is no such tenant.
     """
-    facts = {
+    columns = {
         "default_effect": access.default.value,
         "rules": msgspec.to_builtins(access.rules),
         "updated_at": func.now(),
     }
     # A tenant without a row has version 1, so its first row is version 2.
-    first = insert_into(access_rules).values(tenant_id=tenant, version=OPEN.version + 1, **facts)
+    first = insert_into(access_rules).values(tenant_id=tenant, version=OPEN.version + 1, **columns)
     written = first.on_conflict_do_update(
-        index_elements=[access_rules.c.tenant_id], set_={**facts, "version": access_rules.c.version + 1}
+        index_elements=[access_rules.c.tenant_id], set_={**columns, "version": access_rules.c.version + 1}
     )
     version = (await db.execute(written.returning(access_rules.c.version))).scalar_one()
     return replace(access, version=int(version))

@@ -31,7 +31,7 @@ async def enter(tenant: TenantId, db: Db, sealer: EnvelopeCipher, account: UserA
     If the owner or the credential was removed meanwhile, the database raises an error.
     """
     await remove_of(tenant, db, account.owner, account.credential)
-    facts = {
+    columns = {
         "tenant_id": tenant,
         "id": account.id,
         "owner_id": account.owner,
@@ -41,20 +41,20 @@ async def enter(tenant: TenantId, db: Db, sealer: EnvelopeCipher, account: UserA
         "created_at": account.created_at,
         "version": account.version,
     }
-    await db.execute(insert_into(accounts).values(**facts, **await _checked(tenant, db, sealer, account, tokens)))
+    await db.execute(insert_into(accounts).values(**columns, **await _checked(tenant, db, sealer, account, tokens)))
 
 
 async def owner_of(tenant: TenantId, db: Db, credential: KeyId) -> KeyId:
     """The owner for whom a credential of the gateway acts: the person of a grant, else the credential itself."""
-    wanted = select(grants.c.person_id).where(grants.c.tenant_id == tenant, grants.c.id == credential)
-    found = (await db.execute(wanted)).scalar_one_or_none()
+    query = select(grants.c.person_id).where(grants.c.tenant_id == tenant, grants.c.id == credential)
+    found = (await db.execute(query)).scalar_one_or_none()
     return credential if found is None else KeyId(found)
 
 
 async def find(tenant: TenantId, db: Db, owner: KeyId, credential: str) -> UserAccount | None:
     """The account of an owner at a credential."""
-    wanted = _listed(tenant).where(_columns.owner_id == owner, _columns.credential_id == credential)
-    row = (await db.execute(wanted)).mappings().one_or_none()
+    query = _listed(tenant).where(_columns.owner_id == owner, _columns.credential_id == credential)
+    row = (await db.execute(query)).mappings().one_or_none()
     return None if row is None else _read(row)
 
 
@@ -69,8 +69,8 @@ async def page(
 ) -> Sequence[UserAccount]:
     """One page of the tenant's accounts, or of one owner's, by default in order of ids."""
     own = _listed(tenant) if owner is None else _listed(tenant).where(_columns.owner_id == owner)
-    wanted = select_page(own, _columns, "id", after=after, limit=limit, order=order)
-    return [_read(row) for row in (await db.execute(wanted)).mappings()]
+    query = select_page(own, _columns, "id", after=after, limit=limit, order=order)
+    return [_read(row) for row in (await db.execute(query)).mappings()]
 
 
 async def count(tenant: TenantId, db: Db) -> int:
@@ -86,8 +86,8 @@ async def open_tokens(tenant: TenantId, db: Db, sealer: EnvelopeCipher, account:
         SecretUnreadable: they were changed, or no configured key opens them.
     """
     joined = (data_keys.c.tenant_id == _columns.tenant_id) & (data_keys.c.id == _columns.data_key_id)
-    wanted = select(_columns.sealed, data_keys.c.wrapped).join_from(accounts, data_keys, joined)
-    row = (await db.execute(wanted.where(*_is(tenant, account.id)))).one_or_none()
+    query = select(_columns.sealed, data_keys.c.wrapped).join_from(accounts, data_keys, joined)
+    row = (await db.execute(query.where(*_is(tenant, account.id)))).one_or_none()
     if row is None:
         return None
     return msgspec.msgpack.decode(sealer.open(tenant, row[1], row[0], *_bound(account)), type=ProviderTokens)
@@ -108,8 +108,8 @@ async def end_lease(
     """Release a lease without new tokens, with a new state if there is one; False if the lease was lost."""
     changed = {} if state is None else {"state": state.value, "version": _columns.version + 1}
     own = update(accounts).where(*_is(tenant, account), _columns.lease == lease)
-    done = await db.execute(own.values(lease=None, leased_until=None, **changed).returning(_columns.id))
-    return done.one_or_none() is not None
+    updated = await db.execute(own.values(lease=None, leased_until=None, **changed).returning(_columns.id))
+    return updated.one_or_none() is not None
 
 
 async def save(
@@ -124,22 +124,22 @@ async def save(
 
 async def remove(tenant: TenantId, db: Db, account: AccountId) -> bool:
     """Delete an account; True if it existed."""
-    gone = delete(accounts).where(*_is(tenant, account)).returning(_columns.id)
-    return (await db.execute(gone)).one_or_none() is not None
+    deleted = delete(accounts).where(*_is(tenant, account)).returning(_columns.id)
+    return (await db.execute(deleted)).one_or_none() is not None
 
 
 async def remove_of(tenant: TenantId, db: Db, owner: KeyId, credential: CredentialId | None = None) -> None:
     """Delete the account of an owner at a credential, or all accounts of the owner."""
-    gone = delete(accounts).where(_columns.tenant_id == tenant, _columns.owner_id == owner)
-    await db.execute(gone if credential is None else gone.where(_columns.credential_id == credential))
+    deleted = delete(accounts).where(_columns.tenant_id == tenant, _columns.owner_id == owner)
+    await db.execute(deleted if credential is None else deleted.where(_columns.credential_id == credential))
 
 
 async def remove_other_terms(tenant: TenantId, db: Db, credential: CredentialId, terms: str | None) -> int:
     """Delete the accounts that were connected under other terms of a credential; return their number."""
     own = (_columns.tenant_id == tenant, _columns.credential_id == credential)
-    gone = delete(accounts).where(*own)
-    gone = gone if terms is None else gone.where(_columns.terms != terms)
-    return len((await db.execute(gone.returning(_columns.id))).all())
+    deleted = delete(accounts).where(*own)
+    deleted = deleted if terms is None else deleted.where(_columns.terms != terms)
+    return len((await db.execute(deleted.returning(_columns.id))).all())
 
 
 def sealed_context(row: Mapping[Any, Any], _: str) -> tuple[str, ...]:
@@ -172,8 +172,8 @@ async def _checked(
 def _listed(tenant: TenantId) -> Select[*tuple[Any, ...]]:
     joined = (credentials.c.tenant_id == _columns.tenant_id) & (credentials.c.id == _columns.credential_id)
     names = [column for column in _columns if column.name not in {"sealed", "data_key_id", "lease", "leased_until"}]
-    wanted = select(*names, credentials.c.name.label("credential_name")).join_from(accounts, credentials, joined)
-    return wanted.where(_columns.tenant_id == tenant)
+    query = select(*names, credentials.c.name.label("credential_name")).join_from(accounts, credentials, joined)
+    return query.where(_columns.tenant_id == tenant)
 
 
 def _is(tenant: TenantId, account: AccountId) -> tuple[Any, ...]:

@@ -20,7 +20,7 @@ _PLACE = ("person", "client", "redirect_host", "resource")
 
 async def enter(tenant: TenantId, db: Db, consent: Consent) -> Consent:
     """Store a consent; a later one of the same person, client, host and resource replaces the former one's scopes."""
-    new = insert_into(consents).values(tenant_id=tenant, **_facts(consent))
+    new = insert_into(consents).values(tenant_id=tenant, **_row_values(consent))
     later = {name: new.excluded[name] for name in ("scopes", "client_name", "created_at")}
     stored = new.on_conflict_do_update(constraint="consents_of_person", set_=later).returning(consents)
     return _read((await db.execute(stored)).mappings().one())
@@ -52,8 +52,8 @@ async def page(
 
 async def remove(tenant: TenantId, db: Db, consent: str) -> bool:
     """Delete a consent; True if it existed."""
-    gone = delete(consents).where(_columns.tenant_id == tenant, _columns.id == consent).returning(_columns.id)
-    return (await db.execute(gone)).one_or_none() is not None
+    deleted = delete(consents).where(_columns.tenant_id == tenant, _columns.id == consent).returning(_columns.id)
+    return (await db.execute(deleted)).one_or_none() is not None
 
 
 async def remove_client(tenant: TenantId, db: Db, client: str) -> None:
@@ -65,9 +65,9 @@ def _name(member: str) -> str:
     return "person_id" if member == "person" else member
 
 
-def _facts(consent: Consent) -> dict[str, Any]:
-    facts = {_name(name): getattr(consent, name) for name in Consent.__slots__}
-    return facts | {"scopes": list(consent.scopes)}
+def _row_values(consent: Consent) -> dict[str, Any]:
+    columns = {_name(name): getattr(consent, name) for name in Consent.__slots__}
+    return columns | {"scopes": list(consent.scopes)}
 
 
 def _read(row: Mapping[Any, Any]) -> Consent:

@@ -50,7 +50,7 @@ async def insert(tenant: TenantId, db: Db, grant: Grant, secrets: GrantSecrets) 
         NotFound: its person or sign-in does not exist.
     """
     members = {name: getattr(secrets, name) for name in _SECRETS}
-    await db.execute(insert_into(grants).values(tenant_id=tenant, **_facts(grant), **members))
+    await db.execute(insert_into(grants).values(tenant_id=tenant, **_row_values(grant), **members))
 
 
 async def get(tenant: TenantId, db: Db, grant: str, *, locked: bool = False) -> Grant | None:
@@ -109,14 +109,14 @@ async def revoke(tenant: TenantId, db: Db, wanted: GrantFilter, *, at: datetime,
     if not filters:
         raise ValueError("all grants of a tenant are not revoked at once")
     own = update(grants).where(_columns.tenant_id == tenant, _columns.revoked_at.is_(None), *filters)
-    done = await db.execute(own.values(revoked_at=at, revoked_for=reason).returning(_columns.id))
-    return [KeyId(row) for row in done.scalars()]
+    changed = await db.execute(own.values(revoked_at=at, revoked_for=reason).returning(_columns.id))
+    return [KeyId(row) for row in changed.scalars()]
 
 
-async def beyond(tenant: TenantId, db: Db, person: KeyId, *, most: int) -> Sequence[KeyId]:
+async def beyond(tenant: TenantId, db: Db, person: KeyId, *, limit: int) -> Sequence[KeyId]:
     """The ids of the oldest grants of a person that are not revoked, but for the newest ones."""
     own = (_columns.tenant_id == tenant, _columns.person_id == person, _columns.revoked_at.is_(None))
-    wanted = select(_columns.id).where(*own).order_by(_columns.created_at.desc(), _columns.id).offset(most)
+    wanted = select(_columns.id).where(*own).order_by(_columns.created_at.desc(), _columns.id).offset(limit)
     return [KeyId(row) for row in (await db.execute(wanted)).scalars()]
 
 
@@ -152,9 +152,9 @@ def _name(member: str) -> str:
     return {"person": "person_id", "sign_in": "sign_in_id"}.get(member, member)
 
 
-def _facts(grant: Grant) -> dict[str, Any]:
-    facts = {_name(name): getattr(grant, name) for name in Grant.__slots__}
-    return facts | {"scopes": list(grant.scopes)}
+def _row_values(grant: Grant) -> dict[str, Any]:
+    columns = {_name(name): getattr(grant, name) for name in Grant.__slots__}
+    return columns | {"scopes": list(grant.scopes)}
 
 
 def _read(row: Mapping[Any, Any]) -> Grant:

@@ -35,7 +35,7 @@ async def find(db: Db, wanted: Collection[str]) -> Mapping[str, TenantIssuers]:
 
 async def insert(tenant: TenantId, db: Db, issuer: Issuer) -> None:
     """Add an issuer to its tenant."""
-    await db.execute(insert_into(issuers).values(tenant_id=tenant, id=issuer.id, **_facts(issuer)))
+    await db.execute(insert_into(issuers).values(tenant_id=tenant, id=issuer.id, **_row_values(issuer)))
 
 
 async def get(tenant: TenantId, db: Db, name_or_id: str, *, locked: bool = False) -> Issuer | None:
@@ -74,7 +74,7 @@ async def save(tenant: TenantId, db: Db, issuer: Issuer) -> None:
         NotFound: the tenant has no such issuer.
     """
     own = (issuers.c.tenant_id == tenant, issuers.c.id == issuer.id)
-    changed = update(issuers).where(*own).values(**_facts(issuer)).returning(issuers.c.id)
+    changed = update(issuers).where(*own).values(**_row_values(issuer)).returning(issuers.c.id)
     if (await db.execute(changed)).one_or_none() is None:
         raise NotFound("There is no such issuer.")
     people = (keys.c.tenant_id == tenant, keys.c.issuer_id == issuer.id)
@@ -83,8 +83,8 @@ async def save(tenant: TenantId, db: Db, issuer: Issuer) -> None:
 
 async def remove(tenant: TenantId, db: Db, issuer: IssuerId) -> bool:
     """Delete an issuer with its people; True if it existed."""
-    gone = delete(issuers).where(issuers.c.tenant_id == tenant, issuers.c.id == issuer).returning(issuers.c.id)
-    return (await db.execute(gone)).one_or_none() is not None
+    deleted = delete(issuers).where(issuers.c.tenant_id == tenant, issuers.c.id == issuer).returning(issuers.c.id)
+    return (await db.execute(deleted)).one_or_none() is not None
 
 
 async def save_secret(tenant: TenantId, db: Db, sealer: EnvelopeCipher, issuer: Issuer, secret: str | None) -> None:
@@ -120,7 +120,7 @@ def _bound(issuer: Issuer) -> tuple[str, ...]:
     return ("sign-in client", issuer.id, *more)
 
 
-def _facts(issuer: Issuer) -> dict[str, Any]:
+def _row_values(issuer: Issuer) -> dict[str, Any]:
     return {
         **{name: getattr(issuer, name) for name in Issuer.__slots__ if name != "id"},
         "sign_in": None if issuer.sign_in is None else msgspec.to_builtins(issuer.sign_in),
@@ -131,5 +131,5 @@ def _facts(issuer: Issuer) -> dict[str, Any]:
 
 
 def _issuer(row: Mapping[Any, Any]) -> Issuer:
-    facts = {name: row[name] for name in Issuer.__slots__}
-    return msgspec.convert(facts, Issuer)
+    columns = {name: row[name] for name in Issuer.__slots__}
+    return msgspec.convert(columns, Issuer)

@@ -98,7 +98,7 @@ async def save(key: Key, db: Db) -> Key:
     Raises:
         NotFound: the tenant has no such key.
     """
-    done = await db.execute(
+    changed = await db.execute(
         update(keys)
         .where(keys.c.tenant_id == key.tenant, keys.c.id == key.id)
         .values(
@@ -111,7 +111,7 @@ async def save(key: Key, db: Db) -> Key:
         )
         .returning(keys.c.version)
     )
-    version = done.scalar_one_or_none()
+    version = changed.scalar_one_or_none()
     if version is None:
         raise NotFound("There is no such key.")
     return replace(key, version=int(version))
@@ -129,19 +129,19 @@ async def renew_secret(tenant: TenantId, db: Db, key: KeyId, before: KeySecret, 
     """Store a renewed secret, unless it was replaced since it was read; the key keeps its version."""
     for prefix in ("", "former_"):
         number = keys.c[f"{prefix or 'secret_'}number"]
-        is_it = (keys.c.tenant_id == tenant, keys.c.id == key, number == before.number)
+        matches = (keys.c.tenant_id == tenant, keys.c.id == key, number == before.number)
         is_unchanged = keys.c[f"{prefix}digest"] == before.digest
         values = {f"{prefix}digest": after.digest, f"{prefix}pepper": after.pepper}
-        done = await db.execute(update(keys).where(*is_it, is_unchanged).values(**values).returning(keys.c.id))
-        if done.one_or_none() is not None:
+        changed = await db.execute(update(keys).where(*matches, is_unchanged).values(**values).returning(keys.c.id))
+        if changed.one_or_none() is not None:
             return True
     return False
 
 
 async def remove(tenant: TenantId, db: Db, key: KeyId) -> bool:
     """Delete a key; True if it existed."""
-    gone = delete(keys).where(keys.c.tenant_id == tenant, keys.c.id == key).returning(keys.c.id)
-    return (await db.execute(gone)).one_or_none() is not None
+    deleted = delete(keys).where(keys.c.tenant_id == tenant, keys.c.id == key).returning(keys.c.id)
+    return (await db.execute(deleted)).one_or_none() is not None
 
 
 def _scopes(key: Key) -> list[str]:

@@ -20,13 +20,13 @@ _columns = oauth_clients.c
 
 async def insert(tenant: TenantId, db: Db, client: OAuthClient) -> None:
     """Add a client."""
-    await db.execute(insert_into(oauth_clients).values(tenant_id=tenant, **_facts(client)))
+    await db.execute(insert_into(oauth_clients).values(tenant_id=tenant, **_row_values(client)))
 
 
 async def get(tenant: TenantId, db: Db, client: str, *, locked: bool = False) -> OAuthClient | None:
     """The client with this id; `locked` holds the row until the transaction ends."""
-    wanted = select(oauth_clients).where(*_is(tenant, client))
-    row = (await db.execute(wanted.with_for_update() if locked else wanted)).mappings().one_or_none()
+    query = select(oauth_clients).where(*_is(tenant, client))
+    row = (await db.execute(query.with_for_update() if locked else query)).mappings().one_or_none()
     return None if row is None else _read(row)
 
 
@@ -35,8 +35,8 @@ async def page(
 ) -> Sequence[OAuthClient]:
     """One page of the tenant's clients, by default sorted by id."""
     own = select(oauth_clients).where(_columns.tenant_id == tenant)
-    wanted = select_page(own, _columns, "id", after=after, limit=limit, order=order)
-    return [_read(row) for row in (await db.execute(wanted)).mappings()]
+    query = select_page(own, _columns, "id", after=after, limit=limit, order=order)
+    return [_read(row) for row in (await db.execute(query)).mappings()]
 
 
 async def count(tenant: TenantId, db: Db, kind: ClientKind) -> int:
@@ -47,8 +47,8 @@ async def count(tenant: TenantId, db: Db, kind: ClientKind) -> int:
 
 async def save(tenant: TenantId, db: Db, client: OAuthClient) -> None:
     """Store a client under the version that it contains."""
-    facts = _facts(client)
-    await db.execute(update(oauth_clients).where(*_is(tenant, facts.pop("id"))).values(**facts))
+    columns = _row_values(client)
+    await db.execute(update(oauth_clients).where(*_is(tenant, columns.pop("id"))).values(**columns))
 
 
 async def note_use(tenant: TenantId, db: Db, client: str, *, at: datetime) -> None:
@@ -58,23 +58,23 @@ async def note_use(tenant: TenantId, db: Db, client: str, *, at: datetime) -> No
 
 async def remove(tenant: TenantId, db: Db, client: str) -> bool:
     """Delete a client; True if it existed."""
-    gone = delete(oauth_clients).where(*_is(tenant, client)).returning(_columns.id)
-    return (await db.execute(gone)).one_or_none() is not None
+    deleted = delete(oauth_clients).where(*_is(tenant, client)).returning(_columns.id)
+    return (await db.execute(deleted)).one_or_none() is not None
 
 
 async def remove_unused(tenant: TenantId, db: Db, *, made_by: datetime, used_by: datetime) -> Sequence[str]:
     """Delete the clients that registered themselves up to `made_by` and were not used since `used_by`."""
     is_idle = or_(_columns.used_at.is_(None), _columns.used_at <= used_by)
     own = (_columns.tenant_id == tenant, _columns.kind == ClientKind.DYNAMIC.value, _columns.created_at <= made_by)
-    gone = delete(oauth_clients).where(*own, is_idle).returning(_columns.id)
-    return list((await db.execute(gone)).scalars())
+    deleted = delete(oauth_clients).where(*own, is_idle).returning(_columns.id)
+    return list((await db.execute(deleted)).scalars())
 
 
 async def oldest_unused(tenant: TenantId, db: Db) -> OAuthClient | None:
     """The oldest client that registered itself and was never used."""
     own = (_columns.tenant_id == tenant, _columns.kind == ClientKind.DYNAMIC.value, _columns.used_at.is_(None))
-    wanted = select(oauth_clients).where(*own).order_by(_columns.created_at, _columns.id).limit(1)
-    row = (await db.execute(wanted)).mappings().one_or_none()
+    query = select(oauth_clients).where(*own).order_by(_columns.created_at, _columns.id).limit(1)
+    row = (await db.execute(query)).mappings().one_or_none()
     return None if row is None else _read(row)
 
 
@@ -90,9 +90,9 @@ def _is(tenant: TenantId, client: str) -> tuple[Any, ...]:
     return (_columns.tenant_id == tenant, _columns.id == client)
 
 
-def _facts(client: OAuthClient) -> dict[str, Any]:
-    facts = {name: getattr(client, name) for name in OAuthClient.__slots__}
-    return facts | {"kind": client.kind.value, "redirect_uris": list(client.redirect_uris)}
+def _row_values(client: OAuthClient) -> dict[str, Any]:
+    columns = {name: getattr(client, name) for name in OAuthClient.__slots__}
+    return columns | {"kind": client.kind.value, "redirect_uris": list(client.redirect_uris)}
 
 
 def _read(row: Mapping[Any, Any]) -> OAuthClient:

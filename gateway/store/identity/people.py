@@ -43,16 +43,16 @@ async def enter(tenant: TenantId, db: Db, person: Key) -> Key:
 
 async def get(tenant: TenantId, db: Db, person: str) -> Key | None:
     """The person with this id."""
-    wanted = select(keys).where(keys.c.tenant_id == tenant, keys.c.id == person, keys.c.issuer_id.is_not(None))
-    row = (await db.execute(wanted)).mappings().one_or_none()
+    query = select(keys).where(keys.c.tenant_id == tenant, keys.c.id == person, keys.c.issuer_id.is_not(None))
+    row = (await db.execute(query)).mappings().one_or_none()
     return read_key(row) if row else None
 
 
 async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Key]:
     """One page of the tenant's people, by default sorted by id."""
     own = select(keys).where(keys.c.tenant_id == tenant, keys.c.issuer_id.is_not(None))
-    wanted = select_page(own, keys.c, "id", after=after, limit=limit, order=order)
-    return [read_key(row) for row in (await db.execute(wanted)).mappings()]
+    query = select_page(own, keys.c, "id", after=after, limit=limit, order=order)
+    return [read_key(row) for row in (await db.execute(query)).mappings()]
 
 
 async def count(tenant: TenantId, db: Db) -> int:
@@ -64,8 +64,8 @@ async def count(tenant: TenantId, db: Db) -> int:
 async def forget_ended(tenant: TenantId, db: Db, *, now: datetime, kept: timedelta) -> int:
     """Delete people whose last token ended longer ago than `kept`, except denied ones; return their number."""
     is_over = (keys.c.issuer_id.is_not(None), keys.c.revoked_at.is_(None), keys.c.expires_at < now - kept)
-    gone = await db.execute(delete(keys).where(keys.c.tenant_id == tenant, *is_over).returning(keys.c.id))
-    return len(gone.all())
+    deleted = await db.execute(delete(keys).where(keys.c.tenant_id == tenant, *is_over).returning(keys.c.id))
+    return len(deleted.all())
 
 
 async def set_denied(tenant: TenantId, db: Db, person: KeyId, *, at: datetime | None) -> Key:
@@ -95,11 +95,11 @@ async def is_denied(tenant: TenantId, db: Db, subject: str) -> bool:
 
 async def ids_of_subject(tenant: TenantId, db: Db, subject: str) -> Sequence[KeyId]:
     """The ids of all keys of a subject, the person's own included."""
-    wanted = select(keys.c.id).where(keys.c.tenant_id == tenant, keys.c.subject == subject)
-    return [KeyId(row) for row in (await db.execute(wanted)).scalars()]
+    query = select(keys.c.id).where(keys.c.tenant_id == tenant, keys.c.subject == subject)
+    return [KeyId(row) for row in (await db.execute(query)).scalars()]
 
 
-async def ids_of_issuer(tenant: TenantId, db: Db, issuer: IssuerId, *, most: int) -> Sequence[KeyId]:
+async def ids_of_issuer(tenant: TenantId, db: Db, issuer: IssuerId, *, limit: int) -> Sequence[KeyId]:
     """The ids of some people whom an issuer names."""
-    wanted = select(keys.c.id).where(keys.c.tenant_id == tenant, keys.c.issuer_id == issuer).limit(most)
-    return [KeyId(row) for row in (await db.execute(wanted)).scalars()]
+    query = select(keys.c.id).where(keys.c.tenant_id == tenant, keys.c.issuer_id == issuer).limit(limit)
+    return [KeyId(row) for row in (await db.execute(query)).scalars()]

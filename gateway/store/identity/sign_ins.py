@@ -51,8 +51,8 @@ async def open_tokens(tenant: TenantId, db: Db, sealer: EnvelopeCipher, sign_in:
         SecretUnreadable: they were changed, or no configured key opens them.
     """
     joined = (data_keys.c.tenant_id == _columns.tenant_id) & (data_keys.c.id == _columns.data_key_id)
-    wanted = select(_columns.sealed, data_keys.c.wrapped).join_from(sign_ins, data_keys, joined)
-    row = (await db.execute(wanted.where(*_is(tenant, sign_in.id)))).one_or_none()
+    query = select(_columns.sealed, data_keys.c.wrapped).join_from(sign_ins, data_keys, joined)
+    row = (await db.execute(query.where(*_is(tenant, sign_in.id)))).one_or_none()
     if row is None:
         return None
     return msgspec.msgpack.decode(sealer.open(tenant, row[1], row[0], *_bound(sign_in)), type=ProviderTokens)
@@ -79,8 +79,8 @@ async def save(
     """Store the claims and tokens of a refresh, and end its lease; False if another one has taken the lease."""
     values = await _checked(tenant, db, sealer, sign_in, tokens)
     own = update(sign_ins).where(*_is(tenant, sign_in.id), _columns.lease == lease)  # guard: sign-in-lease
-    done = await db.execute(own.values(lease=None, leased_until=None, **values).returning(_columns.id))
-    return done.one_or_none() is not None
+    changed = await db.execute(own.values(lease=None, leased_until=None, **values).returning(_columns.id))
+    return changed.one_or_none() is not None
 
 
 async def end_session(tenant: TenantId, db: Db, sign_in: SignInId, *, at: datetime) -> None:
@@ -89,22 +89,22 @@ async def end_session(tenant: TenantId, db: Db, sign_in: SignInId, *, at: dateti
     await db.execute(own.values(session_ends_at=at))
 
 
-async def end_oldest(tenant: TenantId, db: Db, person: KeyId, *, most: int, at: datetime) -> None:
+async def end_oldest(tenant: TenantId, db: Db, person: KeyId, *, limit: int, at: datetime) -> None:
     """End the browser sessions of a person but for the newest ones."""
     newest = select(_columns.id).where(_columns.tenant_id == tenant, _columns.person_id == person)
-    newest = newest.where(_columns.session_ends_at > at).order_by(_columns.created_at.desc()).limit(most)
+    newest = newest.where(_columns.session_ends_at > at).order_by(_columns.created_at.desc()).limit(limit)
     own = (_columns.tenant_id == tenant, _columns.person_id == person, _columns.session_ends_at > at)
     await db.execute(update(sign_ins).where(*own, _columns.id.not_in(newest)).values(session_ends_at=at))
 
 
 async def remove_ended(tenant: TenantId, db: Db, *, now: datetime) -> datetime | None:
     """Delete the sign-ins without a grant whose session has ended; return the time at which the next one ends."""
-    is_of = (grants.c.tenant_id == _columns.tenant_id) & (grants.c.sign_in_id == _columns.id)
-    is_over = (_columns.session_ends_at <= now, ~exists().where(is_of))  # guard: sign-in-with-grants-kept
+    matches = (grants.c.tenant_id == _columns.tenant_id) & (grants.c.sign_in_id == _columns.id)
+    is_over = (_columns.session_ends_at <= now, ~exists().where(matches))  # guard: sign-in-with-grants-kept
     await db.execute(delete(sign_ins).where(_columns.tenant_id == tenant, *is_over))
     own = (_columns.tenant_id == tenant, _columns.session_ends_at > now)
-    wanted = select(func.min(_columns.session_ends_at)).where(*own)
-    found: datetime | None = (await db.execute(wanted)).scalar_one()
+    query = select(func.min(_columns.session_ends_at)).where(*own)
+    found: datetime | None = (await db.execute(query)).scalar_one()
     return found
 
 

@@ -16,17 +16,17 @@ from gateway.store.tables import live_primitives, live_sources
 
 async def of_source(tenant: TenantId, db: Db, source: LiveSourceId) -> Sequence[RememberedPrimitive]:
     """The remembered primitives of a live source, sorted by family and name."""
-    wanted = select(live_primitives).where(live_primitives.c.tenant_id == tenant, live_primitives.c.source_id == source)
-    rows = await db.execute(wanted.order_by(live_primitives.c.family, live_primitives.c.name))
+    query = select(live_primitives).where(live_primitives.c.tenant_id == tenant, live_primitives.c.source_id == source)
+    rows = await db.execute(query.order_by(live_primitives.c.family, live_primitives.c.name))
     return [_remembered(row) for row in rows.mappings()]
 
 
 async def load(tenant: TenantId, db: Db) -> Mapping[LiveSourceId, Sequence[RememberedPrimitive]]:
     """The primitives of the enabled live sources that clients see, or whose accepted definition keeps the name."""
     is_known = or_(live_primitives.c.is_present, live_primitives.c.accepted_digest.is_not(None))
-    wanted = select(live_primitives).join(live_sources, _of_source())
+    query = select(live_primitives).join(live_sources, _of_source())
     rows = await db.execute(
-        wanted.where(live_primitives.c.tenant_id == tenant, live_sources.c.enabled, is_known).order_by(
+        query.where(live_primitives.c.tenant_id == tenant, live_sources.c.enabled, is_known).order_by(
             live_primitives.c.family, live_primitives.c.name
         )
     )
@@ -60,7 +60,7 @@ async def replace_some(
         is_gone = tuple_(live_primitives.c.family, live_primitives.c.remote).in_([_place(one) for one in gone])
         await db.execute(delete(live_primitives).where(*_of(tenant, source), is_gone))
     if added:
-        rows = [{"tenant_id": tenant, "source_id": source, **_facts(one)} for one in added]
+        rows = [{"tenant_id": tenant, "source_id": source, **_row_values(one)} for one in added]
         await db.execute(insert_into(live_primitives), rows)
 
 
@@ -90,7 +90,7 @@ def _place(one: RememberedPrimitive) -> tuple[str, str]:
     return one.primitive.family.value, one.primitive.remote
 
 
-def _facts(one: RememberedPrimitive) -> Mapping[str, object]:
+def _row_values(one: RememberedPrimitive) -> Mapping[str, object]:
     return {
         "family": one.primitive.family.value,
         "remote": one.primitive.remote,

@@ -33,8 +33,8 @@ async def insert(source: LiveSource, db: Db) -> None:
 async def get(tenant: TenantId, db: Db, name_or_id: str) -> LiveSource | None:
     """The live source with this id or name; an id takes precedence."""
     is_named = or_(live_sources.c.id == name_or_id, live_sources.c.name == name_or_id)
-    wanted = _listed(tenant).where(is_named).order_by((live_sources.c.id == name_or_id).desc()).limit(1)
-    row = (await db.execute(wanted)).mappings().one_or_none()
+    query = _listed(tenant).where(is_named).order_by((live_sources.c.id == name_or_id).desc()).limit(1)
+    row = (await db.execute(query)).mappings().one_or_none()
     return _live_source(row) if row else None
 
 
@@ -42,14 +42,14 @@ async def page(
     tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[LiveSource]:
     """One page of the tenant's live sources, by default sorted by name."""
-    wanted = select_page(_listed(tenant), live_sources.c, "name", after=after, limit=limit, order=order)
-    return [_live_source(row) for row in (await db.execute(wanted)).mappings()]
+    query = select_page(_listed(tenant), live_sources.c, "name", after=after, limit=limit, order=order)
+    return [_live_source(row) for row in (await db.execute(query)).mappings()]
 
 
 async def load(tenant: TenantId, db: Db) -> Sequence[LiveSource]:
     """The tenant's enabled live sources, oldest first."""
-    wanted = _listed(tenant).where(live_sources.c.enabled).order_by(live_sources.c.created_at, live_sources.c.id)
-    return [_live_source(row) for row in (await db.execute(wanted)).mappings()]
+    query = _listed(tenant).where(live_sources.c.enabled).order_by(live_sources.c.created_at, live_sources.c.id)
+    return [_live_source(row) for row in (await db.execute(query)).mappings()]
 
 
 async def count(tenant: TenantId, db: Db) -> int:
@@ -61,8 +61,8 @@ async def count(tenant: TenantId, db: Db) -> int:
 async def of_credential(tenant: TenantId, db: Db, credential: str) -> Sequence[str]:
     """Names of the live sources that use this credential."""
     uses_it = or_(live_sources.c.credential == credential, live_sources.c.caller_credential == credential)
-    is_it = (live_sources.c.tenant_id == tenant, uses_it)
-    return list((await db.execute(select(live_sources.c.name).where(*is_it).order_by(live_sources.c.name))).scalars())
+    matches = (live_sources.c.tenant_id == tenant, uses_it)
+    return list((await db.execute(select(live_sources.c.name).where(*matches).order_by(live_sources.c.name))).scalars())
 
 
 async def all_enabled(db: Db) -> Sequence[tuple[TenantId, LiveSourceId, LiveKind]]:
@@ -78,24 +78,24 @@ async def save(source: LiveSource, db: Db) -> None:
         NotFound: the tenant has no such live source.
         NameTaken: another live source of the tenant has the name.
     """
-    is_it = (live_sources.c.tenant_id == source.tenant, live_sources.c.id == source.id)
-    facts = {**_declared(source), **_reported(source.status), "version": live_sources.c.version + 1}
-    done = await db.execute(update(live_sources).where(*is_it).values(**facts).returning(live_sources.c.id))
-    if done.one_or_none() is None:
+    matches = (live_sources.c.tenant_id == source.tenant, live_sources.c.id == source.id)
+    columns = {**_declared(source), **_reported(source.status), "version": live_sources.c.version + 1}
+    changed = await db.execute(update(live_sources).where(*matches).values(**columns).returning(live_sources.c.id))
+    if changed.one_or_none() is None:
         raise NotFound("There is no such live source.")
 
 
 async def report(tenant: TenantId, db: Db, source: LiveSourceId, status: LiveStatus) -> None:
     """Store the status of an attachment; the version is unchanged."""
-    is_it = (live_sources.c.tenant_id == tenant, live_sources.c.id == source)
-    await db.execute(update(live_sources).where(*is_it).values(**_reported(status)))
+    matches = (live_sources.c.tenant_id == tenant, live_sources.c.id == source)
+    await db.execute(update(live_sources).where(*matches).values(**_reported(status)))
 
 
 async def remove(tenant: TenantId, db: Db, source: LiveSourceId) -> bool:
     """Delete a live source with its primitives; True if it existed."""
-    is_it = (live_sources.c.tenant_id == tenant, live_sources.c.id == source)
-    done = await db.execute(delete(live_sources).where(*is_it).returning(live_sources.c.id))
-    return done.one_or_none() is not None
+    matches = (live_sources.c.tenant_id == tenant, live_sources.c.id == source)
+    changed = await db.execute(delete(live_sources).where(*matches).returning(live_sources.c.id))
+    return changed.one_or_none() is not None
 
 
 def _listed(tenant: TenantId) -> Select[*tuple[object, ...]]:

@@ -32,7 +32,7 @@ RETENTION = timedelta(days=7)
 """Time after which a delivery that ended is deleted."""
 MAX_QUEUED = 10_000
 """Limit on the pending deliveries of one endpoint; later events are dropped."""
-LARGEST_PAYLOAD = 64 * 1024
+MAX_PAYLOAD_BYTES = 64 * 1024
 _ENDED = (DeliveryState.DELIVERED, DeliveryState.FAILED)
 _DROPPED = f"too many deliveries wait (limit {MAX_QUEUED}), so later events were dropped"
 
@@ -44,7 +44,7 @@ async def enqueue(tenant: TenantId, db: Db, kind: str, payload: Mapping[str, obj
     instead.
 
     Raises:
-        ValueError: the payload exceeds `LARGEST_PAYLOAD`.
+        ValueError: the payload exceeds `MAX_PAYLOAD_BYTES`.
     """
     is_wanted = (endpoints.c.tenant_id == tenant, endpoints.c.enabled, literal(kind) == any_(endpoints.c.kinds))
     # The lock waits for a concurrent removal: a foreign key would fail the caller's transaction.
@@ -71,11 +71,11 @@ def new_delivery(
     """A pending delivery of an event, in the form of Standard Webhooks.
 
     Raises:
-        ValueError: the payload exceeds `LARGEST_PAYLOAD`.
+        ValueError: the payload exceeds `MAX_PAYLOAD_BYTES`.
     """
     body = msgspec.json.encode({"type": kind, "timestamp": now, "data": payload})
-    if len(body) > LARGEST_PAYLOAD:
-        raise ValueError(f"the payload of an event has more than {LARGEST_PAYLOAD} bytes")
+    if len(body) > MAX_PAYLOAD_BYTES:
+        raise ValueError(f"the payload of an event has more than {MAX_PAYLOAD_BYTES} bytes")
     return OutboundDelivery(
         id=new_delivery_id(),
         endpoint=endpoint,
@@ -136,19 +136,19 @@ async def claim(
 
 async def settle(tenant: TenantId, db: Db, delivery: OutboundDelivery, *, seen: OutboundDelivery) -> bool:
     """Store the outcome of an attempt; False if the delivery was changed or removed after it was read as `seen`."""
-    is_it = (*_of(tenant, seen.endpoint), deliveries.c.id == seen.id)
+    matches = (*_of(tenant, seen.endpoint), deliveries.c.id == seen.id)
     # guard: webhook-attempt-once
     is_same = (deliveries.c.state == seen.state, deliveries.c.attempts == seen.attempts)
-    changed = update(deliveries).where(*is_it, *is_same).values(**_columns(delivery)).returning(deliveries.c.id)
+    changed = update(deliveries).where(*matches, *is_same).values(**_columns(delivery)).returning(deliveries.c.id)
     return (await db.execute(changed)).one_or_none() is not None
 
 
 async def release(tenant: TenantId, db: Db, endpoint: WebhookEndpointId, claimed: Sequence[OutboundDelivery]) -> None:
     """End the lease of claimed deliveries that were not attempted."""
     for one in claimed:
-        is_it = (*_of(tenant, endpoint), deliveries.c.id == one.id, deliveries.c.attempts == one.attempts)
+        matches = (*_of(tenant, endpoint), deliveries.c.id == one.id, deliveries.c.attempts == one.attempts)
         still = deliveries.c.state == DeliveryState.PENDING
-        await db.execute(update(deliveries).where(*is_it, still).values(due_at=one.due_at))
+        await db.execute(update(deliveries).where(*matches, still).values(due_at=one.due_at))
 
 
 async def clean_up(

@@ -35,16 +35,18 @@ async def insert(
     """
     key = {"tenant_id": tenant, "id": endpoint.id, "created_at": endpoint.created_at}
     await db.execute(
-        insert_into(endpoints).values(**key, **_facts(endpoint), **await _seal(tenant, db, sealer, endpoint, signing))
+        insert_into(endpoints).values(
+            **key, **_row_values(endpoint), **await _seal(tenant, db, sealer, endpoint, signing)
+        )
     )
 
 
 async def get(tenant: TenantId, db: Db, name_or_id: str, *, locked: bool = False) -> OutboundWebhook | None:
     """The endpoint with this id or name; an id takes precedence. `locked` holds the row until the transaction ends."""
     is_named = or_(endpoints.c.id == name_or_id, endpoints.c.name == name_or_id)
-    wanted = _listed(tenant).where(is_named).order_by((endpoints.c.id == name_or_id).desc()).limit(1)
-    wanted = wanted.with_for_update(key_share=True) if locked else wanted
-    row = (await db.execute(wanted)).mappings().one_or_none()
+    query = _listed(tenant).where(is_named).order_by((endpoints.c.id == name_or_id).desc()).limit(1)
+    query = query.with_for_update(key_share=True) if locked else query
+    row = (await db.execute(query)).mappings().one_or_none()
     return _endpoint(row) if row else None
 
 
@@ -52,8 +54,8 @@ async def page(
     tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[OutboundWebhook]:
     """One page of the tenant's endpoints, by default sorted by name."""
-    wanted = select_page(_listed(tenant), endpoints.c, "name", after=after, limit=limit, order=order)
-    return [_endpoint(row) for row in (await db.execute(wanted)).mappings()]
+    query = select_page(_listed(tenant), endpoints.c, "name", after=after, limit=limit, order=order)
+    return [_endpoint(row) for row in (await db.execute(query)).mappings()]
 
 
 async def count(tenant: TenantId, db: Db) -> int:
@@ -71,9 +73,9 @@ async def open_secrets(
         SecretUnreadable: the secrets were changed, or no configured key opens them.
     """
     of_key = and_(data_keys.c.tenant_id == endpoints.c.tenant_id, data_keys.c.id == endpoints.c.data_key_id)
-    wanted = select(endpoints.c.retires_at, endpoints.c.sealed, data_keys.c.wrapped)
-    wanted = wanted.join_from(endpoints, data_keys, of_key).where(*_matches_id(tenant, endpoint))
-    row = (await db.execute(wanted)).mappings().one_or_none()
+    query = select(endpoints.c.retires_at, endpoints.c.sealed, data_keys.c.wrapped)
+    query = query.join_from(endpoints, data_keys, of_key).where(*_matches_id(tenant, endpoint))
+    row = (await db.execute(query)).mappings().one_or_none()
     if row is None:
         return None
     until: datetime | None = row["retires_at"]
@@ -87,7 +89,7 @@ async def save(tenant: TenantId, db: Db, endpoint: OutboundWebhook) -> None:
     Raises:
         NotFound: the tenant has no such endpoint.
     """
-    await _update(tenant, db, endpoint.id, _facts(endpoint))
+    await _update(tenant, db, endpoint.id, _row_values(endpoint))
 
 
 async def save_secrets(
@@ -99,13 +101,13 @@ async def save_secrets(
         NotFound: the tenant has no such endpoint.
     """
     sealed = await _seal(tenant, db, sealer, endpoint, signing)
-    await _update(tenant, db, endpoint.id, {**_facts(endpoint), **sealed})
+    await _update(tenant, db, endpoint.id, {**_row_values(endpoint), **sealed})
 
 
 async def remove(tenant: TenantId, db: Db, endpoint: WebhookEndpointId) -> bool:
     """Delete an endpoint with its deliveries; True if it existed."""
-    gone = await db.execute(delete(endpoints).where(*_matches_id(tenant, endpoint)).returning(endpoints.c.id))
-    return gone.one_or_none() is not None
+    deleted = await db.execute(delete(endpoints).where(*_matches_id(tenant, endpoint)).returning(endpoints.c.id))
+    return deleted.one_or_none() is not None
 
 
 def sealed_context(row: RowMapping, _: str) -> tuple[str, ...]:
@@ -132,7 +134,7 @@ def _bound(endpoint: WebhookEndpointId, until: datetime | None) -> tuple[str, ..
     return ("webhook endpoint", endpoint, "" if until is None else str(round(until.timestamp())))
 
 
-def _facts(endpoint: OutboundWebhook) -> dict[str, Any]:
+def _row_values(endpoint: OutboundWebhook) -> dict[str, Any]:
     own = {name: getattr(endpoint, name) for name in OutboundWebhook.__slots__ if name not in {"id", "created_at"}}
     return {**own, "kinds": list(endpoint.kinds)}
 
@@ -146,5 +148,5 @@ def _matches_id(tenant: TenantId, endpoint: WebhookEndpointId) -> tuple[Any, ...
 
 
 def _endpoint(row: RowMapping) -> OutboundWebhook:
-    facts: dict[str, Any] = {**row, "kinds": tuple(row["kinds"])}
-    return OutboundWebhook(**facts)
+    columns: dict[str, Any] = {**row, "kinds": tuple(row["kinds"])}
+    return OutboundWebhook(**columns)

@@ -41,8 +41,8 @@ async def register(db: Db, names: Iterable[str], *, are_forgotten: bool = False)
 async def forget(db: Db, name: str) -> bool:
     """Mark a key as forgotten; True if it is registered."""
     changed = update(secret_keys).where(secret_keys.c.name == name)
-    done = await db.execute(changed.values(forgotten_at=func.now()).returning(secret_keys.c.name))
-    return done.one_or_none() is not None
+    updated = await db.execute(changed.values(forgotten_at=func.now()).returning(secret_keys.c.name))
+    return updated.one_or_none() is not None
 
 
 async def retain(db: Db, name: str, sealed: bytes) -> None:
@@ -55,9 +55,9 @@ async def needs(db: Db) -> Sequence[KeyNeed]:
     return [KeyNeed._make(row) for row in await db.execute(_USES)]
 
 
-async def dependent_keys(db: Db, name: str | None, most: int) -> Sequence[DependentKey]:
+async def dependent_keys(db: Db, name: str | None, limit: int) -> Sequence[DependentKey]:
     """Valid API keys whose digest needs this secret key, or an unknown one; across tenants."""
-    return [DependentKey._make(row) for row in await db.execute(_KEYS_UNDER, {"name": name, "most": most})]
+    return [DependentKey._make(row) for row in await db.execute(_KEYS_UNDER, {"name": name, "most": limit})]
 
 
 async def report(db: Db, replica: str, names: Sequence[str], *, kept_for: timedelta) -> None:
@@ -75,5 +75,5 @@ async def leave(db: Db, replica: str) -> None:
 
 async def running(db: Db, *, within: timedelta) -> Sequence[KeyHolder]:
     """The replicas that have reported within this time."""
-    wanted = select(holders.c.replica, holders.c.names).where(holders.c.seen_at >= func.now() - within)
-    return [KeyHolder(row[0], tuple(row[1])) for row in await db.execute(wanted.order_by(holders.c.replica))]
+    query = select(holders.c.replica, holders.c.names).where(holders.c.seen_at >= func.now() - within)
+    return [KeyHolder(row[0], tuple(row[1])) for row in await db.execute(query.order_by(holders.c.replica))]

@@ -43,10 +43,10 @@ async def start(db: Db, key_name: str) -> None:
 async def take(db: Db, key_name: str, holder: str, *, lease: timedelta) -> RotationState | None:
     """Lease an unfinished re-encryption under this key that no other replica holds; None if there is none."""
     is_free = or_(rotation.c.leased_until <= func.now(), rotation.c.holder == holder)
-    is_it = (rotation.c.key_name == key_name, rotation.c.finished_at.is_(None), is_free)
+    matches = (rotation.c.key_name == key_name, rotation.c.finished_at.is_(None), is_free)
     values = {"holder": holder, "leased_until": func.now() + lease}
-    done = await db.execute(update(rotation).where(*is_it).values(**values).returning(rotation.c.id))
-    return None if done.one_or_none() is None else await get(db)
+    updated = await db.execute(update(rotation).where(*matches).values(**values).returning(rotation.c.id))
+    return None if updated.one_or_none() is None else await get(db)
 
 
 async def advance(db: Db, holder: str, *, lease: timedelta, **progress: Any) -> bool:

@@ -41,7 +41,7 @@ class SealedTable:
     table: Table
     context: Callable[[RowMapping, str], tuple[str, ...]]
     columns: Sequence[str] = ("sealed",)
-    most: int = 50
+    limit: int = 50
     """Rows of one batch."""
 
 
@@ -54,7 +54,7 @@ SEALED_TABLES: Sequence[SealedTable] = (
     SealedTable(issuers_table, issuers.sealed_context, columns=("sign_in_secret",)),
     SealedTable(sign_ins_table, sign_ins.sealed_context),
     SealedTable(accounts_table, accounts.sealed_context),
-    SealedTable(tasks_table, mcp_tasks.sealed_context, columns=tuple(mcp_tasks.SEALED), most=4),
+    SealedTable(tasks_table, mcp_tasks.sealed_context, columns=tuple(mcp_tasks.SEALED), limit=4),
 )
 """A test compares this with the tables that have a data key."""
 
@@ -62,7 +62,7 @@ SEALED_TABLES: Sequence[SealedTable] = (
 class Resealed(NamedTuple):
     """One batch: the values sealed again, those that no configured secret key opens, and the last row of the batch."""
 
-    done: int
+    changed: int
     unreadable: int
     last: str | None
 
@@ -73,9 +73,9 @@ async def reseal_some(
     """Seal the next values of a table that have another data key; `last` is None when there are none."""
     rows = sealed.table
     joined = (data_keys.c.tenant_id == rows.c.tenant_id) & (data_keys.c.id == rows.c.data_key_id)
-    wanted = select(*rows.c, data_keys.c.wrapped.label("data_key")).join_from(rows, data_keys, joined)
-    wanted = wanted.where(rows.c.tenant_id == tenant, rows.c.data_key_id != to.id, rows.c.id > after)
-    locked = wanted.order_by(rows.c.id).limit(sealed.most).with_for_update(of=rows, skip_locked=True)
+    query = select(*rows.c, data_keys.c.wrapped.label("data_key")).join_from(rows, data_keys, joined)
+    query = query.where(rows.c.tenant_id == tenant, rows.c.data_key_id != to.id, rows.c.id > after)
+    locked = query.order_by(rows.c.id).limit(sealed.limit).with_for_update(of=rows, skip_locked=True)
     found = (await db.execute(locked)).mappings().all()
     if not found:
         return Resealed(0, 0, None)

@@ -76,9 +76,9 @@ async def content(tenant: TenantId, db: Db, source: SourceId, number: int) -> Pr
 
 async def remove(tenant: TenantId, db: Db, source: SourceId) -> bool:
     """Delete the proposal of a source; True if there was one."""
-    is_it = (source_proposals.c.tenant_id == tenant, source_proposals.c.source_id == source)
-    gone = delete(source_proposals).where(*is_it).returning(source_proposals.c.number)
-    return (await db.execute(gone)).one_or_none() is not None
+    matches = (source_proposals.c.tenant_id == tenant, source_proposals.c.source_id == source)
+    deleted = delete(source_proposals).where(*matches).returning(source_proposals.c.number)
+    return (await db.execute(deleted)).one_or_none() is not None
 
 
 def _of(wanted: Select[*tuple[object, ...]], tenant: TenantId, source: SourceId) -> Select[*tuple[object, ...]]:

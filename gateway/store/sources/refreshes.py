@@ -19,8 +19,8 @@ LOOK_JOB = "look_"
 
 async def get(tenant: TenantId, db: Db, source: SourceId) -> RefreshState:
     """The refresh state of a source; empty if it was never refreshed. An existing row is locked."""
-    is_it = (source_refreshes.c.tenant_id == tenant, source_refreshes.c.source_id == source)
-    row = (await db.execute(select(source_refreshes).where(*is_it).with_for_update())).mappings().one_or_none()
+    matches = (source_refreshes.c.tenant_id == tenant, source_refreshes.c.source_id == source)
+    row = (await db.execute(select(source_refreshes).where(*matches).with_for_update())).mappings().one_or_none()
     return RefreshState() if row is None else _state(row)
 
 
@@ -54,18 +54,18 @@ async def failing(tenant: TenantId, db: Db, *, failures: int) -> Sequence[str]:
     """The names of sources with at least so many consecutive failed refreshes."""
     looks = source_refreshes.c
     of_source = (looks.tenant_id == sources.c.tenant_id) & (looks.source_id == sources.c.id)
-    wanted = select(sources.c.name).join(source_refreshes, of_source)
-    wanted = wanted.where(sources.c.tenant_id == tenant, looks.failures >= failures)
-    return list((await db.execute(wanted.order_by(sources.c.name))).scalars())
+    query = select(sources.c.name).join(source_refreshes, of_source)
+    query = query.where(sources.c.tenant_id == tenant, looks.failures >= failures)
+    return list((await db.execute(query.order_by(sources.c.name))).scalars())
 
 
 async def waiting(tenant: TenantId, db: Db, *, before: datetime) -> Sequence[str]:
     """The names of sources with a proposal for the active version that was created before a time."""
     proposed = source_proposals.c
     of_source = (proposed.tenant_id == sources.c.tenant_id) & (proposed.source_id == sources.c.id)
-    wanted = select(sources.c.name).join(source_proposals, of_source)
+    query = select(sources.c.name).join(source_proposals, of_source)
     is_old = (proposed.replaces == sources.c.active_version, proposed.created_at < before)
-    return list((await db.execute(wanted.where(sources.c.tenant_id == tenant, *is_old))).scalars())
+    return list((await db.execute(query.where(sources.c.tenant_id == tenant, *is_old))).scalars())
 
 
 def read_sighting(row: RowMapping, prefix: str = "") -> Sighting:

@@ -35,7 +35,7 @@ async def insert(source: Source, db: Db) -> None:
             id=source.id,
             created_at=source.created_at,
             version=source.version,
-            **_facts(source),
+            **_row_values(source),
         )
     )
 
@@ -50,8 +50,8 @@ async def get(tenant: TenantId, db: Db, name_or_id: str) -> Source | None:
 
 async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Source]:
     """One page of the tenant's sources, by default sorted by name."""
-    wanted = select_page(_listed(tenant), sources.c, "name", after=after, limit=limit, order=order)
-    return [_source(row) for row in (await db.execute(wanted)).mappings()]
+    query = select_page(_listed(tenant), sources.c, "name", after=after, limit=limit, order=order)
+    return [_source(row) for row in (await db.execute(query)).mappings()]
 
 
 async def save(source: Source, db: Db) -> Source:
@@ -61,13 +61,13 @@ async def save(source: Source, db: Db) -> Source:
         NotFound: the tenant has no such source.
         NameTaken: another source of the tenant has the name.
     """
-    done = await db.execute(
+    changed = await db.execute(
         update(sources)
         .where(sources.c.tenant_id == source.tenant, sources.c.id == source.id)
-        .values(version=sources.c.version + 1, **_facts(source))
+        .values(version=sources.c.version + 1, **_row_values(source))
         .returning(sources.c.version)
     )
-    version = done.scalar_one_or_none()
+    version = changed.scalar_one_or_none()
     if version is None:
         raise NotFound("There is no such source.")
     return replace(source, version=int(version))
@@ -75,8 +75,8 @@ async def save(source: Source, db: Db) -> Source:
 
 async def remove(tenant: TenantId, db: Db, source: SourceId) -> bool:
     """Delete a source with all rows that belong to it; True if it existed."""
-    gone = delete(sources).where(sources.c.tenant_id == tenant, sources.c.id == source).returning(sources.c.id)
-    return (await db.execute(gone)).one_or_none() is not None
+    deleted = delete(sources).where(sources.c.tenant_id == tenant, sources.c.id == source).returning(sources.c.id)
+    return (await db.execute(deleted)).one_or_none() is not None
 
 
 async def queried(tenant: TenantId, db: Db) -> Sequence[QueriedSource]:
@@ -117,7 +117,7 @@ def _schemes() -> ColumnElement[list[str]]:
     return stored.where(*is_of_source).correlate(sources).scalar_subquery().label("schemes")
 
 
-def _facts(source: Source) -> dict[str, object]:
+def _row_values(source: Source) -> dict[str, object]:
     return {
         "name": source.name,
         "title": source.title,

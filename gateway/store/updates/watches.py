@@ -23,23 +23,23 @@ async def insert(tenant: TenantId, db: Db, watch: Watch) -> None:
         NotFound: there is no such tenant.
     """
     key = {"tenant_id": tenant, "id": watch.id, "uri": watch.uri, "created_at": watch.created_at}
-    await db.execute(insert_into(watches).values(**key, **_facts(watch), **_poll_columns(watch.seen)))
+    await db.execute(insert_into(watches).values(**key, **_row_values(watch), **_poll_columns(watch.seen)))
 
 
 async def get(tenant: TenantId, db: Db, uri_or_id: str) -> Watch | None:
     """The watch with this id or resource URI; an id takes precedence."""
     is_named = or_(watches.c.id == uri_or_id, watches.c.uri == uri_or_id)
-    wanted = select(watches).where(watches.c.tenant_id == tenant, is_named)
-    row = (await db.execute(wanted.order_by((watches.c.id == uri_or_id).desc()).limit(1))).mappings().one_or_none()
+    query = select(watches).where(watches.c.tenant_id == tenant, is_named)
+    row = (await db.execute(query.order_by((watches.c.id == uri_or_id).desc()).limit(1))).mappings().one_or_none()
     return _watch(row) if row else None
 
 
 async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Watch]:
     """One page of the tenant's watches, by default in order of URIs."""
-    wanted = select_page(
+    query = select_page(
         select(watches).where(watches.c.tenant_id == tenant), watches.c, "uri", after=after, limit=limit, order=order
     )
-    return [_watch(row) for row in (await db.execute(wanted)).mappings()]
+    return [_watch(row) for row in (await db.execute(query)).mappings()]
 
 
 async def count(tenant: TenantId, db: Db) -> int:
@@ -50,8 +50,8 @@ async def count(tenant: TenantId, db: Db) -> int:
 
 async def of_credential(tenant: TenantId, db: Db, credential: str) -> Sequence[str]:
     """URIs of the resources whose watches name this credential."""
-    wanted = select(watches.c.uri).where(watches.c.tenant_id == tenant, watches.c.credential == credential)
-    return list((await db.execute(wanted.order_by(watches.c.uri))).scalars())
+    query = select(watches.c.uri).where(watches.c.tenant_id == tenant, watches.c.credential == credential)
+    return list((await db.execute(query.order_by(watches.c.uri))).scalars())
 
 
 async def save(tenant: TenantId, db: Db, watch: Watch) -> None:
@@ -60,27 +60,27 @@ async def save(tenant: TenantId, db: Db, watch: Watch) -> None:
     Raises:
         NotFound: the tenant has no such watch.
     """
-    is_it = (watches.c.tenant_id == tenant, watches.c.id == watch.id)
-    written = update(watches).where(*is_it).values(**{**_facts(watch), "version": watches.c.version + 1})
-    done = await db.execute(written.values(**_poll_columns(watch.seen)).returning(watches.c.id))
-    if done.one_or_none() is None:
+    matches = (watches.c.tenant_id == tenant, watches.c.id == watch.id)
+    written = update(watches).where(*matches).values(**{**_row_values(watch), "version": watches.c.version + 1})
+    changed = await db.execute(written.values(**_poll_columns(watch.seen)).returning(watches.c.id))
+    if changed.one_or_none() is None:
         raise NotFound("There is no such watch.")
 
 
 async def note(tenant: TenantId, db: Db, watch: WatchId, seen: Sighting, *, version: int) -> bool:
     """Store the result of a poll; False if the watch was changed or removed during the poll."""
-    is_it = (watches.c.tenant_id == tenant, watches.c.id == watch, watches.c.version == version)
-    done = await db.execute(update(watches).where(*is_it).values(**_poll_columns(seen)).returning(watches.c.id))
-    return done.one_or_none() is not None
+    matches = (watches.c.tenant_id == tenant, watches.c.id == watch, watches.c.version == version)
+    changed = await db.execute(update(watches).where(*matches).values(**_poll_columns(seen)).returning(watches.c.id))
+    return changed.one_or_none() is not None
 
 
 async def remove(tenant: TenantId, db: Db, watch: WatchId) -> bool:
     """Delete a watch; True if it existed."""
-    is_it = (watches.c.tenant_id == tenant, watches.c.id == watch)
-    return (await db.execute(delete(watches).where(*is_it).returning(watches.c.id))).one_or_none() is not None
+    matches = (watches.c.tenant_id == tenant, watches.c.id == watch)
+    return (await db.execute(delete(watches).where(*matches).returning(watches.c.id))).one_or_none() is not None
 
 
-def _facts(watch: Watch) -> dict[str, Any]:
+def _row_values(watch: Watch) -> dict[str, Any]:
     return {
         "url": watch.url,
         "credential": watch.credential,

@@ -42,15 +42,15 @@ async def insert(tenant: TenantId, db: Db, sealer: EnvelopeCipher, webhook: Webh
 async def get(tenant: TenantId, db: Db, name_or_id: str) -> Webhook | None:
     """The webhook with this id or name without its secrets; an id takes precedence."""
     is_named = or_(webhooks.c.id == name_or_id, webhooks.c.name == name_or_id)
-    wanted = _listed(tenant).where(is_named).order_by((webhooks.c.id == name_or_id).desc()).limit(1)
-    row = (await db.execute(wanted)).mappings().one_or_none()
+    query = _listed(tenant).where(is_named).order_by((webhooks.c.id == name_or_id).desc()).limit(1)
+    row = (await db.execute(query)).mappings().one_or_none()
     return _shown(row) if row else None
 
 
 async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Webhook]:
     """One page of the tenant's webhooks without their secrets, by default sorted by name."""
-    wanted = select_page(_listed(tenant), webhooks.c, "name", after=after, limit=limit, order=order)
-    return [_shown(row) for row in (await db.execute(wanted)).mappings()]
+    query = select_page(_listed(tenant), webhooks.c, "name", after=after, limit=limit, order=order)
+    return [_shown(row) for row in (await db.execute(query)).mappings()]
 
 
 async def count(tenant: TenantId, db: Db) -> int:
@@ -68,8 +68,8 @@ async def open_secrets(
         SecretUnreadable: the secrets were changed, or no configured key opens them.
     """
     of_key = and_(data_keys.c.tenant_id == webhooks.c.tenant_id, data_keys.c.id == webhooks.c.data_key_id)
-    wanted = select(*_PUBLIC_COLUMNS, webhooks.c.sealed, data_keys.c.wrapped).join_from(webhooks, data_keys, of_key)
-    rows = await db.execute(wanted.where(webhooks.c.tenant_id == tenant, webhooks.c.id == webhook))
+    query = select(*_PUBLIC_COLUMNS, webhooks.c.sealed, data_keys.c.wrapped).join_from(webhooks, data_keys, of_key)
+    rows = await db.execute(query.where(webhooks.c.tenant_id == tenant, webhooks.c.id == webhook))
     row = rows.mappings().one_or_none()
     if row is None:
         return None
@@ -88,16 +88,16 @@ async def save(tenant: TenantId, db: Db, sealer: EnvelopeCipher, webhook: Webhoo
         NotFound: the tenant has no such webhook.
     """
     sealed = await _seal(tenant, db, sealer, webhook, signing)
-    is_it = (webhooks.c.tenant_id == tenant, webhooks.c.id == webhook.id)
-    done = await db.execute(update(webhooks).where(*is_it).values(**sealed).returning(webhooks.c.id))
-    if done.one_or_none() is None:
+    matches = (webhooks.c.tenant_id == tenant, webhooks.c.id == webhook.id)
+    changed = await db.execute(update(webhooks).where(*matches).values(**sealed).returning(webhooks.c.id))
+    if changed.one_or_none() is None:
         raise NotFound("There is no such webhook.")
 
 
 async def remove(tenant: TenantId, db: Db, webhook: WebhookId) -> bool:
     """Delete a webhook; True if it existed."""
-    is_it = (webhooks.c.tenant_id == tenant, webhooks.c.id == webhook)
-    return (await db.execute(delete(webhooks).where(*is_it).returning(webhooks.c.id))).one_or_none() is not None
+    matches = (webhooks.c.tenant_id == tenant, webhooks.c.id == webhook)
+    return (await db.execute(delete(webhooks).where(*matches).returning(webhooks.c.id))).one_or_none() is not None
 
 
 def sealed_context(row: RowMapping, _: str) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ _SUBJECT_KIND = "urn:ietf:params:oauth:token-type:access_token"  # a name, no se
 _FORM = "application/x-www-form-urlencoded"
 _LIMIT_BYTES = 64 * 1024
 _DEFAULT_LIFE_S = 300.0
-_LONGEST_LIFE_S = 24 * 3600.0
+_MAX_LIFE_S = 24 * 3600.0
 _OK = 200
 _NOT_THIS_WAY = frozenset((400, 401))
 _NOT_FOUND = frozenset((None, "invalid_client", "invalid_request"))
@@ -216,4 +216,4 @@ def _life(message: object) -> float:
         )
     except (ValueError, OverflowError):
         return _DEFAULT_LIFE_S
-    return min(max(seconds, 0.0), _LONGEST_LIFE_S) if math.isfinite(seconds) else _DEFAULT_LIFE_S
+    return min(max(seconds, 0.0), _MAX_LIFE_S) if math.isfinite(seconds) else _DEFAULT_LIFE_S

@@ -24,10 +24,10 @@ UNIX = "unix:"
 
 _ENTRY = re.compile(r"(?:\[(?P<v6>[^\[\]]+)\]|(?P<host>[^\[\]:]+)):(?P<port>[0-9]{1,5})")
 _NAME = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?(?:\.[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?)*\.?")
-_LONGEST_NAME = 254
+_MAX_NAME_LENGTH = 254
 """Limit on the characters of a domain name (RFC 1035 section 2.3.4), including its final dot."""
 _LAST_PORT = 65535
-_LONGEST_PATH = 107
+_MAX_PATH_LENGTH = 107
 """Limit on the bytes of a unix socket's path (`sun_path` of Linux, without its final zero)."""
 
 
@@ -59,7 +59,7 @@ def read_entry(text: str) -> AllowEntry | None:
     if literal is not None:
         return literal, port
     # guard: egress-exact-entries
-    if not name or len(name) > _LONGEST_NAME or not _NAME.fullmatch(name) or _looks_numeric(name):
+    if not name or len(name) > _MAX_NAME_LENGTH or not _NAME.fullmatch(name) or _looks_numeric(name):
         return None
     return name.lower(), port
 
@@ -80,7 +80,7 @@ def read_stored(texts: Iterable[str]) -> AllowList:
 def _read_path(path: str) -> AllowEntry | None:
     """The entry of a socket's path, which must be absolute and normal: one socket has one spelling."""
     is_normal = path.startswith("/") and not path.startswith("//") and posixpath.normpath(path) == path != "/"
-    if not is_normal or not path.isprintable() or "," in path or len(path.encode()) > _LONGEST_PATH:
+    if not is_normal or not path.isprintable() or "," in path or len(path.encode()) > _MAX_PATH_LENGTH:
         return None
     return UNIX + path, 0
 

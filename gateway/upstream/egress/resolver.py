@@ -10,7 +10,7 @@ from gateway.domain.fairness.share import FairSlotPool
 from gateway.errors import LimitExceeded
 
 _THREADS = 32
-_LONGEST_QUEUE = 1024
+_MAX_QUEUE_LENGTH = 1024
 
 
 class Lookup(Protocol):
@@ -35,7 +35,7 @@ class SystemLookup:
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="lookup")
         self._asked: dict[str, asyncio.Future[list[str]]] = {}
-        self.places = FairSlotPool("name lookups", slots=_THREADS, queue=_LONGEST_QUEUE)
+        self.places = FairSlotPool("name lookups", slots=_THREADS, queue=_MAX_QUEUE_LENGTH)
 
     async def resolve(self, host: str, port: int) -> Sequence[str]:
         """Return the addresses of a name; a numeric spelling such as 0x7f000001 resolves to the address it denotes.

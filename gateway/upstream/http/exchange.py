@@ -39,10 +39,10 @@ class WireClient:
     `connect_s` bounds the wait for capacity and the dial together.
     """
 
-    def __init__(self, lookup: Lookup, guard: Guard, *, connect_s: float, most: int, share: int) -> None:
+    def __init__(self, lookup: Lookup, guard: Guard, *, connect_s: float, limit: int, share: int) -> None:
         connector = Connector(lookup, guard, dial_s=connect_s / 2)
         self.dial = connector.dial
-        self.pool = ConnectionPool(connector, connect_s=connect_s, most=most, share=share)
+        self.pool = ConnectionPool(connector, connect_s=connect_s, limit=limit, share=share)
 
     async def send(self, message: WireRequest, lists: AllowLists | None, loop: asyncio.AbstractEventLoop) -> Response:
         """Send a request once; return its response once the head has arrived.

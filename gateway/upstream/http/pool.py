@@ -32,10 +32,10 @@ class ConnectionPool:
     `connect_s` bounds the wait for capacity and the dial together.
     """
 
-    def __init__(self, dialer: Connector, *, connect_s: float, most: int, share: int) -> None:
+    def __init__(self, dialer: Connector, *, connect_s: float, limit: int, share: int) -> None:
         self._dialer = dialer
         self._connect_s = connect_s
-        self._most = most
+        self._limit = limit
         self._share = share
         self._held: Counter[str] = Counter()
         self._count = 0
@@ -135,7 +135,7 @@ class ConnectionPool:
     async def _find_room(self, key: PoolKey) -> Connection | None:
         """Reserve capacity and return None, at once or after waiting; or return a released connection of this key."""
         is_at_share = self._held[key.tenant] >= self._share  # guard: share-of-the-connections
-        if not is_at_share and self._count < self._most:
+        if not is_at_share and self._count < self._limit:
             self._enter(key.tenant)
             return None
         self._evict(key.tenant if is_at_share else None)

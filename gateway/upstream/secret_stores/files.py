@@ -8,7 +8,7 @@ import os
 import stat
 from pathlib import Path
 
-LARGEST_FILE = 64 * 1024
+MAX_FILE_BYTES = 64 * 1024
 
 
 class FileRefused(Exception):
@@ -44,7 +44,7 @@ def _read(handle: int, root: Path) -> bytes:
     opened = Path(f"/proc/self/fd/{handle}")
     if opened.exists() and not opened.resolve().is_relative_to(root):  # the path was replaced after it was resolved
         raise FileRefused("the file is outside of the tenant's folder")
-    content = os.read(handle, LARGEST_FILE + 1)
-    if len(content) > LARGEST_FILE:
-        raise FileRefused(f"the file has more than {LARGEST_FILE} bytes")
+    content = os.read(handle, MAX_FILE_BYTES + 1)
+    if len(content) > MAX_FILE_BYTES:
+        raise FileRefused(f"the file has more than {MAX_FILE_BYTES} bytes")
     return content

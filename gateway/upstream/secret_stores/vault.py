@@ -29,7 +29,7 @@ _LIMIT_BYTES = 256 * 1024
 _OK, _DENIED, _MISSING = 200, frozenset({401, 403}), 404
 _USED_OF_LEASE = 0.8
 _DEFAULT_LEASE_S = 60.0
-_LONGEST_LEASE_S = 86_400.0
+_MAX_LEASE_S = 86_400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +107,7 @@ class VaultClient:
             if answer.status != _OK or not isinstance(token, str) or not is_header_value(token):
                 raise SecretUnavailable(f"vault refuses the gateway's sign-in by {method} (status {answer.status})")
             life_s = float(lease) if isinstance(lease, int) and lease > 0 else _DEFAULT_LEASE_S
-            self._token = token, time.monotonic() + min(life_s, _LONGEST_LEASE_S) * _USED_OF_LEASE
+            self._token = token, time.monotonic() + min(life_s, _MAX_LEASE_S) * _USED_OF_LEASE
             return token
 
     async def _login(self) -> tuple[str, Mapping[str, str]]:

@@ -10,7 +10,7 @@ from typing import TypeGuard
 from urllib.parse import quote, quote_plus
 
 _TRIPLE = re.compile(r"(%[0-9A-Fa-f]{2})")
-_LARGEST_PLAIN = 1e21
+_MAX_WITHOUT_EXPONENT = 1e21
 
 
 class Unwritable(Exception):
@@ -102,7 +102,7 @@ def _keep_triples(text: str, safe: str) -> str:
 def _number(value: float) -> str:
     if not math.isfinite(value):
         raise Unwritable("it is not a finite number")
-    if value.is_integer() and abs(value) < _LARGEST_PLAIN:
+    if value.is_integer() and abs(value) < _MAX_WITHOUT_EXPONENT:
         return str(int(value))
     mantissa, _, exponent = repr(value).partition("e")
     return f"{mantissa}e{int(exponent)}" if exponent else mantissa

@@ -128,7 +128,7 @@ class ApprovalPages:
         waiting = await page_approvals(tenant, self._catalog, pending, after=after, limit=_MAX_WAITING)
         newest = await page_approvals(tenant, self._catalog, ApprovalFilter(), after=None, limit=_MAX_RECENT)
         lately = [one for one in newest if one.state is not ApprovalState.PENDING]
-        return self._page("Approvals", pages.approval_list(waiting, lately, most=_MAX_WAITING), session)
+        return self._page("Approvals", pages.approval_list(waiting, lately, limit=_MAX_WAITING), session)
 
     async def _show(self, request: Request, session: ConsoleSession) -> Response:
         approval = await self._find(request.path_params["approval"], session)
@@ -142,8 +142,8 @@ class ApprovalPages:
         comment = " ".join(form.get("comment", "").split())
         if verdict not in {"approve", "deny"}:
             raise BadInput("choose Approve or Deny")
-        if len(comment) > pages.LONGEST_COMMENT or not comment.isprintable():
-            text = f"The comment must have at most {pages.LONGEST_COMMENT} printable characters; nothing was stored."
+        if len(comment) > pages.MAX_COMMENT_LENGTH or not comment.isprintable():
+            text = f"The comment must have at most {pages.MAX_COMMENT_LENGTH} printable characters; nothing was stored."
             return await self._show_one(approval, session, text=text, error=BadInput(text))
         decide = decide_approval(
             session.principal.tenant,

@@ -9,9 +9,9 @@ from gateway.domain.calls.approvals import Approval, ApprovalState, is_same_subj
 from gateway.domain.tenancy.principals import Principal
 from gateway.handlers.previews.requests import cut, escape
 from gateway.web.console.request_text import compare_lines, request_lines, show_lines
-from gateway.web.html.documents import LONGEST_TEXT, alert, moment, page, visible
+from gateway.web.html.documents import MAX_TEXT_LENGTH, alert, moment, page, visible
 
-LONGEST_COMMENT = 1000
+MAX_COMMENT_LENGTH = 1000
 _BANNER = Markup("""<nav aria-label="Approvals"><a href="/approvals">Approvals</a></nav>
 <form method="post" action="/approvals/sign-out">
 <input type="hidden" name="token" value="{token}">
@@ -78,10 +78,10 @@ def sign_in_form(target: str, *, text: str = "") -> Markup:
     return _SIGN_IN.format(next=target, alert=alert(text))
 
 
-def approval_list(waiting: Sequence[Approval], lately: Sequence[Approval], *, most: int) -> Markup:
+def approval_list(waiting: Sequence[Approval], lately: Sequence[Approval], *, limit: int) -> Markup:
     """The list page: pending approvals with a link to older ones, and the newest of the others."""
     table = _table("waiting", waiting)
-    if len(waiting) == most:
+    if len(waiting) == limit:
         table += Markup('<p><a href="/approvals?after={}">Older calls that wait</a></p>').format(waiting[-1].id)
     return _LIST.format(waiting=table, lately=_table("decided", lately))
 
@@ -93,7 +93,7 @@ def approval_content(
     lines = request_lines(approval.request)
     return _APPROVAL.format(
         alert=alert(text),
-        warnings=_items([cut(escape(warning), LONGEST_TEXT * 4) for warning in approval.warnings]),
+        warnings=_items([cut(escape(warning), MAX_TEXT_LENGTH * 4) for warning in approval.warnings]),
         facts=_facts(approval),
         request=show_lines(lines),
         difference=_difference(lines, earlier),
@@ -107,7 +107,7 @@ def _decision(approval: Approval, principal: Principal, token: str) -> Markup:
     if is_same_subject(approval.subject, principal.subject):
         reason = "You requested this call yourself, so another person has to decide."
         return Markup('<p role="status">{}</p>').format(reason)
-    return _FORM.format(id=approval.id, token=token, tag=tag_of(approval), longest=LONGEST_COMMENT)
+    return _FORM.format(id=approval.id, token=token, tag=tag_of(approval), max_length=MAX_COMMENT_LENGTH)
 
 
 def describe_state(approval: Approval) -> str:
@@ -116,7 +116,7 @@ def describe_state(approval: Approval) -> str:
         return _ENDED.get(approval.state, f"The approval is {approval.state}.")
     verdict = "Denied" if approval.state is ApprovalState.DENIED else "Approved"
     by = visible(approval.decider_subject or approval.decided_by)
-    comment = f" Comment: {cut(escape(approval.comment), LONGEST_COMMENT)}" if approval.comment else ""
+    comment = f" Comment: {cut(escape(approval.comment), MAX_COMMENT_LENGTH)}" if approval.comment else ""
     more = _ENDED.get(approval.state, "")
     return f"{verdict} by {by} at {moment(approval.decided_at)}. {more}{comment}".strip()
 

@@ -12,12 +12,12 @@ import msgspec
 from gateway.domain.calls.approvals import RequestShown
 from gateway.handlers.previews.requests import cut, escape
 
-LONGEST_BODY = 64 * 1024
-LONGEST_LINE = 4000
+MAX_BODY_LENGTH = 64 * 1024
+MAX_LINE_LENGTH = 4000
 MAX_COMPARED = 400
 """Limit on the compared lines of each request, because the time of a comparison grows with their square."""
 _CONTEXT = 3
-_LONGEST_FORMATTED = 256 * 1024
+_MAX_FORMATTED_LENGTH = 256 * 1024
 
 
 def request_lines(request: RequestShown) -> Sequence[str]:
@@ -31,7 +31,7 @@ def request_lines(request: RequestShown) -> Sequence[str]:
 
 def show_lines(lines: Sequence[str]) -> str:
     """The lines as one text, with long lines and the text itself cut; a cut text ends with a note."""
-    return cut("\n".join(cut(line, LONGEST_LINE) for line in lines), LONGEST_BODY)
+    return cut("\n".join(cut(line, MAX_LINE_LENGTH) for line in lines), MAX_BODY_LENGTH)
 
 
 def compare_lines(before: Sequence[str], now: Sequence[str]) -> Sequence[tuple[str, str]] | None:
@@ -40,12 +40,12 @@ def compare_lines(before: Sequence[str], now: Sequence[str]) -> Sequence[tuple[s
         return None
     # the names of files are not shown
     compared = list(unified_diff(list(before), list(now), lineterm="", n=_CONTEXT))[2:]
-    return [(line[0], cut(line[1:], LONGEST_LINE)) for line in compared]
+    return [(line[0], cut(line[1:], MAX_LINE_LENGTH)) for line in compared]
 
 
 def _indented(body: str) -> str:
     raw = body.encode("utf-8", "backslashreplace")
-    if len(raw) > _LONGEST_FORMATTED or raw.count(b"[") + raw.count(b"{") > LONGEST_BODY:
+    if len(raw) > _MAX_FORMATTED_LENGTH or raw.count(b"[") + raw.count(b"{") > MAX_BODY_LENGTH:
         return body
     try:
         return msgspec.json.format(raw, indent=2).decode()

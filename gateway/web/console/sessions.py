@@ -28,7 +28,7 @@ from gateway.web.html.sealed_cookies import SealedCookies
 
 SESSION_PURPOSE = "console sessions"
 IDLE_S = 3600
-LONGEST_S = 8 * 3600
+MAX_SESSION_S = 8 * 3600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +111,7 @@ class ConsoleSessions:
     async def end(self, session: ConsoleSession) -> None:
         """Mark a session as ended for as long as a copy of its cookie could be used."""
         with suppress(RedisUnavailable):
-            await self._ended.use(session.principal.tenant, session.id, for_s=LONGEST_S)
+            await self._ended.use(session.principal.tenant, session.id, for_s=MAX_SESSION_S)
 
     def cookie_of(self, session: ConsoleSession) -> str:
         """The `Set-Cookie` header of a session, sealed now; the idle time begins again."""
@@ -137,5 +137,5 @@ class ConsoleSessions:
             found = msgspec.json.decode(sealed[0], type=ConsoleSession)
         except ValueError:
             return None
-        is_over = self._clock() - found.began_at > LONGEST_S  # guard: console-longest
+        is_over = self._clock() - found.began_at > MAX_SESSION_S  # guard: console-longest
         return None if is_over else found

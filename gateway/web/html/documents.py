@@ -17,7 +17,7 @@ from gateway.errors import GatewayError
 from gateway.handlers.previews.requests import cut, escape
 from gateway.web.problems import status_of
 
-LONGEST_TEXT = 500
+MAX_TEXT_LENGTH = 500
 HEADERS: Mapping[str, str] = {
     "content-security-policy": "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; "
     "frame-ancestors 'none'",
@@ -69,7 +69,7 @@ def page(title: str, content: Markup, *, banner: Markup = _BANNER) -> str:
 
 def visible(text: str) -> str:
     """Return a text of another person on one line: bounded, with unprintable characters escaped."""
-    return cut(escape(text), LONGEST_TEXT)  # guard: console-visible
+    return cut(escape(text), MAX_TEXT_LENGTH)  # guard: console-visible
 
 
 def alert(text: str) -> Markup:

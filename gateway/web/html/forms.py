@@ -9,7 +9,7 @@ from gateway.errors import BadInput, Forbidden
 from gateway.web.bodies import declared_length, read_body
 from gateway.web.hosts import AllowedOrigins
 
-_LARGEST_FORM = 16 * 1024
+_MAX_FORM_BYTES = 16 * 1024
 _FORM_S = 10.0
 MAX_FIELDS = 10
 _OWN_ORIGINS = AllowedOrigins(())
@@ -27,7 +27,7 @@ def check_own(request: Request) -> None:
         raise Forbidden("the form was not sent by a page of this gateway; open the page again")
 
 
-async def read_form(request: Request, *, most: int = MAX_FIELDS) -> Mapping[str, str]:
+async def read_form(request: Request, *, limit: int = MAX_FIELDS) -> Mapping[str, str]:
     """Return the fields of a form.
 
     Raises:
@@ -36,14 +36,14 @@ async def read_form(request: Request, *, most: int = MAX_FIELDS) -> Mapping[str,
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/x-www-form-urlencoded":
         raise BadInput("the body must be a form")
     declared = declared_length(request.scope)
-    body = await read_body(request.receive, limit=_LARGEST_FORM, deadline=_FORM_S, declared=declared)
+    body = await read_body(request.receive, limit=_MAX_FORM_BYTES, deadline=_FORM_S, declared=declared)
     try:
-        return read_fields(body.decode("ascii"), most=most)
+        return read_fields(body.decode("ascii"), limit=limit)
     except UnicodeDecodeError:
         raise BadInput("the form cannot be read") from None
 
 
-def read_fields(encoded: str, *, most: int = MAX_FIELDS) -> Mapping[str, str]:
+def read_fields(encoded: str, *, limit: int = MAX_FIELDS) -> Mapping[str, str]:
     """Return the fields of an encoded form or query.
 
     Raises:
@@ -52,7 +52,7 @@ def read_fields(encoded: str, *, most: int = MAX_FIELDS) -> Mapping[str, str]:
     if not encoded:
         return {}
     try:
-        pairs = parse_qsl(encoded, keep_blank_values=True, strict_parsing=True, errors="strict", max_num_fields=most)
+        pairs = parse_qsl(encoded, keep_blank_values=True, strict_parsing=True, errors="strict", max_num_fields=limit)
     except ValueError:
         raise BadInput("the form cannot be read") from None
     form = dict(pairs)

@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
-LARGEST = 4000
+MAX_COOKIE_BYTES = 4000
 """Characters of a name with its value; browsers drop cookies of more than 4,096 bytes."""
 
 

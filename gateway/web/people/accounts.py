@@ -123,7 +123,7 @@ class AccountPages:
 
     async def _handle_callback(self, request: Request) -> Response:
         """Finish a connection that this browser began."""
-        user, query = await self._find(request), read_fields(request.url.query, most=_MAX_PARAMETERS)
+        user, query = await self._find(request), read_fields(request.url.query, limit=_MAX_PARAMETERS)
         if user is None:
             raise SignInExpired("You are not signed in any more, so nothing was connected; sign in and begin again.")
         answered = AuthorizationResponse(

@@ -21,7 +21,7 @@ from gateway.errors import BadInput, GatewayError, NotFound
 from gateway.identity.oauth.sign_in import PENDING_S, AuthorizationResponse, PendingSignIn, SignInFlow
 from gateway.web.html.documents import HEADERS, page, refuse, respond, visible
 from gateway.web.html.forms import check_own, read_fields, read_form
-from gateway.web.html.sealed_cookies import LARGEST, SealedCookies
+from gateway.web.html.sealed_cookies import MAX_COOKIE_BYTES, SealedCookies
 from gateway.web.people.sessions import PersonSession, PersonSessions, begin
 from gateway.web.people.tenants import TenantLookup, sign_in_issuers
 from gateway.web.problems import correlation_id_of
@@ -184,7 +184,7 @@ class SignInPages:
         issuer = next((each for each in known if each.name == request.path_params["issuer"]), None)
         if issuer is None:
             raise NotFound("There is no such page.")
-        query = read_fields(request.url.query, most=20)
+        query = read_fields(request.url.query, limit=20)
         answered = AuthorizationResponse(
             state=query.get("state", ""), code=query.get("code"), error=query.get("error"), issuer=query.get("iss")
         )
@@ -218,7 +218,7 @@ class SignInPages:
                 response.headers.append("set-cookie", cookie)
         value, suffix = msgspec.msgpack.encode(pending), pending.terms.state[:_SUFFIX]
         cookie = self._pending.write(value, is_secure=visit.is_secure, suffix=suffix)
-        if len(cookie.partition(";")[0]) > LARGEST:
+        if len(cookie.partition(";")[0]) > MAX_COOKIE_BYTES:
             raise BadInput("the request is too long for a sign-in; the client has to send a shorter one")
         response.headers.append("set-cookie", cookie)
 

@@ -26,7 +26,7 @@ _BYTES_OF_COST: Final = 8 * 1024
 HEARTBEAT_S: Final = 20.0
 _SEND_S: Final = 20.0
 _OUTBOX_BYTES: Final = 16 * 1024 * 1024
-_LONGEST_REASON: Final = 120  # bytes; a close frame has 123
+_MAX_REASON_LENGTH: Final = 120  # bytes; a close frame has 123
 
 
 class CloseCode(IntEnum):
@@ -59,7 +59,7 @@ class ProviderConnection:
         self._receive = receive
         self._send = send
         self._heartbeat_s = heartbeat_s
-        self._pace = TokenBuckets(rate=MESSAGES_PER_S, burst=MESSAGES_BURST, most=1)
+        self._pace = TokenBuckets(rate=MESSAGES_PER_S, burst=MESSAGES_BURST, limit=1)
         self._outbox: deque[str] = deque()
         self._unsent = 0
         self._closing: tuple[int, str] | None = None
@@ -157,4 +157,4 @@ class ProviderConnection:
 
 def _cut(reason: str) -> str:
     """Return the beginning of a reason that fits into a close frame."""
-    return reason.encode()[:_LONGEST_REASON].decode(errors="ignore")
+    return reason.encode()[:_MAX_REASON_LENGTH].decode(errors="ignore")

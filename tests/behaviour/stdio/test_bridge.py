@@ -269,8 +269,8 @@ async def test_a_session_id_that_no_header_can_have_is_refused(strange: str) -> 
 
 async def test_an_endless_event_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a server cannot fill the bridge's memory (CAL-5)."""
-    monkeypatch.setattr("gateway.cli.stdio.event_stream.LARGEST", 100_000)
-    monkeypatch.setattr("gateway.cli.stdio.remote_endpoint.LARGEST", 100_000)
+    monkeypatch.setattr("gateway.cli.stdio.event_stream.MAX_MESSAGE_BYTES", 100_000)
+    monkeypatch.setattr("gateway.cli.stdio.remote_endpoint.MAX_MESSAGE_BYTES", 100_000)
     for endless in (EVENTS + b"data: " + b"x" * 200_000, EVENTS + b"data: x\n" * 50_000, reply(b" " * 200_000)):
 
         async def answer(_: Received, endless: bytes = endless) -> bytes:

@@ -9,8 +9,8 @@ import anyio
 import pytest
 
 from gateway.catalog.calls.mcp_tasks import (
-    LARGEST_ROUNDS,
     MAX_OPEN_EACH,
+    MAX_ROUNDS_BYTES,
     MAX_STORED,
     IsAnswer,
     TaskDraft,
@@ -240,7 +240,7 @@ async def test_answers_are_bounded_and_of_the_right_form(desk: Desk) -> None:
     """Ours: an answer that is no answer, or too much of one, changes nothing (TEN-5)."""
     task = await desk.create()
     await desk.records.park(task, ASKED)
-    huge: dict[str, object] = {"q": {"action": "accept", "content": {"text": "x" * LARGEST_ROUNDS}}}
+    huge: dict[str, object] = {"q": {"action": "accept", "content": {"text": "x" * MAX_ROUNDS_BYTES}}}
     wrong: tuple[tuple[dict[str, object], IsAnswer], ...] = ((huge, _any), ({"q": {}}, _none))
     for answers, is_answer in wrong:
         with pytest.raises(BadInput):
@@ -251,7 +251,7 @@ async def test_answers_are_bounded_and_of_the_right_form(desk: Desk) -> None:
     assert (await desk.records.get(desk.owner, task.id)).rounds.questions.keys() == {"q"}
 
 
-@pytest.mark.parametrize("memory", [{"a": "x" * LARGEST_ROUNDS}, {"a": object()}])
+@pytest.mark.parametrize("memory", [{"a": "x" * MAX_ROUNDS_BYTES}, {"a": object()}])
 async def test_what_a_call_remembers_is_small_json(desk: Desk, memory: dict[str, Any]) -> None:
     """Ours: a handler that remembers too much, or no JSON, fails its own task (CAL-4)."""
     task = await desk.create()

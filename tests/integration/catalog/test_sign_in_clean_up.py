@@ -92,7 +92,7 @@ async def _left(changes: Changes, tenant: TenantId, names: dict[SignInId, str]) 
         permitted = await consents.page(tenant, db, after=None, limit=99)
         granted = await grants.page(tenant, db, after=None, limit=99)
         stored = {name for each, name in names.items() if await sign_ins.get(tenant, db, each) is not None}
-        held = await grants.beyond(tenant, db, permitted[0].person, most=0)
+        held = await grants.beyond(tenant, db, permitted[0].person, limit=0)
     return [
         {each.name for each in clients},
         {each.client_name for each in permitted},

@@ -3,7 +3,7 @@
 from typing import Any
 
 from gateway.redis.sessions.records import Sessions
-from gateway.redis.sessions.subscriptions import LONGEST_KEPT
+from gateway.redis.sessions.subscriptions import MAX_PARAMS_BYTES
 from tests.integration.redis.conftest import ACME, GLOBEX, Two, make_record
 
 _ENDED = 30
@@ -64,7 +64,7 @@ async def test_nothing_of_a_session_in_use_expires_before_it(two: Two, raw: Any)
 async def test_uris_are_kept_with_the_session_unless_they_are_long(two: Two, raw: Any) -> None:
     """Ours: what a changed template has made is found by them; they go with the session (RES-5, RES-6)."""
     subscriptions = two.here.subscriptions
-    for uri in ("note://1", "note://ключ", "note://1", "note://gone", "long://" + "x" * LONGEST_KEPT):
+    for uri in ("note://1", "note://ключ", "note://1", "note://gone", "long://" + "x" * MAX_PARAMS_BYTES):
         await subscriptions.subscribe(two.keys, uri)
     await subscriptions.unsubscribe(two.keys, "note://gone")
     followed = [uri async for some in two.there.subscriptions.followed(ACME) for uri in some]

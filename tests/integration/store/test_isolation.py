@@ -189,7 +189,7 @@ _CALLS: Mapping[str, _Call] = {
     "approvals.finish": lambda t, db, v: approvals.finish(t, db, v.approval.id, "c", outcome="planted"),
     "approvals.supersede": lambda t, db, v: approvals.supersede(t, db, v.approval.id),
     "approvals.end_overdue": lambda t, db, v: approvals.end_overdue(t, db, limit=10),
-    "approvals.remove_old": lambda t, db, v: approvals.remove_old(t, db, kept=_SHORT, most=0),
+    "approvals.remove_old": lambda t, db, v: approvals.remove_old(t, db, kept=_SHORT, limit=0),
     "approvals.next_due": lambda t, db, v: approvals.next_due(t, db, kept=_SHORT),
     "jobs.bring_forward": lambda t, db, v: jobs.bring_forward(t, db, replace(v.due, due_at=NOW - timedelta(days=1))),
     "entries.append_change": lambda t, db, v: append_change(t, db),
@@ -422,7 +422,7 @@ _CALLS: Mapping[str, _Call] = {
         t, db, SEALER, v.sign_in, make_provider_tokens("planted"), lease="l"
     ),
     "sign_ins.end_session": lambda t, db, v: sign_ins.end_session(t, db, v.sign_in.id, at=NOW),
-    "sign_ins.end_oldest": lambda t, db, v: sign_ins.end_oldest(t, db, v.person.id, most=0, at=NOW),
+    "sign_ins.end_oldest": lambda t, db, v: sign_ins.end_oldest(t, db, v.person.id, limit=0, at=NOW),
     "sign_ins.remove_ended": lambda t, db, v: sign_ins.remove_ended(t, db, now=_LATER),
     "accounts.enter": lambda t, db, v: accounts.enter(
         t, db, SEALER, replace(v.account, id=new_account_id()), make_provider_tokens("planted")
@@ -471,7 +471,7 @@ _CALLS: Mapping[str, _Call] = {
     "grants.revoke": lambda t, db, v: grants.revoke(
         t, db, GrantFilter(person_id=v.person.id), at=NOW, reason="planted"
     ),
-    "grants.beyond": lambda t, db, v: grants.beyond(t, db, v.person.id, most=0),
+    "grants.beyond": lambda t, db, v: grants.beyond(t, db, v.person.id, limit=0),
     "grants.remove_ended": lambda t, db, v: grants.remove_ended(t, db, by=_LATER, codes_by=_LATER),
     "grants.credential": lambda t, db, v: grants.credential(t, db, v.grant.id),
     "people.enter": lambda t, db, v: people.enter(t, db, replace(v.person, tenant=t, expires_at=_LATER)),
@@ -482,7 +482,7 @@ _CALLS: Mapping[str, _Call] = {
     "people.set_denied": lambda t, db, v: people.set_denied(t, db, v.person.id, at=NOW),
     "people.is_denied": lambda t, db, v: people.is_denied(t, db, v.person.subject),
     "people.ids_of_subject": lambda t, db, v: people.ids_of_subject(t, db, v.person.subject),
-    "people.ids_of_issuer": lambda t, db, v: people.ids_of_issuer(t, db, v.issuer.id, most=10),
+    "people.ids_of_issuer": lambda t, db, v: people.ids_of_issuer(t, db, v.issuer.id, limit=10),
     "webhook_endpoints.insert": lambda t, db, v: webhook_endpoints.insert(
         t, db, SEALER, replace(v.endpoint, name="planted"), SigningSecrets(current="planted")
     ),

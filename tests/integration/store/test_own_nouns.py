@@ -25,7 +25,7 @@ from tests.integration.store.samples import (
 )
 from tests.support.servers import TestDatabase, execute
 
-LONGEST_URI = "docs://" + "x" * 2041
+MAX_URI_LENGTH = "docs://" + "x" * 2041
 
 
 @pytest.fixture
@@ -71,10 +71,10 @@ async def test_a_saved_primitive_is_its_next_version(store: Store, acme: TenantI
 
 async def test_a_name_is_there_once_in_a_family(store: Store, acme: TenantId) -> None:
     """Ours: the database itself keeps names apart, of the longest kind too (PRG-4)."""
-    made = make_primitive(LONGEST_URI, family=Family.RESOURCE)
+    made = make_primitive(MAX_URI_LENGTH, family=Family.RESOURCE)
     async with store.transaction(acme) as db:
         await primitives.insert(acme, db, made)
-        await primitives.insert(acme, db, make_primitive(LONGEST_URI, family=Family.TEMPLATE))
+        await primitives.insert(acme, db, make_primitive(MAX_URI_LENGTH, family=Family.TEMPLATE))
         with pytest.raises(NameTaken):
             await primitives.insert(acme, db, replace(made, id=new_primitive_id("res")))
 

@@ -87,7 +87,7 @@ async def test_ended_sessions_are_deleted_and_many_end_the_oldest(store: Store, 
             made = make_sign_in(acme.issuer, acme.person, "acme")
             made = replace(made, created_at=NOW + timedelta(seconds=index))
             await sign_ins.insert(tenant, db, SEALER, made, make_provider_tokens("acme"))
-        await sign_ins.end_oldest(tenant, db, acme.person.id, most=3, at=NOW)
+        await sign_ins.end_oldest(tenant, db, acme.person.id, limit=3, at=NOW)
         ended = await sign_ins.get(tenant, db, first.id)
         assert ended is not None
         assert ended.session_ends_at == NOW

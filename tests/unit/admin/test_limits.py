@@ -111,17 +111,17 @@ def _one_address(number: int) -> tuple[str, str]:
     return f"t{number}", f"k{number}"
 
 
-@pytest.mark.parametrize(("most", "named"), [(64, _one_key), (96, _one_tenant), (256, _one_address)])
+@pytest.mark.parametrize(("limit", "named"), [(64, _one_key), (96, _one_tenant), (256, _one_address)])
 def test_open_requests_are_bounded_by_key_tenant_and_address(
-    most: int, named: Callable[[int], tuple[str, str]]
+    limit: int, named: Callable[[int], tuple[str, str]]
 ) -> None:
     """Ours: requests that do not end hold a bounded number of places (ISO-6)."""
     limits = AdminLimits()
     with ExitStack() as stack:
-        for number in range(most):
+        for number in range(limit):
             stack.enter_context(limits.opened(_principal(*named(number)), HERE))
-        with pytest.raises(LimitExceeded, match=rf"admin requests .*limit {most} per replica"):
-            stack.enter_context(limits.opened(_principal(*named(most)), HERE))
+        with pytest.raises(LimitExceeded, match=rf"admin requests .*limit {limit} per replica"):
+            stack.enter_context(limits.opened(_principal(*named(limit)), HERE))
     with limits.opened(_principal(*named(0)), HERE):
         pass
 

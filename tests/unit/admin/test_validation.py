@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gateway.admin.large_bodies import LARGEST_REST
+from gateway.admin.large_bodies import MAX_REST_BYTES
 from gateway.admin.requests.audit import AuditQuery
 from gateway.admin.requests.models import (
     KeyCreate,
@@ -209,7 +209,7 @@ async def test_a_document_that_equals_another_member_is_not_mistaken_for_it() ->
 
 def _padded(body: str) -> bytes:
     """The body with one byte more than is parsed whole."""
-    return f"{body[:-1].ljust(LARGEST_REST)}}}".encode()
+    return f"{body[:-1].ljust(MAX_REST_BYTES)}}}".encode()
 
 
 @pytest.mark.parametrize("after", ["\x0b", "\x0c", "\xa0"])

@@ -11,7 +11,7 @@ from gateway.domain.primitives import Family
 from gateway.domain.tenancy.policy import Decision, Policy, PolicyRule, Safety
 from gateway.errors import PolicyDenied
 from gateway.handlers.interfaces import InputRequired
-from gateway.handlers.previews.requests import LONGEST_PREVIEW
+from gateway.handlers.previews.requests import MAX_PREVIEW_LENGTH
 from gateway.handlers.python.context import Context
 from gateway.upstream.client import UpstreamClient
 from tests.support.household import Household
@@ -276,7 +276,7 @@ async def test_a_long_body_hides_no_later_request(house: Household) -> None:
     assert [line.partition(" POST ")[2] for line in lines if line.startswith("sends")] == [
         f"https://api.example.com/{n}" for n in range(20)
     ]
-    assert sum(map(len, lines)) <= LONGEST_PREVIEW
+    assert sum(map(len, lines)) <= MAX_PREVIEW_LENGTH
 
 
 async def test_the_reason_of_the_rule_is_shown_as_one_line(house: Household) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 import pytest
 
-from gateway.calls.recorded_arguments import LARGEST_RECORD, LONGEST_TEXT, ArgumentRecorder
-from gateway.definitions.policy.argument_selection import LONGEST_NAME, MAX_READ, ArgumentSelection
+from gateway.calls.recorded_arguments import MAX_RECORD_BYTES, MAX_TEXT_LENGTH, ArgumentRecorder
+from gateway.definitions.policy.argument_selection import MAX_NAME_LENGTH, MAX_READ, ArgumentSelection
 from gateway.domain.identifiers import TenantId
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.policy import Decision, Policy, RecordingRule, Safety
@@ -92,7 +92,7 @@ def test_hashes_compare_values_of_one_tenant() -> None:
     "arguments",
     [
         {"note": f"my key: {AWS_KEY}"},
-        {"note": "x" * (LONGEST_TEXT - 10) + " " + AWS_KEY},
+        {"note": "x" * (MAX_TEXT_LENGTH - 10) + " " + AWS_KEY},
         {"note": {"a": [f"https://ada:{'s3cret'}@db.example/x"]}},
         {AWS_KEY: 1},
         {"https://ada:s3cret@db.example": {"x": 1}},
@@ -125,19 +125,19 @@ def test_counts_under_such_names_are_kept() -> None:
 def test_records_are_bounded() -> None:
     """Ours: no arguments make a large entry, and an entry shows what it lacks (SAF-4)."""
     long = _record(ALL, {"note": "ü" * 5000, "id": 1})
-    assert (len(long["kept"]["/note"]), long["kept"]["/id"], long["cut"]) == (LONGEST_TEXT, 1, ["/note"])
+    assert (len(long["kept"]["/note"]), long["kept"]["/id"], long["cut"]) == (MAX_TEXT_LENGTH, 1, ["/note"])
 
     many = _record(ALL, {f"{number}": "" for number in range(100_000)})
     assert (len(many["kept"]) < MAX_READ, many["cut"]) == (True, [""])
     assert _record(RecordingRule(keep=("/*/id",)), {f"{number}": "" for number in range(1000)}) == {"cut": [""]}
     large = _record(ALL, {f"{number}": "\x00" * 500 for number in range(100)})
-    assert (len(orjson.dumps(large)) < LARGEST_RECORD + 100, large["cut"]) == (True, [""])
+    assert (len(orjson.dumps(large)) < MAX_RECORD_BYTES + 100, large["cut"]) == (True, [""])
 
     deep: dict[str, object] = {}
     for _ in range(60):
         deep = {"a": deep}
     assert _record(ALL, deep) == {"cut": ["/a" * 32]}
-    assert _record(ALL, {"a": {"n" * (LONGEST_NAME + 1): 1}}) == {"cut": ["/a"]}
+    assert _record(ALL, {"a": {"n" * (MAX_NAME_LENGTH + 1): 1}}) == {"cut": ["/a"]}
     assert _record(ALL, {"n": 2**70, "m": -(2**63), "f": 1e300})["kept"]["/n"] == str(2**70)
 
 

@@ -222,7 +222,7 @@ def test_a_large_result_is_cut_in_text_and_structure_alike() -> None:
     result = _result(200, "application/json", _many(10_000))
     [shown, note] = result["content"]
 
-    assert len(shown["text"].encode()) <= result_rendering.LARGEST_TEXT
+    assert len(shown["text"].encode()) <= result_rendering.MAX_TEXT_BYTES
     assert json.loads(shown["text"]) == result["structuredContent"]
     assert result["structuredContent"]["next"] == "n"
     assert "/items: the first" in note["text"]
@@ -280,7 +280,7 @@ async def test_what_is_cut_can_be_read_under_a_link(kind: str, body: bytes) -> N
     assert (link["uri"], link["mimeType"], link["size"]) == ("gateway+result://1", kind, len(body))
     assert any("gateway+result://1" in block.get("text", "") for block in result["content"])
     assert result["isError"] is False
-    assert sum(len(block.get("text", "")) for block in result["content"]) <= result_rendering.LARGEST_TEXT + 1000
+    assert sum(len(block.get("text", "")) for block in result["content"]) <= result_rendering.MAX_TEXT_BYTES + 1000
 
 
 @pytest.mark.parametrize(

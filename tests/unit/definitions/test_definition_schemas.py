@@ -6,7 +6,7 @@ import pytest
 
 from gateway.definitions.field_reader import Faults
 from gateway.definitions.json_schema.checks import check_schema
-from gateway.definitions.json_schema.recursion_costs import most_checks, multiplies
+from gateway.definitions.json_schema.recursion_costs import max_checks, multiplies
 from gateway.definitions.json_schema.tree import SchemaTree
 from gateway.errors import ToolValidationError
 
@@ -133,14 +133,14 @@ def test_what_cannot_be_checked_is_refused_where_it_stands(schema: dict[str, Any
 
 def test_a_huge_doubling_is_counted_without_being_expanded() -> None:
     """Ours: 2^64 ways are refused as fast as two."""
-    assert most_checks(SchemaTree(doubling(64))) > 1_000
+    assert max_checks(SchemaTree(doubling(64))) > 1_000
 
 
 def test_recursion_that_stays_linear_is_not_charged() -> None:
     """Ours: trees, linked lists and mutual recursion are everyday schemas."""
     tree = SchemaTree(TREE)
 
-    assert most_checks(tree) < 10
+    assert max_checks(tree) < 10
     assert not multiplies(tree)
 
 

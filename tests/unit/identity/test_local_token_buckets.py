@@ -45,7 +45,7 @@ def test_a_cost_beyond_the_burst_takes_a_full_bucket() -> None:
 
 def test_memory_is_bounded_by_forgetting_what_was_used_least_lately() -> None:
     """Ours: any number of names takes bounded memory (ISO-6)."""
-    buckets = TokenBuckets(rate=1, burst=1, most=3, clock=Clock())
+    buckets = TokenBuckets(rate=1, burst=1, limit=3, clock=Clock())
     for name in ("a", "b", "c"):
         buckets.take(name)
     buckets.wait_for("a")

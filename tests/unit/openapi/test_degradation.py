@@ -130,7 +130,7 @@ def test_the_number_of_operations_is_limited() -> None:
 
 def test_the_tools_of_a_document_are_limited_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: beyond the limit operations are skipped with their reason."""
-    monkeypatch.setattr(compiler, "LARGEST_LIST", 500)
+    monkeypatch.setattr(compiler, "MAX_LIST_BYTES", 500)
     result = compile_it(document({f"/{n}": {"get": {}} for n in range(10)}))
 
     assert 0 < len(result.operations) < 10

@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from gateway.openapi.document.document import read_tree
-from gateway.openapi.query.answers import LARGEST_PAGE
+from gateway.openapi.query.answers import MAX_PAGE_BYTES
 from gateway.openapi.query.api import ApiView
 from gateway.openapi.query.references import Resolver
 from gateway.openapi.query.tools import DEFINITIONS
-from gateway.openapi.query.truncation import LARGEST_ANSWER, render
+from gateway.openapi.query.truncation import MAX_ANSWER_BYTES, render
 from tests.support.queries import Graph, Reader, ask, view_of_compiled
 from tests.support.real_documents import RealDocument
 
@@ -64,7 +64,7 @@ def test_every_answer_is_as_declared_and_bounded(seen: ApiView) -> None:
     for tool, arguments in questions(seen):
         answer = ask(tool, seen, **arguments)
         assert VALIDATORS[tool].is_valid(answer), (tool, arguments)
-        limit = LARGEST_PAGE + 1024 if tool.startswith(("list", "search")) else LARGEST_ANSWER
+        limit = MAX_PAGE_BYTES + 1024 if tool.startswith(("list", "search")) else MAX_ANSWER_BYTES
         assert len(render(answer).encode()) <= limit, (tool, arguments)
 
 
@@ -108,11 +108,11 @@ def test_what_is_cut_can_be_put_together_again(seen: ApiView) -> None:
             whole = Resolver(seen.api.outline).resolve(raw, depth, within=schema.name)
 
             assert reader.read()["schema"] == whole, schema.name
-            assert reader.largest <= LARGEST_ANSWER
+            assert reader.largest <= MAX_ANSWER_BYTES
     for endpoint in sorted(seen.endpoints, key=lambda entry: -len(bytes(entry.details)))[:3]:
         reader = Reader(seen, "get_endpoint_details", path=endpoint.path, method=endpoint.method)
         details, tool = reader.read(), seen.tools[endpoint.identity]
 
         assert details["inputSchema"] == msgspec.json.decode(tool.definition)["inputSchema"], endpoint.identity
         assert set(details["responses"]) == set(msgspec.json.decode(endpoint.details)["responses"])
-        assert reader.largest <= LARGEST_ANSWER
+        assert reader.largest <= MAX_ANSWER_BYTES

@@ -38,7 +38,7 @@ def test_a_key_has_so_many_and_another_its_own() -> None:
 
 def test_all_keys_of_a_tenant_have_a_quarter_of_the_open_requests() -> None:
     """ISO-3: many keys of one tenant together leave three quarters to the others."""
-    crowds = InFlightLimiter(most=40)
+    crowds = InFlightLimiter(limit=40)
     for number in range(10):
         crowds.acquire(_of("ten_a", f"key_{number}"), FEW)
 

@@ -2,7 +2,7 @@
 
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.policy import Limits
-from gateway.protocol.request_rate import LEAST_PER_S, LONGEST_DELAY_S, RequestRateLimiter
+from gateway.protocol.request_rate import MAX_DELAY_S, MIN_PER_S, RequestRateLimiter
 
 EVIL, THIRD = TenantId("ten_evil"), TenantId("ten_third")
 
@@ -25,7 +25,7 @@ def test_a_flood_of_any_request_is_begun_at_the_tenants_rate() -> None:
     limits = Limits(calls_per_second=200, burst=400)
     begun = _begun(RequestRateLimiter(), limits, offered_per_s=2000, seconds=10, open_at_once=256)
 
-    assert begun <= 1.05 * (10 * LEAST_PER_S) + 0.25 * LEAST_PER_S
+    assert begun <= 1.05 * (10 * MIN_PER_S) + 0.25 * MIN_PER_S
 
 
 def test_one_tenants_flood_delays_no_other() -> None:
@@ -34,7 +34,7 @@ def test_one_tenants_flood_delays_no_other() -> None:
     for _ in range(10_000):
         pacing.delay(EVIL, Limits(), 0.0)
 
-    assert 0 < pacing.delay(EVIL, Limits(), 0.0) <= LONGEST_DELAY_S
+    assert 0 < pacing.delay(EVIL, Limits(), 0.0) <= MAX_DELAY_S
     assert pacing.delay(THIRD, Limits(), 0.0) == 0
     assert pacing.delay(EVIL, Limits(), 60.0) == 0
 
@@ -43,7 +43,7 @@ def test_a_tenant_within_its_rate_never_waits() -> None:
     """Ours: an even rate below the pace and a short burst pass without a wait."""
     pacing = RequestRateLimiter()
     waits = [pacing.delay(EVIL, Limits(), number / 200) for number in range(2000)]
-    burst = [pacing.delay(THIRD, Limits(), 1.0) for _ in range(int(LEAST_PER_S * 0.25))]
+    burst = [pacing.delay(THIRD, Limits(), 1.0) for _ in range(int(MIN_PER_S * 0.25))]
 
     assert not any(waits)
     assert not any(burst)
@@ -64,7 +64,7 @@ def test_a_late_loop_slows_a_flood_and_nothing_else() -> None:
     begun = _begun(pacing, limits, offered_per_s=2000, seconds=10, open_at_once=256)
     waits = [pacing.delay(THIRD, limits, number / 200) for number in range(2000)]
 
-    assert begun <= 0.42 * 10 * LEAST_PER_S + 0.25 * LEAST_PER_S
+    assert begun <= 0.42 * 10 * MIN_PER_S + 0.25 * MIN_PER_S
     assert not any(waits)
 
 

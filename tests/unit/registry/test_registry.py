@@ -189,9 +189,9 @@ def test_a_cursor_survives_a_change_of_the_catalog() -> None:
 
 
 @pytest.mark.parametrize("longest", ["docs://" + "x" * 2000, "docs://" + "é" * 2000])
-def test_long_names_have_cursors_too(longest: str) -> None:
+def test_long_names_have_cursors_too(max_length: str) -> None:
     """Ours: whatever is a legal URI is a legal place in a list (RES-3)."""
-    resources = [primitive(Family.RESOURCE, f"{longest}{number:04}") for number in range(PAGE + 1)]
+    resources = [primitive(Family.RESOURCE, f"{max_length}{number:04}") for number in range(PAGE + 1)]
     registry = _registry(snapshot(primitives=resources))
     first = registry.page(Family.RESOURCE, None)
 

@@ -30,7 +30,7 @@ def test_a_counter_has_a_series_for_each_combination() -> None:
 
 def test_what_comes_after_the_most_counts_as_other_and_nothing_is_lost() -> None:
     """Ours: the page stays small however many tenants there are; the sum stays right."""
-    counter = Counter("x_total", "X.", ("tenant", "source", "outcome"), most=(2, 2, 2))
+    counter = Counter("x_total", "X.", ("tenant", "source", "outcome"), limit=(2, 2, 2))
 
     for tenant in ("a", "b", "c", "d", "a", "c"):
         counter.add(tenant, "s", "ok")
@@ -42,7 +42,7 @@ def test_what_comes_after_the_most_counts_as_other_and_nothing_is_lost() -> None
 
 def test_each_tenant_has_sources_of_its_own_up_to_a_number() -> None:
     """Ours: one tenant with many sources takes no room from another."""
-    counter = Counter("x_total", "X.", ("tenant", "source", "outcome"), most=(2, 2, 2))
+    counter = Counter("x_total", "X.", ("tenant", "source", "outcome"), limit=(2, 2, 2))
 
     for source in ("p", "q", "r", "s"):
         counter.add("a", source, "ok")

@@ -18,7 +18,7 @@ from gateway.admin.routes.explanations import client_of
 from gateway.admin.routes.try_calls import stand_in
 from gateway.catalog.etags import tag_of
 from gateway.catalog.identity import access_rules
-from gateway.catalog.snapshots.access_report import AccessFinding, judge_all, report_access
+from gateway.catalog.snapshots.access_report import AccessFinding, access_findings, report_access
 from gateway.domain.tenancy.access import AccessRule, AccessRules
 
 
@@ -54,7 +54,7 @@ async def check_access(admin: AdminDependencies, call: AdminRequest[AccessCheck,
     rules = registry.view.rules_for(principal)
     listing = f"access?{orjson.dumps([body.client.model_dump(), body.family]).decode()}"
     after = "" if body.cursor is None else admin.cursors.open(call.tenant, FACE, listing, body.cursor)
-    found = await to_thread.run_sync(judge_all, registry.view.snapshot, rules)
+    found = await to_thread.run_sync(access_findings, registry.view.snapshot, rules)
     wanted = [one for one in found if one.position > after and body.family in {None, one.family}]
     page = wanted[: body.limit]
     cursor = None

@@ -31,7 +31,7 @@ _SOURCE = "/tenants/{t}/sources/{name}"
 _VERSION = f"{_SOURCE}/versions/{{id}}"
 _IMPORT = Options(problems={409, 422, 429, 502, 504}, work=WorkKind.OUTBOUND)
 _UPLOAD = Options(problems={409, 422, 429}, work=WorkKind.OUTBOUND, limit=LARGE_BODY)
-_LONGEST_NUMBER = 9
+_MAX_NUMBER_LENGTH = 9
 
 
 async def refresh_source(admin: AdminDependencies, call: AdminRequest[SourceRefresh, NoQuery]) -> AdminResponse:
@@ -115,7 +115,7 @@ async def _shown(name: str, proposal: SourceProposal) -> ProposalShown:
 
 
 def _number(text: str) -> int:
-    if not text.isascii() or not text.isdecimal() or len(text) > _LONGEST_NUMBER:
+    if not text.isascii() or not text.isdecimal() or len(text) > _MAX_NUMBER_LENGTH:
         raise NotFound("no such version")
     return int(text)
 

@@ -22,7 +22,7 @@ from gateway.upstream.live.agent.jsonrpc import AgentRequest, AgentResponse
 log = logging.getLogger("gateway.provide")
 
 _FIRST_S: Final = 0.5
-_LONGEST_S: Final = 30.0
+_MAX_BACKOFF_S: Final = 30.0
 OPEN_S: Final = 15.0
 GOING_AWAY: Final = 1001
 _RESTART: Final = 1012
@@ -154,7 +154,7 @@ class ProviderLink:
                 log.warning("provider_disconnected: %s %s", code, reason)
                 if code != _RESTART:
                     await asyncio.sleep(pause_s * random.uniform(0.5, 1.0))  # noqa: S311  # no secret
-                    pause_s = min(2 * pause_s, _LONGEST_S)
+                    pause_s = min(2 * pause_s, _MAX_BACKOFF_S)
         finally:
             for call in self._calls.values():
                 call.cancel()

@@ -234,8 +234,8 @@ class SecretRotation:
             while after is not None:
                 async with self._store.upkeep(tenant.id) as db:
                     batch = await reseal_some(tenant.id, db, self._cipher, sealed, to=key, after=after)
-                total += batch.done
-                progress.values_done += batch.done
+                total += batch.changed
+                progress.values_done += batch.changed
                 progress.unreadable += batch.unreadable
                 after = batch.last
                 if after is not None:

@@ -28,11 +28,11 @@ CALL_S: Final = 60.0
 MAX_QUESTIONS: Final = 4
 _MAX_WAITING: Final = 100
 """Limit on the queued progress and log messages of one call; further ones are dropped."""
-LARGEST_NOTICE: Final = 64 * 1024
+MAX_NOTICE_BYTES: Final = 64 * 1024
 """Limit on the bytes of a progress or log message; a larger one is dropped."""
-LONGEST_URI: Final = 2048
-_LONGEST_FAULT: Final = 1000
-_LARGEST: Final = 2.0**63
+MAX_URI_LENGTH: Final = 2048
+_MAX_FAULT_LENGTH: Final = 1000
+_MAX_NUMBER: Final = 2.0**63
 _LEVELS: Final = frozenset({"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"})
 _NO_RESOURCE: Final = -32002
 _QUESTIONS: Final = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
@@ -267,14 +267,14 @@ class AgentAttachment:
                 self._add(message.progress_token, message)
             case "notifications/resources/updated":
                 uri = message.params.get("uri")
-                if isinstance(uri, str) and len(uri) <= LONGEST_URI:  # guard: agent-uri-bounded
+                if isinstance(uri, str) and len(uri) <= MAX_URI_LENGTH:  # guard: agent-uri-bounded
                     self._listener.updated(uri)
             case _:
                 return
 
     def _add(self, token: object, message: AgentRequest) -> None:
         call = self._calls.get(token) if isinstance(token, str) else None
-        if call is not None and message.size <= LARGEST_NOTICE:  # guard: agent-notice-bounded
+        if call is not None and message.size <= MAX_NOTICE_BYTES:  # guard: agent-notice-bounded
             call.add(message)
 
     def _question(self, message: AgentRequest, wire: AgentWire) -> None:
@@ -355,7 +355,7 @@ async def _forward(message: AgentRequest, call: _Call, client: LiveClient) -> No
 
 def _number_of(value: object) -> float | None:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return cast("float", value) if is_number and abs(cast("float", value)) < _LARGEST else None
+    return cast("float", value) if is_number and abs(cast("float", value)) < _MAX_NUMBER else None
 
 
 def _result_of(response: AgentResponse) -> Mapping[str, Any]:
@@ -363,7 +363,7 @@ def _result_of(response: AgentResponse) -> Mapping[str, Any]:
         code, text = response.error
         if code == _NO_RESOURCE:
             raise NotFound("the program has no such resource")
-        raise LiveSourceFailed(f"the program refused the call: {text[:_LONGEST_FAULT]}")
+        raise LiveSourceFailed(f"the program refused the call: {text[:_MAX_FAULT_LENGTH]}")
     if response.members is None:
         raise LiveSourceFailed("the program's result is not an object")
     return response.members

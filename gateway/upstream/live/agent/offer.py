@@ -15,7 +15,7 @@ from gateway.domain.primitives import Family
 MAX_PRIMITIVES: Final = 500
 MAX_BYTES: Final = 4 * 1024 * 1024
 """Limit on the bytes of all definitions of one source."""
-LONGEST_NAME: Final = 1024
+MAX_NAME_LENGTH: Final = 1024
 
 _MEMBERS: Final[Mapping[str, tuple[Family, str]]] = {
     "tools": (Family.TOOL, "name"),
@@ -116,7 +116,7 @@ class Offer:
             key = family, name if isinstance(name, str) else ""
             self._notices.pop(key, None)
             if not self._drop(key) and len(notices) < MAX_PRIMITIVES:
-                notices.append({"family": family, "name": key[1][:LONGEST_NAME], "reason": "not registered"})
+                notices.append({"family": family, "name": key[1][:MAX_NAME_LENGTH], "reason": "not registered"})
         return notices
 
     def _put(self, key: _Key, primitive: DiscoveredPrimitive) -> str | None:
@@ -154,6 +154,6 @@ def _name_of(raw: object, member: str) -> tuple[str, str | None]:
     if not isinstance(raw, dict):
         return "", "a definition must be an object"
     name = cast("dict[str, object]", raw).get(member)
-    if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME:
-        return "", f"{member} must be a string of at most {LONGEST_NAME} characters"
+    if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME_LENGTH:
+        return "", f"{member} must be a string of at most {MAX_NAME_LENGTH} characters"
     return name, None

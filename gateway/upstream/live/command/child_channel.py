@@ -19,7 +19,7 @@ import structlog
 
 from gateway.domain.identifiers import TenantId
 from gateway.domain.refusals import LiveSourceFailed
-from gateway.upstream.live.mcp.messages import LONGEST, show
+from gateway.upstream.live.mcp.messages import MAX_MESSAGE_BYTES, show
 
 log = structlog.get_logger(__name__)
 
@@ -27,7 +27,7 @@ MEMORY_BYTES = 4 << 30
 """Limit on the address space of each process of the child; runtimes such as Node reserve far more than they use."""
 MAX_FILES = 256
 _MAX_LOGGED = 1_000
-_LONGEST_LOGGED = 1_000
+_MAX_LOGGED_LENGTH = 1_000
 _STOP_TIMEOUT_S = 1.0
 _SET_DEATH_SIGNAL = 1
 _IS_LINUX = os.uname().sysname == "Linux"
@@ -56,7 +56,7 @@ class ChildChannel:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                limit=LONGEST,
+                limit=MAX_MESSAGE_BYTES,
                 cwd="/",
                 # guard: live-command-environment
                 env={"PATH": os.environ.get("PATH", _DEFAULT_PATH), **env},
@@ -102,7 +102,7 @@ class ChildChannel:
             except asyncio.IncompleteReadError:
                 return None
             except asyncio.LimitOverrunError:  # guard: live-line-length
-                raise LiveSourceFailed(f"the program wrote a line of more than {LONGEST:,} bytes") from None
+                raise LiveSourceFailed(f"the program wrote a line of more than {MAX_MESSAGE_BYTES:,} bytes") from None
             if raw := line.strip():
                 return raw
         return None
@@ -124,10 +124,10 @@ class ChildChannel:
     async def _log(self) -> None:
         """Forward the first lines of standard error to the log; read and drop the rest."""
         stderr, count = self._process.stderr, 0
-        while stderr is not None and (piece := await stderr.read(_LONGEST_LOGGED)):
+        while stderr is not None and (piece := await stderr.read(_MAX_LOGGED_LENGTH)):
             count += 1
             if count <= _MAX_LOGGED:
-                text = show(piece.decode("utf-8", "replace").strip(), _LONGEST_LOGGED)
+                text = show(piece.decode("utf-8", "replace").strip(), _MAX_LOGGED_LENGTH)
                 log.info("live_command_wrote", tenant_id=self._tenant, live_source=self._name, text=text)
 
 
@@ -147,7 +147,9 @@ def _restrict() -> Callable[[], None]:
     prctl = ctypes.CDLL(None).prctl if _IS_LINUX else None
     parent = os.getpid()
     limits = {resource.RLIMIT_AS: MEMORY_BYTES, resource.RLIMIT_NOFILE: MAX_FILES, resource.RLIMIT_CORE: 0}
-    wanted = [(kind, min(most, value)) for kind, value in limits.items() if (most := _hard_limit(kind)) >= 0]
+    wanted = [
+        (kind, min(hard_limit, value)) for kind, value in limits.items() if (hard_limit := _hard_limit(kind)) >= 0
+    ]
 
     def restrict() -> None:
         for kind, value in wanted:
@@ -161,5 +163,5 @@ def _restrict() -> Callable[[], None]:
 
 
 def _hard_limit(kind: int) -> int:
-    most = resource.getrlimit(kind)[1]
-    return sys.maxsize if most == resource.RLIM_INFINITY else most
+    hard_limit = resource.getrlimit(kind)[1]
+    return sys.maxsize if hard_limit == resource.RLIM_INFINITY else hard_limit

@@ -14,7 +14,7 @@ log = structlog.get_logger(__name__)
 Spawn = Callable[[Coroutine[Any, Any, None]], None]
 """Runs short work in the background of an attachment."""
 
-_LONGEST_S = 5.0
+_MAX_TASK_S = 5.0
 
 
 class Background:
@@ -41,7 +41,7 @@ class Background:
 async def run_and_log(work: Coroutine[Any, Any, None]) -> None:
     """Run the work for at most a few seconds; a failure is logged."""
     try:
-        async with asyncio.timeout(_LONGEST_S):
+        async with asyncio.timeout(_MAX_TASK_S):
             await work
     except (GatewayError, TimeoutError) as error:
         log.info("live_session_not_closed", fault=str(error))

@@ -35,7 +35,7 @@ MAX_QUESTIONS = 16
 """Limit on the questions of one request."""
 _OF_THE_REQUEST = frozenset({"notifications/progress", "notifications/message"})
 _LEVELS = frozenset({"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"})
-_LONGEST_TEXT = 1_000
+_MAX_TEXT_LENGTH = 1_000
 
 
 class Conversation:
@@ -136,7 +136,7 @@ async def notify(client: LiveClient, token: int, method: str, params: Mapping[st
     if method == "notifications/progress" and params.get("progressToken") == token:  # guard: live-progress-token
         done, total, words = params.get("progress"), params.get("total"), params.get("message")
         if is_number(done):
-            shown = show(words, _LONGEST_TEXT) if isinstance(words, str) else None
+            shown = show(words, _MAX_TEXT_LENGTH) if isinstance(words, str) else None
             await client.progress(cast(float, done), cast(float, total) if is_number(total) else None, shown)
     elif method == "notifications/message" and params.get("level") in _LEVELS and "data" in params:
         logger = params.get("logger")

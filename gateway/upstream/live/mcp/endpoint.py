@@ -19,7 +19,7 @@ from gateway.upstream.auth.credentials import digest_of_headers
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.egress.origins import read_url
 from gateway.upstream.live.interfaces import LiveClient
-from gateway.upstream.live.mcp.messages import LONGEST, RemoteRefusal, is_object, read_message
+from gateway.upstream.live.mcp.messages import MAX_MESSAGE_BYTES, RemoteRefusal, is_object, read_message
 from gateway.upstream.response_stream import ResponseStream
 from gateway.upstream.serialize.header_checks import is_argument_header, is_header_value
 
@@ -27,7 +27,7 @@ Credentials = tuple[Credential, ...]
 
 _BOTH = "application/json, text/event-stream"
 _RESERVED = ("mcp-", "last-event-id")
-_MAX_STREAMED = 2 * LONGEST
+_MAX_STREAMED = 2 * MAX_MESSAGE_BYTES
 """Limit on the bytes of one response: the result, and the messages before it."""
 _MAX_OF_AN_ERROR = 64 * 1024
 _REDIRECTS, _ERRORS = 300, 400

@@ -4,14 +4,14 @@ import re
 from typing import NamedTuple
 
 from gateway.domain.refusals import LiveSourceFailed
-from gateway.upstream.live.mcp.messages import LONGEST
+from gateway.upstream.live.mcp.messages import MAX_MESSAGE_BYTES
 
 _BOUNDARY = re.compile(rb"(?>\r\n|\n|\r){2}")
-_LONGEST_BOUNDARY = 4
+_MAX_BOUNDARY_LENGTH = 4
 _BOM = b"\xef\xbb\xbf"
 _ROOM = 64 * 1024
 """Bytes of an event besides its message: names of fields, ids, comments."""
-_LONGEST_ID = 4096
+_MAX_ID_LENGTH = 4096
 _MAX_RETRY_DIGITS = 6
 
 
@@ -48,9 +48,9 @@ class EventParser:
             if event is not None:
                 events.append(event)
         del buffer[:start]
-        self._scanned = max(0, len(buffer) - _LONGEST_BOUNDARY + 1)
-        if len(buffer) > LONGEST + _ROOM:  # guard: live-event-size
-            raise LiveSourceFailed(f"the server sent an event of more than {LONGEST:,} bytes")
+        self._scanned = max(0, len(buffer) - _MAX_BOUNDARY_LENGTH + 1)
+        if len(buffer) > MAX_MESSAGE_BYTES + _ROOM:  # guard: live-event-size
+            raise LiveSourceFailed(f"the server sent an event of more than {MAX_MESSAGE_BYTES:,} bytes")
         return events
 
 
@@ -64,7 +64,7 @@ def _read_event(block: bytes) -> Event | None:
                 data.append(value)
             case b"event":
                 kind = value.decode("ascii", "replace")
-            case b"id" if value.isascii() and len(value) <= _LONGEST_ID and value.decode().isprintable():
+            case b"id" if value.isascii() and len(value) <= _MAX_ID_LENGTH and value.decode().isprintable():
                 identifier = value.decode()
             case b"retry" if value.isdigit() and len(value) <= _MAX_RETRY_DIGITS:
                 retry_s = int(value) / 1000

@@ -11,7 +11,7 @@ from gateway.upstream.response_stream import ResponseStream
 
 _MAX_STREAMED = 1 << 30
 """Limit on the bytes of one stream; each event has its own limit."""
-_LONGEST_URL = 2048
+_MAX_URL_LENGTH = 2048
 
 
 class SseChannel:
@@ -37,7 +37,7 @@ class SseChannel:
             if not is_event_stream(stream.field(b"content-type") or ""):
                 raise LiveSourceFailed("the server responded without a stream of events")
             first = await channel._next()
-            if first is None or first.kind != "endpoint" or not 0 < len(first.data) <= _LONGEST_URL:
+            if first is None or first.kind != "endpoint" or not 0 < len(first.data) <= _MAX_URL_LENGTH:
                 raise LiveSourceFailed("the server's stream does not begin with its endpoint")
             channel._url = endpoint.join(first.data.decode("ascii", "replace"))
         except BaseException:

@@ -15,7 +15,7 @@ from gateway.errors import BadInput, CapabilityMissing, GatewayError, InvalidBod
 
 Message = Mapping[str, Any]
 
-LONGEST = 10 * 1024 * 1024
+MAX_MESSAGE_BYTES = 10 * 1024 * 1024
 """Limit on the bytes of one message, as of the result of any call."""
 
 METHOD_UNKNOWN, INTERNAL = -32601, -32603
@@ -56,8 +56,8 @@ def read_message(raw: bytes) -> Message:
     Raises:
         LiveSourceFailed: the bytes are not one JSON-RPC message, or ambiguous JSON.
     """
-    if len(raw) > LONGEST:
-        raise LiveSourceFailed(f"the server sent a message of more than {LONGEST:,} bytes")
+    if len(raw) > MAX_MESSAGE_BYTES:
+        raise LiveSourceFailed(f"the server sent a message of more than {MAX_MESSAGE_BYTES:,} bytes")
     try:
         message = load_json(raw)
     except InvalidBody as error:
@@ -124,10 +124,10 @@ def error_of(error: GatewayError, number: int) -> dict[str, object]:
     return {"code": number, "message": error.message}
 
 
-def show(text: str, most: int = _SHOWN) -> str:
+def show(text: str, limit: int = _SHOWN) -> str:
     """Return the text in printable characters, shortened."""
-    shown = "".join(sign if sign.isprintable() else "\ufffd" for sign in text[: most + 1])
-    return shown if len(shown) <= most else shown[: most - 1] + "…"
+    shown = "".join(sign if sign.isprintable() else "\ufffd" for sign in text[: limit + 1])
+    return shown if len(shown) <= limit else shown[: limit - 1] + "…"
 
 
 def quote(text: str) -> str:

@@ -18,7 +18,7 @@ MAX_PAGES = 20
 MAX_OF_A_FAMILY = 500
 MAX_BYTES = 8 * 1024 * 1024
 """Limit on the definitions of all families together, as compact JSON."""
-_LONGEST_CURSOR = 4096
+_MAX_CURSOR_LENGTH = 4096
 
 _LISTS = (
     (Family.TOOL, "tools", "tools/list", "tools", "name"),
@@ -59,7 +59,7 @@ async def pages(lister: Lister, method: str, limit: TimeLimit) -> AsyncGenerator
         if following is None:
             return
         cursor = following if isinstance(following, str) else None
-        if cursor is None or len(cursor) > _LONGEST_CURSOR or cursor in seen:  # guard: live-repeated-cursor
+        if cursor is None or len(cursor) > _MAX_CURSOR_LENGTH or cursor in seen:  # guard: live-repeated-cursor
             raise LiveSourceFailed(f"the server's response to {method} has an invalid or repeated cursor")
         seen.add(cursor)
     raise LiveSourceFailed(f"the list of {method} has more than {MAX_PAGES} pages")

@@ -20,7 +20,7 @@ Resume = Callable[[str], Awaitable[ResponseStream]]
 MAX_MESSAGES = 10_000
 """Limit on the messages of one response."""
 _MAX_RESUMED = 100
-_SHORTEST_RETRY_S, _RETRY_S, _LONGEST_RETRY_S = 0.2, 1.0, 10.0
+_MIN_RETRY_S, _RETRY_S, _MAX_RETRY_S = 0.2, 1.0, 10.0
 _JSON = "application/json"
 
 
@@ -86,7 +86,7 @@ class ResponseMessages:
         for event in self._parser.feed(piece):
             self._last_id = event.id or self._last_id
             if event.retry_s is not None:
-                self._retry_s = min(max(event.retry_s, _SHORTEST_RETRY_S), _LONGEST_RETRY_S)
+                self._retry_s = min(max(event.retry_s, _MIN_RETRY_S), _MAX_RETRY_S)
             if event.data and event.kind == "message":
                 self._ready.append(event.data)
 

@@ -43,7 +43,7 @@ HEADER_MISMATCH = -32020
 _META = "io.modelcontextprotocol/"
 _NAMES: Mapping[str, str] = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _ROUNDS = 10
-_LONGEST_STATE = 1 << 20
+_MAX_STATE_LENGTH = 1 << 20
 _PAUSE_S = 0.1
 _OURS = frozenset({"resultType", "ttlMs", "cacheScope", "_meta"})
 """Members of results that only concern the connection between gateway and server."""
@@ -344,7 +344,7 @@ async def _answer(
         await asyncio.sleep(_PAUSE_S)
     state = result.get("requestState")
     if isinstance(state, str):
-        if len(state) > _LONGEST_STATE:
+        if len(state) > _MAX_STATE_LENGTH:
             raise LiveSourceFailed("the server required input with a state that is too large")
         added["requestState"] = state
     return added

@@ -43,7 +43,7 @@ _WATCHED = 100
 _VALUES = 200_000
 """Limit on the values of a reply; the plugin's is half."""
 _PARSED_HERE = 256 * 1024
-_LARGEST = 2**53
+_MAX_SAFE_INTEGER = 2**53
 """Magnitude of integers up to which Lua's numbers, which are doubles, are exact."""
 _TITLE = 100
 _DETACH_S = 1.0
@@ -284,7 +284,7 @@ def _has_inexact(value: object) -> bool:
         return any(map(_has_inexact, cast("Mapping[str, object]", value).values()))
     if isinstance(value, list | tuple):
         return any(map(_has_inexact, cast("Sequence[object]", value)))
-    return isinstance(value, int) and abs(value) > _LARGEST
+    return isinstance(value, int) and abs(value) > _MAX_SAFE_INTEGER
 
 
 def _invalid() -> LiveSourceFailed:

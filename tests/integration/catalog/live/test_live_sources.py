@@ -8,7 +8,7 @@ from gateway.catalog import credentials, policies, tenants
 from gateway.catalog.identity.credential_terms import CredentialDraft
 from gateway.catalog.live import live_sources
 from gateway.catalog.live.attachments import all_enabled, load
-from gateway.catalog.live.live_sources import MOST, LiveSourceDraft
+from gateway.catalog.live.live_sources import MAX_LIVE_SOURCES, LiveSourceDraft
 from gateway.catalog.sources.drafts import SourceDraft
 from gateway.catalog.sources.imports import import_source
 from gateway.catalog.transaction import Author
@@ -179,7 +179,7 @@ async def test_a_wrong_setting_or_version_changes_nothing(changes: Changes) -> N
 async def test_the_number_of_live_sources_is_limited(changes: Changes) -> None:
     """Ours: each one costs connections and memory on some replica."""
     acme, catalog = changes.tenant.id, changes.catalog
-    for number in range(MOST):
+    for number in range(MAX_LIVE_SOURCES):
         await live_sources.create_live_source(acme, catalog, replace(AGENT, name=f"a{number}"), by=BY)
 
     with pytest.raises(LimitExceeded):

@@ -59,7 +59,7 @@ async def test_a_result_ends(bus: EventBus, raw: Any) -> None:
 
 async def test_what_a_tenant_keeps_is_bounded(bus: EventBus) -> None:
     """Ours: the oldest goes first, and no other tenant's."""
-    kept = ResultOverflow(bus, most_of_tenant=25)
+    kept = ResultOverflow(bus, tenant_limit=25)
     uris = [await kept.keep(ACME, "anna", "text/plain", b"x" * 10) for _ in range(4)]
     other = await kept.keep(GLOBEX, "anna", "text/plain", b"y" * 10)
 

@@ -36,12 +36,12 @@ def origin(server: Loopback) -> Origin:
 
 @asynccontextmanager
 async def connections(
-    *servers: Loopback, most: int = 2, share: int = 100, connect_s: float = 30
+    *servers: Loopback, limit: int = 2, share: int = 100, connect_s: float = 30
 ) -> AsyncGenerator[ConnectionPool]:
     """A pool of so many connections, to these servers."""
     lookup = SystemLookup()
     dialer = Connector(lookup, Guard([server.authority for server in servers]), dial_s=connect_s)
-    opened = ConnectionPool(dialer, connect_s=connect_s, most=most, share=share)
+    opened = ConnectionPool(dialer, connect_s=connect_s, limit=limit, share=share)
     try:
         yield opened
     finally:
@@ -84,7 +84,7 @@ async def settle(until: int, pool: ConnectionPool) -> None:
 
 async def test_the_connection_that_was_used_last_is_used_first() -> None:
     """Ours: the others grow old and are closed; no origin is given another's."""
-    async with loopback(says(OK)) as server, loopback(says(OK)) as other, connections(server, other, most=3) as pool:
+    async with loopback(says(OK)) as server, loopback(says(OK)) as other, connections(server, other, limit=3) as pool:
         both = [await dial(pool, server) for _ in range(2)]
         for connection in both:
             (await ask(connection)).release()
@@ -108,7 +108,7 @@ async def test_where_there_is_no_room_the_oldest_kept_connection_goes() -> None:
 
 async def test_a_tenant_holds_no_more_than_its_share() -> None:
     """ISO-3: calls of one tenant that are never answered leave the others their connections."""
-    async with loopback(says(OK)) as server, connections(server, most=8, share=2, connect_s=0.05) as pool:
+    async with loopback(says(OK)) as server, connections(server, limit=8, share=2, connect_s=0.05) as pool:
         held = [await ask(await dial(pool, server, "evil")) for _ in range(2)]
         with pytest.raises(UpstreamBusy, match=r"limit 2 per replica.*retry later"):
             await dial(pool, server, "evil")
@@ -129,7 +129,7 @@ async def test_a_tenant_at_its_share_gives_up_its_own_idle_connections() -> None
     async with (
         loopback(says(OK)) as server,
         loopback(says(OK)) as other,
-        connections(server, other, most=8, share=2) as pool,
+        connections(server, other, limit=8, share=2) as pool,
     ):
         (await ask(await dial(pool, server, "acme"))).release()
         for answer in [await ask(await dial(pool, server, "evil")) for _ in range(2)]:
@@ -144,7 +144,7 @@ async def test_a_tenant_at_its_share_gives_up_its_own_idle_connections() -> None
 async def test_tenants_that_wait_for_room_are_served_in_turn() -> None:
     """ISO-3: a hundred waiting calls of one tenant delay the first of another by one."""
     order = list[str]()
-    async with loopback(says(OK)) as server, connections(server, most=2, share=1) as pool:
+    async with loopback(says(OK)) as server, connections(server, limit=2, share=1) as pool:
         held = [await ask(await dial(pool, server, tenant)) for tenant in ("first", "second")]
 
         async def call(tenant: str) -> None:
@@ -201,7 +201,7 @@ async def test_bytes_that_the_loop_has_not_seen_yet_end_a_kept_connection(late: 
 async def test_whoever_waits_for_a_connection_is_served_in_order() -> None:
     """Ours: the first in line gets the connection that becomes free, or the room of one of another origin."""
     order = list[int]()
-    async with loopback(says(OK)) as server, loopback(says(OK)) as other, connections(server, other, most=1) as pool:
+    async with loopback(says(OK)) as server, loopback(says(OK)) as other, connections(server, other, limit=1) as pool:
         held = await ask(await dial(pool, server))
 
         async def call(number: int, to: Loopback) -> None:
@@ -223,7 +223,7 @@ async def test_whoever_waits_for_a_connection_is_served_in_order() -> None:
 
 async def test_a_wait_for_room_ends_in_time_and_takes_nothing_along() -> None:
     """Ours: it counts as the time to connect; whoever gives up or is cancelled is passed over."""
-    async with loopback(says(OK)) as server, connections(server, most=1, connect_s=0.05) as pool:
+    async with loopback(says(OK)) as server, connections(server, limit=1, connect_s=0.05) as pool:
         held = await ask(await dial(pool, server))
         with pytest.raises(ConnectedLate):
             await dial(pool, server)

@@ -19,7 +19,7 @@ from gateway.errors import BadInput
 from gateway.upstream.live.command.child_channel import MAX_FILES, MEMORY_BYTES
 from gateway.upstream.live.command.connector import CommandConnector
 from gateway.upstream.live.interfaces import LiveAttachment
-from gateway.upstream.live.mcp.messages import LONGEST
+from gateway.upstream.live.mcp.messages import MAX_MESSAGE_BYTES
 from gateway.upstream.live.mcp.response_messages import MAX_MESSAGES
 from tests.integration.upstream.live.parts import Client, Listener, source
 from tests.support.replicas import until
@@ -127,7 +127,7 @@ async def test_a_client_without_the_capability_refuses() -> None:
 @pytest.mark.parametrize(
     ("tool", "reason"),
     [
-        ("long", f"a line of more than {LONGEST:,} bytes"),
+        ("long", f"a line of more than {MAX_MESSAGE_BYTES:,} bytes"),
         ("chatter", "more than 10,000 messages about no request"),
         ("exit", "the server closed the connection"),
     ],

@@ -19,7 +19,7 @@ from gateway.upstream.live.mcp.attachment import MAX_FOLLOWED
 from gateway.upstream.live.mcp.changes import follow_changes
 from gateway.upstream.live.mcp.conversation import MAX_QUESTIONS
 from gateway.upstream.live.mcp.link import McpLink
-from gateway.upstream.live.mcp.messages import LONGEST
+from gateway.upstream.live.mcp.messages import MAX_MESSAGE_BYTES
 from gateway.upstream.live.mcp.pages import MAX_OF_A_FAMILY, MAX_PAGES
 from gateway.upstream.live.mcp.response_messages import MAX_MESSAGES
 from gateway.upstream.live.mcp.session import ServerFacts, StreamNotOffered
@@ -141,7 +141,7 @@ async def test_an_endless_event_ends_the_call() -> None:
 
     async def endless(exchange: Exchange, _: dict[str, Any]) -> None:
         await exchange.write(EVENTS, b"data: ")
-        for _count in range(LONGEST // (1 << 18) + 8):
+        for _count in range(MAX_MESSAGE_BYTES // (1 << 18) + 8):
             await exchange.write(b"x" * (1 << 18))
         await exchange.reader.read()
 
@@ -173,7 +173,7 @@ async def test_a_huge_body_ends_the_call() -> None:
 async def test_a_message_beyond_the_limit_of_results_is_refused() -> None:
     """Ours: a result has at most 10 MiB."""
     script = Scripted()
-    script.says("tools/call", b'{"jsonrpc":"2.0","id":2,"result":{"x":"' + b"x" * LONGEST + b'"}}')
+    script.says("tools/call", b'{"jsonrpc":"2.0","id":2,"result":{"x":"' + b"x" * MAX_MESSAGE_BYTES + b'"}}')
     async with attached_to(script) as world:
         with pytest.raises(LiveSourceFailed, match="a message of more than"):
             await call(world)

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from gateway.calls.guardrails.texts import LONGEST_TEXT, TooMuchText, read_members, text_of
+from gateway.calls.guardrails.texts import MAX_TEXT_LENGTH, TooMuchText, read_members, text_of
 from gateway.domain.tenancy.guardrails import GuardrailCheck
 from gateway.domain.text_search.patterns import OPTIONAL, PATTERNS
 from gateway.domain.text_search.search import search
@@ -213,7 +213,7 @@ def test_a_number_is_read_as_its_digits() -> None:
         b'"content":[' + b"[" * 60_000 + b"]" * 60_000 + b"]",
         b'"content":[' + b"[" * 30_000 + b"]" * 30_000 + b"]",
         b'"content":[' + b"1," * 250_000 + b"1]",
-        b'"content":"' + b"a" * (4 * LONGEST_TEXT) + b'"',
+        b'"content":"' + b"a" * (4 * MAX_TEXT_LENGTH) + b'"',
     ],
 )
 def test_a_result_that_cannot_be_read_is_refused_soon(members: bytes) -> None:
@@ -225,7 +225,7 @@ def test_a_result_that_cannot_be_read_is_refused_soon(members: bytes) -> None:
 def test_texts_are_bounded() -> None:
     """Ours: more text than a guardrail reads is no text without findings."""
     with pytest.raises(TooMuchText):
-        text_of(["a" * (LONGEST_TEXT // 2)] * 3)
+        text_of(["a" * (MAX_TEXT_LENGTH // 2)] * 3)
 
 
 _COSTLY = {

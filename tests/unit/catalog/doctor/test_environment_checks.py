@@ -11,13 +11,13 @@ from gateway.app.python.registrations import Registrations
 from gateway.app.secrets import GatewayKeys
 from gateway.catalog.doctor.environment_checks import (
     Installation,
-    judge_clock,
-    judge_default_policy,
-    judge_disk,
-    judge_egress,
-    judge_keys,
+    check_clock,
+    check_default_policy,
+    check_disk,
+    check_egress,
+    check_keys,
 )
-from gateway.catalog.doctor.store_checks import judge_database, judge_redis, judge_versions
+from gateway.catalog.doctor.store_checks import check_database, check_redis, check_versions
 from gateway.domain.findings import Verdict
 from gateway.domain.tenancy.policy import PROTECTING, read_decisions
 from gateway.errors import DatabaseUnavailable, RedisUnavailable
@@ -56,13 +56,13 @@ INSTALLATION = Installation(database_url="", redis_url="", data_dir=Path("kept-h
 )
 def test_clocks_that_differ_are_found(skew: float, status: Verdict) -> None:
     """Ours: keys expire and limits are counted by the same time everywhere."""
-    assert judge_clock(replace(DATABASE, clock_skew_s=skew), REDIS).status is status
-    assert judge_clock(DATABASE, replace(REDIS, clock_skew_s=skew)).status is status
+    assert check_clock(replace(DATABASE, clock_skew_s=skew), REDIS).status is status
+    assert check_clock(DATABASE, replace(REDIS, clock_skew_s=skew)).status is status
 
 
 def test_without_another_clock_nothing_is_claimed() -> None:
     """Ours: what cannot be known is not called good."""
-    assert judge_clock(None, None).status is Verdict.WARNING
+    assert check_clock(None, None).status is Verdict.WARNING
 
 
 @pytest.mark.parametrize(
@@ -70,13 +70,13 @@ def test_without_another_clock_nothing_is_claimed() -> None:
 )
 def test_an_inner_upstream_that_everybody_may_name_is_said(entry: str) -> None:
     """Ours: the egress list opens doors for all tenants, so each is named."""
-    finding = judge_egress(["192.0.32.7:25", entry], 2)
+    finding = check_egress(["192.0.32.7:25", entry], 2)
 
     assert finding.status is Verdict.WARNING
     assert entry in finding.detail
     assert f"gateway tenant egress SLUG --allow {entry}" in finding.mend
     assert "192.0.32.7" not in finding.detail
-    assert judge_egress(["192.0.32.7:25", "[2606:4700::1]:22"], 2).status is Verdict.OK
+    assert check_egress(["192.0.32.7:25", "[2606:4700::1]:22"], 2).status is Verdict.OK
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_an_inner_upstream_that_everybody_may_name_is_said(entry: str) -> None:
 )
 def test_a_list_for_all_is_sound_with_one_tenant(tenants: int | None, status: Verdict) -> None:
     """Ours: GATEWAY_EGRESS_ALLOW is for one tenant; an unknown count is taken for several (ISO-5)."""
-    finding = judge_egress(["billing.internal:8443"], tenants)
+    finding = check_egress(["billing.internal:8443"], tenants)
 
     assert (finding.status, "billing.internal:8443" in finding.detail) == (status, True)
 
@@ -101,11 +101,11 @@ def test_where_keys_come_from_is_said_and_never_the_keys() -> None:
     configured = replace(INSTALLATION, secret_key_lengths=[32, 40], operator_key_length=32)
     short = replace(INSTALLATION, secret_key_lengths=[40, 8], operator_key_length=9)
 
-    assert {finding.status for finding in judge_keys(ours)} == {Verdict.WARNING}
-    assert all("kept-here" in finding.detail for finding in judge_keys(ours))
-    assert {finding.status for finding in judge_keys(configured)} == {Verdict.OK}
-    assert {finding.status for finding in judge_keys(short)} == {Verdict.FAILED}
-    assert [finding.detail for finding in judge_keys(INSTALLATION)] == ["not set yet"] * 2
+    assert {finding.status for finding in check_keys(ours)} == {Verdict.WARNING}
+    assert all("kept-here" in finding.detail for finding in check_keys(ours))
+    assert {finding.status for finding in check_keys(configured)} == {Verdict.OK}
+    assert {finding.status for finding in check_keys(short)} == {Verdict.FAILED}
+    assert [finding.detail for finding in check_keys(INSTALLATION)] == ["not set yet"] * 2
 
 
 def test_a_disk_with_room_is_fine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,7 +118,7 @@ def test_a_disk_with_room_is_fine(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr("shutil.disk_usage", usage)
 
-    seen = [judge_disk(tmp_path / "not" / "there", is_embedded=True).status for _ in range(3)]
+    seen = [check_disk(tmp_path / "not" / "there", is_embedded=True).status for _ in range(3)]
     assert seen == [Verdict.OK, Verdict.WARNING, Verdict.FAILED]
 
 
@@ -132,7 +132,7 @@ def test_configured_servers_need_no_room_in_the_data_folder(
         return SimpleNamespace(free=free)
 
     monkeypatch.setattr("shutil.disk_usage", usage)
-    found = judge_disk(tmp_path, is_embedded=False)
+    found = check_disk(tmp_path, is_embedded=False)
 
     assert found.status is status
     assert "configured servers" in found.detail
@@ -150,27 +150,27 @@ def test_the_data_folder_holds_data_where_no_server_is_configured() -> None:
 def test_an_old_redis_or_a_replica_is_found() -> None:
     """Ours: what the scripts use came with Redis 6.2, and a replica takes no writes."""
     for facts in (replace(REDIS, version="6.0.16", number=(6, 0)), replace(REDIS, is_replica=True)):
-        [first, *_] = judge_redis(facts)
+        [first, *_] = check_redis(facts)
         assert (first.check, first.status) == ("redis", Verdict.FAILED)
-    broken = {finding.check: finding.status for finding in judge_redis(replace(REDIS, log_is_written=False))}
+    broken = {finding.check: finding.status for finding in check_redis(replace(REDIS, log_is_written=False))}
     assert broken["redis_persistence"] is Verdict.FAILED
 
 
 def test_an_old_postgres_is_a_warning() -> None:
     """Ours: what was never tried is said."""
-    assert judge_versions(replace(DATABASE, major=13, version="13.2"), REDIS).status is Verdict.WARNING
-    assert "Redis 7.2.4" in judge_versions(DATABASE, REDIS).detail
+    assert check_versions(replace(DATABASE, major=13, version="13.2"), REDIS).status is Verdict.WARNING
+    assert "Redis 7.2.4" in check_versions(DATABASE, REDIS).detail
 
 
 def test_a_part_that_is_away_is_one_finding() -> None:
     """Ours: one cause is told once."""
-    assert [finding.check for finding in judge_database(DatabaseUnavailable("away"))] == ["database"]
-    assert [finding.check for finding in judge_redis(RedisUnavailable("away"))] == ["redis"]
+    assert [finding.check for finding in check_database(DatabaseUnavailable("away"))] == ["database"]
+    assert [finding.check for finding in check_redis(RedisUnavailable("away"))] == ["redis"]
 
 
 def test_a_database_without_our_role_is_to_be_migrated() -> None:
     """Ours: the mending is one command."""
-    found = {finding.check: finding for finding in judge_database(DATABASE)}
+    found = {finding.check: finding for finding in check_database(DATABASE)}
 
     assert found["role"].status is found["grants"].status is Verdict.FAILED
     assert "gateway migrate" in found["role"].mend
@@ -178,7 +178,7 @@ def test_a_database_without_our_role_is_to_be_migrated() -> None:
 
 def test_the_policy_of_new_tenants_is_said() -> None:
     """Ours: an installation whose new tenants are less protected than by default is told (SAF-2)."""
-    kept, weaker = judge_default_policy(PROTECTING), judge_default_policy(read_decisions(["dangerous=confirm"]))
+    kept, weaker = check_default_policy(PROTECTING), check_default_policy(read_decisions(["dangerous=confirm"]))
 
     assert (kept.status, weaker.status) == (Verdict.OK, Verdict.WARNING)
     assert kept.detail == "new tenants get safe allow, moderate confirm, dangerous approve"

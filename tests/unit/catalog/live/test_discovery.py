@@ -8,11 +8,11 @@ import orjson
 import pytest
 
 from gateway.catalog.live.discovery import (
-    LARGEST,
-    LONGEST_NOTICE,
     MAX_BYTES,
+    MAX_DEFINITION_BYTES,
+    MAX_NOTICE_LENGTH,
     MAX_NOTICES,
-    MOST,
+    MAX_PRIMITIVES,
     Reading,
     read_discovery,
 )
@@ -64,7 +64,7 @@ def test_one_bad_definition_costs_one_primitive() -> None:
         {"inputSchema": {"type": "object", "properties": {"a": {"$ref": "https://evil.example/schema"}}}},
         {"inputSchema": {"type": "object", "properties": {"a": {"pattern": "(?=a)b"}}}},
         {"outputSchema": 7},
-        {"description": "x" * LARGEST},
+        {"description": "x" * MAX_DEFINITION_BYTES},
         {"description": "\ud800"},
         {"inputSchema": {"type": "object", "default": float("nan")}},
         {"inputSchema": {"type": "object", "default": 2**70}},
@@ -210,24 +210,24 @@ def test_patterns_select_by_remote_name() -> None:
 
 def test_number_size_and_notices_are_bounded() -> None:
     """Ours: a source with too much is cut, with a notice."""
-    many = _read(*(offered_tool(f"t{number}") for number in range(MOST + 1)))
+    many = _read(*(offered_tool(f"t{number}") for number in range(MAX_PRIMITIVES + 1)))
     none = _read(offered_tool("t"), room=0)
     over = _read(offered_tool("t"), room=-5)
-    large = {"type": "object", "description": "x" * (LARGEST - 1_000)}
+    large = {"type": "object", "description": "x" * (MAX_DEFINITION_BYTES - 1_000)}
     heavy = _read(*(offered_tool(f"t{number}", inputSchema=large) for number in range(80)))
     faulty = _read(*(offered_tool(f"t{number}" * 30, inputSchema=7) for number in range(400)))
     endless = _read(*(offered_tool(f"t{number}") for number in range(5_000)))
 
-    assert len(many.primitives) == MOST
-    assert many.notices == [f"up to 1 primitives were skipped: the limit per live source is {MOST}"]
+    assert len(many.primitives) == MAX_PRIMITIVES
+    assert many.notices == [f"up to 1 primitives were skipped: the limit per live source is {MAX_PRIMITIVES}"]
     assert not none.primitives
     assert not over.primitives
     assert "the tenant's limit" in none.notices[0]
     assert 0 < sum(len(one.definition) for one in heavy.primitives) <= MAX_BYTES
     assert len(heavy.notices) > 1
     assert len(faulty.notices) == MAX_NOTICES
-    assert all(len(notice) <= LONGEST_NOTICE for notice in faulty.notices)
-    assert len(endless.primitives) == MOST
+    assert all(len(notice) <= MAX_NOTICE_LENGTH for notice in faulty.notices)
+    assert len(endless.primitives) == MAX_PRIMITIVES
 
 
 def test_notices_of_the_connector_are_cleaned() -> None:
@@ -236,7 +236,7 @@ def test_notices_of_the_connector_are_cleaned() -> None:
 
     reading = read_discovery(live_source(), discovery, (), room=_PLENTY)
 
-    assert all(notice.isprintable() and len(notice) <= LONGEST_NOTICE for notice in reading.notices)
+    assert all(notice.isprintable() and len(notice) <= MAX_NOTICE_LENGTH for notice in reading.notices)
 
 
 def test_the_digest_covers_what_the_source_sent_and_not_what_changes_often() -> None:

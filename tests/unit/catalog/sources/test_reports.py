@@ -2,7 +2,7 @@
 
 import orjson
 
-from gateway.catalog.sources.reports import decode_report, encode_report, judge_policy
+from gateway.catalog.sources.reports import decode_report, encode_report, report_with_policy
 from gateway.domain.sources import Compilation
 from gateway.domain.tenancy.policy import Decision, Policy
 from gateway.openapi.compiler import compile_document
@@ -22,7 +22,7 @@ def test_a_report_is_read_back_as_it_was() -> None:
 
 def test_a_report_says_what_runs_without_asking() -> None:
     """Ours: as long as the default allows every level, the report says so."""
-    warnings = judge_policy(_compiled(), Policy()).warnings
+    warnings = report_with_policy(_compiled(), Policy()).warnings
     assert [word for word in ("moderate", "dangerous") if any(word in warning for warning in warnings)] == [
         "moderate",
         "dangerous",
@@ -33,4 +33,4 @@ def test_a_level_that_is_denied_needs_no_warning() -> None:
     """Ours: the warning is about what would run."""
     compiled = _compiled()
     denied = Policy(moderate=Decision.DENY, dangerous=Decision.DENY)
-    assert judge_policy(compiled, denied).warnings == compiled.report.warnings
+    assert report_with_policy(compiled, denied).warnings == compiled.report.warnings

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.definitions.policy.paths import LONGEST_PATH, is_inside, is_root
+from gateway.definitions.policy.paths import MAX_PATH_LENGTH, is_inside, is_root
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_a_path_elsewhere_is_outside(path: str) -> None:
         "/tmp?a",
         "/tmp;a/b",
         "/tmp/a%3f/%2e%2e/%2e%2e/etc",
-        "/tmp/" + "a" * LONGEST_PATH,
+        "/tmp/" + "a" * MAX_PATH_LENGTH,
         "/tmp/\ud800",
     ],
 )

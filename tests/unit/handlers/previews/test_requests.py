@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.domain.http.requests import Credential, UpstreamRequest
-from gateway.handlers.previews.requests import LONGEST_PREVIEW, blank_members, escape, finish, show_request
+from gateway.handlers.previews.requests import MAX_PREVIEW_LENGTH, blank_members, escape, finish, show_request
 from gateway.handlers.redaction.redaction import Redaction
 
 
@@ -86,5 +86,5 @@ async def test_a_stored_credential_is_blanked_wherever_it_stands() -> None:
     shown = await finish("GET https://api/x?q=s3cr3t%2Dvalue\n\ns3cr3t-value", Redaction(), held)
 
     assert "s3cr3t" not in shown
-    assert len(await finish("x" * 100_000, Redaction(), ())) < LONGEST_PREVIEW + 50
+    assert len(await finish("x" * 100_000, Redaction(), ())) < MAX_PREVIEW_LENGTH + 50
     assert escape("a\ud800") == "a\\ud800"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from gateway.errors import DocumentTooLarge, InvalidDocument
-from gateway.openapi.document.archive import FREE, LARGEST_UNPACKED, MAX_FILES, unpack
+from gateway.openapi.document.archive import FREE, MAX_FILES, MAX_UNPACKED_BYTES, unpack
 from tests.support.archives import link_to, tar_of, tgz_of, zip_of, zipped_link
 
 FILES = {"a.yaml": b"a: 1", "b/c.json": b"{}"}
@@ -69,7 +69,7 @@ def test_what_may_not_be_in_an_archive_refuses_it(archive: bytes) -> None:
     [
         {"a": b"0" * (FREE + 1)},
         {f"{number}": b"" for number in range(MAX_FILES + 1)},
-        {f"{number}": b"0" * (LARGEST_UNPACKED // 8) for number in range(10)},
+        {f"{number}": b"0" * (MAX_UNPACKED_BYTES // 8) for number in range(10)},
     ],
 )
 @pytest.mark.parametrize("pack", [zip_of, tgz_of])

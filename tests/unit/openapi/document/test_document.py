@@ -126,7 +126,7 @@ def test_json_deeper_than_any_parser_goes_is_refused() -> None:
 def test_size_is_limited() -> None:
     """Ours: 32 MiB."""
     with pytest.raises(DocumentTooLarge):
-        read_document(b"{" + b" " * document.LARGEST_DOCUMENT + b"}")
+        read_document(b"{" + b" " * document.MAX_DOCUMENT_BYTES + b"}")
 
 
 def test_the_number_of_values_is_limited() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.openapi.document.plain_text import LONGEST_HTML, plain_text
+from gateway.openapi.document.plain_text import MAX_HTML_LENGTH, plain_text
 from tests.support.openapi import compile_it, definition_of, document, only, operation, with_parameter
 
 ISSUE: dict[str, Any] = {"type": "object", "properties": {name: {} for name in ("id", "title", "state")}}
@@ -71,7 +71,7 @@ def test_megabytes_of_html_are_read_to_a_limit(piece: str) -> None:
     text = plain_text(f"<p>x</p>{piece * (3_000_000 // len(piece))}END")
 
     assert text.startswith("x")
-    assert len(text) <= LONGEST_HTML
+    assert len(text) <= MAX_HTML_LENGTH
 
 
 def test_properties_have_plain_descriptions_too() -> None:

@@ -9,7 +9,7 @@ import pytest
 from gateway.openapi.query.answers import QueryRefused, find_named
 from gateway.openapi.query.api import ApiView
 from gateway.openapi.query.tools import CALL, DEFINITIONS
-from gateway.openapi.query.truncation import LARGEST_ANSWER, render
+from gateway.openapi.query.truncation import MAX_ANSWER_BYTES, render
 from tests.support.queries import ask, library, view_of
 from tests.support.specs import load_spec
 
@@ -260,7 +260,7 @@ def test_answers_about_real_documents_are_bounded_and_as_declared(spec: str) -> 
         answer = ask(name, view, **arguments)
         assert validators[name].is_valid(answer), (name, arguments)
         if "details" in name:
-            assert len(render(answer).encode()) <= LARGEST_ANSWER, (name, arguments)
+            assert len(render(answer).encode()) <= MAX_ANSWER_BYTES, (name, arguments)
 
 
 def cuts(value: object) -> list[dict[str, Any]]:
@@ -294,7 +294,7 @@ def test_everything_that_is_cut_can_be_read() -> None:
         asked += 1
         assert asked < 100
         answer = cast("Any", ask("get_schema_details", view, name="Wide", **waiting.pop()))
-        assert len(render(answer).encode()) <= LARGEST_ANSWER
+        assert len(render(answer).encode()) <= MAX_ANSWER_BYTES
         text = render(answer)
         fields |= {
             name for name in many if f'"{name}": {{\n' in text and '"$cut"' not in text.split(f'"{name}"')[1][:40]

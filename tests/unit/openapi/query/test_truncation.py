@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.openapi.query.answers import LARGEST_PAGE, MAX_PER_PAGE, QueryRefused
+from gateway.openapi.query.answers import MAX_PAGE_BYTES, MAX_PER_PAGE, QueryRefused
 from gateway.openapi.query.api import ApiView
 from gateway.openapi.query.sizes import Sizes, measure
-from gateway.openapi.query.truncation import LARGEST_ANSWER, fit, render
+from gateway.openapi.query.truncation import MAX_ANSWER_BYTES, fit, render
 from tests.support.queries import Reader, ask, view_of
 
 VALUES = st.recursive(
@@ -75,10 +75,10 @@ def test_any_schema_can_be_read_to_its_end(kind: str) -> None:
     if len(json.dumps(schema)) > 1_000_000:  # more than anybody follows: the way on is there
         first = cast("Any", ask("get_schema_details", view_of(document(S=schema)), name="S"))
         assert "$cut" in render(first) or "[truncated; " in render(first)
-        assert len(render(first).encode()) <= LARGEST_ANSWER
+        assert len(render(first).encode()) <= MAX_ANSWER_BYTES
         return
     assert reader.read()["schema"] == schema
-    assert reader.largest <= LARGEST_ANSWER
+    assert reader.largest <= MAX_ANSWER_BYTES
 
 
 def test_names_too_long_for_a_pointer_are_cut_as_well() -> None:
@@ -86,7 +86,7 @@ def test_names_too_long_for_a_pointer_are_cut_as_well() -> None:
     schema = {"properties": {letter * 40_000: {"description": letter * 40_000} for letter in "abc"}}
     answer = ask("get_schema_details", view_of(document(S=schema)), name="S")
 
-    assert len(render(answer).encode()) <= LARGEST_ANSWER
+    assert len(render(answer).encode()) <= MAX_ANSWER_BYTES
     assert set(cast("Any", answer["schema"])["properties"]["a" * 1_999 + "…"]["$cut"]) == {"bytes"}
 
 
@@ -122,7 +122,7 @@ def test_everything_leading_everywhere_is_resolved_within_bounds() -> None:
     }
     answer = ask("get_schema_details", view_of(document(**crowd)), name="S0", resolve=True)
 
-    assert len(render(answer).encode()) <= LARGEST_ANSWER
+    assert len(render(answer).encode()) <= MAX_ANSWER_BYTES
     assert len(cast("list[str]", answer["dependencies"])) == 60
 
 
@@ -139,7 +139,7 @@ def test_a_page_ends_where_it_has_enough(tagged: ApiView) -> None:
     paths: list[str] = []
     for _ in range(30):
         page = cast("Any", ask("list_endpoints", tagged, limit=MAX_PER_PAGE, offset=len(paths)))
-        assert len(render(page).encode()) <= LARGEST_PAGE + 1024
+        assert len(render(page).encode()) <= MAX_PAGE_BYTES + 1024
         paths += [item["path"] for item in page["endpoints"]]
         if "nextCursor" not in page:
             break
@@ -156,8 +156,8 @@ def test_the_overview_is_bounded(tagged: ApiView) -> None:
     )
 
     assert 0 < len(cast("list[str]", alone["tags"])) < 12_000
-    assert len(render(alone).encode()) <= LARGEST_ANSWER
-    assert len(render(together).encode()) <= LARGEST_ANSWER
+    assert len(render(alone).encode()) <= MAX_ANSWER_BYTES
+    assert len(render(together).encode()) <= MAX_ANSWER_BYTES
     assert len(cast("list[Any]", together["sources"])) == 20
 
 
