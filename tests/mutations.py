@@ -180,11 +180,7 @@ def place_at(line: int, text: str) -> Place:
         ValueError: no statement has this line.
     """
     raw = text.encode()
-    covering = [
-        node
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.stmt | ast.ExceptHandler) and node.lineno <= line <= (node.end_lineno or node.lineno)
-    ]
+    covering = [node for node in _statements(text) if node.lineno <= line <= (node.end_lineno or node.lineno)]
     if not covering:
         raise ValueError(f"no statement in line {line}")
     node = max(covering, key=lambda found: (found.lineno, found.col_offset))
@@ -205,6 +201,11 @@ def places(root: Path) -> dict[str, list[str]]:
             for name, _ in marks(text):
                 found.setdefault(name, []).append(path.relative_to(root).as_posix())
     return found
+
+
+@lru_cache(maxsize=4)
+def _statements(text: str) -> Sequence[ast.stmt | ast.ExceptHandler]:
+    return [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.stmt | ast.ExceptHandler)]
 
 
 @lru_cache(maxsize=4)

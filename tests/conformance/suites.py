@@ -14,7 +14,7 @@ import yaml
 from tests.conformance.hall import Hall
 from tests.conformance.node import clean_environment, find_packages
 
-PATIENCE_S = 120
+PATIENCE_S = 300
 PRELOAD = Path(__file__).with_name("preload.mjs")
 _PACKAGE = "node_modules/@modelcontextprotocol/conformance"
 _FOLDER = re.compile(r"server-(?P<scenario>.+?)-\d{4}-\d{2}-\d{2}T.*")
