@@ -4,6 +4,8 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
+from itertools import cycle
 from typing import Any
 
 import jwt
@@ -17,6 +19,7 @@ from tests.support.gateway import RunningGateway
 from tests.support.upstream import RecordingUpstream
 
 PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
+_turns = cycle(range(8))
 
 
 def public_jwk(key: PrivateKey, kid: str | None, **more: object) -> dict[str, Any]:
@@ -60,7 +63,13 @@ class LocalIssuer:
 
 
 def new_keys() -> dict[str, PrivateKey]:
-    """An RSA key and an elliptic one; the first takes a tenth of a second."""
+    """An RSA key and an elliptic one, which the last calls have not given."""
+    return dict(_keys(next(_turns)))
+
+
+@cache
+def _keys(_: int) -> Mapping[str, PrivateKey]:
+    """Keys of one turn: an RSA key takes a tenth of a second to make, so a test process makes few."""
     return {
         "rsa": rsa.generate_private_key(public_exponent=65537, key_size=2048),
         "ec": ec.generate_private_key(ec.SECP256R1()),
