@@ -76,6 +76,37 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         ),
         "token-type": (NEVER, "test_a_token_that_is_none_is_refused_like_a_wrong_key"),
     },
+    "tests/attacks/test_introspection.py": {
+        "introspection-closed": (SKIP, "test_a_token_that_the_issuer_does_not_vouch_for_is_refused"),
+        "introspection-kind": (NEVER, "test_a_token_that_the_issuer_does_not_vouch_for_is_refused"),
+        "introspection-no-keys": (NEVER, "test_no_key_and_no_forged_jwt_goes_to_an_issuer"),
+        "introspection-one-issuer": (NEVER, "test_a_client_that_cannot_ask_is_refused_when_it_is_stored"),
+        "introspection-rate": (NEVER, "test_a_flood_of_invented_tokens_holds_up_nobody_else"),
+        "introspection-secret-of-client": (NEVER, "test_a_client_that_cannot_ask_is_refused_when_it_is_stored"),
+        "introspection-state": (NEVER, "test_a_token_that_the_issuer_does_not_vouch_for_is_refused"),
+        "introspection-tls": (SKIP, "test_a_client_that_cannot_ask_is_refused_when_it_is_stored"),
+    },
+    "tests/integration/identity/test_introspection.py": {
+        "introspection-end": (
+            value("float(client.cache_s)"),
+            "test_an_answer_never_counts_beyond_the_end_of_its_token",
+        ),
+        "introspection-inactive-cached": (NEVER, "test_a_refused_token_is_not_asked_about_again_at_once"),
+        "introspection-known-first": (value("flights.unknown"), "test_known_tokens_do_not_wait_for_unknown_ones"),
+        "introspection-streams": (
+            value("True"),
+            "test_a_stream_goes_on_only_while_the_issuer_vouches_for_its_token",
+        ),
+        "introspection-waiting": (NEVER, "test_known_tokens_do_not_wait_for_unknown_ones"),
+        "remembered-introspection": (
+            SKIP,
+            "test_a_caller_is_remembered_no_longer_than_the_answer_counts",
+        ),
+        "still-valid-introspection": (
+            swap(" and (self.people is None or await self.people.is_active(principal))", ""),
+            "test_a_caller_is_remembered_no_longer_than_the_answer_counts",
+        ),
+    },
     "tests/unit/registry/test_access.py": {
         "access-counted-level": (
             swap("safety=form.level", "safety=form.safety"),
@@ -254,6 +285,10 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "refresh-same-person": (NEVER, "test_a_refresh_never_makes_another_person"),
     },
     "tests/integration/store/test_sign_ins.py": {
+        "introspection-secret-sealed": (
+            value("()"),
+            "test_the_secret_of_an_introspection_client_opens_only_for_its_client_and_endpoint",
+        ),
         "sign-in-lease": (swap(", _columns.lease == lease", ""), "test_one_holder_of_the_lease_stores_tokens"),
         "sign-in-secret-sealed": (
             value("()"),
@@ -314,6 +349,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "key-set-waiting": (NEVER, "test_requests_that_wait_for_a_set_are_bounded"),
     },
     "tests/unit/identity/test_people.py": {
+        "key-is-no-token": (value("token is None"), "test_a_key_is_no_access_token_wherever_it_is_used"),
         "issuer-lookups-batched": (NEVER, "test_suspects_look_up_issuers_in_batches"),
         "person-taken-along-changed": (NEVER, "test_a_person_who_changed_is_signed_in_again"),
         "remembered-by-resource": (SKIP, "test_a_cached_token_is_for_the_resource_that_it_was_checked_for"),

@@ -1,6 +1,7 @@
 """Runtime of a replica between its APIs and its infrastructure: credentials, snapshots, connections, calls."""
 
 from dataclasses import dataclass
+from functools import partial
 
 from gateway.app.infrastructure import Infrastructure
 from gateway.app.key_lookup import KeyLookup
@@ -15,6 +16,7 @@ from gateway.calls.recorded_arguments import ArgumentRecorder
 from gateway.calls.result_rendering import ResultRenderer
 from gateway.calls.safeguards import Safeguards
 from gateway.catalog.egress import StoredAllowLists
+from gateway.catalog.identity.introspection_clients import open_introspection_secret
 from gateway.catalog.snapshots.credential_cache import CredentialCache
 from gateway.catalog.snapshots.input_schemas import StoredInputSchemas
 from gateway.catalog.snapshots.outline_cache import OutlineCache
@@ -22,6 +24,8 @@ from gateway.catalog.snapshots.snapshots import Snapshots
 from gateway.catalog.transaction import CatalogContext
 from gateway.connections.connections import Connections
 from gateway.definitions.json_schema.validator_cache import Validators
+from gateway.domain.identifiers import TenantId
+from gateway.domain.tenancy.issuers import Issuer
 from gateway.domain.tenancy.keys import PEPPER_PURPOSE
 from gateway.domain.tenancy.policy import Limits
 from gateway.handlers.api_query import Queries
@@ -29,6 +33,7 @@ from gateway.handlers.binding import Binder
 from gateway.handlers.factory import HandlerDependencies
 from gateway.identity.authenticator import Authenticator
 from gateway.identity.failure_limit import INTERVAL_S, FailureLimit
+from gateway.identity.introspection import Introspection
 from gateway.identity.issued_tokens import TOKEN_PURPOSE, IssuedTokens
 from gateway.identity.key_digests import KeyDigests
 from gateway.identity.key_uses import KeyUseLog
@@ -36,7 +41,7 @@ from gateway.identity.oauth.account_tokens import LINK_PURPOSE, AccountLinks, St
 from gateway.identity.oauth.provider_checks import ProviderChecks
 from gateway.identity.oauth.relying_party import RelyingParty
 from gateway.identity.oauth.subject_tokens import SubjectTokens
-from gateway.identity.people import IssuerDirectory, People
+from gateway.identity.people import IssuerDirectory, People, TokenVerifiers
 from gateway.protocol.sessions.orphaned_sessions import OrphanedSessions
 from gateway.redis.caches.oauth_tokens import SharedTokens
 from gateway.redis.limits.call_limiter import CallLimiter
@@ -143,12 +148,21 @@ def _build_people(infrastructure: Infrastructure, settings: Settings) -> People:
     lookup = KeyLookup(infrastructure.store)
     return People(
         IssuerDirectory(lookup.find_issuers, interval_s=INTERVAL_S),
-        KeySets(infrastructure.upstream),
+        TokenVerifiers(
+            KeySets(infrastructure.upstream),
+            IssuedTokens(SigningKeys(infrastructure.cipher.derive_all(TOKEN_PURPOSE))),
+            Introspection(infrastructure.upstream, partial(_open_introspection, infrastructure, settings)),
+        ),
         lookup,
-        IssuedTokens(SigningKeys(infrastructure.cipher.derive_all(TOKEN_PURPOSE))),
         public_url=settings.public_url,
         refusals=infrastructure.refusals,
     )
+
+
+async def _open_introspection(
+    infrastructure: Infrastructure, settings: Settings, tenant: TenantId, issuer: Issuer
+) -> str:
+    return await open_introspection_secret(tenant, _catalog_of_calls(infrastructure, settings), issuer)
 
 
 def _build_authenticator(

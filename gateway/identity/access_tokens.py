@@ -7,6 +7,7 @@ PyJWT verifies signature and registered claims. This module selects issuer, algo
 lifetime, and identifies the person.
 """
 
+import math
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +30,8 @@ _TYPES = frozenset({"jwt", "at+jwt", "application/at+jwt"})
 _ID_TOKEN_TYPES = frozenset({"jwt", "id_token+jwt", "application/id_token+jwt"})
 _MIN_RSA_BITS, _MAX_RSA_BITS, _MAX_EXPONENT = 2048, 8192, 2**32
 _REQUIRED = ("iss", "sub", "aud", "exp", "iat")
-_BROKEN = (jwt.PyJWTError, ValueError, TypeError, KeyError, RecursionError, OverflowError, AttributeError)
+BROKEN = (jwt.PyJWTError, ValueError, TypeError, KeyError, RecursionError, OverflowError, AttributeError)
+"""Errors of PyJWT, and of values that it does not expect."""
 
 
 class TokenRejected(Exception):
@@ -56,6 +58,8 @@ class VerifiedToken:
     issuer: Issuer
     person: IdentityClaims
     expires_at: datetime
+    fresh_s: float = math.inf
+    """Seconds for which the issuer need not be asked about it again."""
 
 
 async def verify(text: str, found: TenantIssuers, keys: KeySource, *, audience: str) -> VerifiedToken:
@@ -72,7 +76,15 @@ async def verify(text: str, found: TenantIssuers, keys: KeySource, *, audience: 
     if str(header.get("typ", "jwt")).lower() not in _TYPES:  # guard: token-type
         raise TokenRejected("type", issuer)
     key = await _find_key(found.tenant, issuer, header, keys)
-    claims = _verify_claims(text, key, issuer, (audience, *issuer.audiences))
+    return token_of(verify_claims(text, key, issuer, (audience, *issuer.audiences)), issuer)
+
+
+def token_of(claims: Mapping[str, Any], issuer: Issuer) -> VerifiedToken:
+    """Return the contents of a token with these claims.
+
+    Raises:
+        TokenRejected: the token is bound to a key of the client, or its subject or lifetime is not usable.
+    """
     if "cnf" in claims:  # guard: token-bound-elsewhere
         raise TokenRejected("confirmation", issuer)  # it is bound to a key whose possession is not proved here
     scopes = texts_of(claims.get("scope")) | texts_of(claims.get("scp"))
@@ -93,7 +105,7 @@ async def verify_id_token(
     if str(header.get("typ", "jwt")).lower() not in _ID_TOKEN_TYPES:  # guard: id-token-type
         raise TokenRejected("type", issuer)
     key = await _find_key(tenant, issuer, header, keys)
-    claims = _verify_claims(text, key, issuer, (client,))  # guard: id-token-audience
+    claims = verify_claims(text, key, issuer, (client,))  # guard: id-token-audience
     is_for_others = claims["aud"] not in (client, [client]) and "azp" not in claims
     if is_for_others or claims.get("azp", client) != client:  # guard: id-token-party
         raise TokenRejected("audience", issuer)
@@ -154,9 +166,9 @@ def bearer_token(authorization: str | None) -> bytes | None:
     return token if scheme.lower() == b"bearer" and token else None
 
 
-def is_jwt(token: bytes) -> bool:
-    """True if a credential has the form of a JWT; no API key has a dot."""
-    return token.count(b".") == 2
+def is_jwt(token: str) -> bool:
+    """True if an access token has the form of a signed JWT; others are opaque."""
+    return token.count(".") == 2
 
 
 def read_key(jwk: Mapping[str, Any], algorithm: str) -> jwt.PyJWK | None:
@@ -174,7 +186,7 @@ def read_key(jwk: Mapping[str, Any], algorithm: str) -> jwt.PyJWK | None:
     try:
         public = {name: jwk[name] for name in ("kty", "n", "e", "crv", "x", "y") if name in jwk}
         return jwt.PyJWK(public, algorithm=algorithm)
-    except _BROKEN:
+    except BROKEN:
         return None
 
 
@@ -186,7 +198,7 @@ def _is_bounded(jwk: Mapping[str, Any]) -> bool:
         return False
     try:
         bits, power = from_base64url_uint(modulus).bit_length(), from_base64url_uint(exponent)
-    except _BROKEN:
+    except BROKEN:
         return False
     return _MIN_RSA_BITS <= bits <= _MAX_RSA_BITS and 3 <= power < _MAX_EXPONENT
 
@@ -195,12 +207,17 @@ def _read_unverified(text: str) -> tuple[Mapping[str, Any], object]:
     try:
         header = jwt.get_unverified_header(text)
         claims = jwt.decode(text, options={"verify_signature": False})
-    except _BROKEN:
+    except BROKEN:
         raise TokenRejected("form") from None
     return header, claims.get("iss")
 
 
-def _verify_claims(text: str, key: jwt.PyJWK, issuer: Issuer, audiences: Collection[str]) -> Mapping[str, Any]:
+def verify_claims(text: str, key: jwt.PyJWK, issuer: Issuer, audiences: Collection[str]) -> Mapping[str, Any]:
+    """Return the claims of a token that this key signed, for one of the audiences.
+
+    Raises:
+        TokenRejected: the signature or a registered claim is not valid.
+    """
     try:
         return jwt.decode(
             text,
@@ -219,7 +236,7 @@ def _verify_claims(text: str, key: jwt.PyJWK, issuer: Issuer, audiences: Collect
         raise TokenRejected("claims", issuer) from None
     except jwt.InvalidSignatureError:
         raise TokenRejected("signature", issuer) from None
-    except _BROKEN:
+    except BROKEN:
         raise TokenRejected("form", issuer) from None
 
 
@@ -227,7 +244,7 @@ def _end_of(claims: Mapping[str, Any], issuer: Issuer) -> datetime:
     try:
         end = min(float(claims["exp"]), float(claims["iat"]) + issuer.max_lifetime_s)  # guard: token-lifetime
         expires_at = datetime.fromtimestamp(end + CLOCK_SKEW_S, UTC)
-    except _BROKEN:
+    except BROKEN:
         raise TokenRejected("time", issuer) from None
     if expires_at.timestamp() <= time.time():
         raise TokenRejected("lifetime", issuer)

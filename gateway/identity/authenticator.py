@@ -9,6 +9,7 @@ expire soon, so a hundred busy keys cost a few queries a second instead of thirt
 
 import hashlib
 import hmac
+import math
 import secrets
 import time
 from collections import deque
@@ -31,10 +32,10 @@ from gateway.errors import (
     Unauthenticated,
     Unavailable,
 )
-from gateway.identity.access_tokens import bearer_token, is_jwt
+from gateway.identity.access_tokens import bearer_token
 from gateway.identity.failure_limit import BatchedLookups, FailureLimit, RefusalCounter
 from gateway.identity.key_digests import KeyDigests
-from gateway.identity.people import People, Resource, Target
+from gateway.identity.people import People, PresentedToken, Resource, Target
 from gateway.identity.principals import (
     STALE_S,
     is_same,
@@ -65,6 +66,8 @@ _PREFETCH_AGE_S = _REMEMBERED_S / 2
 _MAX_REMEMBERED = 20_000
 _MAX_ALONG = 256
 _MIN_OPERATOR_KEY = 32
+_KEY_PREFIX = b"mcpg_"
+"""The beginning of every key; other credentials can be access tokens."""
 
 
 class KeyFinder(Protocol):
@@ -83,6 +86,8 @@ class _Known:
     asked_at: float
     until: float
     kept_until: float
+    ends_at: float
+    """The time at which the issuer has to be asked about an access token again; a renewal does not move it."""
     is_used: bool = False
 
 
@@ -134,7 +139,9 @@ class Authenticator:
             DatabaseUnavailable: the key cannot be checked now.
         """
         token = bearer_token(authorization)
-        resource = None if token is None or target is None or not is_jwt(token) else self._resource_of(target)
+        # guard: key-is-no-token
+        is_key = token is None or token.startswith(_KEY_PREFIX)
+        resource = None if target is None or is_key else self._resource_of(target)
         if token is not None:
             known = self._known.get(self._mark_of(token, resource))  # guard: remembered-by-token
             if known is not None and known.until > time.monotonic():
@@ -143,7 +150,7 @@ class Authenticator:
         client = client_network(address)
         suspect = client if self._failures.is_suspect(client) else None  # guard: failures-batched
         try:
-            return await self._check(token, resource, suspect)
+            return await self._check(token, resource, client, suspect)
         except Unauthenticated:
             is_exceeded = self._failures.is_exceeded(client)
             self._failures.count(client)
@@ -168,7 +175,7 @@ class Authenticator:
     def _resource_of(self, target: Target) -> Resource | None:
         return None if self.people is None else self.people.resource_of(target)
 
-    async def _check(self, token: bytes | None, resource: Resource | None, suspect: str | None) -> Caller:
+    async def _check(self, token: bytes | None, resource: Resource | None, client: str, suspect: str | None) -> Caller:
         """Return the caller of a token without a fresh result; `suspect` is the client if its lookups use batches."""
         if token is not None:
             mark = self._mark_of(token, resource)
@@ -176,7 +183,7 @@ class Authenticator:
                 self._remember(mark, OPERATOR, asked_at=time.monotonic())
                 return OPERATOR
             if resource is not None:
-                return await self._sign_in(token, resource, mark, suspect)
+                return await self._sign_in(token, resource, mark, client, suspect)
             # guard: failures-known-keys
             if suspect is None or mark in self._known:  # a token that was valid lately does not wait for a batch
                 return await self._look_up(token, mark)
@@ -193,13 +200,16 @@ class Authenticator:
                 raise
             return kept.caller
 
-    async def _sign_in(self, token: bytes, resource: Resource, mark: bytes, suspect: str | None) -> Principal:
+    async def _sign_in(
+        self, token: bytes, resource: Resource, mark: bytes, client: str, suspect: str | None
+    ) -> Principal:
         """Return the person whom an access token names; cached like a key, at most until the token's end."""
         assert self.people is not None  # without it, no resource is accepted
         kept, changes, asked_at = self._known.get(mark), self._changes, time.monotonic()
         text = token.decode("ascii", "replace")
+        presented = PresentedToken(text, client, kept is None and suspect is not None)
         try:
-            found = await self.people.sign_in(text, resource, None if kept is not None else suspect)
+            found = await self.people.sign_in(presented, resource)
         except Unavailable:
             if kept is None or not isinstance(kept.caller, Principal) or kept.kept_until <= time.monotonic():
                 raise
@@ -210,7 +220,8 @@ class Authenticator:
         principal = shared(None if kept is None else kept.caller, found.principal)
         lifetime = lifetime_of(found.person, principal.expires_at)
         if changes == self._changes:
-            self._remember(mark, principal, lifetime, asked_at=asked_at)
+            ends_at = time.monotonic() + found.fresh_s
+            self._remember(mark, principal, lifetime, asked_at=asked_at, ends_at=ends_at)
         return principal
 
     def _mark_of(self, token: bytes, resource: Resource | None = None) -> bytes:
@@ -246,13 +257,15 @@ class Authenticator:
         self._drop(set(self._known))
 
     async def still_valid(self, principal: Principal) -> bool:
-        """True if the key of a principal is valid now and unchanged; always looked up, never cached.
+        """True if the credential of a principal is valid now and unchanged; a stored key is looked up, never cached.
 
         Raises:
             DatabaseUnavailable: the key cannot be looked up now.
         """
         found = (await self._finder.find([principal.key])).get(principal.key)
-        if found is not None and lifetime_of(found[0], principal.expires_at) > 0 and is_same(principal, *found):
+        is_stored = found is not None and lifetime_of(found[0], principal.expires_at) > 0 and is_same(principal, *found)
+        # guard: still-valid-introspection
+        if is_stored and (self.people is None or await self.people.is_active(principal)):
             return True
         self.forget(principal.key)
         return False
@@ -361,14 +374,17 @@ class Authenticator:
             del self._known[mark]
             return
         self.digests.note_use(found[0], again.secret)
-        self._remember(mark, again.principal, again.lifetime, asked_at=asked_at)
+        self._remember(mark, again.principal, again.lifetime, asked_at=asked_at, ends_at=known.ends_at)
 
-    def _remember(self, mark: bytes, caller: Caller, lifetime: float = STALE_S, *, asked_at: float) -> None:
+    def _remember(
+        self, mark: bytes, caller: Caller, lifetime: float = STALE_S, *, asked_at: float, ends_at: float = math.inf
+    ) -> None:
         self._known.pop(mark, None)  # keeps the results in the order of their lookups
         while len(self._known) >= _MAX_REMEMBERED:
             del self._known[next(iter(self._known))]
+        lifetime = min(lifetime, ends_at - asked_at)  # guard: remembered-introspection
         until, kept_until = asked_at + min(lifetime, _REMEMBERED_S), asked_at + min(lifetime, STALE_S)
-        self._known[mark] = _Known(caller, asked_at, until, kept_until)
+        self._known[mark] = _Known(caller, asked_at, until, kept_until, ends_at)
         self._renewable.append((asked_at, mark))
 
     def _drop(self, marks: set[bytes]) -> None:

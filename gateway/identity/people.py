@@ -1,9 +1,10 @@
 """Sign-in with an access token: the tenant's issuers, the verified token, and the person as a principal."""
 
+import math
 import re
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Protocol
@@ -17,8 +18,9 @@ from gateway.domain.tenancy.keys import Key
 from gateway.domain.tenancy.principals import InboundToken, Principal
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
 from gateway.errors import NotFound, Unauthenticated
-from gateway.identity.access_tokens import KeySource, TokenRejected, verify
+from gateway.identity.access_tokens import KeySource, TokenRejected, VerifiedToken, is_jwt, verify
 from gateway.identity.failure_limit import BatchedLookups, RefusalCounter
+from gateway.identity.introspection import Introspection
 from gateway.identity.issued_tokens import IssuedTokens, issuer_claim
 from gateway.identity.single_flight import SingleFlight
 
@@ -64,6 +66,17 @@ class SignedIn:
 
     principal: Principal
     person: Key
+    fresh_s: float = math.inf
+    """Seconds after which the issuer has to be asked about the token again."""
+
+
+@dataclass(frozen=True, slots=True)
+class PresentedToken:
+    """An access token as a client sent it from a network; `is_suspect` after many failures from there."""
+
+    text: str = field(repr=False)
+    client: str
+    is_suspect: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +86,18 @@ class Described:
     issuer: Issuer
     person: IdentityClaims
     expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class TokenVerifiers:
+    """The signing keys of issuers, the tokens that the gateway issues itself, and the introspection of others.
+
+    Without introspection, only JWTs are accepted.
+    """
+
+    keys: KeySource
+    issued: IssuedTokens
+    introspection: Introspection | None = None
 
 
 class PersonStore(Protocol):
@@ -143,17 +168,17 @@ class People:
     def __init__(
         self,
         directory: IssuerDirectory,
-        keys: KeySource,
+        verifiers: TokenVerifiers,
         store: PersonStore,
-        issued: IssuedTokens,
         *,
         public_url: str | None,
         refusals: RefusalCounter | None = None,
     ) -> None:
         self.directory = directory
-        self.keys = keys
+        self.keys = verifiers.keys
         self._store = store
-        self.issued = issued
+        self.issued = verifiers.issued
+        self._introspection = verifiers.introspection
         self._public_url = None if public_url is None else public_url.rstrip("/")
         self._refusals = refusals
 
@@ -175,7 +200,7 @@ class People:
         base = self._public_url or target.base
         return f"{base}/.well-known/oauth-protected-resource{resource.url.removeprefix(base)}"
 
-    async def sign_in(self, text: str, resource: Resource, suspect: str | None) -> SignedIn:
+    async def sign_in(self, presented: PresentedToken, resource: Resource) -> SignedIn:
         """Return the person whom a token names, a token of an issuer or one that the gateway issued itself.
 
         Raises:
@@ -184,13 +209,14 @@ class People:
             LimitExceeded: too many credentials of this address wait, or the tenant has too many people.
             Unavailable: it cannot be checked now.
         """
-        found = await self.directory.issuers_of(resource.slug, suspect)
+        text = presented.text
+        found = await self.directory.issuers_of(resource.slug, presented.client if presented.is_suspect else None)
         if found is None:
             raise Unauthenticated("")
         try:
             if issuer_claim(text) == resource.issuer:
                 return await self._accept_issued(text, found, resource)
-            token = await verify(text, found, self.keys, audience=resource.url)
+            token = await self._verify(presented, found, resource)
         except TokenRejected as refused:
             if refused.issuer is not None:
                 self._count(found.tenant, f"issuer:{refused.issuer.name}", refused.reason)
@@ -202,7 +228,26 @@ class People:
         except NotFound:  # the issuer was deleted while it was cached
             raise Unauthenticated("") from None
         described = Described(token.issuer, token.person, token.expires_at)
-        return self._admit(resource, person, described, InboundToken(token.issuer.id, text))
+        signed_in = self._admit(resource, person, described, InboundToken(token.issuer.id, text))
+        return replace(signed_in, fresh_s=token.fresh_s)
+
+    async def is_active(self, principal: Principal) -> bool:
+        """True if the issuer still vouches for the token of a principal, where it is asked about tokens."""
+        token = principal.token
+        if token is None or self._introspection is None:
+            return True
+        found = await self.directory.issuers_of(principal.slug)
+        issuer = None if found is None else next((each for each in found.issuers if each.id == token.issuer), None)
+        return issuer is not None and await self._introspection.is_active(principal.tenant, issuer, token.value)
+
+    async def _verify(self, presented: PresentedToken, found: TenantIssuers, resource: Resource) -> VerifiedToken:
+        text, client = presented.text, presented.client
+        if self._introspection is None:
+            return await verify(text, found, self.keys, audience=resource.url)
+        if not is_jwt(text):
+            return await self._introspection.verify(text, found, audience=resource.url, client=client)
+        token = await verify(text, found, self.keys, audience=resource.url)
+        return await self._introspection.confirm(found.tenant, text, token, client=client)
 
     async def _accept_issued(self, text: str, found: TenantIssuers, resource: Resource) -> SignedIn:
         """Return the person of a token that the gateway issued; its grant is looked up like a key."""

@@ -1,7 +1,7 @@
 """Single-flight lookups with a concurrency bound.
 
 Callers with the same name share one lookup, and four lookups run at a time. So a thousand first requests or a thousand
-invented keys do not use every connection to the database.
+invented keys do not use every connection to the database, or to another store.
 """
 
 from collections.abc import Awaitable, Callable, Hashable
@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 import anyio
 
-from gateway.errors import DatabaseUnavailable, GatewayError
+from gateway.errors import DatabaseUnavailable, GatewayError, Unavailable
 
 _CONCURRENT_LOOKUPS = 4  # guard: key-lookups-at-once
 _SLOT_TIMEOUT_S = 5.0
@@ -32,11 +32,17 @@ class _Flight(Generic[_Answer]):
 
 
 class SingleFlight(Generic[_Name, _Answer]):
-    """The lookups that are in progress."""
+    """The lookups that are in progress; `busy` is the error of those that do not begin in time."""
 
-    def __init__(self) -> None:
+    def __init__(self, busy: type[Unavailable] = DatabaseUnavailable) -> None:
+        self._busy = busy
         self._flights: dict[_Name, _Flight[_Answer]] = {}
         self._slots = anyio.Semaphore(_CONCURRENT_LOOKUPS)
+
+    @property
+    def waiting(self) -> int:
+        """Number of lookups that have not begun."""
+        return self._slots.statistics().tasks_waiting
 
     async def take(self, name: _Name, look_up: Callable[[], Awaitable[_Answer]]) -> _Answer:
         """Return the result of the lookup of this name.
@@ -44,7 +50,7 @@ class SingleFlight(Generic[_Name, _Answer]):
         When the caller that makes the lookup is cancelled, the next one makes it.
 
         Raises:
-            DatabaseUnavailable: the lookup did not begin within five seconds, because too many lookups were waiting.
+            Unavailable: the lookup did not begin within five seconds, because too many lookups were waiting.
             GatewayError: the lookup failed.
         """
         turn = self._flights.get(name)
@@ -79,7 +85,7 @@ class SingleFlight(Generic[_Name, _Answer]):
         with anyio.move_on_after(_SLOT_TIMEOUT_S) as scope:
             await self._slots.acquire()
         if scope.cancelled_caught:
-            raise DatabaseUnavailable("Too many key lookups are pending; retry later.", retry_after_s=_RETRY_S)
+            raise self._busy("Too many credential lookups are pending; retry later.", retry_after_s=_RETRY_S)
         try:
             return await look_up()
         finally:

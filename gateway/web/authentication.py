@@ -10,6 +10,8 @@ from gateway.identity.people import Target
 from gateway.telemetry.log_context import LABELS
 from gateway.web.headers import headers_of
 
+_USUAL = "Bearer mcpg_"
+
 
 def authorization_of(scope: MutableMapping[str, Any]) -> str | None:
     """Return the Authorization header; None if it is missing, or repeated and therefore ambiguous."""
@@ -34,8 +36,8 @@ async def authenticate(scope: MutableMapping[str, Any], credentials: Authenticat
         DatabaseUnavailable: the key cannot be checked now.
     """
     authorization = authorization_of(scope)
-    # keys contain no dot, and building a target costs more than this check
-    target = None if authorization is None or "." not in authorization else target_of(scope)
+    # building a target costs more than this check of the usual header with a key
+    target = None if authorization is None or authorization.startswith(_USUAL) else target_of(scope)
     caller = await credentials.authenticate(authorization, address=address_of(scope), target=target)
     scope["caller"] = caller
     labels = LABELS.get()

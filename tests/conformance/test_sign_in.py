@@ -170,6 +170,52 @@ async def test_the_sdk_for_python_signs_in_with_nothing_but_the_url(place: Place
         await place.check(person.storage.tokens.access_token, *NAMES[:count])
 
 
+async def test_opaque_tokens_of_a_certified_provider_are_introspected_until_they_are_revoked(
+    servers: TestServers,
+) -> None:
+    """RFC 7662: a client signs in and calls with an opaque token, which is refused after its revocation (TEN-2)."""
+    with servers.database() as database:
+        async with (
+            recording_upstream() as upstream,
+            running_gateway(database.app_url, servers.empty_redis(), egress_allow=[upstream.authority]) as gateway,
+            running_provider([f"{gateway.url}{CALLBACK}"], token_format="opaque") as provider,
+        ):
+            await gateway.create_tenant("acme")
+            await gateway.import_document("acme", pets(upstream.url))
+            await gateway.admin.put("/tenants/acme/egress", json={"allow": [provider.authority]})
+            client = {"client_id": CLIENT_ID, "client_secret": CLIENT_SECRET, "cache_s": 1}
+            body = {"name": "corp", "url": provider.url, "rules": [{"scope": "tools"}], "introspection": client}
+            made = await gateway.admin.post("/tenants/acme/issuers", json=body)
+            assert made.status_code == 201, made.text
+            place, person = Place(gateway, upstream, None, None), Person("ada")
+            flow = person.provider(place.url)
+            async with (
+                httpx2.AsyncClient(auth=flow, timeout=30, trust_env=False) as http,
+                Client(streamable_http_client(place.url, http_client=http), mode="2026-07-28") as connected,
+            ):
+                assert not (await connected.call_tool("list_pets", {})).is_error
+            assert person.storage.tokens is not None
+            assert person.storage.client is not None
+            token = person.storage.tokens.access_token
+            refresh = person.storage.tokens.refresh_token
+            await place.check(token, "ada")
+            served = (await gateway.rpc("acme", token, "tools/list")).status_code
+            given = {"client_id": person.storage.client.client_id or "", "token": token}
+            if person.storage.client.client_secret:
+                given["client_secret"] = person.storage.client.client_secret
+            async with httpx2.AsyncClient(trust_env=False) as http:
+                (await http.post(f"{provider.url}/token/revocation", data=given)).raise_for_status()
+            with anyio.fail_after(10):
+                while (  # noqa: ASYNC110  # the answer of the provider counts for a second
+                    await gateway.rpc("acme", token, "tools/list")
+                ).status_code != 401:
+                    await anyio.sleep(0.1)
+            confused = None if refresh is None else (await gateway.rpc("acme", refresh, "tools/list")).status_code
+
+    assert (token.count("."), served) == (0, 200)
+    assert confused in {None, 401}
+
+
 @pytest.mark.parametrize("mode", MODES)
 async def test_the_sdk_for_typescript_signs_in_with_nothing_but_the_url(place: Place, mode: Mode) -> None:
     """MCP: the same with the other official SDK (TEN-2, IDN-2)."""

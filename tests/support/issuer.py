@@ -1,5 +1,6 @@
 """An authorization server for tests: publishes signing keys at a recording upstream, and signs access tokens."""
 
+import base64
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,6 +8,7 @@ from datetime import UTC, datetime
 from functools import cache
 from itertools import cycle
 from typing import Any
+from urllib.parse import parse_qs, quote_plus
 
 import jwt
 import orjson
@@ -16,7 +18,7 @@ from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 from gateway.domain.identifiers import new_issuer_id
 from gateway.domain.tenancy.issuers import AdmissionRule, Issuer
 from tests.support.gateway import RunningGateway
-from tests.support.upstream import RecordingUpstream
+from tests.support.upstream import RecordingUpstream, Seen
 
 PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
 _turns = cycle(range(8))
@@ -148,3 +150,51 @@ def issuer_of(name: str, **more: Any) -> Issuer:
         "updated_at": datetime.now(UTC),
     }
     return Issuer(**{**standard, **more})
+
+
+INTROSPECTION_SECRET = "secret of the gateway for introspection"
+
+
+@dataclass(slots=True)
+class OpaqueTokens:
+    """The opaque tokens of an issuer, whose upstream answers what `states` has for a token; `asked` about which."""
+
+    issuer: LocalIssuer
+    states: dict[str, dict[str, Any] | bytes] = field(default_factory=dict[str, Any])
+    asked: list[str] = field(default_factory=list[str])
+    is_broken: bool = False
+    """True: the introspection endpoint sends no state."""
+
+    def __post_init__(self) -> None:
+        """Answer requests to the endpoint; others get the issuer's document."""
+        self.issuer.publish(introspection_endpoint=f"{self.issuer.url}/introspect")
+        self.issuer.upstream.respond = self._respond
+
+    @property
+    def client(self) -> dict[str, Any]:
+        """The gateway's client, as an admin stores it."""
+        return {"client_id": "gateway", "client_secret": INTROSPECTION_SECRET}
+
+    def add(self, token: str, audience: object, **claims: object) -> str:
+        """An active token with these claims; a claim of None is left out."""
+        self.states[token] = {"active": True, **self.issuer.claims(audience, **claims)}
+        return token
+
+    def _respond(self, seen: Seen) -> bytes:
+        if seen.target != "/introspect":
+            return self.issuer.upstream.body
+        form = parse_qs(seen.body.decode())
+        pair = base64.b64encode(f"gateway:{quote_plus(INTROSPECTION_SECRET)}".encode()).decode()
+        in_body = form.get("client_secret") == [INTROSPECTION_SECRET]
+        if self.is_broken or (seen.header("authorization") != f"Basic {pair}" and not in_body):
+            return orjson.dumps({"error": "invalid_client"})
+        self.asked += form["token"]
+        state = self.states.get(form["token"][0], {"active": False})
+        return state if isinstance(state, bytes) else orjson.dumps(state)
+
+
+async def add_opaque(gateway: RunningGateway, slug: str, opaque: OpaqueTokens, **more: object) -> dict[str, Any]:
+    """The issuer as the tenant's, asked about its tokens; `more` are members of the gateway's client there."""
+    made = await add_issuer(gateway, slug, opaque.issuer, introspection={**opaque.client, **more})
+    opaque.asked.clear()
+    return made

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from html import unescape
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 from urllib.parse import urljoin
 
 import anyio
@@ -35,8 +35,13 @@ class Provider:
 
 
 @asynccontextmanager
-async def running_provider(redirect_uris: Sequence[str] | None = None) -> AsyncGenerator[Provider]:
-    """A provider that registers clients itself; with redirect URIs, one that knows the gateway as its only client."""
+async def running_provider(
+    redirect_uris: Sequence[str] | None = None, *, token_format: Literal["jwt", "opaque"] | None = None
+) -> AsyncGenerator[Provider]:
+    """A provider that registers clients itself; with redirect URIs, one that knows the gateway as its only client.
+
+    With a format of tokens it does both: the gateway is a client that asks about tokens.
+    """
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     packages = find_packages("provider")
@@ -49,6 +54,7 @@ async def running_provider(redirect_uris: Sequence[str] | None = None) -> AsyncG
             "grant_types": ["authorization_code", "refresh_token"],
         }
         command.append(json.dumps([client]))
+        command += [] if token_format is None else [token_format]
     process = await anyio.open_process(command, env=clean_environment(), stderr=subprocess.DEVNULL)
     try:
         assert process.stdout is not None

@@ -153,6 +153,7 @@ _BODIES: Mapping[str, Json] = {
         "rules": [{"group": "engineers"}, {"scope": "tools", "profiles": ["default"]}],
         "enabled": False,
         "sign_in": {"client_id": "mcp-gateway", "client_secret": "a-secret", "scopes": ["openid", "profile"]},
+        "introspection": {"client_id": "mcp-gateway", "client_secret": "a-secret", "tokens": "jwt", "cache_s": 10},
     },
     "IssuerUpdate": {"rules": [{"group": "engineers"}], "max_lifetime_s": 900},
     "WebhookEndpointCreate": {

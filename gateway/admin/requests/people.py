@@ -7,7 +7,7 @@ from pydantic import Field
 from gateway.admin.openapi.formats import HOST, LABEL, NAME, PRINTABLE, SCOPE
 from gateway.admin.requests.lists import ByNameOrTime, ListQuery
 from gateway.admin.requests.models import GIVEN, Absent, BodyModel, SecretText, Url
-from gateway.domain.tenancy.issuers import ALGORITHMS, MAX_GRANT_S
+from gateway.domain.tenancy.issuers import ALGORITHMS, MAX_GRANT_S, MAX_INTROSPECTION_CACHE_S
 
 Claim = Annotated[str, Field(min_length=1, max_length=200, pattern=PRINTABLE)]
 Condition = Annotated[str | Absent, Field(min_length=1, max_length=200, pattern=PRINTABLE)]
@@ -93,6 +93,32 @@ SignInOf = Annotated[
 ]
 
 
+class IntrospectionGiven(BodyModel):
+    """The gateway's client at the issuer's introspection endpoint (RFC 7662)."""
+
+    client_id: Annotated[str, Field(min_length=1, max_length=500, pattern=PRINTABLE, description="The client's id.")]
+    client_secret: Annotated[
+        SecretText | Absent, GIVEN, Field(description="The client's secret; without it, the stored one stays.")
+    ] = None
+    url: Annotated[Url | None, Field(description="The endpoint; null: the one of the issuer's metadata.")] = None
+    client_auth: Annotated[
+        Literal["basic", "post"], Field(description="Place of id and secret: the Authorization header, or the body.")
+    ] = "basic"
+    tokens: Annotated[
+        Literal["opaque", "jwt", "all"],
+        Field(description="The tokens about which the issuer is asked; JWTs are verified before."),
+    ] = "opaque"
+    cache_s: Annotated[
+        int, Field(ge=1, le=MAX_INTROSPECTION_CACHE_S, description="Seconds for which an answer counts.")
+    ] = 30
+
+
+IntrospectionOf = Annotated[
+    IntrospectionGiven | None,
+    Field(description="The gateway's client at the introspection endpoint; null: only JWTs are accepted."),
+]
+
+
 class IssuerCreate(BodyModel):
     """An authorization server whose access tokens the tenant accepts."""
 
@@ -107,6 +133,7 @@ class IssuerCreate(BodyModel):
     max_lifetime_s: Lifetime = 3600
     enabled: Enabled = True
     sign_in: SignInOf = None
+    introspection: IntrospectionOf = None
 
 
 class IssuerUpdate(BodyModel):
@@ -121,6 +148,7 @@ class IssuerUpdate(BodyModel):
     max_lifetime_s: Annotated[Lifetime | Absent, GIVEN] = None
     enabled: Annotated[Enabled | Absent, GIVEN] = None
     sign_in: SignInOf = None
+    introspection: IntrospectionOf = None
 
 
 class IssuerListQuery(ListQuery):

@@ -46,6 +46,17 @@ class SignInClientShown(ResponseModel):
     max_unchecked_s: Annotated[int, Field(description="Seconds for which a sign-in counts without a refresh token.")]
 
 
+class IntrospectionShown(CopiedModel):
+    """The gateway's client at the issuer's introspection endpoint, without its secret."""
+
+    client_id: Annotated[str, Field(description="The client's id.")]
+    given_url: Annotated[str | None, Field(description="The endpoint that was given; null: that of the metadata.")]
+    url: Annotated[str, Field(description="The endpoint; empty until the issuer is enabled.")]
+    client_auth: Annotated[str, Field(description="Place of id and secret: `basic` (header) or `post` (body).")]
+    tokens: Annotated[str, Field(description="The tokens about which the issuer is asked.")]
+    cache_s: Annotated[int, Field(description="Seconds for which an answer counts.")]
+
+
 class IssuerShown(CopiedModel):
     """An authorization server whose access tokens the tenant accepts."""
 
@@ -61,6 +72,9 @@ class IssuerShown(CopiedModel):
     max_lifetime_s: Annotated[int, Field(description="Seconds after its `iat` until which a token is accepted.")]
     enabled: Annotated[bool, Field(description="False: the gateway refuses its tokens.")]
     sign_in: Annotated[SignInClientShown | None, Field(description="The gateway's own client at the issuer.")]
+    introspection: Annotated[
+        IntrospectionShown | None, Field(description="The gateway's client at the introspection endpoint.")
+    ]
     created_at: CreatedAt
     updated_at: UpdatedAt
 

@@ -11,8 +11,9 @@ from typing import Any
 
 from gateway.catalog.egress import refusal, require_tls
 from gateway.catalog.etags import Expected, check_version
-from gateway.catalog.identity import sign_in_clients
+from gateway.catalog.identity import introspection_clients, sign_in_clients
 from gateway.catalog.identity.admin_bounds import check_issuers
+from gateway.catalog.identity.introspection_clients import IntrospectionDraft, IssuerPlace
 from gateway.catalog.identity.sign_in_clients import SignInDraft
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, announce, change
 from gateway.domain.events import KeyChanged
@@ -24,6 +25,7 @@ from gateway.domain.tenancy.principals import Principal
 from gateway.errors import (
     Conflict,
     Fault,
+    FetchFailed,
     Forbidden,
     GatewayError,
     InvalidBody,
@@ -61,6 +63,7 @@ class IssuerDraft:
     jwks_url: str | None = None
     audiences: tuple[str, ...] = ()
     sign_in: SignInDraft | None = None
+    introspection: IntrospectionDraft | None = None
 
 
 async def create_issuer(tenant: TenantId, catalog: CatalogContext, draft: IssuerDraft, *, by: Author) -> Issuer:
@@ -68,7 +71,7 @@ async def create_issuer(tenant: TenantId, catalog: CatalogContext, draft: Issuer
 
     Raises:
         InvalidBody: a URL is not https and not permitted, or metadata or keys cannot be read, or people cannot sign in
-            with the client.
+            with the client, or the issuer cannot be asked about tokens.
         ReferenceMissing: the tenant has no profile that a rule names.
         Forbidden: the author may not admit people, or names audiences without being the operator.
         NameTaken: the tenant has an issuer of this name or URL.
@@ -76,6 +79,7 @@ async def create_issuer(tenant: TenantId, catalog: CatalogContext, draft: Issuer
     """
     _check_author(by, draft.audiences)
     place = await _find_keys(tenant, catalog, draft) if draft.enabled else draft.jwks_url or ""
+    draft = await _find_introspection(tenant, catalog, draft)
     now = datetime.now(UTC)
     members: dict[str, Any] = {
         **_members(draft),
@@ -90,8 +94,10 @@ async def create_issuer(tenant: TenantId, catalog: CatalogContext, draft: Issuer
             raise LimitExceeded(f"the tenant has {MAX_ISSUERS} issuers (the limit); delete unused ones")
         await _check_free(tenant, db, draft)
         await _check_profiles(tenant, db, draft.rules)
+        await _check_introspection(tenant, db, made)
         await issuers.insert(tenant, db, made)
         await _save_secret(tenant, catalog, db, draft, made)
+        await introspection_clients.save_introspection_secret(tenant, catalog, db, draft.introspection, issuer=made)
     return made
 
 
@@ -122,22 +128,26 @@ async def update_issuer(
     elif not (before.enabled and revised.jwks_url == before.jwks_url):
         place = await _find_keys(tenant, catalog, revised)
     client = await _find_client(tenant, catalog, revised, before)
+    revised = await _find_introspection(tenant, catalog, revised, before)
+    introspection = revised.introspection
     entry = CatalogChange(action="issuer.update", target=name)
     async with change(tenant, catalog, entry, by=by) as db:
         await check_issuers(tenant, db, by=by)
         current = await _find(tenant, db, name, locked=True)
         check_version(current, expected)
         if current.version != before.version:
-            if current.sign_in != before.sign_in:
+            if (current.sign_in, current.introspection) != (before.sign_in, before.introspection):
                 raise Conflict("the issuer was changed by another request; read it, and send the change again")
-            revised = revise(_draft_of(current))
+            revised = replace(revise(_draft_of(current)), introspection=introspection)
             _check_author(by, frozenset(revised.audiences) - frozenset(current.audiences))
         await _check_profiles(tenant, db, revised.rules)
         members = _members(revised) | {"jwks_url": place, "sign_in": client}
         saved = replace(current, **members, version=current.version + 1, updated_at=datetime.now(UTC))
         entry.target, entry.detail = saved.name, _detail(saved)
+        await _check_introspection(tenant, db, saved)
         await issuers.save(tenant, db, saved)
         await _save_secret(tenant, catalog, db, revised, saved, before=current)
+        await introspection_clients.save_introspection_secret(tenant, catalog, db, introspection, issuer=saved)
         affected = await people.ids_of_issuer(tenant, db, saved.id, limit=_MAX_ANNOUNCED)
     await _announce(tenant, catalog, affected)
     return saved
@@ -212,7 +222,9 @@ async def _find_keys(tenant: TenantId, catalog: CatalogContext, draft: IssuerDra
     try:
         if place is None:
             pointer = "/url"
-            place = await discover(catalog.upstream, tenant, draft.url)
+            place = await _discover_keys(tenant, catalog, draft)
+        if place == "":
+            return place
         await _check_url(tenant, catalog, place, pointer)
         await check_key_set(catalog.upstream, tenant, place)
     except InvalidBody:
@@ -220,6 +232,33 @@ async def _find_keys(tenant: TenantId, catalog: CatalogContext, draft: IssuerDra
     except GatewayError as error:
         raise refusal(pointer, error.message) from None
     return place
+
+
+async def _discover_keys(tenant: TenantId, catalog: CatalogContext, draft: IssuerDraft) -> str:
+    """Return the URL of the keys in the metadata; empty for an issuer of opaque tokens that publishes none."""
+    try:
+        return await discover(catalog.upstream, tenant, draft.url)
+    except FetchFailed:
+        if draft.introspection is None or draft.introspection.client.tokens != "opaque":
+            raise
+        return ""
+
+
+async def _find_introspection(
+    tenant: TenantId, catalog: CatalogContext, draft: IssuerDraft, before: Issuer | None = None
+) -> IssuerDraft:
+    """Return the draft with the endpoint of its introspection client."""
+    if draft.introspection is None:
+        return draft
+    place = IssuerPlace(url=draft.url, enabled=draft.enabled, before=before)
+    found = await introspection_clients.find_introspection(tenant, catalog, draft.introspection, place)
+    return replace(draft, introspection=found)
+
+
+async def _check_introspection(tenant: TenantId, db: Db, issuer: Issuer) -> None:
+    if issuer.enabled and issuer.introspects("opaque"):
+        others = await issuers.page(tenant, db, after=None, limit=MAX_ISSUERS)
+        introspection_clients.check_alone([other for other in others if other.id != issuer.id])
 
 
 async def _find_client(
@@ -278,13 +317,15 @@ async def _check_profiles(tenant: TenantId, db: Db, rules: Sequence[AdmissionRul
 
 
 def _members(draft: IssuerDraft) -> dict[str, Any]:
-    return {name: getattr(draft, name) for name in IssuerDraft.__slots__}
+    members = {name: getattr(draft, name) for name in IssuerDraft.__slots__}
+    return members | {"introspection": None if draft.introspection is None else draft.introspection.client}
 
 
 def _draft_of(issuer: Issuer) -> IssuerDraft:
     members: dict[str, Any] = {name: getattr(issuer, name) for name in IssuerDraft.__slots__}
     members["jwks_url"] = issuer.jwks_url or None
     members["sign_in"] = sign_in_clients.draft_of(issuer.sign_in)
+    members["introspection"] = introspection_clients.draft_of(issuer.introspection)
     return IssuerDraft(**members)
 
 
@@ -296,5 +337,6 @@ def _detail(issuer: Issuer) -> dict[str, object]:
         "audiences": list(issuer.audiences),
         "enabled": issuer.enabled,
         "sign_in": None if issuer.sign_in is None else issuer.sign_in.client_id,
+        "introspection": None if issuer.introspection is None else issuer.introspection.url,
         "rules": len(issuer.rules),
     }

@@ -4,6 +4,7 @@ import hashlib
 import secrets
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Literal
 
 from gateway.domain.identifiers import IssuerId, KeyId, TenantId, crockford
 from gateway.domain.tenancy.keys import Key, KeySecret, Scope
@@ -78,6 +79,30 @@ class SignInClient:
     """Seconds for which a sign-in counts that the gateway cannot check again, for lack of a refresh token."""
 
 
+MAX_INTROSPECTION_CACHE_S = 60
+"""The longest time for which the issuer's answer about a token counts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntrospectionClient:
+    """The gateway's client at an issuer's introspection endpoint (RFC 7662).
+
+    The client's secret is stored apart, sealed for the endpoint.
+    """
+
+    client_id: str
+    given_url: str | None = None
+    """The endpoint that the administrator gave; None: the one of the issuer's metadata."""
+    url: str = ""
+    """The endpoint; empty until the issuer is enabled."""
+    client_auth: Literal["basic", "post"] = "basic"
+    """The place of the client's id and secret: the Authorization header, or the body."""
+    tokens: Literal["opaque", "jwt", "all"] = "opaque"
+    """The tokens about which the issuer is asked; a JWT is verified before."""
+    cache_s: int = 30
+    """Seconds for which an answer counts."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Issuer:
     """An authorization server whose access tokens a tenant accepts.
@@ -103,6 +128,12 @@ class Issuer:
     updated_at: datetime
     sign_in: SignInClient | None = None
     """None: clients get tokens from the issuer itself."""
+    introspection: IntrospectionClient | None = None
+    """None: the issuer is not asked about tokens, and only JWTs are accepted."""
+
+    def introspects(self, kind: Literal["opaque", "jwt"]) -> bool:
+        """True if the issuer is asked about tokens of this kind."""
+        return self.introspection is not None and self.introspection.tokens in {kind, "all"}
 
     def admits(self, person: IdentityClaims, profile: str | None = None) -> bool:
         """True if a rule admits the person at the profile; with None, at any profile."""

@@ -124,6 +124,7 @@ def _row_values(issuer: Issuer) -> dict[str, Any]:
     return {
         **{name: getattr(issuer, name) for name in Issuer.__slots__ if name != "id"},
         "sign_in": None if issuer.sign_in is None else msgspec.to_builtins(issuer.sign_in),
+        "introspection": None if issuer.introspection is None else msgspec.to_builtins(issuer.introspection),
         "audiences": list(issuer.audiences),
         "algorithms": list(issuer.algorithms),
         "rules": msgspec.to_builtins(issuer.rules),

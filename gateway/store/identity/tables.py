@@ -51,7 +51,19 @@ issuers = Table(
     Column("updated_at", _timestamp, nullable=False),
     Column("sign_in", JSONB(none_as_null=True)),
     Column("sign_in_secret", LargeBinary),
+    Column("introspection", JSONB(none_as_null=True)),
     Column("data_key_id", Text),
+)
+
+introspection_secrets = Table(
+    "introspection_secrets",
+    metadata,
+    Column("tenant_id", Text, primary_key=True),
+    Column("id", Text, primary_key=True),  # of the issuer
+    Column("client_id", Text, nullable=False),
+    Column("url", Text, nullable=False),
+    Column("data_key_id", Text, nullable=False),
+    Column("sealed", LargeBinary, nullable=False),
 )
 
 sign_ins = Table(

@@ -20,8 +20,9 @@ from gateway.store.calls.tables import approvals as approvals_table
 from gateway.store.calls.tables import mcp_tasks as tasks_table
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db
-from gateway.store.identity import accounts, issuers, sign_ins
+from gateway.store.identity import accounts, introspection_secrets, issuers, sign_ins
 from gateway.store.identity.tables import accounts as accounts_table
+from gateway.store.identity.tables import introspection_secrets as introspection_table
 from gateway.store.identity.tables import issuers as issuers_table
 from gateway.store.identity.tables import sign_ins as sign_ins_table
 from gateway.store.notifications import webhook_endpoints
@@ -52,6 +53,7 @@ SEALED_TABLES: Sequence[SealedTable] = (
     SealedTable(endpoints_table, webhook_endpoints.sealed_context),
     SealedTable(approvals_table, lambda row, _: approvals.context_of(row["id"], row["digest"])),
     SealedTable(issuers_table, issuers.sealed_context, columns=("sign_in_secret",)),
+    SealedTable(introspection_table, introspection_secrets.sealed_context),
     SealedTable(sign_ins_table, sign_ins.sealed_context),
     SealedTable(accounts_table, accounts.sealed_context),
     SealedTable(tasks_table, mcp_tasks.sealed_context, columns=tuple(mcp_tasks.SEALED), limit=4),

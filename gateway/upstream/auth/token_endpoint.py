@@ -1,4 +1,8 @@
-"""Token endpoint client: token requests and their responses (RFC 6749 sections 2.3.1, 4.1.3, 4.4.2, 5, 6; RFC 8693)."""
+"""Client of token endpoints, and of those beside them that know tokens.
+
+Token requests and their responses (RFC 6749 sections 2.3.1, 4.1.3, 4.4.2, 5, 6; RFC 8693), revocation (RFC 7009) and
+introspection (RFC 7662).
+"""
 
 import base64
 import math
@@ -118,6 +122,33 @@ async def revoke_token(upstream: UpstreamClient, tenant: TenantId, wanted: Token
     """
     answer = await upstream.send(_request(wanted), tenant=tenant, limit_bytes=_LIMIT_BYTES)
     return answer.status == _OK
+
+
+def token_introspection(label: str, url: str, client: Credential, token: str) -> TokenRequest:
+    """Return the request for the state of an access token (RFC 7662 section 2.1)."""
+    pairs = (("token", token), ("token_type_hint", "access_token"))
+    return TokenRequest(label=label, url=url, client=client, fields=pairs)
+
+
+async def introspect_token(
+    upstream: UpstreamClient, tenant: TenantId, wanted: TokenRequest, *, in_body: bool
+) -> Mapping[str, Any] | None:
+    """Return the members of an active token; None if it is not active. `in_body` places the client's secret there.
+
+    Raises:
+        TokenRefused: the endpoint did not respond with a state, or the credential cannot be sent.
+        UpstreamError: the request to the endpoint failed.
+    """
+    answer = await upstream.send(_request(wanted, in_body=in_body), tenant=tenant, limit_bytes=_LIMIT_BYTES)
+    members = _members(answer)
+    if answer.status != _OK or not isinstance(members.get("active"), bool):  # guard: introspection-state
+        error = _error(answer)
+        why = f" ({error})" if error in _NAMED else ""
+        raise TokenRefused(
+            f"The introspection endpoint of {wanted.label!r} responded with status {answer.status}{why} and no state of"
+            " the token."
+        )
+    return members if members["active"] else None
 
 
 async def fetch_token(upstream: UpstreamClient, tenant: TenantId, wanted: TokenRequest) -> AccessToken:

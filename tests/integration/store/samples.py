@@ -54,7 +54,14 @@ from gateway.domain.tenancy.guardrails import (
     GuardrailRule,
     HookSettings,
 )
-from gateway.domain.tenancy.issuers import AdmissionRule, IdentityClaims, Issuer, SignInClient, person_id
+from gateway.domain.tenancy.issuers import (
+    AdmissionRule,
+    IdentityClaims,
+    IntrospectionClient,
+    Issuer,
+    SignInClient,
+    person_id,
+)
 from gateway.domain.tenancy.keys import Key, KeySecret, Scope
 from gateway.domain.tenancy.policy import Decision, Limits, Policy, Safety
 from gateway.domain.tenancy.profiles import Profile, Rule
@@ -95,6 +102,7 @@ from gateway.store.identity import (
     accounts,
     consents,
     grants,
+    introspection_secrets,
     issuers,
     keys,
     oauth_clients,
@@ -151,6 +159,7 @@ def make_issuer(name: str) -> Issuer:
         created_at=NOW,
         updated_at=NOW,
         sign_in=SignInClient(client_id=f"{name} client", parameters=(("a", "b"),), token_url=f"https://{name}.example"),
+        introspection=IntrospectionClient(client_id=f"{name} client", url=f"https://{name}.example/introspect"),
     )
 
 
@@ -569,6 +578,7 @@ async def _sign_in(
 ) -> tuple[Key, SignIn, UserAccount]:
     await issuers.insert(tenant, db, issuer)
     await issuers.save_secret(tenant, db, SEALER, issuer, f"{name} client secret")
+    await introspection_secrets.save(tenant, db, SEALER, issuer, f"{name} introspection secret")
     person = await people.enter(tenant, db, make_person(tenant, issuer))
     made = make_sign_in(issuer, person, name)
     await sign_ins.insert(tenant, db, SEALER, made, make_provider_tokens(name))

@@ -8,7 +8,7 @@ import pytest
 from gateway.domain.identifiers import KeyId
 from gateway.errors import SecretUnreadable
 from gateway.store.engine import Store
-from gateway.store.identity import grants, issuers, people, sign_ins
+from gateway.store.identity import grants, introspection_secrets, issuers, people, sign_ins
 from tests.integration.store.samples import (
     NOW,
     SEALER,
@@ -37,6 +37,25 @@ async def test_the_secret_of_a_client_opens_only_for_its_client_and_endpoint(sto
         for other in others:
             with pytest.raises(SecretUnreadable):
                 await issuers.open_secret(acme.tenant.id, db, SEALER, replace(acme.issuer, sign_in=other))
+
+
+async def test_the_secret_of_an_introspection_client_opens_only_for_its_client_and_endpoint(
+    store: Store, acme: Stored
+) -> None:
+    """Ours: with another endpoint in the database the secret does not open, so it is sent nowhere (TEN-4)."""
+    client = acme.issuer.introspection
+    assert client is not None
+    others = [replace(client, url="https://evil.example"), replace(client, client_id="other")]
+    async with store.transaction(acme.tenant.id) as db:
+        opened = await introspection_secrets.open_one(acme.tenant.id, db, SEALER, acme.issuer)
+        for other in others:
+            with pytest.raises(SecretUnreadable):
+                changed = replace(acme.issuer, introspection=other)
+                await introspection_secrets.open_one(acme.tenant.id, db, SEALER, changed)
+        assert await introspection_secrets.remove(acme.tenant.id, db, acme.issuer.id)
+        gone = await introspection_secrets.open_one(acme.tenant.id, db, SEALER, acme.issuer)
+
+    assert (opened, gone) == ("acme introspection secret", None)
 
 
 async def test_tokens_open_only_for_the_sign_in_that_they_are_of(

@@ -19,7 +19,7 @@ from gateway.errors import DatabaseUnavailable, LimitExceeded, NotFound, Unauthe
 from gateway.identity.authenticator import Authenticator
 from gateway.identity.failure_limit import FailureLimit
 from gateway.identity.issued_tokens import IssuedTokens
-from gateway.identity.people import IssuerDirectory, People, Target
+from gateway.identity.people import IssuerDirectory, People, Target, TokenVerifiers
 from gateway.upstream.auth.signing_keys import SigningKeys
 from tests.support.issuer import public_jwk
 from tests.unit.identity.test_authenticator import DIGESTS, OPERATOR_KEY, Keys
@@ -75,8 +75,8 @@ class Published:
 def _credentials(stored: Stored, *, failures: int = 1000, interval_s: float = 0.01) -> Authenticator:
     limit = FailureLimit(1e-6, burst=failures, interval_s=interval_s)
     directory = IssuerDirectory(stored.find_issuers, interval_s=interval_s)
-    issued = IssuedTokens(SigningKeys([b"k" * 32]))
-    people = People(directory, Published(), stored, issued, public_url=BASE + "/")
+    verifiers = TokenVerifiers(Published(), IssuedTokens(SigningKeys([b"k" * 32])))
+    people = People(directory, verifiers, stored, public_url=BASE + "/")
     return Authenticator(stored, digests=DIGESTS, operator_key=OPERATOR_KEY, failures=limit, people=people)
 
 
@@ -227,3 +227,17 @@ async def test_an_algorithm_that_the_issuer_does_not_use_is_refused() -> None:
 
     with pytest.raises(Unauthenticated):
         await _credentials(stored).authenticate(_token(), target=_at())
+
+
+async def test_a_key_is_no_access_token_wherever_it_is_used() -> None:
+    """Ours: a key at the URL of a resource is looked up as a key, however its header is written (TEN-3)."""
+    stored = Stored()
+    minted = mint_key()
+    stored.add(minted)
+    credentials = _credentials(stored)
+    headers = [f"{scheme}{minted.text}" for scheme in ("bearer ", "Bearer   ")]
+
+    callers = [await credentials.authenticate(header, target=_at()) for header in headers]
+
+    assert {caller.is_person for caller in callers if isinstance(caller, Principal)} == {False}
+    assert stored.asked_slugs == []

@@ -11,6 +11,7 @@ from gateway.admin.list_search import ISSUERS
 from gateway.admin.requests.models import NoQuery
 from gateway.admin.requests.people import (
     AdmissionRuleGiven,
+    IntrospectionGiven,
     IssuerCreate,
     IssuerListQuery,
     IssuerUpdate,
@@ -18,11 +19,12 @@ from gateway.admin.requests.people import (
 )
 from gateway.admin.responses.people import IssuerPage, IssuerShown
 from gateway.catalog.identity import issuers
+from gateway.catalog.identity.introspection_clients import IntrospectionDraft
 from gateway.catalog.identity.issuers import IssuerDraft
 from gateway.catalog.identity.sign_in_clients import SignInDraft
 from gateway.catalog.tenants import get_tenant
 from gateway.domain.identifiers import TenantId
-from gateway.domain.tenancy.issuers import AdmissionRule, Issuer, SignInClient
+from gateway.domain.tenancy.issuers import AdmissionRule, IntrospectionClient, Issuer, SignInClient
 
 
 async def _show(admin: AdminDependencies, tenant: TenantId, found: Sequence[Issuer]) -> Sequence[IssuerShown]:
@@ -48,6 +50,7 @@ async def create_issuer(admin: AdminDependencies, call: AdminRequest[IssuerCreat
         max_lifetime_s=body.max_lifetime_s,
         enabled=body.enabled,
         sign_in=_client(body.sign_in),
+        introspection=_introspection(body.introspection),
     )
     made = await issuers.create_issuer(call.tenant, admin.catalog, draft, by=call.by)
     return _NOUN.created(call, made, await _NOUN.answer(admin, call, made))
@@ -62,6 +65,8 @@ async def update_issuer(admin: AdminDependencies, call: AdminRequest[IssuerUpdat
             sent["rules"] = _rules(call.body.rules)
         if "sign_in" in sent:
             sent["sign_in"] = _client(call.body.sign_in)
+        if "introspection" in sent:
+            sent["introspection"] = _introspection(call.body.introspection)
         for name in sent.keys() & {"audiences", "algorithms"}:
             sent[name] = tuple(sent[name])
         return replace(draft, **sent)
@@ -84,6 +89,19 @@ def _client(given: SignInClientGiven | None) -> SignInDraft | None:
         max_unchecked_s=given.max_unchecked_s,
     )
     return SignInDraft(client=client, secret=given.client_secret)
+
+
+def _introspection(given: IntrospectionGiven | None) -> IntrospectionDraft | None:
+    if given is None:
+        return None
+    client = IntrospectionClient(
+        client_id=given.client_id,
+        given_url=given.url,
+        client_auth=given.client_auth,
+        tokens=given.tokens,
+        cache_s=given.cache_s,
+    )
+    return IntrospectionDraft(client=client, secret=given.client_secret)
 
 
 def _rules(given: Sequence[AdmissionRuleGiven]) -> tuple[AdmissionRule, ...]:

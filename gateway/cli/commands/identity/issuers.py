@@ -27,6 +27,8 @@ _GIVEN = (
 )
 """The members of the gateway's client that are not read from the issuer."""
 _CLIENT = (*_GIVEN, "redirect_uri", "authorization_url", "token_url")
+_INTROSPECTION = ("client_id", "client_secret", "url", "client_auth", "tokens", "cache_s")
+"""The members of the gateway's client at the introspection endpoint; each option begins with `introspection_`."""
 _admit_option = click.option(
     "--admit",
     "admitted",
@@ -65,6 +67,29 @@ _OPTIONS = (
         "max_unchecked_s",
         type=DURATION,
         help="Time for which a sign-in counts that the provider gave no refresh token for (12h).",
+    ),
+    click.option("--introspection-client", "introspection_client_id", help="The client that asks it about tokens."),
+    click.option(
+        "--introspection-secret",
+        "introspection_client_secret",
+        metavar="VALUE",
+        help="The client's secret; VALUE may be @FILE or env:NAME.",
+    ),
+    click.option("--introspection-url", help="The endpoint, if the issuer's metadata does not name it."),
+    click.option(
+        "--introspection-auth",
+        "introspection_client_auth",
+        type=click.Choice(["basic", "post"]),
+        help="The place of id and secret: header or body (basic).",
+    ),
+    click.option(
+        "--introspect",
+        "introspection_tokens",
+        type=click.Choice(["opaque", "jwt", "all"]),
+        help="The tokens about which it is asked (opaque).",
+    ),
+    click.option(
+        "--introspection-cache", "introspection_cache_s", type=DURATION, help="Time for which an answer counts (30s)."
     ),
     click.option("--enable/--disable", "enabled", default=None, help="Accept or refuse its tokens."),
 )
@@ -120,12 +145,13 @@ def create_issuer(
     rules = _rules(admitted, profiles)
     if not rules:
         raise click.UsageError("--admit is missing: group=NAME, scope=NAME, subject=NAME or everyone")
-    sign_in = _sign_in(more)
+    sign_in, introspection = _sign_in(more), _introspection(more)
     if sign_in and not sign_in.get("client_id"):
         raise click.UsageError("--client-id is missing: the other options of sign-in need it")
+    if introspection and not introspection.get("client_id"):
+        raise click.UsageError("--introspection-client is missing: the other options of introspection need it")
     wanted: JsonObject = {"name": name, "url": issuer_url, "rules": rules, **_given(more)}
-    if sign_in:
-        wanted["sign_in"] = sign_in
+    wanted |= _given({"sign_in": sign_in or None, "introspection": introspection or None})
     made = context.admin.send("POST", context.tenant_path(_NOUN), wanted)
     context.show(made, lambda: _describe(made))
 
@@ -141,14 +167,19 @@ def update_issuer(
 ) -> None:
     """Replace the named members of an issuer, all its rules with --admit; sessions of its people end.
 
-    An empty --client-id removes the gateway's client. Another id needs --secret, too.
+    An empty --client-id or --introspection-client removes the client. Another id needs the secret, too.
     """
-    path, sign_in = context.tenant_path(_NOUN, name), _sign_in(more)
+    path, sign_in, introspection = context.tenant_path(_NOUN, name), _sign_in(more), _introspection(more)
     wanted = _given({"rules": _rules(admitted, profiles), **more})
     if sign_in:
         stored = as_object(context.admin.get(path).get("sign_in"))
-        kept = {member: stored[member] for member in _GIVEN if member in stored}
-        wanted["sign_in"] = (kept | sign_in) if sign_in.get("client_id", True) else None
+        before = {member: stored[member] for member in _GIVEN if member in stored}
+        wanted["sign_in"] = (before | sign_in) if sign_in.get("client_id", True) else None
+    if introspection:
+        stored = as_object(context.admin.get(path).get("introspection"))
+        before = {member: stored[member] for member in _INTROSPECTION if member in stored}
+        before |= {"url": stored["given_url"]} if stored else {}
+        wanted["introspection"] = (before | introspection) if introspection.get("client_id", True) else None
     changed = context.admin.send("PATCH", path, wanted)
     context.show(changed, lambda: _describe(changed))
 
@@ -178,6 +209,14 @@ def _sign_in(options: dict[str, object]) -> JsonObject:
     )
 
 
+def _introspection(options: dict[str, object]) -> JsonObject:
+    """Take the given options of the client at the introspection endpoint out."""
+    given = {member: options.pop(f"introspection_{member}") for member in _INTROSPECTION}
+    if given["client_secret"] is not None:
+        given["client_secret"] = read_secret("--introspection-secret", str(given["client_secret"]))
+    return _given(given)
+
+
 def _given(options: Mapping[str, object]) -> JsonObject:
     return {field: value for field, value in options.items() if value not in (None, (), [])}
 
@@ -195,6 +234,7 @@ def _rules(admitted: Sequence[str], profiles: Sequence[str]) -> list[JsonObject]
 
 
 def _describe(found: JsonObject) -> str:
-    pairs = [(name.replace("_", " "), text_at(found, name)) for name in found if name != "sign_in"]
-    client = [(f"sign-in {name.replace('_', ' ')}", text_at(found, "sign_in", name)) for name in _CLIENT]
-    return render_pairs([*pairs, *(pair for pair in client if pair[1])])
+    parts = {"sign_in": _CLIENT, "introspection": _INTROSPECTION}
+    pairs = [(name.replace("_", " "), text_at(found, name)) for name in found if name not in parts]
+    more = [(f"{part} {name}".replace("_", " "), text_at(found, part, name)) for part in parts for name in parts[part]]
+    return render_pairs([*pairs, *(pair for pair in more if pair[1])])

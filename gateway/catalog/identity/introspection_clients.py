@@ -1,0 +1,124 @@
+"""The gateway's client at an issuer's introspection endpoint (RFC 7662): its form, its endpoint, and a trial.
+
+The trial sends a random token, so a wrong secret or URL is an error of the change instead of everybody's sign-in.
+"""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from gateway.catalog.egress import refusal, require_tls
+from gateway.catalog.transaction import CatalogContext
+from gateway.domain.http.requests import Credential
+from gateway.domain.identifiers import TenantId
+from gateway.domain.tenancy.issuers import IntrospectionClient, Issuer
+from gateway.errors import GatewayError, InvalidBody, SecretUnreadable
+from gateway.store.engine import Db
+from gateway.store.identity import introspection_secrets
+from gateway.upstream.auth.key_sets import discover
+from gateway.upstream.auth.token_endpoint import introspect_token, token_introspection
+
+_PLACE = "/introspection"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntrospectionDraft:
+    """A requested client, whose `url` does not count; without a secret, the stored one stays."""
+
+    client: IntrospectionClient
+    secret: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IssuerPlace:
+    """The issuer for which a client is stored: its identifier, its new state, and its stored form."""
+
+    url: str
+    enabled: bool
+    before: Issuer | None = None
+
+
+def draft_of(client: IntrospectionClient | None) -> IntrospectionDraft | None:
+    """The draft of a stored client, which keeps its secret."""
+    return None if client is None else IntrospectionDraft(client=client)
+
+
+async def find_introspection(
+    tenant: TenantId, catalog: CatalogContext, draft: IntrospectionDraft, issuer: IssuerPlace
+) -> IntrospectionDraft:
+    """The draft with its endpoint, and with the secret if it has to be stored again; a new client is tried.
+
+    Raises:
+        InvalidBody: the metadata has no endpoint, or the endpoint is not https and not permitted, or does not respond
+            as one, or a secret is missing.
+    """
+    before, client = issuer.before, draft.client
+    stored = None if before is None else before.introspection
+    is_same = stored is not None and (client.client_id, client.given_url) == (stored.client_id, stored.given_url)
+    if draft.secret is None and not is_same:  # guard: introspection-secret-of-client
+        reason = "is missing: another client or URL needs the secret that the issuer gave it"
+        raise refusal(f"{_PLACE}/client_secret", reason)
+    if draft.secret is None and before is not None and stored is not None:
+        is_tried = before.enabled and client.client_auth == stored.client_auth
+        if is_tried or not issuer.enabled:
+            return replace(draft, client=replace(client, url=stored.url))
+        draft = replace(draft, secret=await open_introspection_secret(tenant, catalog, before))
+    if not issuer.enabled:
+        return draft
+    try:
+        url = client.given_url or await discover(catalog.upstream, tenant, issuer.url, "introspection_endpoint")
+        await require_tls(tenant, catalog, url, f"{_PLACE}/url")  # guard: introspection-tls
+        found = replace(draft, client=replace(client, url=url))
+        await _try(tenant, catalog, found)
+    except InvalidBody:
+        raise
+    except GatewayError as error:
+        raise refusal(_PLACE, error.message) from None
+    return found
+
+
+async def save_introspection_secret(
+    tenant: TenantId, catalog: CatalogContext, db: Db, draft: IntrospectionDraft | None, *, issuer: Issuer
+) -> None:
+    """Store the secret of an issuer's new client, bound to its endpoint; without a client, delete it."""
+    if draft is None:
+        await introspection_secrets.remove(tenant, db, issuer.id)
+    elif draft.secret is not None:
+        await introspection_secrets.save(tenant, db, catalog.sealer, issuer, draft.secret)
+
+
+async def open_introspection_secret(tenant: TenantId, catalog: CatalogContext, issuer: Issuer) -> str:
+    """The secret of the gateway's client at an issuer's introspection endpoint.
+
+    Raises:
+        SecretUnreadable: there is none, or no configured key opens it.
+    """
+    async with catalog.store.transaction(tenant) as db:
+        found = await introspection_secrets.open_one(tenant, db, catalog.sealer, issuer)
+    if found is None:
+        raise SecretUnreadable("The introspection client of the issuer has no secret; store it again.")
+    return found
+
+
+def check_alone(others: Sequence[Issuer]) -> None:
+    """Refuse a second enabled issuer for opaque tokens: they name no issuer, and each would see the other's tokens.
+
+    Raises:
+        InvalidBody: another enabled issuer has a client for opaque tokens.
+    """
+    for other in others:
+        if other.enabled and other.introspects("opaque"):  # guard: introspection-one-issuer
+            reason = (
+                f"the issuer {other.name} is asked about opaque tokens already, and they do not name their issuer;"
+                " use jwt, or disable the other one"
+            )
+            raise refusal(f"{_PLACE}/tokens", reason)
+
+
+async def _try(tenant: TenantId, catalog: CatalogContext, draft: IntrospectionDraft) -> None:
+    client = draft.client
+    credential = Credential(username=client.client_id, value=draft.secret or "")
+    wanted = token_introspection("the issuer", client.url, credential, secrets.token_urlsafe(32))
+    in_body = client.client_auth == "post"
+    if await introspect_token(catalog.upstream, tenant, wanted, in_body=in_body) is not None:
+        raise refusal(_PLACE, "the endpoint calls a random token active, so its answers mean nothing")

@@ -1,0 +1,233 @@
+"""Token introspection (RFC 7662): issuers are asked about opaque tokens, and about verified JWTs if they are to be.
+
+An answer counts for the time that the issuer's client permits, at most a minute and never beyond the token's end. A
+negative one counts for three seconds. Requests are single-flight per token, four at a time per issuer. Tokens that were
+active lately have places of their own and no rate limit, so a flood of invented ones does not delay them. Without an
+answer, a token is refused.
+
+Responses of signed JWTs (RFC 9701) are not requested, because the endpoint is the issuer's own and needs TLS.
+"""
+
+import hashlib
+import re
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import anyio
+import jwt
+import msgspec
+import structlog
+
+from gateway.domain.fairness.bounded_cache import BoundedCache
+from gateway.domain.fairness.fair_cache import FairCache
+from gateway.domain.http.requests import Credential
+from gateway.domain.identifiers import IssuerId, TenantId
+from gateway.domain.tenancy.issuers import IntrospectionClient, Issuer, TenantIssuers
+from gateway.errors import GatewayError, LimitExceeded, Unavailable
+from gateway.identity.access_tokens import BROKEN, TokenRejected, VerifiedToken, is_jwt, token_of, verify_claims
+from gateway.identity.local_token_buckets import TokenBuckets
+from gateway.identity.single_flight import SingleFlight
+from gateway.upstream.auth.token_endpoint import introspect_token, token_introspection
+from gateway.upstream.client import UpstreamClient
+
+log = structlog.get_logger(__name__)
+
+OpenSecret = Callable[[TenantId, Issuer], Awaitable[str]]
+
+_FORM = re.compile(r"[A-Za-z0-9._~+/-]{8,4096}=*")
+"""Opaque tokens (RFC 6750 section 2.1)."""
+_KEY_FORM = re.compile(r"mcpg_|gwop_|_[0-9a-z]{20}_[0-9a-z-]{20}", re.IGNORECASE)
+"""Parts of keys, also of mistyped ones, which no issuer may see."""
+_KINDS: Mapping[str, frozenset[str]] = {
+    "token_type": frozenset({"bearer", "dpop", "access_token"}),
+    "token_use": frozenset({"access_token", "access"}),
+    "typ": frozenset({"bearer", "dpop", "jwt", "at+jwt"}),
+}
+"""Members that distinguish access tokens from refresh tokens and ID tokens, and their values for access tokens."""
+_ASK_S = 5.0
+_INACTIVE_S = 3.0
+_ACTIVE_BYTES = 32 * 1024 * 1024
+_MAX_INACTIVE = 100_000
+_ENTRY_BYTES = 300
+_MAX_ISSUERS = 10_000
+_MAX_WAITING = 64
+_RETRY_S = 5.0
+_FAILURES_EACH = 5.0
+_FAILURES_ALL = 20.0
+_BURST_S = 10
+_LOG_EVERY_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class _TokenState:
+    """The members of an active token as JSON, and the time until which they count."""
+
+    members: bytes
+    until: float
+
+
+class _Flights:
+    """The requests to one issuer: those about tokens that were active lately, and those about others."""
+
+    def __init__(self) -> None:
+        self.known = SingleFlight[bytes, _TokenState | None](Unavailable)
+        self.unknown = SingleFlight[bytes, _TokenState | None](Unavailable)
+
+
+class Introspection:
+    """The states of tokens that this replica has asked for."""
+
+    def __init__(self, upstream: UpstreamClient, open_secret: OpenSecret) -> None:
+        self._upstream = upstream
+        self._open_secret = open_secret
+        self._seal = secrets.token_bytes(32)
+        self._active = FairCache[bytes, _TokenState](_ACTIVE_BYTES)
+        self._inactive = FairCache[bytes, float](_MAX_INACTIVE)
+        self._flights = BoundedCache[IssuerId, _Flights](_MAX_ISSUERS)
+        self._secrets = BoundedCache[tuple[IssuerId, int], str](_MAX_ISSUERS)
+        self._each = TokenBuckets(rate=_FAILURES_EACH, burst=_FAILURES_EACH * _BURST_S)
+        self._all = TokenBuckets(rate=_FAILURES_ALL, burst=_FAILURES_ALL * _BURST_S)
+        self._lines = TokenBuckets(rate=1 / _LOG_EVERY_S, burst=1)
+
+    async def verify(self, text: str, found: TenantIssuers, *, audience: str, client: str) -> VerifiedToken:
+        """Return the contents of an opaque token for this audience; `client` is the network of the caller.
+
+        Raises:
+            TokenRejected: no issuer is asked about such a token, or it is not valid here.
+            LimitExceeded: too many invalid tokens came from this network, or to this tenant.
+            Unavailable: the issuer gives no answer now.
+        """
+        issuer = next((each for each in found.issuers if each.introspects("opaque")), None)
+        if issuer is None or _FORM.fullmatch(text) is None:
+            raise TokenRejected("form")
+        if _KEY_FORM.search(text) is not None:  # guard: introspection-no-keys
+            raise TokenRejected("form")
+        answer = await self._find(found.tenant, issuer, text, client)
+        claims = _check(answer, issuer, (audience, *issuer.audiences))
+        return replace(token_of(claims, issuer), fresh_s=answer.until - time.monotonic())
+
+    async def confirm(self, tenant: TenantId, text: str, token: VerifiedToken, *, client: str) -> VerifiedToken:
+        """Return a verified JWT if its issuer need not be asked, or reports it as active.
+
+        Raises:
+            TokenRejected: it is not active any more.
+            LimitExceeded, Unavailable: as for opaque tokens.
+        """
+        if not token.issuer.introspects("jwt"):
+            return token
+        answer = await self._find(tenant, token.issuer, text, client)
+        return replace(token, fresh_s=answer.until - time.monotonic())
+
+    async def is_active(self, tenant: TenantId, issuer: Issuer, text: str) -> bool:
+        """True if the issuer need not be asked about a token that was accepted, or reports it as active."""
+        is_opaque = not is_jwt(text)
+        if not issuer.introspects("opaque" if is_opaque else "jwt"):
+            return not is_opaque
+        try:
+            await self._find(tenant, issuer, text, "")
+        except (TokenRejected, GatewayError):
+            return False  # guard: introspection-streams
+        return True
+
+    async def _find(self, tenant: TenantId, issuer: Issuer, text: str, client: str) -> _TokenState:
+        mark, now = self._mark_of(issuer, text), time.monotonic()
+        held = self._active.get(tenant, mark)
+        if held is not None and held.until > now:
+            return held
+        if (self._inactive.get(tenant, mark) or 0.0) > now:  # guard: introspection-inactive-cached
+            raise TokenRejected("inactive", issuer)
+        flights = self._flights.setdefault(issuer.id, _Flights())
+        turns = flights.unknown if held is None else flights.known  # guard: introspection-known-first
+        if turns.waiting >= _MAX_WAITING:  # guard: introspection-waiting
+            raise Unavailable("too many requests wait for an answer of the issuer", retry_after_s=1.0)
+        network = None if held is not None else f"{tenant} {client}"
+        answer = await turns.take(mark, partial(self._ask, tenant, issuer, text, network))
+        if answer is None:
+            raise TokenRejected("inactive", issuer)
+        return answer
+
+    async def _ask(self, tenant: TenantId, issuer: Issuer, text: str, network: str | None) -> _TokenState | None:
+        """Ask the issuer; with a network, its limit of invalid tokens applies."""
+        if network is not None:
+            self._check_rate(tenant, network)  # again for each request that waited
+        mark, client, asked_at = self._mark_of(issuer, text), _client_of(issuer), time.monotonic()
+        try:
+            with anyio.fail_after(_ASK_S):
+                secret = await self._secret_of(tenant, issuer)
+                credential = Credential(username=client.client_id, value=secret)
+                wanted = token_introspection(issuer.name, client.url, credential, text)
+                members = await introspect_token(self._upstream, tenant, wanted, in_body=client.client_auth == "post")
+        except (GatewayError, TimeoutError) as error:
+            if not self._lines.take(issuer.id):
+                reason = error.message if isinstance(error, GatewayError) else "no answer in time"
+                log.warning("introspection_failed", tenant_id=tenant, issuer=issuer.name, reason=reason)
+            raise Unavailable(  # guard: introspection-closed
+                "the issuer of this access token cannot be asked about it now; retry later", retry_after_s=_RETRY_S
+            ) from None
+        if members is None:
+            self._active.drop(tenant, mark)
+            self._inactive.put(tenant, mark, time.monotonic() + _INACTIVE_S)
+            if network is not None:
+                self._each.take(network)
+                self._all.take(tenant)
+            return None
+        answer = _TokenState(msgspec.json.encode(members), asked_at + _life_of(members, client))
+        self._active.put(tenant, mark, answer, len(answer.members) + _ENTRY_BYTES)
+        return answer
+
+    def _check_rate(self, tenant: TenantId, network: str) -> None:
+        wait_s = max(self._each.wait_for(network), self._all.wait_for(tenant))
+        if wait_s > 0:  # guard: introspection-rate
+            text = "too many invalid access tokens for this tenant; retry later, with a valid one"
+            raise LimitExceeded(text, retry_after_s=max(1.0, wait_s))
+
+    async def _secret_of(self, tenant: TenantId, issuer: Issuer) -> str:
+        key = issuer.id, issuer.version
+        found = self._secrets.get(key)
+        if found is None:
+            found = self._secrets[key] = await self._open_secret(tenant, issuer)
+        return found
+
+    def _mark_of(self, issuer: Issuer, text: str) -> bytes:
+        """The cache key of a token; a changed issuer has other keys."""
+        named = f"{issuer.id} {issuer.version} {text}".encode("utf-8", "replace")
+        return hashlib.blake2b(named, key=self._seal, digest_size=16).digest()
+
+
+def _client_of(issuer: Issuer) -> IntrospectionClient:
+    client = issuer.introspection
+    assert client is not None  # callers have checked it
+    return client
+
+
+def _life_of(members: Mapping[str, Any], client: IntrospectionClient) -> float:
+    """Seconds for which an answer counts."""
+    end, now = members.get("exp"), time.time()
+    if isinstance(end, int | float):
+        return max(0.0, min(max(end, 0), now + client.cache_s) - now)  # guard: introspection-end
+    return float(client.cache_s)
+
+
+def _check(answer: _TokenState, issuer: Issuer, audiences: tuple[str, ...]) -> Mapping[str, Any]:
+    """Return the claims of an active token, judged as those of a JWT.
+
+    They are signed with a key of this moment, so that the code that checks JWTs checks them.
+    """
+    try:
+        members = msgspec.json.decode(answer.members, type=dict[str, Any])
+        for name, kinds in _KINDS.items():
+            if name in members and str(members[name]).lower() not in kinds:  # guard: introspection-kind
+                raise TokenRejected("type", issuer)
+        key = secrets.token_bytes(32)
+        signed = jwt.encode({"iss": issuer.url, **members}, key, algorithm="HS256")
+    except (*BROKEN, msgspec.MsgspecError):
+        raise TokenRejected("form", issuer) from None
+    return verify_claims(signed, jwt.PyJWK({"kty": "oct", "k": _octets(key)}, algorithm="HS256"), issuer, audiences)
+
+
+def _octets(key: bytes) -> str:
+    return jwt.utils.base64url_encode(key).decode()

@@ -1,0 +1,168 @@
+"""Introspection at a real endpoint: which answers count how long, and what else is asked meanwhile."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, replace
+
+import anyio
+import pytest
+
+from gateway.domain.identifiers import TenantId
+from gateway.domain.tenancy.issuers import IntrospectionClient, Issuer, TenantIssuers
+from gateway.domain.tenancy.principals import Principal
+from gateway.errors import Unauthenticated, Unavailable
+from gateway.identity import introspection
+from gateway.identity.access_tokens import TokenRejected, VerifiedToken
+from gateway.identity.authenticator import Authenticator
+from gateway.identity.introspection import Introspection
+from gateway.identity.issued_tokens import IssuedTokens
+from gateway.identity.people import IssuerDirectory, People, Target, TokenVerifiers
+from gateway.upstream.auth.signing_keys import SigningKeys
+from gateway.upstream.client import UpstreamClient
+from tests.support.issuer import INTROSPECTION_SECRET, OpaqueTokens, issuer_of, new_issuer
+from tests.support.upstream import recording_upstream
+from tests.unit.identity.test_authenticator import DIGESTS, OPERATOR_KEY
+from tests.unit.identity.test_people import Published, Stored
+
+ACME = TenantId("ten_acme")
+URL = "https://gateway.example/t/acme/mcp"
+
+
+@dataclass(slots=True)
+class Desk:
+    """The gateway's introspection, and the tokens of one issuer; `opened` has the reads of the client's secret."""
+
+    tokens: OpaqueTokens
+    issuer: Issuer
+    asks: Introspection
+    opened: list[int]
+
+    async def verify(self, token: str) -> VerifiedToken:
+        """Verify an opaque token at the tenant's URL."""
+        found = TenantIssuers(tenant=ACME, issuers=(self.issuer,))
+        return await self.asks.verify(token, found, audience=URL, client="192.0.2.1")
+
+
+@pytest.fixture
+async def desk() -> AsyncGenerator[Desk]:
+    """An issuer that is asked about all tokens."""
+    async with recording_upstream() as server, UpstreamClient(egress_allow=[server.authority]) as upstream:
+        tokens = OpaqueTokens(new_issuer(server))
+        client = IntrospectionClient(client_id="gateway", url=f"{server.url}/introspect", tokens="all")
+        issuer = issuer_of("corp", url=server.url, introspection=client)
+
+        opened: list[int] = []
+
+        async def open_secret(tenant: TenantId, wanted: Issuer) -> str:
+            assert (tenant, wanted.id) == (ACME, issuer.id)
+            opened.append(wanted.version)
+            return INTROSPECTION_SECRET
+
+        yield Desk(tokens, issuer, Introspection(upstream, open_secret), opened)
+
+
+async def test_one_request_serves_all_callers_of_a_token(desk: Desk) -> None:
+    """Ours: concurrent and later checks share an answer; the secret is read once per version of the issuer (TEN-2)."""
+    desk.tokens.add("token-of-ada", URL, groups=["keepers"])
+    found = await asyncio.gather(*(desk.verify("token-of-ada") for _ in range(20)))
+    desk.tokens.add("token-of-bob", URL, sub="bob")
+    bob = await desk.verify("token-of-bob")
+    desk.issuer = replace(desk.issuer, version=2)
+    await desk.verify("token-of-ada")
+
+    assert {(one.person.subject, one.person.groups) for one in found} == {("ada", frozenset({"keepers"}))}
+    assert all(0 < one.fresh_s <= 30 for one in found)
+    assert bob.person.subject == "bob"
+    assert desk.tokens.asked == ["token-of-ada", "token-of-bob", "token-of-ada"]
+    assert desk.opened == [1, 2]
+
+
+async def test_an_answer_never_counts_beyond_the_end_of_its_token(desk: Desk) -> None:
+    """Ours: a token that ends soon is asked about again at its end, not at the end of the cache time (TEN-2)."""
+    desk.tokens.add("token-of-ada", URL)
+    end = int(desk.tokens.states["token-of-ada"]["iat"]) + 2  # type: ignore[call-overload]  # no bytes
+    desk.tokens.add("token-of-ada", URL, exp=end)
+
+    assert (await desk.verify("token-of-ada")).fresh_s <= 2
+
+
+async def test_a_refused_token_is_not_asked_about_again_at_once(desk: Desk) -> None:
+    """Ours: a client that repeats a refused token costs the issuer one request in three seconds (ISO-6)."""
+    for _ in range(10):
+        with pytest.raises(TokenRejected):
+            await desk.verify("invented-token")
+
+    assert desk.tokens.asked == ["invented-token"]
+
+
+async def test_known_tokens_do_not_wait_for_unknown_ones(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: while invented tokens fill every place at a slow issuer, a known token has its own; few wait (ISO-6)."""
+    monkeypatch.setattr(introspection, "_MAX_WAITING", 10)
+    client = desk.issuer.introspection
+    assert client is not None
+    desk.issuer = replace(desk.issuer, introspection=replace(client, cache_s=0))
+    desk.tokens.add("token-of-ada", URL)
+    await desk.verify("token-of-ada")
+    server, desk.tokens.issuer.upstream.gate = desk.tokens.issuer.upstream, asyncio.Event()
+    server.arrived.clear()
+    crowd = [asyncio.create_task(desk.verify(f"invented-{number}")) for number in range(14)]
+    await asyncio.wait_for(server.arrived.wait(), 10)
+    with pytest.raises(Unavailable, match="wait"):
+        await desk.verify("invented-late")
+    seen = len(server.seen)
+    known = asyncio.create_task(desk.verify("token-of-ada"))
+    with anyio.fail_after(10):
+        while not [each for each in server.seen[seen:] if b"token-of-ada" in each.body]:  # noqa: ASYNC110  # no event
+            await anyio.sleep(0.01)
+    assert server.gate is not None
+    server.gate.set()
+
+    assert (await known).person.subject == "ada"
+    outcomes = await asyncio.gather(*crowd, return_exceptions=True)
+    assert all(isinstance(outcome, TokenRejected) for outcome in outcomes)
+
+
+async def test_a_stream_goes_on_only_while_the_issuer_vouches_for_its_token(desk: Desk) -> None:
+    """Ours: revoked tokens, issuers that do not answer, and those that are not asked any more end streams (TEN-2)."""
+    jwt = desk.tokens.add(desk.tokens.issuer.token(URL), URL)
+    opaque = desk.tokens.add("token-of-ada", URL)
+    client = desk.issuer.introspection
+    assert client is not None
+    eager = replace(desk.issuer, introspection=replace(client, cache_s=0))
+    silent = replace(desk.issuer, introspection=None)
+
+    active = [await desk.asks.is_active(ACME, eager, token) for token in (jwt, opaque)]
+    unasked = [await desk.asks.is_active(ACME, silent, token) for token in (jwt, opaque)]
+    desk.tokens.is_broken = True
+    broken = await desk.asks.is_active(ACME, eager, opaque)
+    desk.tokens.is_broken = False
+    desk.tokens.states.clear()
+    revoked = await desk.asks.is_active(ACME, eager, jwt)
+
+    assert (active, unasked, broken, revoked) == ([True, True], [True, False], False, False)
+
+
+async def test_a_caller_is_remembered_no_longer_than_the_answer_counts(desk: Desk) -> None:
+    """Ours: the memory of callers does not prolong an answer; open streams are compared with the issuer (TEN-2)."""
+    client = desk.issuer.introspection
+    assert client is not None
+    issuer = replace(desk.issuer, introspection=replace(client, cache_s=0))
+    stored = Stored()
+    stored.issuers = {"acme": TenantIssuers(tenant=ACME, issuers=(issuer,))}
+    directory = IssuerDirectory(stored.find_issuers, interval_s=0.01)
+    verifiers = TokenVerifiers(Published(), IssuedTokens(SigningKeys([b"k" * 32])), desk.asks)
+    people = People(directory, verifiers, stored, public_url="https://gateway.example")
+    credentials = Authenticator(stored, digests=DIGESTS, operator_key=OPERATOR_KEY, people=people)
+    token, target = desk.tokens.add("token-of-ada", URL), Target("http://inside", "/t/acme/mcp")
+
+    callers = [await credentials.authenticate(f"Bearer {token}", target=target) for _ in range(3)]
+    ada = callers[0]
+    assert isinstance(ada, Principal)
+    stored.stored[ada.key] = (stored.stored[ada.key][0], "acme")
+    valid = await credentials.still_valid(ada)
+    desk.tokens.states.clear()
+
+    assert (len(set(map(id, callers))), desk.tokens.asked) == (1, [token] * 4)
+    assert (valid, await credentials.still_valid(ada)) == (True, False)
+    with pytest.raises(Unauthenticated):
+        await credentials.authenticate(f"Bearer {token}", target=target)
