@@ -188,7 +188,7 @@ def test_a_cursor_survives_a_change_of_the_catalog() -> None:
     assert [item.name for item in after.page(Family.RESOURCE, cursor).items] == names[PAGE:]
 
 
-@pytest.mark.parametrize("longest", ["docs://" + "x" * 2000, "docs://" + "é" * 2000])
+@pytest.mark.parametrize("max_length", ["docs://" + "x" * 2000, "docs://" + "é" * 2000])
 def test_long_names_have_cursors_too(max_length: str) -> None:
     """Ours: whatever is a legal URI is a legal place in a list (RES-3)."""
     resources = [primitive(Family.RESOURCE, f"{max_length}{number:04}") for number in range(PAGE + 1)]
