@@ -131,6 +131,11 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
             swap("if not access.bars_uri(rules, route.primitive, uri)", ""),
             "test_a_template_is_no_way_to_a_denied_uri",
         ),
+        "role-of-people": (NEVER, "test_roles_are_of_people_and_unknown_groups_give_none"),
+        "role-unknown-groups": (
+            swap("not knows_groups and any(", "False and any("),
+            "test_roles_are_of_people_and_unknown_groups_give_none",
+        ),
         "cursor-of-its-view": (swap(" + shown.variant", ""), "test_a_cursor_belongs_to_the_rules_that_apply"),
         "mirrored-of-shown": (value("found"), "test_a_denied_tool_does_not_show_itself_by_its_headers"),
     },
@@ -140,6 +145,13 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "delegated-lifetime": (NEVER, "test_an_owner_grants_only_what_is_delegated"),
         "delegated-scopes": (NEVER, "test_an_owner_grants_only_what_is_delegated"),
         "last-owner": (NEVER, "test_the_last_owner_is_not_locked_out_by_mistake"),
+    },
+    "tests/attacks/authorization/test_approvers.py": {
+        "approver-admitted": (NEVER, "test_a_person_whom_the_issuer_no_longer_admits_decides_nothing"),
+        "approver-role": (NEVER, "test_a_group_or_role_lost_between_the_page_and_the_click_counts"),
+        "role-delegated": (NEVER, "test_admins_give_no_role_that_they_cannot_give_to_a_key"),
+        "role-grant": (NEVER, "test_admins_give_no_role_that_they_cannot_give_to_a_key"),
+        "role-issuer": (NEVER, "test_admins_give_no_role_that_they_cannot_give_to_a_key"),
     },
     "tests/attacks/test_access_rules.py": {
         "access-gate": (NEVER, "test_no_way_leads_to_a_denied_tool"),

@@ -29,6 +29,7 @@ from gateway.web.console.sessions import ConsoleSessions
 from gateway.web.html.documents import style_route
 from gateway.web.people import sessions as people_sessions
 from gateway.web.people.accounts import PENDING_ACCOUNT_PURPOSE, AccountPages
+from gateway.web.people.approvals import PersonApprovalPages
 from gateway.web.people.consent import ConsentPages
 from gateway.web.people.sessions import PersonSessions
 from gateway.web.people.sign_in import PENDING_PURPOSE, SignInPages
@@ -57,6 +58,7 @@ def build_pages(
     documents = ClientDocuments(infrastructure.upstream)
     clients = ClientDirectory(catalog, documents)
     requests = SealedRequests(cipher.derive_all(REQUEST_PURPOSE))
+    person_approvals = PersonApprovalPages(catalog, pages, checks)
     consent = ConsentPages(catalog, pages, clients, checks, requests)
     page_keys = cipher.derive_all(KEY_SESSION_PURPOSE)
     by_key = ConsoleSessions(page_keys, runtime.credentials, runtime.stores.nonces, scope=Scope.MCP, name=KEY_COOKIE)
@@ -71,6 +73,7 @@ def build_pages(
             style_route(),
             *approvals.routes,
             *pages.routes,
+            *person_approvals.routes,
             *tenant_page.routes,
             *consent.routes,
             *accounts.routes,

@@ -270,7 +270,7 @@ class ApprovedRun:
         place = "" if url is None else f" at {url}"
         text = _TEXTS.get(found.state, _ENDED).format(id=found.id, state=found.state.value, until=expires_at, at=place)
         if found.state is ApprovalState.PENDING and not await has_approver(tenant, catalog):
-            text += " No key of this tenant has the scope approve, so only the operator can decide."
+            text += " No key of this tenant has the scope approve, and no people the role; only the operator decides."
         if found.comment and found.state is ApprovalState.DENIED:
             text += f" The reason given: {found.comment}"
         return ApprovalRequired(text, approval=facts if url is None else {**facts, "url": url})

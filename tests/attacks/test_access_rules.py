@@ -232,7 +232,7 @@ async def test_a_key_of_an_agent_reads_and_changes_no_rules(gateway: RunningGate
             sent = None if method == "GET" else {} if path == "/check" else body
             answer = await gateway.http.request(method, f"/admin/v1{ACCESS}{path}", headers=headers, json=sent)
             assert answer.status_code == expected, (path, answer.text)
-    assert (await gateway.admin.get(ACCESS)).json() == {"default": "allow", "rules": []}
+    assert (await gateway.admin.get(ACCESS)).json() == {"default": "allow", "rules": [], "roles": []}
 
 
 async def test_rules_of_extreme_size_are_refused(gateway: RunningGateway, issuer: LocalIssuer) -> None:

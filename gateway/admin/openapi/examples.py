@@ -84,6 +84,7 @@ _ACCESS: Json = {
             "reason": "salaries are for finance",
         }
     ],
+    "roles": [{"role": "approve", "who": ["group:corp:leads"], "reason": "leads answer for their teams"}],
 }
 _OVERRIDE: Json = {
     "title": "Find a pet",

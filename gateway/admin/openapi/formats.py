@@ -16,6 +16,7 @@ CALLER = (
     r"^(?:everyone|keys|people|key:.+|subject:.+|issuer:[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
     r"|group:[A-Za-z0-9][A-Za-z0-9._-]{0,63}:.+)$"
 )
+PERSON = r"^(?:people|subject:.+|issuer:[A-Za-z0-9][A-Za-z0-9._-]{0,63}|group:[A-Za-z0-9][A-Za-z0-9._-]{0,63}:.+)$"
 
 WORDS = {
     LABEL: "must have 1 to 63 small letters, digits and hyphens, and neither begin nor end with a hyphen",
@@ -30,5 +31,6 @@ WORDS = {
     DIGEST: "must have 32 hexadecimal digits, as the live source shows them",
     GROUP: "must be a group of an issuer, written ISSUER:GROUP",
     CALLER: "must be everyone, keys, people, key:ID, subject:SUBJECT, group:ISSUER:GROUP or issuer:ISSUER",
+    PERSON: "must be people, subject:SUBJECT, group:ISSUER:GROUP or issuer:ISSUER; keys have scopes instead",
     PATH: "must be a JSON Pointer (RFC 6901) in which `*` matches any part, such as /items/*/id",
 }

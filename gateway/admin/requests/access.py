@@ -1,16 +1,17 @@
-"""Request models of access rules."""
+"""Request models of access rules and roles."""
 
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from gateway.admin.openapi.formats import CALLER
+from gateway.admin.openapi.formats import CALLER, PERSON
 from gateway.admin.requests.models import GIVEN, Absent, BodyModel
 from gateway.admin.requests.primitives import ExplainAs, RuleSent, check_printable
 from gateway.domain.primitives import Family
-from gateway.domain.tenancy.access import EVERYONE, MAX_RULES, MAX_WHO, AccessEffect
+from gateway.domain.tenancy.access import EVERYONE, MAX_ROLES, MAX_RULES, MAX_WHO, AccessEffect, Role
 
 Caller = Annotated[str, Field(max_length=300, pattern=CALLER), AfterValidator(check_printable)]
+PersonNamed = Annotated[str, Field(max_length=300, pattern=PERSON), AfterValidator(check_printable)]
 Effect = Annotated[AccessEffect, Field(strict=False)]
 
 
@@ -50,6 +51,31 @@ class AccessRuleSent(BodyModel):
     ] = ""
 
 
+class RoleRuleSent(BodyModel):
+    """A role of people who sign in with a browser: those that `who` names and `unless` does not."""
+
+    role: Annotated[
+        Annotated[Role, Field(strict=False)],
+        Field(description="The role: `approve` decides about calls of other subjects on the page of approvals."),
+    ]
+    who: Annotated[
+        list[PersonNamed],
+        Field(
+            min_length=1,
+            max_length=MAX_WHO,
+            description="The people; one matching entry is enough: `people`, `subject:SUBJECT`, `group:ISSUER:GROUP` "
+            "or `issuer:ISSUER`.",
+        ),
+    ]
+    unless: Annotated[
+        list[PersonNamed],
+        Field(default_factory=list[str], max_length=MAX_WHO, description="The people without the role."),
+    ]
+    reason: Annotated[
+        str, Field(max_length=200, description="The reason, for administrators."), AfterValidator(check_printable)
+    ] = ""
+
+
 AccessRulesSent = Annotated[
     list[AccessRuleSent],
     Field(max_length=MAX_RULES, description="The rules; their order has no effect."),
@@ -63,6 +89,13 @@ class AccessReplace(BodyModel):
         Effect, Field(description="The access to a primitive for which no rule applies to the caller.")
     ] = AccessEffect.ALLOW
     rules: Annotated[AccessRulesSent, Field(default_factory=list[AccessRuleSent])]
+    roles: Annotated[
+        list[RoleRuleSent] | None,
+        Field(
+            max_length=MAX_ROLES,
+            description="The roles of people who sign in with a browser; absent or null means the stored ones.",
+        ),
+    ] = None
 
 
 class AccessReportOf(BodyModel):
@@ -72,6 +105,10 @@ class AccessReportOf(BodyModel):
     rules: Annotated[
         list[AccessRuleSent] | None,
         Field(max_length=MAX_RULES, description="The rules to report on; absent or null means the stored rules."),
+    ] = None
+    roles: Annotated[
+        list[RoleRuleSent] | None,
+        Field(max_length=MAX_ROLES, description="The roles to report on; absent or null means the stored roles."),
     ] = None
 
 

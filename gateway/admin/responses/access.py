@@ -1,4 +1,4 @@
-"""Response models of access rules."""
+"""Response models of access rules and roles."""
 
 from collections.abc import Sequence
 from typing import Annotated, Self
@@ -6,9 +6,10 @@ from typing import Annotated, Self
 from pydantic import Field
 
 from gateway.admin.responses.models import CopiedModel, Page, ResponseModel
+from gateway.admin.responses.policies import RuleReport
 from gateway.admin.responses.selections import RuleShown
 from gateway.catalog.snapshots.access_report import AccessFinding
-from gateway.domain.tenancy.access import AccessEffect
+from gateway.domain.tenancy.access import AccessEffect, Role
 
 
 class AccessRuleShown(CopiedModel):
@@ -21,13 +22,29 @@ class AccessRuleShown(CopiedModel):
     reason: Annotated[str, Field(description="The reason, for administrators.")]
 
 
+class RoleRuleShown(CopiedModel):
+    """A role of people who sign in with a browser: those that `who` names and `unless` does not."""
+
+    role: Annotated[Role, Field(description="The role.")]
+    who: Annotated[Sequence[str], Field(description="The people.")]
+    unless: Annotated[Sequence[str], Field(description="The people without the role.")]
+    reason: Annotated[str, Field(description="The reason, for administrators.")]
+
+
 class AccessShown(CopiedModel):
-    """The access rules of a tenant."""
+    """The access rules of a tenant, and the roles of its people."""
 
     default: Annotated[
         AccessEffect, Field(description="The access to a primitive for which no rule applies to the caller.")
     ]
     rules: Annotated[Sequence[AccessRuleShown], Field(description="The rules; their order has no effect.")]
+    roles: Annotated[Sequence[RoleRuleShown], Field(description="The roles of people who sign in with a browser.")]
+
+
+class AccessReport(RuleReport):
+    """The primitives that the rules match, and warnings of the rules as a whole and of the roles."""
+
+    warnings: Annotated[Sequence[str], Field(description="Reasons to doubt that the rules have the intended effect.")]
 
 
 class AccessFound(ResponseModel):
@@ -55,3 +72,7 @@ class AccessFound(ResponseModel):
 
 class AccessPage(Page[AccessFound]):
     """One page of the primitives that one caller may or may not use."""
+
+    roles: Annotated[
+        Sequence[Role], Field(description="The roles that the caller has in a browser; a key has scopes instead.")
+    ]

@@ -71,4 +71,8 @@ class ToolExplained(ResponseModel):
     structured_once: Annotated[
         bool, Field(description="True if the profile sends JSON results as structured content alone.")
     ] = False
+    approvers: Annotated[
+        Sequence[str],
+        Field(description="The people with the role `approve`, if the call needs an approval: entries of `who`."),
+    ] = ()
     selects_fields: Annotated[bool, Field(description="True if the tool has the argument `_fields` here.")] = False

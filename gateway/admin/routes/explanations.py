@@ -23,7 +23,9 @@ from gateway.catalog.primitives.hidden_tools import explain_absence
 from gateway.catalog.primitives.queries import explain_level
 from gateway.catalog.snapshots.access_report import describe
 from gateway.domain.identifiers import KeyId
+from gateway.domain.tenancy.access import describe_people
 from gateway.domain.tenancy.guardrails import Guardrail, GuardrailPhase
+from gateway.domain.tenancy.policy import Decision
 from gateway.domain.tenancy.principals import Principal, pack_groups
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
 from gateway.domain.tools import PrimitiveOrigin, Tool
@@ -54,7 +56,11 @@ async def explain_tool(admin: AdminDependencies, call: _Request) -> AdminRespons
         return AdminResponse(content=_absent(name, found.hidden))
     arguments, selects = call.body.arguments, registry.selects_fields
     explained = await explain(admin.calls, principal, found.bound, arguments, selects_fields=selects)
-    return AdminResponse(content=_show(found.bound, found.hidden, explained, is_once=registry.sends_once))
+    shown = _show(found.bound, found.hidden, explained, is_once=registry.sends_once)
+    if explained.judgement.decision is Decision.APPROVE:
+        roles = registry.view.snapshot.access.access.roles
+        shown = shown.model_copy(update={"approvers": [describe_people(rule) for rule in roles]})
+    return AdminResponse(content=shown)
 
 
 async def client_of(admin: AdminDependencies, call: AnyRequest, wanted: ExplainAs) -> tuple[Principal, str, str | None]:

@@ -32,8 +32,8 @@ async def check_policies(url: str) -> Sequence[Finding]:
                 for tenant in await all_tenants(store):
                     async with store.transaction(tenant.id) as db:
                         found = await policies.get(tenant.id, db)
-                        can_approve = await keys.is_granted(tenant.id, db, Scope.APPROVE)
                         access = await access_rules.get(tenant.id, db)
+                        can_approve = bool(access.roles) or await keys.is_granted(tenant.id, db, Scope.APPROVE)
                         missing = await find_unknown_entries(tenant.id, db, access)
                         missing |= await find_missing_sources(tenant.id, db, access)
                     dangling += [f"{tenant.slug}: {one}" for one in sorted(missing)]
@@ -69,6 +69,7 @@ def _check_weaker(weaker: Sequence[str], looked: str) -> Finding:
 def _check_approvers(unapproved: Sequence[str], looked: str) -> Finding:
     """Finding on tenants without an approver; not a warning, because the operator can approve calls too."""
     if not unapproved:
-        return fine("approvers", f"every tenant whose policy needs approvals has a key that can approve ({looked})")
+        return fine("approvers", f"every tenant whose policy needs approvals has an approver ({looked})")
     named = listed(unapproved, limit=_MAX_NAMED)
-    return fine("approvers", f"only the operator can approve calls of {named}; no key has the scope approve ({looked})")
+    reason = "no key has the scope approve, and no people have the role"
+    return fine("approvers", f"only the operator can approve calls of {named}; {reason} ({looked})")

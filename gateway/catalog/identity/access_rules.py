@@ -1,11 +1,15 @@
-"""The access rules of a tenant: read and replaced as a whole."""
+"""The access rules of a tenant with the roles of its people: read and replaced as a whole."""
+
+from collections.abc import Callable
 
 import msgspec
 
 from gateway.catalog.etags import Expected, check_version
+from gateway.catalog.identity.admin_bounds import check_role_grant
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
 from gateway.domain.identifiers import KeyId, TenantId
-from gateway.domain.tenancy.access import GROUP, ISSUER, KEY, AccessRules
+from gateway.domain.tenancy.access import GROUP, ISSUER, KEY, AccessRules, Role, roles_of
+from gateway.domain.tenancy.principals import Principal
 from gateway.errors import Fault, InvalidBody
 from gateway.store.engine import Db
 from gateway.store.identity import access_rules, issuers, keys
@@ -23,24 +27,42 @@ async def get_access(tenant: TenantId, catalog: CatalogContext) -> AccessRules:
         return await access_rules.get(tenant, db)
 
 
+async def find_roles(tenant: TenantId, catalog: CatalogContext, principal: Principal) -> frozenset[Role]:
+    """The roles of a caller as the stored rules are now."""
+    return roles_of(await get_access(tenant, catalog), principal)
+
+
 async def replace_access(
-    tenant: TenantId, catalog: CatalogContext, access: AccessRules, *, by: Author, expected: Expected = None
+    tenant: TenantId,
+    catalog: CatalogContext,
+    revise: Callable[[AccessRules], AccessRules],
+    *,
+    by: Author,
+    expected: Expected = None,
 ) -> AccessRules:
-    """Replace the tenant's access rules; the new catalog revision applies them. The audit entry has the difference.
+    """Replace the tenant's access rules by those that `revise` returns for the stored ones.
+
+    The new catalog revision applies them. The audit entry has the difference.
 
     Raises:
         InvalidBody: the rules are too large.
+        Forbidden: roles change, and the author may not grant them.
         PreconditionFailed: the current version matches no expected tag.
     """
-    check_size(access)
     entry = CatalogChange(action="access.update", target="access")
     async with change(tenant, catalog, entry, by=by) as db:
         current = await access_rules.get(tenant, db)
         check_version(current, expected)
+        access = revise(current)
+        check_size(access)
+        if access.roles != current.roles:
+            await check_role_grant(tenant, db, by=by)
         entry.detail = {
             "default": access.default.value,
             "added": msgspec.to_builtins([rule for rule in access.rules if rule not in current.rules]),
             "removed": msgspec.to_builtins([rule for rule in current.rules if rule not in access.rules]),
+            "roles_added": msgspec.to_builtins([rule for rule in access.roles if rule not in current.roles]),
+            "roles_removed": msgspec.to_builtins([rule for rule in current.roles if rule not in access.roles]),
         }
         return await access_rules.save(tenant, db, access)
 
@@ -54,8 +76,8 @@ def check_size(access: AccessRules) -> None:
     reason = ""
     if sum(len(rule.what.names) for rule in access.rules) > _MAX_PATTERNS:  # guard: access-patterns
         reason = f"the rules together have more than {_MAX_PATTERNS} names; use sources, tags or profiles"
-    elif len(msgspec.json.encode(access.rules)) > _MAX_RULES_BYTES:
-        reason = f"the rules together have more than {_MAX_RULES_BYTES} bytes"
+    elif len(msgspec.json.encode((access.rules, access.roles))) > _MAX_RULES_BYTES:
+        reason = f"the rules and roles together have more than {_MAX_RULES_BYTES} bytes"
     if reason:
         raise InvalidBody(f"/rules: {reason}", faults=[Fault(pointer="/rules", reason=reason)])
 
@@ -69,7 +91,8 @@ async def find_unknown(tenant: TenantId, catalog: CatalogContext, access: Access
 async def find_unknown_entries(tenant: TenantId, db: Db, access: AccessRules) -> frozenset[str]:
     """Return the same as `find_unknown`, within a transaction."""
     unknown: set[str] = set()
-    for entry in sorted({entry for rule in access.rules for entry in (*rule.who, *rule.unless)}):
+    named = [(*rule.who, *rule.unless) for rule in access.rules] + [(*one.who, *one.unless) for one in access.roles]
+    for entry in sorted({entry for entries in named for entry in entries}):
         if entry.startswith(KEY):
             is_known = await keys.get(tenant, db, KeyId(entry.removeprefix(KEY))) is not None
         elif entry.startswith((GROUP, ISSUER)):

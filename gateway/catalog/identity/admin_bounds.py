@@ -1,16 +1,17 @@
-"""The operator's bounds of what a tenant's own admins may do with keys and issuers, checked in each change."""
+"""The operator's bounds of what a tenant's own admins may do with keys, issuers and roles, checked in each change."""
 
 from datetime import UTC, datetime, timedelta
 
 from gateway.catalog.transaction import Author
 from gateway.domain.identifiers import TenantId
+from gateway.domain.tenancy.access import may_concern
 from gateway.domain.tenancy.ceilings import AdminBounds
 from gateway.domain.tenancy.keys import Key, KeyState, Scope
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import Conflict, Fault, Forbidden, LimitExceeded
 from gateway.store.calls import ceilings
 from gateway.store.engine import Db
-from gateway.store.identity import keys
+from gateway.store.identity import access_rules, keys
 
 _GRACE = timedelta(minutes=1)
 """A client's clock may be ahead by this."""
@@ -62,14 +63,35 @@ async def check_ended_key(tenant: TenantId, db: Db, key: Key, *, by: Author) -> 
         )
 
 
-async def check_issuers(tenant: TenantId, db: Db, *, by: Author) -> None:
-    """Refuse a tenant's admin who may not accept issuers.
+async def check_issuers(tenant: TenantId, db: Db, issuer: str, *, by: Author) -> None:
+    """Refuse a tenant's admin who may not accept issuers, or who may not give the roles of this issuer's people.
 
     Raises:
-        Forbidden: the operator did not delegate this.
+        Forbidden: the operator did not delegate this, or the admin cannot grant a role that depends on the issuer.
     """
-    if isinstance(by.caller, Principal) and not (await _bounds(tenant, db)).issuers:  # guard: delegated-issuers
+    if not isinstance(by.caller, Principal):
+        return
+    if not (await _bounds(tenant, db)).issuers:  # guard: delegated-issuers
         raise Forbidden(f"the tenant's admins may not accept issuers; {_ASK}")
+    roles = (await access_rules.get(tenant, db)).roles
+    # another issuer of this name decides which people are in the groups that have a role
+    if any(may_concern(rule, issuer) for rule in roles):  # guard: role-issuer
+        await check_role_grant(tenant, db, by=by)
+
+
+async def check_role_grant(tenant: TenantId, db: Db, *, by: Author) -> None:
+    """Refuse an author who could not give the scope `approve` to a key: the role permits the same.
+
+    Raises:
+        Forbidden: the author's key lacks the scope, or may not grant it.
+    """
+    if not isinstance(by.caller, Principal):
+        return
+    if Scope.APPROVE not in by.caller.scopes:  # guard: role-grant
+        raise Forbidden("the role approve is given by keys that have the scope approve themselves; ask the operator")
+    bounds = await _bounds(tenant, db)
+    if bounds.scopes is not None and Scope.APPROVE not in bounds.scopes:  # guard: role-delegated
+        raise Forbidden(f"the tenant's admins may not grant approve; {_ASK}")
 
 
 async def _bounds(tenant: TenantId, db: Db) -> AdminBounds:

@@ -89,7 +89,7 @@ async def create_issuer(tenant: TenantId, catalog: CatalogContext, draft: Issuer
     made = Issuer(id=new_issuer_id(), version=1, created_at=now, updated_at=now, **members)
     entry = CatalogChange(action="issuer.create", target=draft.name, detail=_detail(made))
     async with change(tenant, catalog, entry, by=by) as db:
-        await check_issuers(tenant, db, by=by)
+        await check_issuers(tenant, db, draft.name, by=by)
         if await issuers.count(tenant, db) >= MAX_ISSUERS:  # guard: issuers-bounded
             raise LimitExceeded(f"the tenant has {MAX_ISSUERS} issuers (the limit); delete unused ones")
         await _check_free(tenant, db, draft)
@@ -132,7 +132,7 @@ async def update_issuer(
     introspection = revised.introspection
     entry = CatalogChange(action="issuer.update", target=name)
     async with change(tenant, catalog, entry, by=by) as db:
-        await check_issuers(tenant, db, by=by)
+        await check_issuers(tenant, db, name, by=by)
         current = await _find(tenant, db, name, locked=True)
         check_version(current, expected)
         if current.version != before.version:

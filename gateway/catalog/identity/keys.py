@@ -18,7 +18,7 @@ from gateway.domain.tenancy.keys import PEPPER_PURPOSE, Key, KeySecret, MintedKe
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import Conflict, Fault, Forbidden, InvalidBody, LimitExceeded, NotFound, ReferenceMissing
 from gateway.store.engine import Db
-from gateway.store.identity import accounts, keys
+from gateway.store.identity import access_rules, accounts, keys
 
 MAX_KEYS = 1000
 """Limit on the keys of one tenant, revoked and expired ones included."""
@@ -96,7 +96,8 @@ async def get_key(tenant: TenantId, catalog: CatalogContext, key: KeyId) -> Key:
 async def has_approver(tenant: TenantId, catalog: CatalogContext) -> bool:
     """True if a valid key of the tenant can approve calls; the operator always can."""
     async with catalog.store.transaction(tenant) as db:
-        return await keys.is_granted(tenant, db, Scope.APPROVE)
+        is_by_key = await keys.is_granted(tenant, db, Scope.APPROVE)
+        return is_by_key or bool((await access_rules.get(tenant, db)).roles)
 
 
 async def page_keys(

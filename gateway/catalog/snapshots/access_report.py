@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from gateway.catalog.snapshots.access_coverage import all_items, compile_for
 from gateway.catalog.snapshots.access_table import AccessVerdict, Item, key_of
+from gateway.catalog.snapshots.composition import query_tools
 from gateway.catalog.snapshots.rule_report import MAX_NAMED, RuleMatches
 from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.domain.tenancy.access import AccessEffect, AccessRule, AccessRules
@@ -37,6 +38,28 @@ def report_access(snapshot: Snapshot, access: AccessRules, unknown: Collection[s
         warnings += [] if names else ["matches no current primitive"]
         found.append(RuleMatches(rule=place + 1, count=len(names), names=names[:MAX_NAMED], warnings=warnings))
     return found
+
+
+def warn_generally(snapshot: Snapshot, access: AccessRules, unknown: Collection[str]) -> Sequence[str]:
+    """Return warnings of the rules as a whole, and of the roles."""
+    warnings = [
+        f"role {place}: the tenant has no such issuer: {entry}"
+        for place, rule in enumerate(access.roles, 1)
+        for entry in (*rule.who, *rule.unless)
+        if entry in unknown
+    ]
+    table, names = compile_for(snapshot, access), {tool.name for tool in query_tools()}
+    allows = [place for place, rule in enumerate(access.rules) if not rule.is_deny]
+    hidden = sorted(
+        tool.name
+        for tool in snapshot.tools
+        if tool.name in names and not any(table.is_about(place, tool) for place in allows)
+    )
+    if access.default is AccessEffect.DENY and hidden:
+        warnings.append(
+            f"the default hides query tools, so operations of large documents cannot be found; allow {hidden} by name"
+        )
+    return warnings
 
 
 def _warnings(

@@ -91,6 +91,7 @@ def _render_explanation(found: JsonObject) -> str:
         ("level", text_at(found, "level", "level")),
         *(("", as_text(each)) for each in as_list(pick(found, "level", "reasons"))),
         ("decision", f"{text_at(found, 'decision')}: {text_at(found, 'decision_reason')}"),
+        *(("approvers", as_text(each)) for each in as_list(found.get("approvers"))),
     ]
     if refusal:
         pairs.append(("refusal", f"{text_at(refusal, 'code')}: {text_at(refusal, 'message')}"))

@@ -7,11 +7,14 @@ from gateway.definitions.json_access import shorten
 
 
 def list_warnings(found: JsonObject) -> list[str]:
-    """Return the warnings of all rules, each with the number of its rule."""
+    """Return the warnings of all rules, each with the number of its rule, and those of the rules as a whole."""
     return [
-        f"rule {text_at(rule, 'rule')}: {as_text(warning)}"
-        for rule in as_objects(found.get("rules"))
-        for warning in as_list(rule.get("warnings"))
+        *map(as_text, as_list(found.get("warnings"))),
+        *(
+            f"rule {text_at(rule, 'rule')}: {as_text(warning)}"
+            for rule in as_objects(found.get("rules"))
+            for warning in as_list(rule.get("warnings"))
+        ),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Access rules: which of a tenant's primitives its keys and people may list and use.
+"""Access rules: which of a tenant's primitives its keys and people may list and use; and the roles of its people.
 
 A deny rule that applies hides a primitive. Otherwise an allow rule that applies shows it. Otherwise the default counts.
 The order of the rules has no effect.
@@ -16,6 +16,7 @@ PEOPLE = "people"
 KEY, SUBJECT, GROUP, ISSUER = "key:", "subject:", "group:", "issuer:"
 
 MAX_RULES = 500
+MAX_ROLES = 100
 MAX_WHO = 100
 _ANYTHING = Rule()
 
@@ -48,12 +49,31 @@ class AccessRule:
         return self.effect is AccessEffect.DENY
 
 
+class Role(StrEnum):
+    """A permission of people who sign in with a browser. No token that a client holds carries it."""
+
+    APPROVE = "approve"
+    """Decide about calls that wait for an approval of another subject."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleRule:
+    """Gives a role to people that `who` names and `unless` does not; entries as in access rules, without keys."""
+
+    role: Role
+    who: tuple[str, ...]
+    unless: tuple[str, ...] = ()
+    reason: str = ""
+    """For administrators."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessRules:
-    """All access rules of a tenant; without any, every caller may use everything."""
+    """All access rules of a tenant; without any, every caller may use everything, and no person has a role."""
 
     default: AccessEffect = AccessEffect.ALLOW
     rules: tuple[AccessRule, ...] = ()
+    roles: tuple[RoleRule, ...] = ()
     version: int = 1
 
 
@@ -68,3 +88,31 @@ def entries_of(principal: Principal) -> tuple[str, ...]:
         return EVERYONE, KEYS, key, subject
     issuer = ISSUER + principal.subject.partition(":")[0]
     return EVERYONE, PEOPLE, key, subject, issuer, *(GROUP + group for group in principal.groups or ())
+
+
+def describe_people(rule: RoleRule) -> str:
+    """The people of a rule, in one line."""
+    return ", ".join(rule.who) + (f", unless {', '.join(rule.unless)}" if rule.unless else "")
+
+
+def may_concern(rule: RoleRule, issuer: str) -> bool:
+    """True if the people of an issuer, by its name, can get a role from a rule, or lose it."""
+    parts = {tuple(entry.split(":")[:2]) for entry in (*rule.who, *rule.unless)}
+    return (PEOPLE,) in parts or not parts.isdisjoint((kind[:-1], issuer) for kind in (SUBJECT, GROUP, ISSUER))
+
+
+def roles_of(access: AccessRules, principal: Principal) -> frozenset[Role]:
+    """Return the roles of a person; a key has none, because it has scopes.
+
+    While the person's groups are not known, a group gives no role, and an exception for a group takes it away.
+    """
+    if not principal.is_person:  # guard: role-of-people
+        return frozenset()
+    own, knows_groups = set(entries_of(principal)), principal.packed_groups is not None
+
+    def is_excepted(rule: RoleRule) -> bool:
+        return not own.isdisjoint(rule.unless) or (
+            not knows_groups and any(entry.startswith(GROUP) for entry in rule.unless)  # guard: role-unknown-groups
+        )
+
+    return frozenset(rule.role for rule in access.roles if not own.isdisjoint(rule.who) and not is_excepted(rule))

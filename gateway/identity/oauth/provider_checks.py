@@ -47,15 +47,15 @@ class ProviderChecks:
         self._catalog = catalog
         self._provider = provider
 
-    async def check(self, tenant: TenantId, holder: SignedInPerson) -> SignedInPerson:
-        """Return the holder with claims that count now.
+    async def check(self, tenant: TenantId, holder: SignedInPerson, *, within: timedelta = FRESH) -> SignedInPerson:
+        """Return the holder with claims that count now; with a refresh token, they are at most `within` old.
 
         Raises:
             SignInRefused: the provider does not know the person any more, or the sign-in is too old.
             Unavailable: the provider cannot be asked now, and the claims are too old.
         """
         sign_in, now = holder.sign_in, datetime.now(UTC)
-        if now - sign_in.checked_at <= FRESH:
+        if now - sign_in.checked_at <= within:
             return holder
         tokens = await open_provider_tokens(tenant, self._catalog, sign_in)
         if tokens is None:

@@ -7,7 +7,7 @@ from sqlalchemy import func, select
 from sqlalchemy.dialects.postgresql import insert as insert_into
 
 from gateway.domain.identifiers import TenantId
-from gateway.domain.tenancy.access import OPEN, AccessEffect, AccessRule, AccessRules
+from gateway.domain.tenancy.access import OPEN, AccessEffect, AccessRule, AccessRules, RoleRule
 from gateway.store.engine import Db
 from gateway.store.identity.tables import access_rules
 
@@ -21,6 +21,7 @@ async def get(tenant: TenantId, db: Db) -> AccessRules:
     return AccessRules(
         default=AccessEffect(row["default_effect"]),
         rules=msgspec.convert(row["rules"], tuple[AccessRule, ...]),
+        roles=msgspec.convert(row["roles"], tuple[RoleRule, ...]),
         version=row["version"],
     )
 
@@ -34,6 +35,7 @@ async def save(tenant: TenantId, db: Db, access: AccessRules) -> AccessRules:
     columns = {
         "default_effect": access.default.value,
         "rules": msgspec.to_builtins(access.rules),
+        "roles": msgspec.to_builtins(access.roles),
         "updated_at": func.now(),
     }
     # A tenant without a row has version 1, so its first row is version 2.

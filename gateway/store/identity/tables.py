@@ -93,6 +93,7 @@ access_rules = Table(
     Column("tenant_id", Text, primary_key=True),
     Column("default_effect", Text, nullable=False),
     Column("rules", JSONB, nullable=False),
+    Column("roles", JSONB, nullable=False),
     Column("version", BigInteger, nullable=False),
     Column("updated_at", _timestamp, nullable=False),
 )

@@ -1,39 +1,31 @@
 """Routes of the console pages: `/approvals`, `/approvals/{id}`, sign-in and sign-out.
 
 A POST must come from a page of this gateway: its `Origin` is compared with `Host`, and a form of a session carries a
-token as well. An approval is looked up only in the tenant of the session, so the id of another tenant and an unknown id
-give the same response. `gateway.web.console.sessions` explains sessions.
+token as well. `gateway.web.console.sessions` explains sessions, and `responder.py` shows the pages.
 """
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from urllib.parse import quote
 
-from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from gateway.catalog.calls.approvals import ApprovalVerdict, decide_approval, get_approval, page_approvals
-from gateway.catalog.transaction import Author, CatalogContext
-from gateway.domain.calls.approvals import Approval, ApprovalFilter, ApprovalState
+from gateway.catalog.transaction import CatalogContext
 from gateway.domain.fairness.share import FairSlotPool
-from gateway.domain.order import join_position, write_moment
-from gateway.errors import BadInput, Conflict, Forbidden, GatewayError, LimitExceeded, Unauthenticated
+from gateway.errors import Forbidden, GatewayError, LimitExceeded, Unauthenticated
 from gateway.identity.authenticator import Authenticator
 from gateway.web.authentication import address_of
 from gateway.web.console import pages
+from gateway.web.console.responder import ApprovalResponder, Approver
 from gateway.web.console.sessions import ConsoleSession, ConsoleSessions, EndedSessions
 from gateway.web.html.documents import HEADERS, page, refuse, respond
 from gateway.web.html.forms import check_own, read_form
-from gateway.web.problems import correlation_id_of
 
 _LIST = "/approvals"
 _TARGET = re.compile(r"/approvals(?:/apr_[0-9a-z]{20})?")
 _SLOTS, _QUEUE = 8, 64
-_MAX_WAITING, _MAX_RECENT = 100, 50
-_MAX_EARLIER = 50
-"""Number of approvals of a tool that are searched for the last approved one."""
 _Page = Callable[[Request, ConsoleSession], Awaitable[Response]]
 
 
@@ -43,7 +35,7 @@ class ApprovalPages:
     def __init__(
         self, catalog: CatalogContext, credentials: Authenticator, ended: EndedSessions, *, keys: Sequence[bytes]
     ) -> None:
-        self._catalog = catalog
+        self._responder = ApprovalResponder(catalog)
         self._sessions = ConsoleSessions(keys, credentials, ended)
         self.places = FairSlotPool("console pages", slots=_SLOTS, queue=_QUEUE)
         """Keyed by the tenant of the session; without a session, by the client's address."""
@@ -120,81 +112,24 @@ class ApprovalPages:
         return response
 
     async def _list(self, request: Request, session: ConsoleSession) -> Response:
-        tenant, pending = session.principal.tenant, ApprovalFilter(state=ApprovalState.PENDING)
-        last, after = request.query_params.get("after"), None
-        if last is not None:
-            shown = await self._find(last, session)
-            after = join_position(write_moment(shown.created_at), shown.id)
-        waiting = await page_approvals(tenant, self._catalog, pending, after=after, limit=_MAX_WAITING)
-        newest = await page_approvals(tenant, self._catalog, ApprovalFilter(), after=None, limit=_MAX_RECENT)
-        lately = [one for one in newest if one.state is not ApprovalState.PENDING]
-        return self._page("Approvals", pages.approval_list(waiting, lately, limit=_MAX_WAITING), session)
+        return await self._responder.list(request, self._approver(session))
 
     async def _show(self, request: Request, session: ConsoleSession) -> Response:
-        approval = await self._find(request.path_params["approval"], session)
-        return await self._show_one(approval, session)
+        return await self._responder.show(request, self._approver(session))
 
     async def _decide(self, request: Request, session: ConsoleSession) -> Response:
-        """Store the decision, then lead to the page; a late decision gets the page with the one that was stored."""
         form = await read_form(request)
         self._check_form(form, session)
-        approval, verdict = await self._find(request.path_params["approval"], session), form.get("verdict")
-        comment = " ".join(form.get("comment", "").split())
-        if verdict not in {"approve", "deny"}:
-            raise BadInput("choose Approve or Deny")
-        if len(comment) > pages.MAX_COMMENT_LENGTH or not comment.isprintable():
-            text = f"The comment must have at most {pages.MAX_COMMENT_LENGTH} printable characters; nothing was stored."
-            return await self._show_one(approval, session, text=text, error=BadInput(text))
-        decide = decide_approval(
-            session.principal.tenant,
-            self._catalog,
-            approval.id,
-            ApprovalVerdict(is_approved=verdict == "approve", comment=comment),
-            by=Author(caller=session.principal, correlation_id=correlation_id_of(request.scope)),
-            expected=frozenset({form.get("tag", "")}),
-        )
-        try:
-            await decide
-        except (Conflict, Forbidden) as error:  # a Conflict is also that of another version
-            now = await self._find(request.path_params["approval"], session)
-            text = f"Your decision was not stored. {pages.describe_state(now)}"
-            if isinstance(error, Forbidden):
-                text = f"Your decision was not stored: {error.message}."
-            return await self._show_one(now, session, text=text, error=error)
-        return RedirectResponse(f"{_LIST}/{approval.id}", 303, headers=HEADERS)
+        return await self._responder.decide(request, self._approver(session), form)
 
-    async def _find(self, named: str, session: ConsoleSession) -> Approval:
-        is_id = _TARGET.fullmatch(f"{_LIST}/{named}") is not None  # PostgreSQL stores no NUL
-        return await get_approval(session.principal.tenant, self._catalog, named if is_id else "")
-
-    async def _show_one(
-        self, approval: Approval, session: ConsoleSession, *, text: str = "", error: GatewayError | None = None
-    ) -> Response:
-        wanted = ApprovalFilter(tool=approval.tool)
-        found = await page_approvals(approval.tenant, self._catalog, wanted, after=None, limit=_MAX_EARLIER)
-        earlier = next((one for one in found if one.id != approval.id and _was_approved(one)), None)
-        content = pages.approval_content(
-            approval,
-            earlier,
-            principal=session.principal,
-            token=self._sessions.form_token(session),
-            text=text,
-        )
-        return self._page(f"Call of {approval.tool}", content, session, error=error)
+    def _approver(self, session: ConsoleSession) -> Approver:
+        token = self._sessions.form_token(session)
+        place = pages.ApprovalPlace(path=_LIST, token=token, sign_out=f"{_LIST}/sign-out", sign_out_token=token)
+        return Approver(principal=session.principal, place=place)
 
     def _check_form(self, form: Mapping[str, str], session: ConsoleSession) -> None:
         if not self._sessions.is_form_token(session, form.get("token", "")):  # guard: console-form-token
             raise Forbidden("the form is not of this session; open the page again")
-
-    def _page(
-        self, title: str, content: Markup, session: ConsoleSession, *, error: GatewayError | None = None
-    ) -> Response:
-        token = self._sessions.form_token(session)
-        return respond(pages.approval_page(title, content, session.principal, token=token), error=error)
-
-
-def _was_approved(approval: Approval) -> bool:
-    return approval.decided_by is not None and approval.state is not ApprovalState.DENIED
 
 
 def _sign_in_url(path: str) -> str:

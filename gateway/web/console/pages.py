@@ -1,6 +1,7 @@
 """HTML of the pages of approvals; see `gateway.web.html.documents` for what is escaped."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from markupsafe import Markup
 
@@ -12,8 +13,8 @@ from gateway.web.console.request_text import compare_lines, request_lines, show_
 from gateway.web.html.documents import MAX_TEXT_LENGTH, alert, moment, page, visible
 
 MAX_COMMENT_LENGTH = 1000
-_BANNER = Markup("""<nav aria-label="Approvals"><a href="/approvals">Approvals</a></nav>
-<form method="post" action="/approvals/sign-out">
+_BANNER = Markup("""<nav aria-label="Approvals"><a href="{path}">Approvals</a></nav>
+<form method="post" action="{sign_out}">
 <input type="hidden" name="token" value="{token}">
 <span>Tenant <strong>{slug}</strong>, signed in as <strong>{subject}</strong></span>
 <button>Sign out</button>
@@ -26,7 +27,9 @@ _SIGN_IN = Markup("""{alert}<form method="post" action="/approvals/sign-in">
 <p id="about">The key is sent to this gateway only. You stay signed in for at most eight hours.</p>
 <p><button>Sign in</button></p>
 </form>
-<p><a href="{next}">I have signed in already</a></p>""")
+<p><a href="{next}">I have signed in already</a></p>
+<p>Without a key: if your organisation signs you in, open <code>/t/TENANT{next}</code> here, with the name of your
+tenant.</p>""")
 _LIST = Markup("""<section aria-labelledby="waiting"><h2 id="waiting">Waiting for a decision</h2>
 {waiting}</section>
 <section aria-labelledby="decided"><h2 id="decided">Recently decided</h2>
@@ -34,7 +37,7 @@ _LIST = Markup("""<section aria-labelledby="waiting"><h2 id="waiting">Waiting fo
 _TABLE = Markup("""<table aria-labelledby="{id}"><thead><tr><th scope="col">Call</th><th scope="col">Requested by</th>
 <th scope="col">Requested</th><th scope="col">Expires</th><th scope="col">State</th></tr></thead>
 <tbody>{rows}</tbody></table>""")
-_ROW = Markup("""<tr><th scope="row"><a href="/approvals/{id}"><bdi>{tool}</bdi></a></th><td><bdi>{subject}</bdi></td>
+_ROW = Markup("""<tr><th scope="row"><a href="{path}/{id}"><bdi>{tool}</bdi></a></th><td><bdi>{subject}</bdi></td>
 <td>{created}</td><td>{expires}</td><td>{state}</td></tr>
 """)
 _APPROVAL = Markup("""{alert}<section aria-labelledby="warnings"><h2 id="warnings">Effects</h2>
@@ -48,7 +51,7 @@ _APPROVAL = Markup("""{alert}<section aria-labelledby="warnings"><h2 id="warning
 {difference}</section>
 <section aria-labelledby="decision"><h2 id="decision">Decision</h2>
 {decision}</section>""")
-_FORM = Markup("""<form method="post" action="/approvals/{id}">
+_FORM = Markup("""<form method="post" action="{path}/{id}">
 <input type="hidden" name="token" value="{token}">
 <input type="hidden" name="tag" value="{tag}">
 <p><label for="comment">Comment (the requester sees the comment of a denial)</label><br>
@@ -67,9 +70,26 @@ _ENDED = {
 }
 
 
-def approval_page(title: str, content: Markup, principal: Principal, *, token: str) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalPlace:
+    """The path of the list, and the tokens of the forms of one session."""
+
+    path: str
+    token: str
+    sign_out: str
+    """The path that ends the session."""
+    sign_out_token: str
+
+
+def approval_page(title: str, content: Markup, principal: Principal, place: ApprovalPlace) -> str:
     """A complete page; its banner has the sign-out button."""
-    banner = _BANNER.format(token=token, slug=principal.slug, subject=visible(principal.subject))
+    banner = _BANNER.format(
+        path=place.path,
+        sign_out=place.sign_out,
+        token=place.sign_out_token,
+        slug=principal.slug,
+        subject=visible(principal.subject),
+    )
     return page(title, content, banner=banner)
 
 
@@ -78,16 +98,19 @@ def sign_in_form(target: str, *, text: str = "") -> Markup:
     return _SIGN_IN.format(next=target, alert=alert(text))
 
 
-def approval_list(waiting: Sequence[Approval], lately: Sequence[Approval], *, limit: int) -> Markup:
+def approval_list(
+    waiting: Sequence[Approval], lately: Sequence[Approval], place: ApprovalPlace, *, limit: int
+) -> Markup:
     """The list page: pending approvals with a link to older ones, and the newest of the others."""
-    table = _table("waiting", waiting)
+    table = _table("waiting", waiting, place)
     if len(waiting) == limit:
-        table += Markup('<p><a href="/approvals?after={}">Older calls that wait</a></p>').format(waiting[-1].id)
-    return _LIST.format(waiting=table, lately=_table("decided", lately))
+        older = Markup('<p><a href="{}?after={}">Older calls that wait</a></p>')
+        table += older.format(place.path, waiting[-1].id)
+    return _LIST.format(waiting=table, lately=_table("decided", lately, place))
 
 
 def approval_content(
-    approval: Approval, earlier: Approval | None, *, principal: Principal, token: str, text: str = ""
+    approval: Approval, earlier: Approval | None, *, principal: Principal, place: ApprovalPlace, text: str = ""
 ) -> Markup:
     """The page of one approval, with the form if the principal can decide."""
     lines = request_lines(approval.request)
@@ -96,18 +119,19 @@ def approval_content(
         warnings=_items([cut(escape(warning), MAX_TEXT_LENGTH * 4) for warning in approval.warnings]),
         facts=_facts(approval),
         request=show_lines(lines),
-        difference=_difference(lines, earlier),
-        decision=_decision(approval, principal, token),
+        difference=_difference(lines, earlier, place),
+        decision=_decision(approval, principal, place),
     )
 
 
-def _decision(approval: Approval, principal: Principal, token: str) -> Markup:
+def _decision(approval: Approval, principal: Principal, place: ApprovalPlace) -> Markup:
     if approval.state is not ApprovalState.PENDING:
         return Markup('<p role="status">{}</p>').format(describe_state(approval))
     if is_same_subject(approval.subject, principal.subject):
         reason = "You requested this call yourself, so another person has to decide."
         return Markup('<p role="status">{}</p>').format(reason)
-    return _FORM.format(id=approval.id, token=token, tag=tag_of(approval), max_length=MAX_COMMENT_LENGTH)
+    tag = tag_of(approval)
+    return _FORM.format(path=place.path, id=approval.id, token=place.token, tag=tag, longest=MAX_COMMENT_LENGTH)
 
 
 def describe_state(approval: Approval) -> str:
@@ -135,11 +159,11 @@ def _facts(approval: Approval) -> Markup:
     return Markup("").join(Markup("<dt>{}</dt><dd><bdi>{}</bdi></dd>\n").format(*pair) for pair in pairs)
 
 
-def _difference(lines: Sequence[str], earlier: Approval | None) -> Markup:
+def _difference(lines: Sequence[str], earlier: Approval | None, place: ApprovalPlace) -> Markup:
     if earlier is None:
         return Markup("<p>No earlier call of this tool was approved.</p>")
     compared = compare_lines(request_lines(earlier.request), lines)
-    link = Markup('<a href="/approvals/{}">{}</a>').format(earlier.id, moment(earlier.created_at))
+    link = Markup('<a href="{}/{}">{}</a>').format(place.path, earlier.id, moment(earlier.created_at))
     if compared is None:
         return Markup("<p>The requests are too long to compare. The earlier one is of {}.</p>").format(link)
     if not compared:
@@ -149,11 +173,12 @@ def _difference(lines: Sequence[str], earlier: Approval | None) -> Markup:
     return about.format(link) + Markup('<pre tabindex="0" aria-labelledby="difference">{}</pre>').format(marked)
 
 
-def _table(label: str, found: Sequence[Approval]) -> Markup:
+def _table(label: str, found: Sequence[Approval], place: ApprovalPlace) -> Markup:
     if not found:
         return Markup("<p>None.</p>")
     rows = Markup("").join(
         _ROW.format(
+            path=place.path,
             id=one.id,
             tool=visible(one.tool),
             subject=visible(one.subject),

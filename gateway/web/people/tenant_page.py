@@ -12,18 +12,19 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from gateway.catalog.identity.access_rules import find_roles
 from gateway.catalog.identity.consents import MAX_CONSENTS, page_consents, revoke_consent
 from gateway.catalog.profiles import MAX_PROFILES, page_profiles
 from gateway.catalog.transaction import Author, CatalogContext
 from gateway.domain.tenancy.client_setup import ClientTarget
 from gateway.domain.tenancy.grants import Consent
-from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE, Profile
 from gateway.errors import Forbidden, GatewayError, LimitExceeded, NotFound, Unauthenticated
 from gateway.web.authentication import address_of
 from gateway.web.console.sessions import ConsoleSession, ConsoleSessions
 from gateway.web.html.documents import page, respond
 from gateway.web.html.forms import read_fields, read_form
+from gateway.web.people.approvals import principal_of
 from gateway.web.people.sessions import PersonSession
 from gateway.web.people.sign_in import PAGE_HEADERS, SIGN_OUT, SignInPages
 from gateway.web.people.tenant_page_content import (
@@ -31,6 +32,7 @@ from gateway.web.people.tenant_page_content import (
     clients_content,
     consents_content,
     profiles_content,
+    roles_content,
     sign_in_content,
     visitor_content,
 )
@@ -73,6 +75,10 @@ class PeoplePage:
         profiles = await self._profiles_of(session)
         chosen = query.get("profile", profiles[0].name if profiles else None)
         content = visitor_content(_slug_of(request), _subject_of(session), self._sign_out_form(session))
+        if isinstance(session, PersonSession):
+            principal = principal_of(session)
+            roles = await find_roles(session.tenant, self._catalog, principal)
+            content += roles_content(session.slug, roles)
         if chosen is not None:
             if chosen not in {profile.name for profile in profiles}:  # guard: tenant-page-profile
                 raise NotFound("There is no such page.")
@@ -135,7 +141,7 @@ class PeoplePage:
         consent = form.get("consent", "")
         if _CONSENT.fullmatch(consent) is None:  # PostgreSQL stores no NUL
             raise NotFound("no such consent")
-        by = Author(caller=_principal_of(session), correlation_id=correlation_id_of(request.scope))
+        by = Author(caller=principal_of(session), correlation_id=correlation_id_of(request.scope))
         await revoke_consent(session.tenant, self._catalog, consent, by=by, person=session.person.id)
         return self._lead_back(session, session.slug, "?revoked=1#consents")
 
@@ -194,17 +200,3 @@ def _admits(session: Session, profile: str) -> bool:
 
 def _subject_of(session: Session) -> str:
     return session.person.subject if isinstance(session, PersonSession) else session.principal.subject
-
-
-def _principal_of(session: PersonSession) -> Principal:
-    """Return the author of what the person does on the page; it permits nothing."""
-    person = session.person
-    return Principal(
-        tenant=session.tenant,
-        slug=session.slug,
-        key=person.id,
-        subject=person.subject,
-        scopes=frozenset(),
-        version=person.version,
-        is_person=True,
-    )

@@ -1,11 +1,12 @@
 """HTML of the page of a tenant: the sign-in, the profiles, the clients, and the consents of the person."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
 from markupsafe import Markup
 
+from gateway.domain.tenancy.access import Role
 from gateway.domain.tenancy.client_setup import ClientTarget, clients_for
 from gateway.domain.tenancy.grants import Consent
 from gateway.domain.tenancy.profiles import Profile
@@ -27,6 +28,8 @@ _VISITOR = Markup("""<form method="post" action="{action}">
 <p>Tenant <strong>{slug}</strong>, signed in as <strong><bdi>{subject}</bdi></strong>. <button>Sign out</button></p>
 </form>
 <p><a href="/t/{slug}/connect">Your accounts at other services</a></p>""")
+_APPROVALS = Markup("""
+<p><a href="/t/{slug}/approvals">Calls that wait for your decision</a></p>""")
 _SECTION = Markup("""<section aria-labelledby="{id}"><h2 id="{id}">{title}</h2>
 {content}</section>""")
 _TABLE = Markup("""<table aria-labelledby="{id}"><thead><tr>{heads}</tr></thead>
@@ -71,6 +74,11 @@ def sign_in_content(slug: str, *, text: str = "") -> Markup:
 def visitor_content(slug: str, subject: str, form: PageForms) -> Markup:
     """Return the line with the person, and the button that ends the session."""
     return _VISITOR.format(slug=slug, subject=visible(subject), action=form.action, token=form.token)
+
+
+def roles_content(slug: str, roles: Collection[Role]) -> Markup:
+    """Return a link for each role of the person."""
+    return _APPROVALS.format(slug=slug) if Role.APPROVE in roles else Markup("")
 
 
 def profiles_content(slug: str, profiles: Sequence[Profile], chosen: str) -> Markup:

@@ -74,7 +74,8 @@ async def test_access_rules_from_the_command_line(
     document.write_text(json.dumps(pets(upstream.url)))
     await terminal.do("source", "add", "api", str(document))
     rules = {
-        "rules": [{"effect": "deny", "unless": ["group:corp:vets"], "what": {"names": ["get_pet"]}, "reason": "vets"}]
+        "rules": [{"effect": "deny", "unless": ["group:corp:vets"], "what": {"names": ["get_pet"]}, "reason": "vets"}],
+        "roles": [{"role": "approve", "who": ["group:corp:vets"], "unless": ["subject:corp:eve"]}],
     }
     file = tmp_path / "rules.json"
     file.write_text(json.dumps(rules))
@@ -83,12 +84,20 @@ async def test_access_rules_from_the_command_line(
     done = await terminal.do("access", "set", str(file))
     assert "deny everyone, unless group:corp:vets: names get_pet (vets)" in done.out
     assert "no such key or issuer: group:corp:vets" in done.err
+    assert "approve: group:corp:vets, unless subject:corp:eve" in done.out
+    assert "role 1: the tenant has no such issuer: group:corp:vets" in done.err
     assert (await terminal.do("access", "list")).out == done.out
 
     vet, other = ("--as-subject", "corp:ada", "--as-group", "corp:vets"), ("--as-subject", "corp:bob", "--as-no-group")
     denied = (await terminal.do("access", "check", *other, "--denied")).out
     assert "access rule 1 denies it: vets" in denied
     assert (await terminal.do("access", "check", *vet, "--denied", "--family", "tool", "--json")).value == []
+    assert "roles in a browser: approve" in (await terminal.do("access", "check", *vet)).out
+    assert "roles in a browser" not in (await terminal.do("access", "check", *other)).out
+    await terminal.do("policy", "set", "--safe", "approve")
+    approvers = (await terminal.run("explain", "get_pet", "id=7", *vet)).out
+    assert "group:corp:vets, unless subject:corp:eve" in approvers
+    await terminal.do("policy", "set", "--safe", "allow")
     explained = await terminal.run("explain", "get_pet", "id=7", *other)
     assert (explained.code, "access rule 1 denies it: vets" in explained.out) == (1, True)
     assert (await terminal.run("explain", "get_pet", "id=7", *vet)).code == 0

@@ -41,7 +41,7 @@ from gateway.domain.live_sources import LiveKind, LivePrimitive, LiveSource, Liv
 from gateway.domain.overrides import Override, OverrideFields
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.sources import Exposure, Source, StoredOperation
-from gateway.domain.tenancy.access import AccessEffect, AccessRule, AccessRules
+from gateway.domain.tenancy.access import AccessEffect, AccessRule, AccessRules, Role, RoleRule
 from gateway.domain.tenancy.accounts import AccountState, UserAccount
 from gateway.domain.tenancy.ceilings import Ceilings
 from gateway.domain.tenancy.egress import Egress
@@ -601,7 +601,8 @@ async def _store_versions(tenant: TenantId, db: Db, source: SourceId, name: str)
 
 def make_access(slug: str) -> AccessRules:
     """Access rules of a tenant."""
-    return AccessRules(rules=(AccessRule(effect=AccessEffect.DENY, who=(f"subject:{slug}",)),))
+    roles = (RoleRule(role=Role.APPROVE, who=(f"subject:{slug}:ada",)),)
+    return AccessRules(rules=(AccessRule(effect=AccessEffect.DENY, who=(f"subject:{slug}",)),), roles=roles)
 
 
 async def _grant(

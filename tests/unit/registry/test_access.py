@@ -11,7 +11,7 @@ from gateway.catalog.snapshots.composition import Renamed, index_old_names
 from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.domain.identifiers import IssuerId, KeyId, TenantId, new_profile_id
 from gateway.domain.primitives import Family
-from gateway.domain.tenancy.access import AccessEffect, AccessRule, AccessRules
+from gateway.domain.tenancy.access import AccessEffect, AccessRule, AccessRules, Role, RoleRule, may_concern, roles_of
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tenancy.principals import InboundToken, Principal, pack_groups
@@ -315,3 +315,19 @@ def test_200_rules_about_1000_tools_are_compiled_once() -> None:
 
     assert first is second
     assert 0 < len(first.tools.items) < 1000
+
+
+def test_roles_are_of_people_and_unknown_groups_give_none() -> None:
+    """Ours: `who` and `unless` name people; a key has no role, and groups that are not known count against (IDN-4)."""
+    leads = RoleRule(role=Role.APPROVE, who=("group:corp:leads", "subject:corp:bob"), unless=("group:corp:interns",))
+    access = AccessRules(roles=(leads,))
+
+    assert roles_of(access, person("corp:leads")) == {Role.APPROVE}
+    assert roles_of(access, person(subject="corp:bob")) == {Role.APPROVE}
+    assert roles_of(access, person("corp:leads", "corp:interns")) == set()
+    assert roles_of(access, person("partner:leads")) == set()
+    assert roles_of(access, replace(person(subject="corp:bob"), packed_groups=None)) == set()
+    assert roles_of(access, replace(KEY, subject="corp:bob")) == set()
+    assert roles_of(AccessRules(), person("corp:leads")) == set()
+    assert [may_concern(leads, name) for name in ("corp", "cor", "partner")] == [True, False, False]
+    assert may_concern(replace(leads, who=("people",), unless=()), "partner")

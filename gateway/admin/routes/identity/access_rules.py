@@ -10,16 +10,16 @@ from gateway.admin.crud import endpoint
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Plain
 from gateway.admin.limits import WorkKind
 from gateway.admin.pagination import FACE
-from gateway.admin.requests.access import AccessCheck, AccessReplace, AccessReportOf, AccessRuleSent
+from gateway.admin.requests.access import AccessCheck, AccessReplace, AccessReportOf, AccessRuleSent, RoleRuleSent
 from gateway.admin.requests.models import NoBody, NoQuery
-from gateway.admin.responses.access import AccessFound, AccessPage, AccessShown
-from gateway.admin.responses.policies import RuleMatchesShown, RuleReport
+from gateway.admin.responses.access import AccessFound, AccessPage, AccessReport, AccessShown
+from gateway.admin.responses.policies import RuleMatchesShown
 from gateway.admin.routes.explanations import client_of
 from gateway.admin.routes.try_calls import stand_in
 from gateway.catalog.etags import tag_of
 from gateway.catalog.identity import access_rules
-from gateway.catalog.snapshots.access_report import AccessFinding, access_findings, report_access
-from gateway.domain.tenancy.access import AccessRule, AccessRules
+from gateway.catalog.snapshots.access_report import AccessFinding, access_findings, report_access, warn_generally
+from gateway.domain.tenancy.access import AccessRule, AccessRules, RoleRule, roles_of
 
 
 async def get_access(admin: AdminDependencies, call: Plain) -> AdminResponse:
@@ -28,9 +28,14 @@ async def get_access(admin: AdminDependencies, call: Plain) -> AdminResponse:
 
 
 async def replace_access(admin: AdminDependencies, call: AdminRequest[AccessReplace, NoQuery]) -> AdminResponse:
-    """Replace the access rules; open lists and sessions follow within seconds."""
-    wanted = AccessRules(default=call.body.default, rules=_rules(call.body.rules))
-    replaced = await access_rules.replace_access(call.tenant, admin.catalog, wanted, by=call.by, expected=call.expected)
+    """Replace the access rules, and the roles if they are sent; open lists and sessions follow within seconds."""
+    body = call.body
+
+    def revise(stored: AccessRules) -> AccessRules:
+        roles = stored.roles if body.roles is None else _roles(body.roles)
+        return AccessRules(default=body.default, rules=_rules(body.rules), roles=roles)
+
+    replaced = await access_rules.replace_access(call.tenant, admin.catalog, revise, by=call.by, expected=call.expected)
     return _answer(replaced)
 
 
@@ -38,12 +43,14 @@ async def report_access_rules(admin: AdminDependencies, call: AdminRequest[Acces
     """Report which current primitives each of the given rules, or of the stored ones, is about; nothing is stored."""
     stored, body = await access_rules.get_access(call.tenant, admin.catalog), call.body
     rules = stored.rules if body.rules is None else _rules(body.rules)
-    access = AccessRules(default=body.default or stored.default, rules=rules)
+    roles = stored.roles if body.roles is None else _roles(body.roles)
+    access = AccessRules(default=body.default or stored.default, rules=rules, roles=roles)
     access_rules.check_size(access)
     unknown = await access_rules.find_unknown(call.tenant, admin.catalog, access)
     async with admin.connections.open(await stand_in(admin, call)) as registry:
         found = await to_thread.run_sync(report_access, registry.view.snapshot, access, unknown)
-    return AdminResponse(content=RuleReport(rules=[RuleMatchesShown.of(one) for one in found]))
+        warnings = await to_thread.run_sync(warn_generally, registry.view.snapshot, access, unknown)
+    return AdminResponse(content=AccessReport(rules=[RuleMatchesShown.of(one) for one in found], warnings=warnings))
 
 
 async def check_access(admin: AdminDependencies, call: AdminRequest[AccessCheck, NoQuery]) -> AdminResponse:
@@ -60,7 +67,8 @@ async def check_access(admin: AdminDependencies, call: AdminRequest[AccessCheck,
     cursor = None
     if len(wanted) > len(page):
         cursor = admin.cursors.mint(call.tenant, FACE, listing, page[-1].position)
-    return AdminResponse(content=AccessPage(items=_show(page), next_cursor=cursor))
+    roles = sorted(roles_of(await access_rules.get_access(call.tenant, admin.catalog), principal))
+    return AdminResponse(content=AccessPage(items=_show(page), next_cursor=cursor, roles=roles))
 
 
 def _show(found: Sequence[AccessFinding]) -> Sequence[AccessFound]:
@@ -69,6 +77,10 @@ def _show(found: Sequence[AccessFinding]) -> Sequence[AccessFound]:
 
 def _rules(given: Sequence[AccessRuleSent]) -> tuple[AccessRule, ...]:
     return msgspec.convert([rule.model_dump() for rule in given], tuple[AccessRule, ...])
+
+
+def _roles(given: Sequence[RoleRuleSent]) -> tuple[RoleRule, ...]:
+    return msgspec.convert([rule.model_dump() for rule in given], tuple[RoleRule, ...])
 
 
 def _answer(access: AccessRules) -> AdminResponse:
@@ -86,7 +98,7 @@ ENDPOINTS = (
         report_access_rules,
         AccessReportOf,
         NoQuery,
-        {200: RuleReport},
+        {200: AccessReport},
         work=WorkKind.CHECK,
     ),
     endpoint("POST", f"{_PATH}/check", check_access, AccessCheck, NoQuery, {200: AccessPage}, work=WorkKind.CHECK),

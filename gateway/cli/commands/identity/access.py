@@ -1,4 +1,4 @@
-"""`gateway access`: rules about the primitives that keys and people may list and use."""
+"""`gateway access`: rules about the primitives that keys and people may list and use, and roles of people."""
 
 from collections.abc import Iterator
 from typing import Unpack
@@ -12,22 +12,23 @@ from gateway.cli.failures import Failure
 from gateway.cli.input.client_options import ClientOptions, client_options, describe_client
 from gateway.cli.input.declarations import only_one, read_declarations
 from gateway.cli.input.json_fields import JsonObject, as_list, as_object, as_objects, as_text, text_at
+from gateway.cli.output.reports import join_parts
 from gateway.cli.output.rule_matches import describe_matches, list_warnings
 from gateway.cli.output.tables import drop_controls, render_pairs, render_table
 from gateway.domain.primitives import Family
 
-_MEMBERS = {"default", "rules"}
+_MEMBERS = {"default", "rules", "roles"}
 
 
 @click.group(cls=Commands)
 def access() -> None:
-    """List, set and check the access rules of a tenant."""
+    """List, set and check the access rules of a tenant, and the roles of its people."""
 
 
 @access.command("list")
 @with_tenant
 def list_rules(context: AdminContext) -> None:
-    """List the access rules, and the access without any."""
+    """List the access rules, the access without any, and the roles."""
     found = context.admin.get(context.tenant_path("access"))
     context.show(found, lambda: _describe(found))
 
@@ -36,10 +37,10 @@ def list_rules(context: AdminContext) -> None:
 @click.argument("file")
 @with_tenant
 def set_rules(context: AdminContext, file: str) -> None:
-    """Replace all access rules by those in FILE (JSON or YAML; - reads stdin), and print warnings.
+    """Replace all access rules and roles by those in FILE (JSON or YAML; - reads stdin), and print warnings.
 
-    FILE has the members `default` and `rules`, as `access list --json` prints them; docs/access-rules.md describes
-    them.
+    FILE has the members `default`, `rules` and `roles`, as `access list --json` prints them; docs/access-rules.md
+    describes them.
     """
     wanted = _read(file)
     _, tag = context.admin.get_with_tag(context.tenant_path("access"))
@@ -65,16 +66,24 @@ def report_rules(context: AdminContext, file: str | None) -> None:
 @click.option("--denied", is_flag=True, help="Only primitives that the client may not use.")
 @with_tenant
 def check_access(context: AdminContext, family: str | None, denied: bool, **client: Unpack[ClientOptions]) -> None:
-    """Show what a key or a person may use, and the rules that decide it.
+    """Show what a key or a person may use, the rules that decide it, and the roles of a person.
 
     \b
     Example:
       gateway access check --as-subject corp:ada --as-group corp:engineers
     """
     body: JsonObject = {"as": describe_client(client), **({} if family is None else {"family": family})}
-    items = [one for one in _pages(context, body) if not (denied and one.get("allowed") is True)]
+    pages = list(_pages(context, body))
+    found = [one for page in pages for one in as_objects(page.get("items"))]
+    items = [one for one in found if not (denied and one.get("allowed") is True)]
     titles = ("access", "family", "source", "name", "reason")
-    context.show(items, lambda: drop_controls(render_table(titles, [_row(one) for one in items])))
+    roles = ", ".join(map(as_text, as_list(pages[0].get("roles"))))
+
+    def describe() -> str:
+        table = render_table(titles, [_row(one) for one in items])
+        return drop_controls(join_parts(table, f"roles in a browser: {roles}" if roles else ""))
+
+    context.show(items, describe)
 
 
 def _pages(context: AdminContext, body: JsonObject) -> Iterator[JsonObject]:
@@ -82,7 +91,7 @@ def _pages(context: AdminContext, body: JsonObject) -> Iterator[JsonObject]:
     while True:
         asked: JsonObject = {**body, "limit": 200, **({"cursor": cursor} if cursor else {})}
         page = context.admin.send("POST", context.tenant_path("access", "check"), asked)
-        yield from as_objects(page.get("items"))
+        yield page
         cursor = text_at(page, "next_cursor")
         if not cursor:
             return
@@ -96,24 +105,30 @@ def _row(one: JsonObject) -> tuple[str, ...]:
 def _read(file: str) -> JsonObject:
     content = only_one(read_declarations(file)).content
     if not content.keys() <= _MEMBERS or "rules" not in content:
-        raise Failure(f"{file}: needs the member `rules`, and may have `default`", ExitCode.USAGE)
+        raise Failure(f"{file}: needs the member `rules`, and may have `default` and `roles`", ExitCode.USAGE)
     return content
 
 
 def _describe(found: JsonObject) -> str:
     rules = [(f"rule {number}", _describe_rule(rule)) for number, rule in enumerate(as_objects(found.get("rules")), 1)]
-    return drop_controls(render_pairs([*rules, ("without a rule", text_at(found, "default"))]))
+    roles = [(f"role {number}", _describe_role(rule)) for number, rule in enumerate(as_objects(found.get("roles")), 1)]
+    return drop_controls(render_pairs([*rules, ("without a rule", text_at(found, "default")), *roles]))
+
+
+def _describe_role(rule: JsonObject) -> str:
+    reason = text_at(rule, "reason")
+    return f"{text_at(rule, 'role')}: {_describe_who(rule)}" + (f" ({reason})" if reason else "")
+
+
+def _describe_who(rule: JsonObject) -> str:
+    who, unless = (", ".join(map(as_text, as_list(rule.get(name)))) for name in ("who", "unless"))
+    return who + (f", unless {unless}" if unless else "")
 
 
 def _describe_rule(rule: JsonObject) -> str:
     what = as_object(rule.get("what"))
     facts = [f"{name} {', '.join(map(as_text, as_list(value)))}" for name, value in what.items() if value]
-    who = ", ".join(map(as_text, as_list(rule.get("who"))))
-    unless = ", ".join(map(as_text, as_list(rule.get("unless"))))
     reason = text_at(rule, "reason")
-    return (
-        f"{text_at(rule, 'effect')} {who}"
-        + (f", unless {unless}" if unless else "")
-        + f": {' and '.join(facts) or 'everything'}"
-        + (f" ({reason})" if reason else "")
+    return f"{text_at(rule, 'effect')} {_describe_who(rule)}: {' and '.join(facts) or 'everything'}" + (
+        f" ({reason})" if reason else ""
     )

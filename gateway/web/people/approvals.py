@@ -1,0 +1,116 @@
+"""Approvals for people who sign in at their tenant's provider: `/t/{tenant}/approvals`, for those with the role.
+
+The role is read with each request, and the provider is asked about the person and the groups: when a page is shown at
+most every five minutes, before each decision again. A token that a client holds opens no page and decides nothing: the
+session is a cookie of the browser in which the person signed in.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import timedelta
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from gateway.catalog.identity.access_rules import find_roles
+from gateway.catalog.transaction import CatalogContext
+from gateway.domain.refusals import SignInRefused
+from gateway.domain.tenancy.access import Role
+from gateway.domain.tenancy.keys import Scope
+from gateway.domain.tenancy.principals import Principal
+from gateway.errors import Forbidden
+from gateway.identity.oauth.provider_checks import FRESH, ProviderChecks
+from gateway.web.console.pages import ApprovalPlace
+from gateway.web.console.responder import ApprovalResponder, Approver
+from gateway.web.html.forms import read_form
+from gateway.web.people.sessions import PersonSession
+from gateway.web.people.sign_in import SIGN_OUT, SignInPages, SignInRequest
+
+_PURPOSE = "approvals"
+_NOW = timedelta(0)
+_Page = Callable[[Request, Approver], Awaitable[Response]]
+
+
+class PersonApprovalPages:
+    """The pages of approvals of all tenants, in sessions of people."""
+
+    def __init__(self, catalog: CatalogContext, pages: SignInPages, checks: ProviderChecks) -> None:
+        self._catalog = catalog
+        self._pages = pages
+        self._checks = checks
+        self._responder = ApprovalResponder(catalog)
+
+    @property
+    def routes(self) -> list[Route]:
+        """The routes of all pages."""
+        path, guarded = "/t/{tenant}/approvals", self._pages.guarded
+        return [
+            Route(path, guarded(self._inside(self._responder.list)), methods=["GET"]),
+            Route(f"{path}/{{approval}}", guarded(self._inside(self._responder.show)), methods=["GET"]),
+            Route(f"{path}/{{approval}}", guarded(self._decide), methods=["POST"]),
+        ]
+
+    def _inside(self, answer: _Page) -> Callable[[Request], Awaitable[Response]]:
+        """Serve a page to an approver; without a session, or with one that is too old, lead to the sign-in."""
+
+        async def run(request: Request) -> Response:
+            visit = await self._pages.visit(request)
+            if visit.session is None:
+                return self._pages.require(visit, SignInRequest(target=request.url.path))
+            try:
+                approver = await self._admit(visit.session, within=FRESH)
+            except SignInRefused:
+                return self._pages.require(visit, SignInRequest(target=request.url.path, is_forced=True))
+            response = await answer(request, approver)
+            response.headers.append("set-cookie", self._pages.sessions.cookie_of(visit.session))
+            return response
+
+        return run
+
+    async def _decide(self, request: Request) -> Response:
+        """Store a decision of the session's person, if the person has the role at this moment."""
+        session = (await self._pages.visit(request)).session
+        if session is None:
+            raise Forbidden("sign in first; open the page again")
+        form = await read_form(request)
+        self._pages.sessions.check_form(session, _PURPOSE, form)
+        return await self._responder.decide(request, await self._admit(session, within=_NOW), form)
+
+    async def _admit(self, session: PersonSession, *, within: timedelta) -> Approver:
+        """Return the person as an approver; the provider's word about the groups is at most this old.
+
+        Raises:
+            Forbidden: the person has no role for this, or no rule of the issuer admits the person any more.
+            SignInRefused: the provider does not know the person any more, or the sign-in is too old.
+            Unavailable: the provider cannot be asked now.
+        """
+        claims = (await self._checks.check(session.tenant, session, within=within)).sign_in.claims
+        principal = replace(principal_of(session), packed_groups=session.issuer.packed_groups(claims))
+        if not session.issuer.admits(claims):  # guard: approver-admitted
+            raise Forbidden("no rule of the issuer admits you any more; ask the administrator of the tenant")
+        if Role.APPROVE not in await find_roles(session.tenant, self._catalog, principal):  # guard: approver-role
+            raise Forbidden("you have no role to decide about calls of this tenant; ask its administrator")
+        sessions, path = self._pages.sessions, f"/t/{session.slug}"
+        place = ApprovalPlace(
+            path=f"{path}/approvals",
+            token=sessions.form_token(session, _PURPOSE),
+            sign_out=f"{path}/sign-out",
+            sign_out_token=sessions.form_token(session, SIGN_OUT),
+        )
+        return Approver(principal=replace(principal, scopes=frozenset({Scope.APPROVE})), place=place)
+
+
+def principal_of(session: PersonSession) -> Principal:
+    """Return the person of a session as the author of what happens on pages; it permits nothing."""
+    person = session.person
+    return Principal(
+        tenant=session.tenant,
+        slug=session.slug,
+        key=person.id,
+        subject=person.subject,
+        scopes=frozenset(),
+        version=person.version,
+        is_person=True,
+        packed_groups=session.issuer.packed_groups(session.sign_in.claims),
+    )
