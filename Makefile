@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-WORKERS ?= 3
+WORKERS ?= 4
 # Compiled modules are kept: without them every process of the tests compiles 500 modules, a fifth of its start.
 export PYTHONDONTWRITEBYTECODE :=
 

@@ -125,7 +125,13 @@ async def running_gateway(
     app = build_app(settings, addresses=addresses, keys=keys, readiness=readiness)
     server = Server(
         uvicorn.Config(
-            app.asgi, http=HardenedHttpProtocol, lifespan="off", access_log=False, log_config=None, proxy_headers=False
+            app.asgi,
+            http=HardenedHttpProtocol,
+            lifespan="off",
+            access_log=False,
+            log_config=None,
+            proxy_headers=False,
+            timeout_keep_alive=75,  # as in production: a server that closes first loses requests of busy clients
         )
     )
     url = f"http://127.0.0.1:{port}"
