@@ -24,7 +24,7 @@ from tests.support.examples import IS_FUZZING, at_least
 from tests.support.gateway import OPERATOR_KEY, RunningGateway, running_gateway
 from tests.support.primitives import add, static_tool, template, text_prompt, text_resource
 
-EXAMPLES = at_least(3, share=40)
+EXAMPLES = at_least(2, share=40)
 _GENERAL, _OF_THE_DOCUMENT, _OPENAPI = cast("Any", checks), cast("Any", openapi_checks), cast("Any", openapi)
 """Without their types, of which some are left open."""
 

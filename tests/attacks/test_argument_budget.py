@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from gateway.definitions.json_schema.validator import IN_LOOP, Costly, compile_input
 from gateway.errors import Fault
+from tests.support.examples import at_least
 from tests.support.refusals import Refuser
 
 FLOOR = 16 * 2**20
@@ -338,7 +339,9 @@ PARTS = st.recursive(st.integers() | st.text(max_size=20) | st.none() | st.just(
 COUNTS = st.sampled_from([1, 10, 300, 5_000])
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@settings(
+    max_examples=at_least(50), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+)
 @given(schema=SCHEMAS, part=PARTS, count=COUNTS, is_list=st.booleans())
 def test_no_generated_refusal_takes_more_than_ten_bodies(
     schema: dict[str, Any], part: object, count: int, is_list: bool, refuser: Refuser

@@ -1,7 +1,6 @@
 """Sessions in foreign hands: every verb, with every credential that is not the owner's (security C4, TEN-1)."""
 
 import json
-from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,9 +8,12 @@ import anyio
 import httpx
 import pytest
 
-from tests.support.gateway import ACCEPT, RunningGateway, running_gateway
+from tests.support.gateway import ACCEPT, RunningGateway
 from tests.support.primitives import add, text_resource, tool
 from tests.support.replicas import until
+from tests.support.stand import common_stand, database, gateway, own_stand, redis_url, stand, upstream
+
+__all__ = ["common_stand", "database", "gateway", "own_stand", "redis_url", "stand", "upstream"]
 
 SCHEMA = {"type": "object", "properties": {"confirm": {"type": "boolean"}}, "required": ["confirm"]}
 ASKING = [{"ask": {"key": "ok", "message": "Really?", "schema": SCHEMA}, "as": "ok"}, {"return": {"text": "done"}}]
@@ -33,16 +35,15 @@ class World:
 
 
 @pytest.fixture
-async def world(database_url: str, redis_url: str) -> AsyncGenerator[World]:
-    async with running_gateway(database_url, redis_url) as gateway:
-        for slug in ("acme", "globex"):
-            await gateway.create_tenant(slug)
-            await add(gateway, slug, "tools", tool("danger", {"kind": "steps", "steps": ASKING}, safety="safe"))
-            await add(gateway, slug, "resources", text_resource("note://1"))
-        owner = await gateway.create_key("acme")
-        colleague, foreigner = await gateway.create_key("acme"), await gateway.create_key("globex")
-        session = await _open(gateway, "acme", owner)
-        yield World(gateway, owner, colleague, foreigner, session)
+async def world(gateway: RunningGateway) -> World:
+    for slug in ("acme", "globex"):
+        await gateway.create_tenant(slug)
+        await add(gateway, slug, "tools", tool("danger", {"kind": "steps", "steps": ASKING}, safety="safe"))
+        await add(gateway, slug, "resources", text_resource("note://1"))
+    owner = await gateway.create_key("acme")
+    colleague, foreigner = await gateway.create_key("acme"), await gateway.create_key("globex")
+    session = await _open(gateway, "acme", owner)
+    return World(gateway, owner, colleague, foreigner, session)
 
 
 async def _open(gateway: RunningGateway, slug: str, key: str) -> str:
