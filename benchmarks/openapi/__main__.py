@@ -6,15 +6,11 @@ turn with this one, and prints ratios of CPU and memory.
 """
 
 import argparse
-import gzip
-import os
 import re
 import statistics
-import subprocess
 import sys
-import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,21 +18,15 @@ from typing import Any
 import msgspec
 
 from benchmarks.figures import Table
+from benchmarks.openapi.child import TREE, URL, DocumentFile, Run, read_files, run_child
 from benchmarks.openapi.examples import Json, Verdicts, judge, reasons
 from gateway.domain.sources import Compilation, Status
 from gateway.openapi.document.document import read_tree
-from gateway.openapi.options import DocumentForm, ImportOptions
-from gateway.openapi.worker_messages import LENGTH_BYTES, Task, WorkerAnswer, decode_message, write_frame
+from gateway.openapi.options import ImportOptions
 
-TREE = Path(__file__).parents[2]
-SPECS = TREE / ".." / "shared" / "specs"
 PAGE = TREE / "docs" / "openapi.md"
 _MARKS = ("<!-- documents: begin -->", "<!-- documents: end -->")
-_OPTIONS = ImportOptions(base_url="https://api.example.com")
-_ARCHIVES = (".tar.gz", ".tgz", ".zip")
-_MEMORY = 1024**3
-_CPU_S = 60
-_START = "import sys; sys.path.insert(0, {tree!r}); from gateway.openapi.worker import main; main()"
+_OPTIONS = ImportOptions(base_url=URL)
 _COLUMNS = (
     "document",
     "version",
@@ -54,21 +44,11 @@ _QUOTED = re.compile(r"'[^']*'|`[^`]*`")
 _NUMBER = re.compile(r"\d+")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """One run of the child process."""
-
-    answer: WorkerAnswer
-    cpu_s: float
-    wall_s: float
-
-
 @dataclass(slots=True)
 class Seen:
     """A document with its runs, of this tree and of the other one."""
 
-    name: str
-    raw: bytes
+    file: DocumentFile
     runs: list[Run] = field(default_factory=list[Run])
     others: list[Run] = field(default_factory=list[Run])
 
@@ -80,8 +60,8 @@ def main() -> None:
     groups: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
     total = Verdicts()
-    for path in _paths(options.documents):
-        seen = _measure(path, options.rounds, options.against)
+    for file in read_files(options.documents):
+        seen = _measure(file, options.rounds, options.against)
         row, judged, compilation = _row(seen)
         rows.append(row)
         if compilation is not None:
@@ -90,7 +70,7 @@ def main() -> None:
             total.accepted += judged.accepted
             total.refused += judged.refused
         if options.refused:
-            _print_refused(seen.name, judged)
+            _print_refused(seen.file.name, judged)
         print(" | ".join(row), file=sys.stderr)
     share = 100 * total.accepted / max(total.count, 1)
     notes = [
@@ -124,68 +104,32 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _paths(given: Sequence[Path]) -> Iterator[Path]:
-    for place in given or [SPECS]:
-        if place.is_dir():
-            yield from (path for path in sorted(place.iterdir()) if path.name != "index.json" and path.is_file())
-        else:
-            yield place
-
-
-def _measure(path: Path, rounds: int, against: Path | None) -> Seen:
-    is_archive = path.name.endswith(_ARCHIVES)
-    raw = path.read_bytes()
-    if path.suffix == ".gz" and not is_archive:
-        raw = gzip.decompress(raw)
-    seen = Seen(path.name.removesuffix(".gz") if not is_archive else path.name, raw)
-    form = DocumentForm(is_archive=is_archive)
+def _measure(file: DocumentFile, rounds: int, against: Path | None) -> Seen:
+    seen = Seen(file)
     for _ in range(rounds):
-        seen.runs.append(_run(raw, form, TREE))
+        seen.runs.append(run_child(file, _OPTIONS, TREE))
         if against is not None:
-            seen.others.append(_run(raw, form, against))
+            seen.others.append(run_child(file, _OPTIONS, against))
     return seen
-
-
-def _run(raw: bytes, form: DocumentForm, tree: Path) -> Run:
-    task = Task(memory_bytes=_MEMORY, cpu_s=_CPU_S, options=_OPTIONS, form=form)
-    command = [sys.executable, "-I", "-c", _START.format(tree=str(tree.resolve()))]
-    started = time.perf_counter()
-    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    if child.stdin is None or child.stdout is None:
-        raise RuntimeError("the child has no pipes")
-    child.stdin.write(write_frame(task) + raw)
-    child.stdin.close()
-    printed = child.stdout.read()
-    child.stdout.close()
-    _, status, used = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    answer = WorkerAnswer()
-    place = 0
-    while place < len(printed):
-        length = int.from_bytes(printed[place : place + LENGTH_BYTES], "big")
-        place += LENGTH_BYTES
-        answer.take(decode_message(printed[place : place + length]))
-        place += length
-    return Run(answer=answer, cpu_s=used.ru_utime + used.ru_stime, wall_s=time.perf_counter() - started)
 
 
 def _row(seen: Seen) -> tuple[tuple[str, ...], Verdicts, Compilation | None]:
     answer = seen.runs[0].answer
-    size = f"{len(seen.raw) / 1e6:.2f}"
+    size = f"{len(seen.file.raw) / 1e6:.2f}"
     if answer.refusal is not None or answer.crash is not None:
         reason = answer.refusal.message if answer.refusal is not None else "crashed"
-        return (seen.name, "–", size, "–", f"refused: {reason[:90]}", *["–"] * 6), Verdicts(), None
+        return (seen.file.name, "–", size, "–", f"refused: {reason[:90]}", *["–"] * 6), Verdicts(), None
     compilation = answer.compilation()
     if compilation is None:
-        raise RuntimeError(f"{seen.name}: the child returned no result")
-    root: Any = read_tree(answer.document or seen.raw)
+        raise RuntimeError(f"{seen.file.name}: the child returned no result")
+    root: Any = read_tree(answer.document or seen.file.raw)
     judged = judge(root, _tools(compilation))
     report = compilation.report
     counts = " / ".join(str(report.count(status)) for status in Status)
     share = f"{100 * judged.accepted / judged.count:.1f}" if judged.count else "–"
     return (
         (
-            seen.name,
+            seen.file.name,
             str(root.get("openapi", root.get("swagger"))),
             size,
             str(len(report.operations)),

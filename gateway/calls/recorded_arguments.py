@@ -8,7 +8,7 @@ import msgspec
 
 from gateway.definitions.policy.argument_selection import ArgumentSelection, Selected, Treatment
 from gateway.domain.identifiers import TenantId
-from gateway.domain.tenancy.guardrails import GuardrailCheck
+from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
 from gateway.domain.text_search.search import search
 
 MAX_RECORD_BYTES: Final = 8_000

@@ -11,10 +11,10 @@ from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, c
 from gateway.catalog.updates.signatures import is_secret
 from gateway.domain.identifiers import TenantId, new_guardrail_id
 from gateway.domain.order import KEYED, Order
+from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
 from gateway.domain.tenancy.guardrails import (
     Guardrail,
     GuardrailAction,
-    GuardrailCheck,
     GuardrailPhase,
     GuardrailRule,
     HookSettings,

@@ -10,7 +10,8 @@ from typing import Final
 from gateway.domain.identifiers import OperationId, PrimitiveId, SourceId
 from gateway.domain.tenancy.policy import Levels, Safety
 
-_ODD_NUMBER = re.compile(rb"0\.0000|[0-9][eE]-?[0-9]")
+_EXPONENT = re.compile(rb"[0-9][eE]-?[0-9]")
+_TINY_NUMBER = b"0.0000"
 _NO_OPERATION, _NO_SOURCE, _NO_PRIMITIVE = OperationId(""), SourceId(""), PrimitiveId("")
 
 
@@ -84,6 +85,6 @@ def served_bytes(definition: bytes) -> int:
     """Return the number of bytes sent to a client.
 
     The stored form may encode floats with an exponent differently from the JSON that clients receive."""
-    if _ODD_NUMBER.search(definition) is None:
+    if _TINY_NUMBER not in definition and _EXPONENT.search(definition) is None:
         return len(definition)
     return len(json.dumps(json.loads(definition), ensure_ascii=False, separators=(",", ":")).encode())

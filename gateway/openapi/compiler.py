@@ -15,7 +15,7 @@ from gateway.openapi.document.json_access import Unusable, list_at, object_at, q
 from gateway.openapi.document.references import ExternalReference, References
 from gateway.openapi.document.swagger2 import convert
 from gateway.openapi.operation.bodies import Bodies, Body
-from gateway.openapi.operation.descriptions import describe_tool, returns_line, title_of
+from gateway.openapi.operation.descriptions import ReturnLines, describe_tool, title_of
 from gateway.openapi.operation.example_checks import ExampleChecks
 from gateway.openapi.operation.input_schema import compose_input
 from gateway.openapi.operation.names import ToolName, grants, name_tools
@@ -95,6 +95,7 @@ class _Compiler:
         components = Components(dialect)
         self._components = components
         self._examples = ExampleChecks(components)
+        self._return_lines = ReturnLines(references)
         self._listed_tools: dict[str, ListedTool] = {}
         self._outputs = Outputs(references, dialect) if options.output_schemas else None
         self._parameters = Parameters(references, components, dialect=document.dialect)
@@ -151,8 +152,13 @@ class _Compiler:
         self._listed_tools.update(shrink_list(self._listed_tools))
         notes = {tool: listed.notes for tool, listed in self._listed_tools.items()}
         return (
-            [replace(made, definition=self._listed_tools[made.tool].definition) for made in compiled],
-            [replace(report, notes=notes.get(report.tool or "", ())) for report in reports],
+            [
+                made
+                if (listed := self._listed_tools[made.tool].definition) is made.definition
+                else replace(made, definition=listed)
+                for made in compiled
+            ],
+            [replace(report, notes=found) if (found := notes.get(report.tool or "")) else report for report in reports],
         )
 
     def _name(self, operations: Sequence[Operation]) -> Mapping[str, ToolName]:
@@ -263,7 +269,7 @@ class _Compiler:
                     answer = self._references.follow(responses[status], "a response")
                 except Unusable:
                     continue
-                return returns_line(status, answer, self._references)
+                return self._return_lines.describe(status, answer)
         return ""
 
     def _answers(self, operation: Operation) -> Sequence[Object]:

@@ -14,8 +14,6 @@ from typing import BinaryIO
 from gateway.domain.json_text import load_json, refuse_many_values
 from gateway.errors import BadInput, DocumentTooLarge, InvalidDocument
 from gateway.openapi.compiler import compile_document
-from gateway.openapi.document.archive import unpack
-from gateway.openapi.document.bundle import bundle
 from gateway.openapi.document.document import MAX_NODES
 from gateway.openapi.review.changes import compare_versions
 from gateway.openapi.worker_messages import (
@@ -72,6 +70,9 @@ def answer(task: Task, document: bytes) -> Iterator[Message]:
     if form.is_json_value:
         document = _read_value(document)
     if form.is_archive:
+        from gateway.openapi.document.archive import unpack  # noqa: PLC0415  # most documents are a single file
+        from gateway.openapi.document.bundle import bundle  # noqa: PLC0415
+
         bundled = bundle(unpack(_decode(document) if form.is_json_value else document), entry=form.entry)
         if form.lists_missing:
             yield MissingFiles(bundled.missing)

@@ -7,7 +7,8 @@ from pydantic import Field
 from gateway.admin.openapi.formats import NAME
 from gateway.admin.requests.models import GIVEN, Absent, BodyModel, Url
 from gateway.admin.requests.primitives import CredentialName, RuleSent, Text
-from gateway.domain.tenancy.guardrails import GuardrailAction, GuardrailCheck, GuardrailPhase
+from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
+from gateway.domain.tenancy.guardrails import GuardrailAction, GuardrailPhase
 from gateway.domain.tools import PrimitiveOrigin
 
 _MAX_PATTERNS = 50

@@ -9,7 +9,7 @@ from gateway.admin.requests.models import Absent, PageQuery
 from gateway.admin.requests.primitives import Text, Uri
 from gateway.domain.credentials import CredentialKind, CredentialLocation
 from gateway.domain.sources import Exposure
-from gateway.domain.tenancy.guardrails import GuardrailCheck
+from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
 from gateway.domain.tenancy.keys import KeyState, Scope
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import PrimitiveOrigin

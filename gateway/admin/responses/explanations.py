@@ -7,7 +7,8 @@ from pydantic import Field
 
 from gateway.admin.responses.models import FaultShown, ResponseModel
 from gateway.admin.responses.primitives import TriedRequest
-from gateway.domain.tenancy.guardrails import GuardrailAction, GuardrailCheck, GuardrailPhase
+from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
+from gateway.domain.tenancy.guardrails import GuardrailAction, GuardrailPhase
 from gateway.domain.tenancy.policy import Decision, Safety
 
 

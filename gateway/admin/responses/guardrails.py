@@ -8,7 +8,8 @@ from pydantic import Field
 from gateway.admin.fields import CreatedAt, Id, Name, UpdatedAt
 from gateway.admin.responses.models import Page, ResponseModel
 from gateway.admin.responses.selections import RuleShown
-from gateway.domain.tenancy.guardrails import Guardrail, GuardrailAction, GuardrailCheck, GuardrailPhase
+from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
+from gateway.domain.tenancy.guardrails import Guardrail, GuardrailAction, GuardrailPhase
 from gateway.domain.tools import PrimitiveOrigin
 
 

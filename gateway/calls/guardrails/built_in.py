@@ -8,7 +8,7 @@ import anyio.to_thread
 
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import TenantId
-from gateway.domain.tenancy.guardrails import GuardrailCheck
+from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
 from gateway.domain.text_search.search import WINDOW, search
 
 CONCURRENT_SEARCHES = 2

@@ -24,7 +24,8 @@ from gateway.domain.audit import AuditKind
 from gateway.domain.identifiers import TenantId
 from gateway.domain.refusals import CallBlocked, ResultBlocked
 from gateway.domain.results import Contents, Messages
-from gateway.domain.tenancy.guardrails import Guardrail, GuardrailAction, GuardrailCheck, GuardrailPhase, HookSettings
+from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
+from gateway.domain.tenancy.guardrails import Guardrail, GuardrailAction, GuardrailPhase, HookSettings
 from gateway.errors import LimitExceeded
 from gateway.telemetry.metrics import Metrics
 

@@ -12,7 +12,8 @@ from gateway.cli.input.json_fields import JsonObject, as_object, number_at, text
 from gateway.cli.input.list_options import ListArguments, list_options
 from gateway.cli.input.options import confirm_option
 from gateway.cli.output.tables import render_pairs, render_table
-from gateway.domain.tenancy.guardrails import GuardrailAction, GuardrailCheck, GuardrailPhase
+from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
+from gateway.domain.tenancy.guardrails import GuardrailAction, GuardrailPhase
 from gateway.domain.tools import PrimitiveOrigin
 
 _NOUN = "guardrails"

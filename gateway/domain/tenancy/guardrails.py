@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from gateway.domain.identifiers import GuardrailId, ProfileId
 from gateway.domain.primitives import Primitive
+from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
 from gateway.domain.tenancy.profiles import Profile, Rule
 from gateway.domain.tenancy.selection import compile_selection
 from gateway.domain.tools import PrimitiveOrigin, Tool
@@ -18,16 +19,6 @@ class GuardrailPhase(StrEnum):
     """Before a call is prepared: its arguments, validated and with defaults."""
     RESULT = "result"
     """Before the client receives a result: text, structured content, embedded resources."""
-
-
-class GuardrailCheck(StrEnum):
-    """Kind of a check."""
-
-    SECRETS = "secrets"
-    PII = "pii"
-    INJECTION = "prompt-injection"
-    SIZE = "size"
-    HTTP = "http"
 
 
 class GuardrailAction(StrEnum):

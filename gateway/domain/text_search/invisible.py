@@ -25,12 +25,14 @@ _CONCEALING = re.compile(
 _PLAIN = bytes(byte for byte in range(128) if chr(byte).isprintable() or chr(byte) in "\t\r\n")
 _ANY = re.compile(rf"[{INVISIBLE}{_MORE}]")
 _COMMENT = b"<!--"
-_JSON_ESCAPE = re.compile(
-    rb"\\(?:b|u(?:00[01][0-9a-f]|00(?:7f|ad)|034f|115f|1160|180[b-f]|20[0-6][0-9a-f]|2800|3164|db40|fe(?:0[0-9a-f]|ff)"
-    rb"|ff(?:a0|f[9ab])))",
-    re.IGNORECASE,
+_BACKSLASH = ord("\\")
+_CODE = (
+    "(?:00[01][0-9a-f]|00(?:7f|ad)|034f|115f|1160|180[b-f]|20(?:0[b-f]|2[89a-e]|6[0-9a-f])|2800|3164|db40"
+    "|fe(?:0[0-9a-f]|ff)|ff(?:a0|f[9ab]))"
 )
-_YAML_ESCAPE = re.compile(rb"\\[xuUeab0]")
+"""The hexadecimal digits of characters that `is_concealing` looks for."""
+_JSON_ESCAPE = re.compile(rf"\\(?:b|u(?i:{_CODE}))".encode())
+_YAML_ESCAPE = re.compile(rf"\\(?:[eab0]|x(?i:[01][0-9a-f]|7f|ad)|u(?i:{_CODE})|U000(?i:0{_CODE}|e[0-9a-f]))".encode())
 
 
 def may_conceal(source: bytes) -> bool:
@@ -39,7 +41,15 @@ def may_conceal(source: bytes) -> bool:
     if _COMMENT in source or _ANY.search(others) is not None:
         return True
     escape = _JSON_ESCAPE if source.lstrip()[:1] in {b"{", b"["} else _YAML_ESCAPE
-    return escape.search(source.replace(b"\\\\", b"")) is not None
+    return any(_is_escape(source, found.start()) for found in escape.finditer(source))
+
+
+def _is_escape(source: bytes, start: int) -> bool:
+    """True if the backslash at `start` is not itself escaped: an even number of backslashes is before it."""
+    first = start
+    while first and source[first - 1] == _BACKSLASH:
+        first -= 1
+    return (start - first) % 2 == 0
 
 
 def is_concealing(text: str) -> bool:

@@ -5,7 +5,7 @@ Callers limit the size of the text; every step is linear in it.
 
 from collections.abc import Iterator, Mapping
 
-from gateway.domain.tenancy.guardrails import GuardrailCheck
+from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
 from gateway.domain.text_search.checksums import has_card, has_iban
 from gateway.domain.text_search.normalization import fold, fold_spaced, has_invisible, phrase_views, shorten_gaps, views
 from gateway.domain.text_search.patterns import is_in, patterns_of

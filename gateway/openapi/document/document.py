@@ -5,9 +5,10 @@ both, the last of equal keys wins. References by identifier (`$self`, `$id`, anc
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 import orjson
@@ -25,6 +26,9 @@ MAX_NODES = 1_000_000
 _DIALECTS = {"2.0": (2, 0), "3.0": (3, 0), "3.1": (3, 1), "3.2": (3, 2)}
 _SUPPORTED = "Swagger 2.0 and OpenAPI 3.0, 3.1 and 3.2"
 _TITLE_LENGTH = 200
+_OPENINGS = (b"{", b"[")
+_DICT: type[Any] = dict
+_CONTAINERS: frozenset[type] = frozenset((dict, list))
 _MARKUP = re.compile(r"<(?:[!?]|[a-z][a-z0-9-]*[\s/>])", re.IGNORECASE)
 _PAGE = (
     "The document is an HTML or XML page, not JSON or YAML. Give the URL of the OpenAPI file, which such a page often "
@@ -85,6 +89,9 @@ def read_tree(raw: bytes) -> object:
     """
     if len(raw) > MAX_DOCUMENT_BYTES:  # guard: document-bytes
         raise DocumentTooLarge(f"The document has {len(raw)} bytes (limit {MAX_DOCUMENT_BYTES}).")
+    if raw.lstrip()[:1] in _OPENINGS:
+        with suppress(orjson.JSONDecodeError):  # the text is decoded only for the position of a fault
+            return _measure(orjson.loads(raw))
     text = _decode(raw)
     opening = text.lstrip()[:1]
     if not opening:
@@ -117,31 +124,26 @@ def _parse_json(text: str) -> object:
         raise InvalidDocument(
             f"The document is not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}.", faults=[fault]
         ) from error
-    _measure(tree)
-    return tree
+    return _measure(tree)
 
 
-def _measure(tree: object) -> None:
-    """Checks depth and number of values, level by level: recursion would fail on a hostile depth."""
-    nodes, depth, level = 1, 0, [tree]
+def _measure(tree: object) -> object:
+    """Checks depth and number of values, level by level: recursion would fail on a hostile depth. Returns the tree."""
+    nodes, depth = 1, 0
+    level: list[Any] = [tree]
     while level:
         depth += 1
-        children: list[object] = []
-        for node in level:
-            members = _members(node)
-            nodes += len(members)
-            children += [member for member in members if isinstance(member, dict | list)]
         if depth > MAX_DEPTH:  # guard: json-document-depth
             raise DocumentTooLarge(f"The document is nested more than {MAX_DEPTH} levels deep.")
+        inner: list[Any] = []
+        for node in level:
+            nodes += len(node)
+            parts = node.values() if isinstance(node, _DICT) else node
+            inner += [part for part in parts if type(part) in _CONTAINERS]
         if nodes > MAX_NODES:  # guard: document-values
             raise DocumentTooLarge(f"The document has more than {MAX_NODES} values.")
-        level = children
-
-
-def _members(node: object) -> Sequence[object]:
-    if isinstance(node, dict):
-        return list(cast("dict[str, object]", node).values())
-    return cast("list[object]", node) if isinstance(node, list) else ()
+        level = inner
+    return tree
 
 
 def _dialect(root: Object) -> tuple[int, int]:

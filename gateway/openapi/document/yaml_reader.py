@@ -89,6 +89,9 @@ class _EventReader:
         return root
 
     def _value(self, event: yaml.Event, depth: int) -> object:
+        if type(event) is yaml.ScalarEvent and event.anchor is None and event.tag is None:  # nearly all values
+            self._count(1)
+            return resolve_plain(event.value) if event.implicit[0] else event.value
         if isinstance(event, yaml.AliasEvent):
             return self._alias(event, depth)
         anchor: str | None = getattr(event, "anchor", None)
@@ -136,6 +139,9 @@ class _EventReader:
         return members
 
     def _key(self, event: yaml.Event, depth: int) -> str:
+        if type(event) is yaml.ScalarEvent and event.anchor is None and event.tag is None:
+            self._count(1)
+            return event.value
         if isinstance(event, yaml.AliasEvent):
             key = self._alias(event, depth)
             if isinstance(key, str):

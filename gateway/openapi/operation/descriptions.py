@@ -48,17 +48,61 @@ def describe_tool(operation: Operation, arguments: Sequence[Argument], chosen: S
     return f"{cut(words, room)}\n\n{returns}" if returns else cut(words, room)
 
 
-def returns_line(status: str, answer: Object, references: References) -> str:
-    """Return one line about a success response; empty if the document has nothing about it."""
-    content = object_at(answer, "content")
-    if not content:
-        return "" if "content" not in answer and "description" not in answer else f"Returns: {status}, no content."
-    named = [name for name in content if is_json(name)]
-    if not named:
-        return cut(f"Returns: {status}, {', '.join(content)}.", _MAX_RETURNS_LENGTH)
-    media = as_object(content[min(named, key=json_rank)]) or NOTHING
-    shape = _shape(media.get("schema"), references, 0)
-    return cut(f"Returns: {status}, {shape}.", _MAX_RETURNS_LENGTH) if shape else ""
+class ReturnLines:
+    """The lines about the responses of one document; a shared schema is described once."""
+
+    def __init__(self, references: References) -> None:
+        self._references = references
+        self._shapes: dict[tuple[str, int], str] = {}
+
+    def describe(self, status: str, answer: Object) -> str:
+        """Return one line about a success response; empty if the document has nothing about it."""
+        content = object_at(answer, "content")
+        if not content:
+            return "" if "content" not in answer and "description" not in answer else f"Returns: {status}, no content."
+        named = [name for name in content if is_json(name)]
+        if not named:
+            return cut(f"Returns: {status}, {', '.join(content)}.", _MAX_RETURNS_LENGTH)
+        media = as_object(content[min(named, key=json_rank)]) or NOTHING
+        shape = self._shape(media.get("schema"), 0)
+        return cut(f"Returns: {status}, {shape}.", _MAX_RETURNS_LENGTH) if shape else ""
+
+    def _shape(self, schema: object, depth: int) -> str:
+        """A phrase such as `a list of Issue (id, title)`; empty if nothing is known."""
+        node = as_object(schema) or NOTHING
+        ref = node.get("$ref")
+        if not isinstance(ref, str):
+            return self._describe(node, "", depth)
+        if (ref, depth) not in self._shapes:
+            name = (ref_tokens(ref) or [""])[-1] if ref.startswith("#/") else ""
+            self._shapes[ref, depth] = self._describe(node, name, depth)
+        return self._shapes[ref, depth]
+
+    def _describe(self, node: Object, name: str, depth: int) -> str:
+        try:
+            target = self._references.follow(node, "a schema")
+        except Unusable:
+            return ""
+        if target.get("type") == "array" and depth < 1:
+            inner = self._shape(target.get("items"), depth + 1)
+            return f"a list of {inner or 'values'}"
+        names = list(dict.fromkeys(self._properties(target)))
+        kind = plain_text(name or text_at(target, "title") or "")[:60]
+        named = target.get("type")
+        kind = kind or (named if isinstance(named, str) else "object" if names else "")
+        return f"{kind} ({_listed(names)})" if names and kind else kind
+
+    def _properties(self, target: Object) -> Iterator[str]:
+        """The names of the properties of a schema and of its merged parts."""
+        waiting, seen = [target], 0
+        while waiting and seen < _MAX_MERGED:
+            node, seen = waiting.pop(0), seen + 1
+            yield from object_at(node, "properties")
+            for part in as_list(node.get("allOf")) or ():
+                try:
+                    waiting.append(self._references.follow(part, "a schema"))
+                except Unusable:
+                    continue
 
 
 def cut(text: str, limit: int) -> str:
@@ -100,35 +144,3 @@ def _without_media_types(text: str, chosen: Sequence[str]) -> str:
         return found[0] if is_chosen else ""
 
     return _MEDIA_TYPES.sub(keep, text).strip() if "edia type" in text else text
-
-
-def _shape(schema: object, references: References, depth: int) -> str:
-    """A phrase such as `a list of Issue (id, title)`; empty if nothing is known."""
-    node = as_object(schema) or NOTHING
-    ref = node.get("$ref")
-    name = (ref_tokens(ref) or [""])[-1] if isinstance(ref, str) and ref.startswith("#/") else ""
-    try:
-        target = references.follow(node, "a schema")
-    except Unusable:
-        return ""
-    if target.get("type") == "array" and depth < 1:
-        inner = _shape(target.get("items"), references, depth + 1)
-        return f"a list of {inner or 'values'}"
-    names = list(dict.fromkeys(_properties(target, references)))
-    kind = plain_text(name or text_at(target, "title") or "")[:60]
-    named = target.get("type")
-    kind = kind or (named if isinstance(named, str) else "object" if names else "")
-    return f"{kind} ({_listed(names)})" if names and kind else kind
-
-
-def _properties(target: Object, references: References) -> Iterator[str]:
-    """The names of the properties of a schema and of its merged parts."""
-    waiting, seen = [target], 0
-    while waiting and seen < _MAX_MERGED:
-        node, seen = waiting.pop(0), seen + 1
-        yield from object_at(node, "properties")
-        for part in as_list(node.get("allOf")) or ():
-            try:
-                waiting.append(references.follow(part, "a schema"))
-            except Unusable:
-                continue

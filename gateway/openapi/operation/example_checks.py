@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import jsonschema_rs
+import orjson
 
-from gateway.domain.json_access import as_list, as_object, point
+from gateway.domain.json_access import Object, as_list, as_object, point
 from gateway.domain.sources import ExampleCounts
 from gateway.openapi.document.json_access import clean_text
 from gateway.openapi.operation.schema_assembly import Argument
@@ -42,6 +43,8 @@ _MAX_COMPILED = 32 * 1024**2
 _MAX_COPIED = 16 * 1024**2
 """Visits times bytes of an example, above which its violations are not collected: each may copy the example."""
 
+_MAX_LEAVES = 500
+_WORDS = frozenset(("title", "description", "default", "deprecated", "examples"))
 _ROUNDS = 8
 _MAX_FAULT_LENGTH = 200
 _CHOICES = frozenset(("anyOf", "oneOf"))
@@ -60,6 +63,8 @@ class _Place:
     texts: frozenset[Path]
     is_whole: bool
     shared: Mapping[str, Component]
+    definitions: Mapping[str, object]
+    """The schemas of `shared`."""
 
     def is_text(self, inner: Sequence[object] = ()) -> bool:
         """True if the value at a path inside the schema is sent as text, so that its text is accepted too."""
@@ -78,6 +83,7 @@ class ExampleChecks:
         self._counts: dict[str, int] = dict.fromkeys(("accepted", "relaxed", "refused", "unchecked"), 0)
         self._visits = _MAX_VISITS_IN_ALL
         self._bytes = _MAX_COMPILED
+        self._leaves: dict[bytes, Any] = {}
 
     @property
     def counts(self) -> ExampleCounts:
@@ -116,6 +122,8 @@ class ExampleChecks:
             self._arguments[argument.where] = tuple(losses), self._is_loosened
         losses, is_loosened = self._arguments[argument.where]
         is_loosened = translated.is_loosened or is_loosened
+        if not losses and is_loosened == translated.is_loosened:
+            return argument
         translated = replace(translated, losses=(*translated.losses, *losses), is_loosened=is_loosened)
         return replace(argument, translated=translated)
 
@@ -125,16 +133,19 @@ class ExampleChecks:
         """Settle every schema with examples inside one schema; sets `_is_loosened`, and returns the losses."""
         self._is_loosened = False
         losses: dict[str, None] = {}
-        shared: Mapping[str, Component] | None = None
+        shared: Mapping[str, Component] = {}
+        definitions: Mapping[str, object] = {}
         for path, node in example_nodes(translated.schema):
-            if shared is None and not is_leaf(node):
+            if not shared and not is_leaf(node):
                 shared = {component.name: component for component in self._components.closure(translated.links)}
+                definitions = {name: component.schema for name, component in shared.items()}
             place = _Place(
                 node=node,
                 path=path,
                 texts=texts,
                 is_whole=is_whole and not path,
-                shared=shared or {},
+                shared=shared,
+                definitions=definitions,
             )
             fitting: list[object] = []
             for value in cast("list[object]", node.pop("examples")):
@@ -176,25 +187,32 @@ class ExampleChecks:
         size = size_of(value)
         if size is None or size > MAX_EXAMPLE_BYTES or sum(self._counts.values()) >= MAX_EXAMPLES:
             return None
-        definitions = {name: component.schema for name, component in place.shared.items()}
-        if definitions:
-            self._bytes -= sum(len(component.text) for component in place.shared.values())
+        definitions: dict[str, object] = {}
         if not is_leaf(place.node):
-            self._visits -= (visits := count_visits(place.node, value, definitions))
+            visits, reached = count_visits(place.node, value, place.definitions)
+            self._visits -= visits
             if visits > MAX_VISITS or visits * size > _MAX_COPIED:
                 return None
+            self._bytes -= sum(len(place.shared[name].text) for name in reached & place.shared.keys())
+            definitions = {name: part if name in reached else True for name, part in place.definitions.items()}
         if self._bytes < 0 or self._visits < 0:
             return None
-        schema = {key: part for key, part in place.node.items() if key != "examples"}
+        if is_leaf(place.node):
+            return self._compile_leaf(place.node)
+        return _compile({**place.node, "$defs": definitions})
+
+    def _compile_leaf(self, node: Object) -> Any:
+        """The compiled form of a schema without others; many are the same but for their words."""
+        schema = {key: part for key, part in node.items() if key not in _WORDS}
         try:
-            return jsonschema_rs.Draft202012Validator(
-                schema | ({"$defs": definitions} if definitions else {}),
-                validate_formats=True,
-                offline=True,
-                pattern_options=_OPTIONS,
-            )
-        except (ValueError, jsonschema_rs.ReferencingError):
-            return None
+            key = orjson.dumps(schema)
+        except TypeError:  # an integer beyond 64 bits
+            return _compile(schema)
+        if key not in self._leaves:
+            if len(self._leaves) >= _MAX_LEAVES:
+                self._leaves.clear()
+            self._leaves[key] = _compile(schema)
+        return self._leaves[key]
 
     def _relax(self, value: object, place: _Place, check: Any) -> tuple[str, object]:
         """Relax the schemas until the value fits; a fault that no rule covers leaves them relaxed up to there."""
@@ -233,6 +251,19 @@ class ExampleChecks:
         else:
             self._relaxed_refs.add(place.shared[name].ref)
         return True
+
+
+def _compile(schema: Object) -> Any:
+    """The validator of a schema; None if it does not compile."""
+    try:
+        return jsonschema_rs.Draft202012Validator(
+            {key: part for key, part in schema.items() if key != "examples"},
+            validate_formats=True,
+            offline=True,
+            pattern_options=_OPTIONS,
+        )
+    except (ValueError, jsonschema_rs.ReferencingError):
+        return None
 
 
 def _distance(branch: Sequence[Any], choice: Any) -> tuple[bool, int]:

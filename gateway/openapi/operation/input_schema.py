@@ -17,6 +17,7 @@ from gateway.openapi.operation.schema_assembly import (
     assemble,
     closure,
     compiles,
+    compiles_once,
     parts,
 )
 from gateway.openapi.schema.components import MAX_SCHEMAS, Component, Components
@@ -55,7 +56,7 @@ def compose_input(arguments: Sequence[Argument], components: Components, example
     needed = closure(fitting, components) if too_large else needed
     assembly = assemble(fitting, needed, components)
     broken: tuple[str, ...] = ()
-    if not compiles(assembly.schema):
+    if not compiles_once(assembly.schema, components):
         fitting, broken = _loosen_broken(fitting, components)
         needed = closure(fitting, components)
         assembly = assemble(fitting, needed, components)

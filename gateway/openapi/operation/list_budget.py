@@ -5,14 +5,14 @@ nearest first. Names and `required` of the arguments are always kept. Calls are 
 `get_endpoint_details` returns.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import cast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import orjson
 
-from gateway.domain.json_access import Object, as_list, as_object
+from gateway.domain.json_access import as_list, as_object
 from gateway.openapi.operation.schema_assembly import MEMBER_BYTES, Argument, define, input_root
-from gateway.openapi.schema.components import Component, Components
+from gateway.openapi.schema.components import Component, Components, referenced_names
 from gateway.openapi.schema.json_types import types_of
 from gateway.openapi.schema.keywords import CHILD, IN_PLACE_LISTS
 from gateway.openapi.schema.relaxation import relax
@@ -46,54 +46,58 @@ _INNER = (*CHILD, "items")
 _INNER_MAPS = ("properties", "patternProperties")
 
 
-def shorten_input(
-    arguments: Sequence[Argument], needed: Sequence[Component], components: Components, *, room: int
-) -> bytes:
-    """Shorten an input schema to `room` bytes; it is larger only if the names of its arguments alone are."""
-    budget = _ListBudget(arguments, needed, components)
-    found = budget.shorten(room)
-    for reserve in _RESERVES:
-        if len(found) <= room:
-            break
-        found = budget.shorten(room - reserve)
-    return found
-
-
-class _ListBudget:
+class ListBudget:
     """The parts of one input schema, and the choice of those that a list has room for."""
 
     def __init__(self, arguments: Sequence[Argument], needed: Sequence[Component], components: Components) -> None:
         self._arguments = arguments
         self._by_name = {component.name: component for component in needed}
         self._components = components
+        self._roots: dict[tuple[int, int, tuple[bool, ...]], _Root] = {}
 
     def shorten(self, room: int) -> bytes:
-        """Shorten the schema to about `room` bytes: a stub may take more than is reserved for it."""
-        root, links = self._root(room)
-        length = len(orjson.dumps(root))
-        included = self._described(self._nearest(links, room - length), room - length)
+        """Shorten the schema to `room` bytes; it is larger only if the names of its arguments alone are."""
+        found = self._shorten(room)
+        for reserve in _RESERVES:
+            if len(found) <= room:
+                break
+            found = self._shorten(room - reserve)
+        return found
+
+    def _shorten(self, room: int) -> bytes:
+        """The schema in about `room` bytes: a stub may take more than is reserved for it."""
+        root = self._root(room)
+        included = self._described(self._nearest(root.links, room - root.length), room - root.length)
         listed = {part.name for part in included}
         stubs = {
             name: _stub(self._by_name[name].schema)
-            for part in (root, *(part.schema for part in included))
-            for name in _references(part)
+            for names in (root.names, *(part.names for part in included))
+            for name in names
             if name not in listed and name in self._by_name
         }
         definitions = {**{part.name: orjson.Fragment(part.text) for part in included}, **stubs}
-        return orjson.dumps(define(root, definitions))
+        return orjson.dumps(define(root.schema, definitions))
 
-    def _root(self, room: int) -> tuple[dict[str, object], Sequence[str]]:
-        """The schema of the arguments, cut until it takes its share of the room, and its references."""
+    def _root(self, room: int) -> "_Root":
+        """The schema of the arguments, cut until it takes its share of the room."""
         schemas = {item.name: _opened(item.translated.schema, self._by_name, room) for item in self._arguments}
-        required = [item.name for item in self._arguments if item.is_required]
-        root: dict[str, object] = {}
-        links: list[str] = []
+        is_opened = tuple(schemas[item.name] is not item.translated.schema for item in self._arguments)
+        found = _Root()
         for kept, plain in _STEPS:
-            root = input_root({name: relax(_cut(schema, 1, kept, plain)) for name, schema in schemas.items()}, required)
-            links = [self._by_name[name].ref for name in dict.fromkeys(_references(root)) if name in self._by_name]
-            if len(orjson.dumps(root)) + self._stub_bytes(links) <= room * _SHARE:
+            key = kept, plain, is_opened
+            if key not in self._roots:  # a smaller room begins with the same steps
+                self._roots[key] = self._cut_root(schemas, kept, plain)
+            found = self._roots[key]
+            if found.length + self._stub_bytes(found.links) <= room * _SHARE:
                 break
-        return root, links
+        return found
+
+    def _cut_root(self, schemas: Mapping[str, object], kept: int, plain: int) -> "_Root":
+        required = [item.name for item in self._arguments if item.is_required]
+        schema = input_root({name: relax(_cut(part, 1, kept, plain)) for name, part in schemas.items()}, required)
+        names = tuple(dict.fromkeys(referenced_names(schema)))
+        links = [self._by_name[name].ref for name in names if name in self._by_name]
+        return _Root(schema=schema, length=len(orjson.dumps(schema)), names=names, links=links)
 
     def _nearest(self, links: Sequence[str], room: int) -> Sequence[Component]:
         """The nearest shared schemas that fit beside stubs of the others that they reference, without descriptions."""
@@ -101,10 +105,14 @@ class _ListBudget:
         stubs = set(links)
         room -= self._stub_bytes(links)
         for component in self._components.closure(links):
+            if component.ref not in stubs:
+                continue
             brief = self._components.relaxed(component, is_brief=True)
+            if len(brief.text) - _STUB_BYTES > room:
+                continue
             fresh = [link for link in component.translated.links if link not in stubs]
             cost = len(brief.text) - _STUB_BYTES + self._stub_bytes(fresh)
-            if component.ref in stubs and cost <= room:
+            if cost <= room:
                 room -= cost
                 stubs.update(fresh)
                 found.append(brief)
@@ -126,10 +134,20 @@ class _ListBudget:
         return sum(len(self._components.name_of(link)) + MEMBER_BYTES + _STUB_BYTES for link in dict.fromkeys(links))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Root:
+    """The schema of the arguments, cut to some levels: its bytes, and the shared schemas that it references."""
+
+    schema: dict[str, object] = field(default_factory=dict[str, object])
+    length: int = 0
+    names: tuple[str, ...] = ()
+    links: Sequence[str] = ()
+
+
 def _opened(schema: object, by_name: Mapping[str, Component], room: int) -> object:
     """The schema of an argument. One that is only a reference to a large schema is replaced by it."""
     node = as_object(schema)
-    names = list(_references({key: node[key] for key in ("$ref",) if key in node})) if node is not None else []
+    names = list(referenced_names({key: node[key] for key in ("$ref",) if key in node})) if node is not None else []
     found = by_name.get(names[0]) if names else None
     if node is None or found is None or len(found.text) < room // 4:
         return schema
@@ -172,18 +190,3 @@ def _stub(schema: object) -> dict[str, object]:
     if 0 < len(required) <= _MAX_REQUIRED:
         out["required"] = required
     return out | {"description": SHORTENED}
-
-
-def _references(value: object) -> Iterator[str]:
-    """The names of the shared schemas in a schema."""
-    waiting: list[object] = [value]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, dict):
-            node = cast("Object", part)
-            ref = node.get("$ref")
-            if isinstance(ref, str) and ref.startswith("#/$defs/"):
-                yield ref.removeprefix("#/$defs/")
-            waiting += node.values()
-        elif isinstance(part, list):
-            waiting += cast("list[object]", part)

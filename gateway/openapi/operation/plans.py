@@ -94,7 +94,7 @@ def plan_request(
     """
     arguments = name_arguments([(item.plan.location, item.plan.argument) for item in parts.parameters])
     plans = [
-        replace(parameter.plan, argument=argument)
+        parameter.plan if parameter.plan.argument == argument else replace(parameter.plan, argument=argument)
         for parameter, argument in zip(parts.parameters, arguments, strict=True)
     ]
     indexes = {plan.name: index for index, plan in enumerate(plans) if plan.location is Location.PATH}

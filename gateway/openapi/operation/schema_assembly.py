@@ -96,6 +96,21 @@ def compiles(schema: dict[str, object]) -> bool:
     return True
 
 
+def compiles_once(schema: dict[str, object], components: Components) -> bool:
+    """True if an assembled schema compiles; shared schemas that have compiled before are not compiled again.
+
+    What assembling, relaxing and widening do to a shared schema keeps it valid.
+    """
+    definitions = cast("dict[str, object]", schema.get("$defs", {}))
+    fresh = {name: part for name, part in definitions.items() if name not in components.compiled}
+    known = {name: True for name in definitions if name not in fresh}
+    reached = [{"$ref": f"#/$defs/{name}"} for name in fresh]  # a known schema may be the only one that refers to it
+    if not compiles({**schema, "$defs": known | fresh, **({"allOf": reached} if reached else {})}):
+        return compiles(schema)
+    components.compiled.update(name for name, part in fresh.items() if part)  # not from a stub, which always compiles
+    return True
+
+
 def input_root(properties: Mapping[str, object], required: Sequence[str]) -> dict[str, object]:
     """Return the input schema of these arguments without the shared schemas."""
     root: dict[str, object] = {"type": "object", "properties": properties}

@@ -10,7 +10,7 @@ from gateway.domain.tools import FULL_INPUT_META, digest_input
 from gateway.openapi.document.json_access import clean_text, list_at
 from gateway.openapi.operation.descriptions import cut
 from gateway.openapi.operation.input_schema import InputSchema
-from gateway.openapi.operation.list_budget import COMPACT_TOOL_BYTES, LIST_BYTES, TOOL_BYTES, shorten_input
+from gateway.openapi.operation.list_budget import COMPACT_TOOL_BYTES, LIST_BYTES, TOOL_BYTES, ListBudget
 from gateway.openapi.operation.methods import is_idempotent, method_safety
 from gateway.openapi.operation.operations import Operation
 from gateway.openapi.schema.components import Components
@@ -76,11 +76,12 @@ def define_within_budget(
     if len(without_output) <= TOOL_BYTES:
         return ListedTool(definition=without_output, complete_bytes=len(complete))
     fixed_bytes = len(define_tool(text, operation, b"{}", full=schema.text))
+    budget = ListBudget(schema.arguments, schema.needed, components)
     listed, compact = (
         define_tool(
             text,
             operation,
-            shorten_input(schema.arguments, schema.needed, components, room=size - fixed_bytes),
+            budget.shorten(size - fixed_bytes),
             full=schema.text,
         )
         for size in (TOOL_BYTES, COMPACT_TOOL_BYTES)

@@ -8,14 +8,13 @@ import msgspec
 
 from gateway.domain.json_access import as_list, as_object
 from gateway.openapi.query.api import ApiView
+from gateway.openapi.query.limits import DEFAULT_LIMIT, MAX_ANSWER_BYTES, MAX_DEPTH
 from gateway.openapi.query.outline import OutlinedOperation, SchemaEntry
-from gateway.openapi.query.references import MAX_DEPTH, Resolver
+from gateway.openapi.query.references import Resolver
 from gateway.openapi.query.search import Hit, suggest
 from gateway.openapi.query.sizes import measure
-from gateway.openapi.query.truncation import MAX_ANSWER_BYTES, find_part, fit, skip
+from gateway.openapi.query.truncation import find_part, fit, skip
 
-DEFAULT_LIMIT = 50
-MAX_PER_PAGE = 500
 _SEPARATOR_BYTES = 12
 MAX_PAGE_BYTES = 256 * 1024
 """Limit on the bytes of the items of one page; the first item is always included."""

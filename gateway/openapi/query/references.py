@@ -7,10 +7,10 @@ import msgspec
 
 from gateway.domain.json_access import Object, as_list, as_object, point
 from gateway.openapi.document.references import find_step, ref_tokens
+from gateway.openapi.query.limits import MAX_DEPTH
 from gateway.openapi.query.links import canonical_pointer
 from gateway.openapi.query.outline import Outline
 
-MAX_DEPTH = 20
 _MAX_NODES = 20_000
 _MAX_LEVELS = 80
 """Nesting level up to which references are resolved. The JSON readers of clients fail at about 200 levels."""

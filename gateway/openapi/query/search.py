@@ -10,17 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from gateway.openapi.query.limits import FIELDS
 from gateway.openapi.query.outline import OutlinedOperation
-
-FIELDS: Final[Mapping[str, float]] = {
-    "path": 4.0,
-    "operationId": 4.0,
-    "summary": 3.0,
-    "tags": 2.5,
-    "parameters": 1.5,
-    "description": 1.0,
-}
-"""The searched fields, with the weight of a word in each."""
 
 MAX_POSTINGS = 300_000
 """Limit on the (word, operation) pairs indexed per document. Descriptions are indexed last, up to this limit."""

@@ -5,10 +5,14 @@ from typing import Any, Final
 
 import orjson
 
-from gateway.openapi.query.answers import DEFAULT_LIMIT, MAX_PER_PAGE
-from gateway.openapi.query.references import MAX_DEPTH
-from gateway.openapi.query.search import FIELDS
-from gateway.openapi.query.truncation import MAX_ANSWER_BYTES, MAX_POINTER_LENGTH
+from gateway.openapi.query.limits import (
+    DEFAULT_LIMIT,
+    FIELDS,
+    MAX_ANSWER_BYTES,
+    MAX_DEPTH,
+    MAX_PER_PAGE,
+    MAX_POINTER_LENGTH,
+)
 
 CALL: Final = "call_endpoint"
 DETAILS: Final = "get_endpoint_details"

@@ -12,11 +12,8 @@ import msgspec
 
 from gateway.domain.json_access import as_list, as_object, point
 from gateway.openapi.document.references import find_step
+from gateway.openapi.query.limits import MAX_ANSWER_BYTES, MAX_POINTER_LENGTH
 from gateway.openapi.query.sizes import INDENT, Sizes, measure
-
-MAX_ANSWER_BYTES = 32 * 1024
-MAX_POINTER_LENGTH = 4_000
-"""Limit on the characters of a pointer. A `$cut` object omits a longer pointer."""
 
 _STUB = 160
 """Bytes reserved for a `$cut` object, without its pointer."""

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 import orjson
@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from gateway.domain.json_access import Object, point
 from gateway.domain.sources import CompiledOperation
-from gateway.domain.tenancy.guardrails import GuardrailCheck
+from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
 from gateway.domain.text_search.invisible import is_concealing
 from gateway.domain.text_search.look_alikes import find_alike, has_mixed_letters
 from gateway.domain.text_search.search import search_all
@@ -34,10 +34,13 @@ _EXAMPLES = frozenset(("example", "examples", "default", "enum", "const", "value
 _SAMPLES = frozenset(("example", "examples"))
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _URL = re.compile(rb"\bhttps?:(?:\\?/){2}([^\s/?#\"'<>()\[\]\\]+)", re.IGNORECASE)
+_DICT: type[Any] = dict
+_CONTAINERS: frozenset[type] = frozenset((dict, list))
 _METHODS_AT = 2
 _ENDS = (".", "!", "?", ":")
 _BREAK = " 0" * 8
 _BATCH_BYTES = 256 * 1024
+_FEW_BYTES = 16 * 1024
 _Suspicion = tuple[FindingKind, str]
 """The kind of a finding, and the name of its pattern."""
 _CHECKS = {GuardrailCheck.INJECTION: FindingKind.INSTRUCTIONS, GuardrailCheck.SECRETS: FindingKind.SECRET}
@@ -70,13 +73,16 @@ def _find_all(
         yield from _find_concealed(document.root, tools)
     for tool, other in find_alike(one.tool for one in compiled):
         yield look_alike(tool, other)
-    parts = (_TextPart(one.tool, "", one.definition) for one in compiled)
+    parts = (_read(one.tool, "", one.definition) for one in compiled)
     outlined = () if outline is None else _outlined(outline, tools)
     searched = _Search()
-    for batch in _batches(chain(parts, outlined)):
-        if not searched.is_clear(orjson.loads(part.text) for part in batch):
-            for part in batch:
-                yield from searched.find(part)
+    for batch in _batches(chain(parts, outlined), _BATCH_BYTES):
+        if searched.is_clear(batch):
+            continue
+        for few in _batches(batch, _FEW_BYTES):
+            if not searched.is_clear(few):
+                for part in few:
+                    yield from searched.find(part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,26 +92,28 @@ class _TextPart:
     tool: str | None
     pointer: str
     text: bytes
+    texts: Sequence[str] = ()
+    """The names and texts in it that are long enough for a finding."""
 
 
 def _outlined(outline: Outline, tools: Mapping[str, str]) -> Iterator[_TextPart]:
     """The parts of an outline: each operation, each schema, and the rest."""
     for endpoint in outline.endpoints:
         place = f"/endpoints{point(endpoint.identity)}"
-        yield _TextPart(tools.get(endpoint.identity), place, msgspec.json.encode(endpoint))
+        yield _read(tools.get(endpoint.identity), place, msgspec.json.encode(endpoint))
     for entry in outline.schemas:
-        yield _TextPart(None, f"/schemas{point(entry.name)}", msgspec.json.encode(entry))
-    yield _TextPart(None, "", msgspec.json.encode(replace(outline, endpoints=(), schemas=())))
+        yield _read(None, f"/schemas{point(entry.name)}", msgspec.json.encode(entry))
+    yield _read(None, "", msgspec.json.encode(replace(outline, endpoints=(), schemas=())))
 
 
-def _batches(parts: Iterable[_TextPart]) -> Iterator[Sequence[_TextPart]]:
+def _batches(parts: Iterable[_TextPart], limit: int) -> Iterator[Sequence[_TextPart]]:
     """Parts in batches that are searched together, because a search of a short text costs as much."""
     batch: list[_TextPart] = []
     size = 0
     for part in parts:
         batch.append(part)
         size += len(part.text)
-        if size >= _BATCH_BYTES:
+        if size >= limit:
             yield batch
             batch, size = [], 0
     yield batch
@@ -117,9 +125,9 @@ class _Search:
     def __init__(self) -> None:
         self._known: dict[str, tuple[_Suspicion, ...]] = {}
 
-    def is_clear(self, values: Iterable[object]) -> bool:
-        """True if nothing is suspicious in any of these values, searched as one text."""
-        texts = [text for value in values for text in _long_texts(value)]
+    def is_clear(self, parts: Iterable[_TextPart]) -> bool:
+        """True if nothing is suspicious in any of these parts, searched as one text."""
+        texts = [text for part in parts for text in part.texts]
         fresh = [text for text in dict.fromkeys(texts) if text not in self._known]
         if fresh and _judge(_join(fresh)):
             return False
@@ -128,14 +136,13 @@ class _Search:
 
     def find(self, part: _TextPart) -> Iterator[TextFinding]:
         """Yield the findings in one part. Its texts are searched as one, so that none is divided among two."""
-        value = orjson.loads(part.text)
-        texts = dict.fromkeys(_long_texts(value))
+        texts = dict.fromkeys(part.texts)
         fresh = [text for text in texts if text not in self._known]
         whole = _judge(_join(fresh)) if fresh else ()
         self._known.update((text, _judge(text) if whole else ()) for text in fresh)
         suspicious = {text: found for text in texts if (found := self._known[text])}
         if suspicious:
-            yield from _locate(value, suspicious, part)
+            yield from _locate(orjson.loads(part.text), suspicious, part)
             return
         for kind, pattern in whole:
             excerpt = "several texts of it, read one after the other"
@@ -147,8 +154,8 @@ def _join(texts: Sequence[str]) -> str:
     return "\n".join(f"{text}\n{_BREAK}" if text.endswith(_ENDS) else text for text in texts)
 
 
-def _long_texts(value: object) -> list[str]:
-    return [text for text in _collect(value) if len(text) >= _MIN_LENGTH]
+def _read(tool: str | None, pointer: str, text: bytes) -> _TextPart:
+    return _TextPart(tool, pointer, text, _collect(orjson.loads(text), _MIN_LENGTH))
 
 
 def _judge(text: str) -> tuple[_Suspicion, ...]:
@@ -189,26 +196,17 @@ def _identity(pointer: str) -> str:
     return f"{tokens[1].upper()} {tokens[0]}" if section == "paths" and len(tokens) >= _METHODS_AT else ""
 
 
-def _collect(value: object) -> list[str]:
+def _collect(value: object, shortest: int = 0) -> list[str]:
     """All names and texts in a JSON value, in order; a tight loop, because documents have hundreds of thousands."""
     found: list[str] = []
-    pending: list[object] = [value]
+    pending: list[Any] = [value]
     while pending:
-        one = pending.pop()
-        members: Iterable[object] = ()
-        if isinstance(one, dict):
-            mapping = cast("dict[str, object]", one)
-            found += mapping
-            members = mapping.values()
-        elif isinstance(one, list):
-            members = cast("list[object]", one)
-        nested: list[object] = []
-        for member in members:
-            if isinstance(member, str):
-                found.append(member)
-            elif isinstance(member, dict | list):
-                nested.append(cast("object", member))
-        pending += reversed(nested)
+        members: Any = pending.pop()
+        if isinstance(members, _DICT):
+            found += [name for name in members if len(name) >= shortest]
+            members = members.values()
+        found += [text for text in members if type(text) is str and len(text) >= shortest]
+        pending += [part for part in members if type(part) in _CONTAINERS][::-1]
     return found
 
 

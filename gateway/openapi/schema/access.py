@@ -5,10 +5,13 @@ from gateway.openapi.document.json_access import NOTHING, Unusable, list_at, obj
 from gateway.openapi.document.references import References
 
 _MAX_MERGED = 200
+_NO_NAMES: frozenset[str] = frozenset()
 
 
 def hidden_names(node: Object, references: References, keyword: str) -> frozenset[str]:
     """Return the names of properties with this keyword, in this schema or in its `allOf` parts."""
+    if "properties" not in node and "allOf" not in node:
+        return _NO_NAMES
     names: set[str] = set()
     merged, seen = [node], {id(node)}
     while merged:

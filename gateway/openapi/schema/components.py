@@ -1,12 +1,13 @@
 """The schemas that tools share: each referenced schema is translated once and named once per direction."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
 import orjson
 
+from gateway.domain.json_access import Object
 from gateway.openapi.document.references import ref_tokens
 from gateway.openapi.operation.names import Variants
 from gateway.openapi.schema.relaxation import relax, shorten
@@ -20,8 +21,26 @@ MAX_SCHEMAS = 5_000
 
 _NOT_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 _MAX_NAME_LENGTH = 100
+_CONTAINERS: frozenset[type] = frozenset((dict, list))
+_MAX_REACHES = 64
+"""Closures that are remembered; the steps of one tool ask for the same ones."""
 _TOO_BRANCHED = f"more than {MAX_BRANCHES} schemas apply to one value; anything is accepted there"
 _LOOSENED = Translated(schema={}, losses=(_TOO_BRANCHED,), is_loosened=True)
+
+
+def referenced_names(value: object) -> Iterator[str]:
+    """The names of the shared schemas that a listed schema references."""
+    waiting: list[object] = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            node = cast("Object", part)
+            ref = node.get("$ref")
+            if isinstance(ref, str) and ref.startswith("#/$defs/"):
+                yield ref.removeprefix("#/$defs/")
+            waiting += [inner for inner in node.values() if type(inner) in _CONTAINERS]
+        elif isinstance(part, list):
+            waiting += cast("list[object]", part)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +51,8 @@ class Component:
     name: str
     translated: Translated
     text: bytes
+    names: tuple[str, ...] = ()
+    """Of a relaxed schema, the names of the schemas that it references."""
 
     @property
     def schema(self) -> Schema:
@@ -50,6 +71,9 @@ class Components:
         self._brief: dict[str, Component] = {}
         self._relaxed: dict[tuple[str, bool], Component] = {}
         self._weights: dict[str, int] = {}
+        self._reaches: dict[tuple[str, ...], Sequence[str]] = {}
+        self.compiled: set[str] = set()
+        """Names of schemas that have compiled as a part of some tool's input schema."""
 
     def name_of(self, ref: str) -> str:
         """Return the name of the referenced schema under `$defs`: the last token of `ref`, cleaned and made unique."""
@@ -67,21 +91,26 @@ class Components:
 
     def closure(self, links: Iterable[str]) -> Sequence[Component]:
         """Return the schemas that these references reach, nearest first; at most `MAX_SCHEMAS` + 1."""
-        seen = dict.fromkeys(links)
+        start = tuple(dict.fromkeys(links))
+        if start not in self._reaches:
+            if len(self._reaches) >= _MAX_REACHES:
+                self._reaches.clear()
+            self._reaches[start] = self._reach(start)
+        return [self._components[ref] for ref in self._reaches[start]]
+
+    def _reach(self, start: Sequence[str]) -> Sequence[str]:
+        seen = dict.fromkeys(start)
         queue = list(seen)
-        found: list[Component] = []
-        for ref in queue:
-            if len(found) > MAX_SCHEMAS:
-                break
+        for place, ref in enumerate(queue):
+            if place > MAX_SCHEMAS:
+                return queue[:place]
             if ref not in self._weights:
                 self._weigh(ref)
-            component = self._component(ref)
-            found.append(component)
-            for link in component.translated.links:
+            for link in self._component(ref).translated.links:
                 if link not in seen:
                     seen[link] = None
                     queue.append(link)
-        return found
+        return queue
 
     def settle(self, ref: str, *, losses: Sequence[str], is_loosened: bool) -> None:
         """Note that a schema was relaxed in place, and what it lost; its text is made again."""
@@ -104,7 +133,8 @@ class Components:
         if key not in self._relaxed:
             schema = cast("Schema", relax(self.brief(component).schema if is_brief else component.schema))
             translated = replace(component.translated, schema=schema)
-            self._relaxed[key] = replace(component, translated=translated, text=orjson.dumps(schema))
+            names = tuple(dict.fromkeys(referenced_names(schema)))
+            self._relaxed[key] = replace(component, translated=translated, text=orjson.dumps(schema), names=names)
         return self._relaxed[key]
 
     def _component(self, ref: str) -> Component:

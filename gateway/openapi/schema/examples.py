@@ -119,11 +119,13 @@ def _inner(path: Path, node: Object) -> Iterator[tuple[Path, object]]:
             yield from (((*path, keyword, number), part) for number, part in enumerate(as_list(value) or ()))
 
 
-def count_visits(schema: object, value: object, definitions: Mapping[str, object]) -> int:
-    """Return an upper bound of the visits that checking the value takes; more than `MAX_VISITS` if it is too high.
+def count_visits(schema: object, value: object, definitions: Mapping[str, object]) -> tuple[int, set[str]]:
+    """Return an upper bound of the visits that checking the value takes, and the definitions that it reaches.
 
-    Every branch counts, also those that a check would skip. A cycle of references counts until the limit.
+    The bound is above `MAX_VISITS` if it is too high. Every branch counts, also those that a check would skip. A cycle
+    of references counts until the limit.
     """
+    reached: set[str] = set()
     waiting: list[tuple[Any, Any]] = [(schema, value)]
     count = 0
     while waiting and count <= MAX_VISITS:
@@ -134,10 +136,11 @@ def count_visits(schema: object, value: object, definitions: Mapping[str, object
         node = cast("dict[str, Any]", part)
         for keyword in node:
             if keyword == "$ref":
-                waiting.append((definitions.get(node[keyword].removeprefix("#/$defs/")), own))
+                reached.add(name := node[keyword].removeprefix("#/$defs/"))
+                waiting.append((definitions.get(name), own))
             elif keyword in _VISITED:
                 waiting += _VISITED[keyword](node[keyword], own)
-    return count
+    return count, reached
 
 
 def _same(parts: Iterable[Any], own: Any) -> _Visits:

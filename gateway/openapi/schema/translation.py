@@ -89,8 +89,7 @@ class _Scope:
     hidden: frozenset[str] = frozenset()
 
 
-_HERE = _Scope()
-_INSIDE = _Scope(in_place=False)
+_HERE, _INSIDE = _Scope(), _Scope(in_place=False)
 
 
 def translate(node: object, where: str, dialect: SchemaDialect, namer: Namer) -> Translated:
@@ -219,8 +218,9 @@ class _SchemaTranslator:
         types = self._types(node)
         out: dict[str, object] = {"type": types[0] if len(types) == 1 else types} if types else {}
         hidden = scope.hidden | hidden_names(node, self._dialect.references, self._dialect.hidden)
+        inner = _Scope(scope.in_place, hidden) if hidden else _HERE if scope.in_place else _INSIDE
         for keyword, value in node.items():
-            self._keyword(out, keyword, value, _Scope(scope.in_place, hidden))
+            self._keyword(out, keyword, value, inner)
         if ("oneOf" in out or "anyOf" in out) and not self._negations:
             settle_branches(out, node, self._dialect.references)
         if len(object_at(out, "patternProperties")) < len(object_at(node, "patternProperties")):
@@ -245,14 +245,14 @@ class _SchemaTranslator:
             out[keyword] = self._at(keyword, value, _INSIDE)
         elif keyword in IN_PLACE:
             self._negations += keyword in _NEGATING
-            out[keyword] = self._at(keyword, value, _Scope(scope.in_place))
+            out[keyword] = self._at(keyword, value, _HERE if scope.in_place else _INSIDE)
             self._negations -= keyword in _NEGATING
         else:
             self._composed(out, keyword, value, scope)
 
     def _composed(self, out: dict[str, object], keyword: str, value: object, scope: _Scope) -> None:
         if keyword in IN_PLACE_LISTS:
-            self._list(out, keyword, value, scope if keyword == "allOf" else _Scope(scope.in_place))
+            self._list(out, keyword, value, scope if keyword == "allOf" else _HERE if scope.in_place else _INSIDE)
         elif keyword == "properties":
             out[keyword] = self._properties(value, scope)
         elif keyword == "items":

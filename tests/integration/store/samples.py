@@ -46,10 +46,10 @@ from gateway.domain.tenancy.accounts import AccountState, UserAccount
 from gateway.domain.tenancy.ceilings import Ceilings
 from gateway.domain.tenancy.egress import Egress
 from gateway.domain.tenancy.grants import ClientKind, Consent, Grant, GrantSecrets, OAuthClient
+from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
 from gateway.domain.tenancy.guardrails import (
     Guardrail,
     GuardrailAction,
-    GuardrailCheck,
     GuardrailPhase,
     GuardrailRule,
     HookSettings,

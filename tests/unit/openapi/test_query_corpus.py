@@ -10,9 +10,10 @@ import pytest
 from gateway.openapi.document.document import read_tree
 from gateway.openapi.query.answers import MAX_PAGE_BYTES
 from gateway.openapi.query.api import ApiView
+from gateway.openapi.query.limits import MAX_ANSWER_BYTES
 from gateway.openapi.query.references import Resolver
 from gateway.openapi.query.tools import DEFINITIONS
-from gateway.openapi.query.truncation import MAX_ANSWER_BYTES, render
+from gateway.openapi.query.truncation import render
 from tests.support.queries import Graph, Reader, ask, view_of_compiled
 from tests.support.real_documents import RealDocument
 

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from gateway.calls.guardrails.texts import MAX_TEXT_LENGTH, TooMuchText, read_members, text_of
-from gateway.domain.tenancy.guardrails import GuardrailCheck
+from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
 from gateway.domain.text_search.patterns import OPTIONAL, PATTERNS
 from gateway.domain.text_search.search import search
 
@@ -257,3 +257,11 @@ def test_a_pattern_that_backtracks_does_not_compile(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(PATTERNS, _SECRETS, {"backtracking": "(?=a)a"})
     with pytest.raises(ValueError, match="regex"):
         search(_SECRETS, (), "a")
+
+
+@pytest.mark.parametrize("before", ["", "é", ": ", "x" * 30 + ".", "a.b:c " * 5])
+@pytest.mark.parametrize("after", ["", "==", "?", "." + "x" * 30])
+def test_base64_is_found_wherever_it_begins(before: str, after: str) -> None:
+    """Ours: an encoded instruction is decoded after any text, and beside other runs of its alphabet."""
+    encoded = b64encode(_OVERRIDE.encode()).decode().rstrip("=")
+    assert "override" in search(_INJECTION, (), f"{before}{encoded}{after}")

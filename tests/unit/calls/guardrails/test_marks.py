@@ -12,10 +12,10 @@ from gateway.calls.result_rendering import failure
 from gateway.definitions.contract.metadata import GUARDRAILS_META as NAME
 from gateway.domain.identifiers import GuardrailId
 from gateway.domain.results import ABSENT, Contents, Messages, Result
+from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
 from gateway.domain.tenancy.guardrails import (
     Guardrail,
     GuardrailAction,
-    GuardrailCheck,
     GuardrailPhase,
     GuardrailRule,
 )

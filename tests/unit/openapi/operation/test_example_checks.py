@@ -14,6 +14,8 @@ from gateway.openapi.options import ImportOptions
 from gateway.openapi.schema.examples import MAX_EXAMPLE_BYTES
 from tests.support.openapi import accepts, body_of, compile_it, fate, input_of, operation, with_body, with_parameter
 
+_GRAMMAR = "#/components/schemas/Grammar"
+
 
 def body(schema: Any, *examples: Any, media_type: str = "application/json", **more: Any) -> dict[str, Any]:
     """A document with one body, its schema, and the examples of its media type."""
@@ -232,3 +234,17 @@ def test_a_schema_that_its_examples_contradict_everywhere_still_makes_a_tool() -
 
     assert fate(document).tool is not None
     assert accepts(input_of(document), {"body": {}})
+
+
+def test_what_an_example_does_not_reach_costs_nothing() -> None:
+    """Ours: the budget for compiled schemas counts those that an example reaches, not a whole grammar."""
+    grammar = {f"rule{number}": {"type": "string", "description": "words " * 20} for number in range(500)}
+    document = body({"$ref": "#/components/schemas/Search"}, *({"size": number} for number in range(20)))
+    document["paths"] = {f"/search{number}": item for number in range(30) for item in document["paths"].values()}
+    document["components"] = {
+        "schemas": {
+            "Search": {"type": "object", "properties": {"size": {"type": "integer"}, "query": {"$ref": _GRAMMAR}}},
+            "Grammar": {"type": "object", "properties": grammar},
+        }
+    }
+    assert counts(document) == ExampleCounts(accepted=600, relaxed=0, refused=0, unchecked=0)

@@ -8,8 +8,9 @@ import pytest
 
 from gateway.openapi.query.answers import QueryRefused, find_named
 from gateway.openapi.query.api import ApiView
+from gateway.openapi.query.limits import MAX_ANSWER_BYTES
 from gateway.openapi.query.tools import CALL, DEFINITIONS
-from gateway.openapi.query.truncation import MAX_ANSWER_BYTES, render
+from gateway.openapi.query.truncation import render
 from tests.support.queries import ask, library, view_of
 from tests.support.specs import load_spec
 

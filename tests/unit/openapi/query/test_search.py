@@ -6,8 +6,9 @@ from typing import Any, cast
 
 import pytest
 
+from gateway.openapi.query.limits import FIELDS
 from gateway.openapi.query.outline import OutlinedOperation
-from gateway.openapi.query.search import FIELDS, MAX_POSTINGS, WordIndex, edit_distance, split_words, suggest
+from gateway.openapi.query.search import MAX_POSTINGS, WordIndex, edit_distance, split_words, suggest
 
 SHOP = (
     OutlinedOperation(

@@ -121,7 +121,10 @@ def test_writing_that_needs_invisible_characters_is_let_alone() -> None:
     """Ours: emoji, Persian, and escaped backslashes of patterns are no attack (OAS-6)."""
     for text in ("👩\u200d💻 ❤\ufe0f", "می\u200cخواهم", "plain\ntext\twith\rlines", "ﬁn"):
         assert not is_concealing(text)
-    assert not may_conceal(json.dumps({"pattern": r"\bword\b \u200b"}).encode())
+    for harmless in (r"\bword\b \u200b", "–’…", r"\\b", "\u2019"):
+        assert not may_conceal(json.dumps({"pattern": harmless}).encode())
+    assert may_conceal(rb'{"a": "\\\u200b"}')  # an escaped backslash, then an escape
+    assert not may_conceal(b'a: "\\u2019 \\x41 \\U0001f600"')
 
 
 def test_letters_of_two_alphabets_in_one_word_are_found() -> None:
