@@ -12,11 +12,10 @@ import jwt
 import orjson
 import pytest
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
 
 from gateway.identity.access_tokens import read_key
 from tests.support.gateway import RunningGateway, running_gateway
-from tests.support.issuer import LocalIssuer, add_issuer, new_issuer, public_jwk
+from tests.support.issuer import LocalIssuer, add_issuer, new_issuer, new_keys, public_jwk
 from tests.support.servers import TestDatabase
 from tests.support.stand import common_stand, database, gateway, own_stand, redis_url, stand, upstream
 from tests.support.upstream import RecordingUpstream, recording_upstream
@@ -60,7 +59,7 @@ def _confused(issuer: LocalIssuer, audience: str) -> str:
 
 def _own_key(issuer: LocalIssuer, audience: str, **header: object) -> str:
     """A token signed with a key of the attacker, which the header brings along or names."""
-    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    key = new_keys()["rsa"]
     headers = {"kid": "rsa", **header, **({"jwk": public_jwk(key, "rsa")} if "jwk" in header else {})}
     return jwt.encode(issuer.claims(audience), key, algorithm="RS256", headers=headers)
 
