@@ -213,7 +213,7 @@ async def test_no_more_than_so_many_run_at_once(tmp_path: Path) -> None:
     told.touch()
     workers = WorkerPool(
         command=script(f"{count}from gateway.openapi.worker import main; main(){ends}", told),
-        places=FairSlotPool("workers", slots=1, queue=16),
+        places=FairSlotPool("workers", slots=1, queue=16, timeout_s=60),
     )
 
     async with anyio.create_task_group() as group:
