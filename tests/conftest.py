@@ -17,6 +17,7 @@ from tests.support.certificates import self_signed
 from tests.support.examples import choose_examples
 from tests.support.loops import TestLoop, unseen
 from tests.support.memory import make_folder
+from tests.support.reports import report_less
 from tests.support.servers import TestDatabase, TestServers, running_servers
 from tests.support.worker_starts import fork_from, start_as_usual
 from tests.support.workers import worker_template
@@ -157,4 +158,5 @@ def pytest_configure(config: pytest.Config) -> None:
     _keep_bytecode()
     _write_to_memory(config)
     structlog.configure(processors=_PLAIN)
+    report_less(config)
     config.addinivalue_line("filterwarnings", "default:unclosed resource <:ResourceWarning")
