@@ -12,6 +12,10 @@ EXCLUDE = Field(description="Items that match any of these rules are excluded.")
 SELECTS_FIELDS = Field(
     description="True gives imported tools the argument `_fields`, with which callers select parts of JSON results."
 )
+SUMMARY_THRESHOLD = Field(
+    description="Bytes of JSON or text (4,096 to 262,144) above which a result is a summary, and the tool `read_result`"
+    " reads its parts; 0: never."
+)
 STRUCTURED_ONCE = Field(
     description="True sends JSON results as structured content alone, with a sentence as text, where the revision has"
     " structured content. It is meant for clients that show structured content to their model."

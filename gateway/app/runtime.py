@@ -31,6 +31,7 @@ from gateway.domain.tenancy.policy import Limits
 from gateway.handlers.api_query import Queries
 from gateway.handlers.binding import Binder
 from gateway.handlers.factory import HandlerDependencies
+from gateway.handlers.result_reader import ResultReader
 from gateway.identity.authenticator import Authenticator
 from gateway.identity.failure_limit import INTERVAL_S, FailureLimit
 from gateway.identity.introspection import Introspection
@@ -72,6 +73,7 @@ class Runtime:
     approvals: ApprovalStation
     limiter: CallLimiter
     stores: SessionStores
+    results: ResultReader
     orphans: OrphanedSessions
     live: LiveParts
     providers: OpenProviders
@@ -97,15 +99,17 @@ def build_runtime(
     cursors = Cursors(*infrastructure.cipher.derive_all("cursors"))
     queries = Queries(OutlineCache(infrastructure.store), cursors, StoredInputSchemas(infrastructure.store))
     live = build_live_parts(infrastructure, build_connectors(infrastructure, secrets, delegations))
-    dependencies = HandlerDependencies(code, tokens, queries, live.requests, delegations)
-    views = ViewCache(Binder(infrastructure.upstream, secrets, Validators(), dependencies), code=code)
-    credentials, key_uses = _build_authenticator(infrastructure, keys, settings, people)
     spawn = infrastructure.tasks.spawn
     stores = session_stores(infrastructure.bus, spawn=spawn, idle_s=settings.session_idle_s)
+    results = ResultReader(stores.overflow)
+    dependencies = HandlerDependencies(code, tokens, queries, live.requests, delegations, results)
+    views = ViewCache(Binder(infrastructure.upstream, secrets, Validators(), dependencies), code=code)
+    credentials, key_uses = _build_authenticator(infrastructure, keys, settings, people)
     orphans = OrphanedSessions(stores.sessions, credentials.has_ended, spawn=spawn)
     limiter = CallLimiter(infrastructure.bus, spawn=spawn)
     approvals = ApprovalStation(_catalog_of_calls(infrastructure, settings), spawn=spawn)
     guardrails = Guardrails(infrastructure.refusals, metrics, HookClient(infrastructure.upstream, secrets))
+    safeguards = Safeguards(approvals, guardrails, ArgumentRecorder(infrastructure.cipher.derive))
     connections = Connections(snapshots, views, cursors, still_valid=credentials.still_valid, dismissed=orphans.check)
     return Runtime(
         snapshots=snapshots,
@@ -114,16 +118,11 @@ def build_runtime(
         credentials=credentials,
         key_uses=key_uses,
         connections=connections,
-        calls=CallPipeline(
-            limiter,
-            infrastructure.refusals,
-            ResultRenderer(stores.overflow),
-            metrics,
-            Safeguards(approvals, guardrails, ArgumentRecorder(infrastructure.cipher.derive)),
-        ),
+        calls=CallPipeline(limiter, infrastructure.refusals, ResultRenderer(stores.overflow), metrics, safeguards),
         approvals=approvals,
         limiter=limiter,
         stores=stores,
+        results=results,
         orphans=orphans,
         live=live,
         providers=OpenProviders(credentials),

@@ -11,9 +11,10 @@ from gateway.calls import result_rendering
 from gateway.calls.budget import CallBudget
 from gateway.calls.call_peer import CallPeer
 from gateway.domain.audit import AuditKind, CallRecord
+from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.queries import Queried
 from gateway.domain.results import Contents
-from gateway.domain.tenancy.policy import Judgement, Levels
+from gateway.domain.tenancy.policy import Judgement, Levels, Limits
 from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tools import Tool
 from gateway.errors import NotFound
@@ -41,6 +42,18 @@ class Admission(Protocol):
         ...
 
 
+class Limiter(Protocol):
+    """The limiter of a tenant's calls."""
+
+    def admit(self, tenant: TenantId, key: KeyId, limits: Limits) -> Admission:
+        """Hold one of the tenant's call slots while the block runs, or raise LimitExceeded."""
+        ...
+
+    def admit_inner(self, tenant: TenantId, key: KeyId, limits: Limits) -> AbstractAsyncContextManager[None]:
+        """Count a call inside another one, which shares the outer call's slot, or raise LimitExceeded."""
+        ...
+
+
 class PrimitiveLookup(Protocol):
     """Lookup of other primitives for a running call, limited to the primitives that its principal may use."""
 
@@ -57,6 +70,16 @@ class PrimitiveLookup(Protocol):
     @property
     def policy_version(self) -> int:
         """The version of the tenant's policy in that revision."""
+        ...
+
+    @property
+    def summary_threshold(self) -> int:
+        """Bytes above which the profile summarises parts of a result; 0 if it never does."""
+        ...
+
+    @property
+    def result_scope(self) -> str:
+        """The profile and the rules under which the principal stores and reads results."""
         ...
 
     @property
@@ -116,6 +139,7 @@ class Invocation:
         "outcome",
         "peer",
         "principal",
+        "reaches_client",
         "recorded",
         "size",
         "slot",
@@ -150,6 +174,7 @@ class Invocation:
         self.fields: tuple[str, ...] = ()
         self.levels: Levels | None = None
         self.source = ""
+        self.reaches_client = True
         self.recorded: dict[str, object] | None = None
         self.slot: Admission | None = None
         self.outcome = "ok"
@@ -201,6 +226,7 @@ class Invocation:
             raise NotFound(f"there is no tool {tool.name!r}")
         bound = await self.lookup.operation(tool)
         inner = self._inner(inside, _OPERATION, ("call", tool.name))
+        inner.reaches_client = self.reaches_client
         return await self._inner_calls.call_tool(inner, bound, arguments)
 
     async def read_resource(self, uri: str) -> Contents:
@@ -216,6 +242,19 @@ class Invocation:
     def is_inner(self) -> bool:
         """True if this call is inside another call and shares its slot."""
         return self._inside is not None and self._inside.depth > 0
+
+    @property
+    def summary_threshold(self) -> int:
+        """Bytes above which parts of the result are summarised; 0 for a call whose result a handler reads."""
+        if self.lookup is None or not self.reaches_client:  # guard: summary-for-clients
+            return 0
+        return self.lookup.summary_threshold
+
+    @property
+    def result_owner(self) -> str:
+        """The owner of the results that the call stores and reads; see `Call`."""
+        scope = "" if self.lookup is None else self.lookup.result_scope
+        return f"{scope} {self.principal.subject}"
 
     def record(self, kind: AuditKind, outcome: str) -> CallRecord:
         """Make the audit record of one step of the call; the first has the recorded arguments."""
@@ -256,6 +295,7 @@ class Invocation:
         )
         prefix = f"{inside.prefix}{key or f'call/{inside.calls}'}/"
         inner.slot = self.slot
+        inner.reaches_client = False
         inner._inside = _Nesting(inside.budget, prefix, inside.depth + 1)
         inner.peer = CallPeer(self._client, inside.budget, prefix=prefix)
         return inner

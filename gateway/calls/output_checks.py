@@ -7,6 +7,7 @@ import msgspec
 
 from gateway.calls import result_rendering
 from gateway.calls.costly_validation import CostlyValidation
+from gateway.calls.result_summary import WHOLE_START
 from gateway.definitions.contract.contents import validate_content, validate_contents, validate_messages
 from gateway.definitions.json_schema.validator import Costly, Validator
 from gateway.domain.identifiers import TenantId
@@ -80,6 +81,8 @@ class ResultChecks:
 
         On a violation the result becomes an error without structured content; the upstream's text remains in it.
         """
+        if members.startswith(WHOLE_START):
+            return await self._check_whole(tenant, output, members)
         result: dict[str, Any] = result_rendering.decode(members)
         if result.get("isError"):
             return members
@@ -88,11 +91,29 @@ class ResultChecks:
                 raise OutputInvalid(_NO_STRUCTURE)
             await self._settle(tenant, output.check(result["structuredContent"]))
         except OutputInvalid as error:
-            detail = "\n".join((error.message, *(f"{fault.pointer or '/'}: {fault.reason}" for fault in error.faults)))
-            content = [{"type": "text", "text": detail}, *result["content"]]
-            meta = _json({**result.get("_meta", {}), "gateway/error": {"code": error.code}})
-            return b'"content":' + _with_spaced_members(_json(content)) + b',"isError":true,"_meta":' + meta
+            return _violation(error, result["content"], result.get("_meta", {}))
         return members
+
+    async def _check_whole(self, tenant: TenantId, output: Validator, members: bytes) -> bytes:
+        """Check a result that will be summarised; on a violation the start of its JSON remains."""
+        structured = members[len(WHOLE_START) : members.rfind(_IS_ERROR)]
+        try:
+            try:
+                await self.check_structured(tenant, output, structured)
+            except msgspec.MsgspecError:
+                raise OutputInvalid("the result has numbers that cannot be checked") from None
+        except OutputInvalid as error:
+            shown = structured[: result_rendering.MAX_TEXT_BYTES].decode("utf-8", "replace")
+            return _violation(error, [{"type": "text", "text": shown}], {})
+        return members
+
+
+def _violation(error: OutputInvalid, content: Sequence[object], meta: Mapping[str, object]) -> bytes:
+    """The members of an error result: the violation, and what the upstream sent."""
+    detail = "\n".join((error.message, *(f"{fault.pointer or '/'}: {fault.reason}" for fault in error.faults)))
+    blocks = _with_spaced_members(_json([{"type": "text", "text": detail}, *content]))
+    encoded = _json({**meta, "gateway/error": {"code": error.code}})
+    return b'"content":' + blocks + b',"isError":true,"_meta":' + encoded
 
 
 def check_contents(contents: Contents, bound: BoundResource) -> tuple[Contents, int]:

@@ -8,7 +8,7 @@ failures of a tool are results with `isError`. Refusals and all other failures a
 from collections.abc import Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
 from time import perf_counter_ns
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import structlog
 from msgspec.structs import replace
@@ -17,7 +17,7 @@ from gateway.calls import result_rendering
 from gateway.calls.costly_validation import CostlyValidation
 from gateway.calls.field_selection import may_select, select_fields, take_fields
 from gateway.calls.guardrails.chain import Guardrails
-from gateway.calls.invocation import Admission, Invocation, PrimitiveLookup
+from gateway.calls.invocation import Invocation, Limiter, PrimitiveLookup
 from gateway.calls.output_checks import ResultChecks, check_completions, check_contents, check_messages, encode
 from gateway.calls.policy import CONFIRM, CONFIRMED, REFUSALS, UNAPPROVED, Confirmation, ask_user, authorise, decide
 from gateway.calls.prompts import check_arguments, embed_resources
@@ -28,11 +28,11 @@ from gateway.definitions.json_schema.validator import Costly
 from gateway.definitions.policy.argument_selection import ArgumentSelection
 from gateway.domain.audit import AuditKind
 from gateway.domain.http.requests import UpstreamAnswer
-from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.refusals import AccountRequired, ApprovalRequired
 from gateway.domain.results import Completions, Contents, Messages, Result
 from gateway.domain.tenancy.policy import Decision, Judgement, Limits, Safety
 from gateway.domain.tenancy.principals import Principal
+from gateway.domain.tenancy.profiles import MIN_SUMMARY_THRESHOLD
 from gateway.domain.tools import FIELDS
 from gateway.errors import (
     ArgumentsInvalid,
@@ -63,18 +63,6 @@ _RESULT_ERRORS = (BadInput, PolicyDenied, UpstreamError, CallError, TemplateFail
 """Errors that become results of a tool, except `CapabilityMissing` and `AccountRequired`."""
 
 _Answer = TypeVar("_Answer")
-
-
-class Limiter(Protocol):
-    """The limiter of a tenant's calls."""
-
-    def admit(self, tenant: TenantId, key: KeyId, limits: Limits) -> Admission:
-        """Hold one of the tenant's call slots while the block runs, or raise LimitExceeded."""
-        ...
-
-    def admit_inner(self, tenant: TenantId, key: KeyId, limits: Limits) -> AbstractAsyncContextManager[None]:
-        """Count a call inside another one, which shares the outer call's slot, or raise LimitExceeded."""
-        ...
 
 
 NO_SAFEGUARDS = Safeguards()
@@ -236,6 +224,9 @@ class CallPipeline:
                 return _end(call, "crashed", result_rendering.internal_error(call.correlation_id))
             if bound.guardrails:  # guard: guardrail-results
                 members = await self.guardrails.check_members(call, bound.guardrails, members)
+            if len(members) > MIN_SUMMARY_THRESHOLD and (threshold := call.summary_threshold):
+                members = await self._shaper.summarise(call, members, threshold)
+                call.size = len(members)
             return members
 
     async def _run_tool(self, call: Invocation, bound: BoundTool, arguments: Mapping[str, object]) -> bytes:
@@ -349,8 +340,10 @@ class CallPipeline:
         if len(answer.body) <= result_rendering.MAX_TEXT_BYTES:
             members = result_rendering.content(answer)
         else:
-            is_kept = not bound.guardrails  # a stored result could be read without the guardrails
-            members = await self._shaper.content(call.principal, answer, is_kept=is_kept)  # guard: guardrail-leftover
+            is_kept = not bound.guardrails  # a stored body could be read without the guardrails
+            is_whole = is_kept and call.summary_threshold > 0
+            # guard: guardrail-leftover
+            members = await self._shaper.content(call, answer, is_kept=is_kept, is_whole=is_whole)
         if bound.output is not None and not call.fields:
             members = await self._results.check_upstream_result(tenant, bound.output, members)
         if note is not None:

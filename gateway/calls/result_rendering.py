@@ -7,6 +7,7 @@ limit is truncated, with a note. Callers put braces around the members.
 import json
 from base64 import b64encode
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import anyio.to_thread
@@ -15,6 +16,7 @@ import orjson
 import structlog
 
 from gateway.calls.duplicate_members import has_repeated_names
+from gateway.calls.result_summary import WHOLE_START, summarise
 from gateway.calls.truncation import Truncated, cut_json, cut_text, describe
 from gateway.calls.upstream_errors import FIRST_ERROR, error_result, quote
 from gateway.calls.upstream_head import add_head, describe_head
@@ -34,6 +36,7 @@ MAX_TEXT_BYTES = 256 * 1024
 MAX_BYTES = 1024 * 1024
 """The size limit of binary content, in bytes; it applies only if the complete body has been stored for its caller."""
 
+_MAX_WHOLE_BYTES = 10 * 1024 * 1024
 _TOO_MANY_DIGITS = "the result has an integer of more than 4,300 digits (the limit); send it as a string"
 CRASHED = "the call failed inside the gateway"
 """The error message for an unexpected exception."""
@@ -48,11 +51,25 @@ _REPEATED = (
 )
 
 
+class ResultOwner(Protocol):
+    """The call whose result is stored."""
+
+    @property
+    def principal(self) -> Principal:
+        """The principal of the call."""
+        ...
+
+    @property
+    def result_owner(self) -> str:
+        """The owner of the result: subject, profile and rules."""
+        ...
+
+
 class OverflowStore(Protocol):
     """The store for complete bodies of truncated results."""
 
-    async def keep(self, tenant: TenantId, subject: str, content_type: str, body: bytes) -> str | None:
-        """Store the body and return the URI under which the subject can read it for a while; None if too large."""
+    async def keep(self, tenant: TenantId, owner: str, content_type: str, body: bytes) -> str | None:
+        """Store the body and return the URI under which its owner can read it for a while; None if too large."""
         ...
 
 
@@ -62,42 +79,55 @@ class ResultRenderer:
     def __init__(self, overflow: OverflowStore | None = None) -> None:
         self._overflow = overflow
 
-    async def content(self, principal: Principal, answer: UpstreamAnswer, *, is_kept: bool = True) -> bytes:
-        """Return the members of the result for this answer; a truncated result links to the body, if it is kept."""
+    async def content(self, call: ResultOwner, answer: UpstreamAnswer, *, is_kept: bool, is_whole: bool) -> bytes:
+        """Return the members of the result for this answer; a truncated result links to the body, if it is kept.
+
+        A whole text is not truncated, because the result will be summarised.
+        """
         if len(answer.body) <= MAX_TEXT_BYTES or answer.status >= FIRST_ERROR:
             return content(answer)
-        link = await self._keep(principal, answer) if is_kept and is_too_large(answer) else None
+        is_whole = is_whole and is_read(answer)
+        link = None
+        if is_kept and not is_whole and is_too_large(answer):
+            link = await self._keep(call, answer.content_type[:_MAX_TYPE], answer.body)
         if len(answer.body) <= _INLINE:
-            return content(answer, link=link)
-        return await anyio.to_thread.run_sync(lambda: content(answer, link=link))
+            return content(answer, link=link, is_whole=is_whole)
+        return await anyio.to_thread.run_sync(lambda: content(answer, link=link, is_whole=is_whole))
 
-    async def _keep(self, principal: Principal, answer: UpstreamAnswer) -> str | None:
+    async def summarise(self, call: ResultOwner, members: bytes, threshold: int) -> bytes:
+        """Return the members of a result with summaries in place of its large parts; see `result_summary`."""
+        return await summarise(members, threshold, limit=MAX_TEXT_BYTES, keep=partial(self._keep, call))
+
+    async def _keep(self, call: ResultOwner, content_type: str, body: bytes) -> str | None:
         if self._overflow is None:
             return None
+        tenant = call.principal.tenant
         try:
-            return await self._overflow.keep(
-                principal.tenant, principal.subject, answer.content_type[:_MAX_TYPE], answer.body
-            )
+            return await self._overflow.keep(tenant, call.result_owner, content_type, body)
         except RedisUnavailable:
-            log.warning("leftover_not_kept", tenant=principal.tenant)
+            log.warning("leftover_not_kept", tenant=tenant)
             return None
 
 
 def is_too_large(answer: UpstreamAnswer) -> bool:
     """True if the result of this answer may have to be truncated."""
+    return len(answer.body) > (MAX_TEXT_BYTES if is_read(answer) else MAX_BYTES)
+
+
+def is_read(answer: UpstreamAnswer) -> bool:
+    """True if the body of this answer may be JSON or text."""
     kind = kind_of(answer)[0]
-    is_read = is_json(kind) or is_text(kind) or not kind
-    return len(answer.body) > (MAX_TEXT_BYTES if is_read else MAX_BYTES)
+    return is_json(kind) or is_text(kind) or not kind
 
 
-def content(answer: UpstreamAnswer, *, link: str | None = None) -> bytes:
+def content(answer: UpstreamAnswer, *, link: str | None = None, is_whole: bool = False) -> bytes:
     """Return the members of the result for this answer; a status of 300 or above makes it an error.
 
-    `link` is the URI of the complete body, for a truncated result.
+    `link` is the URI of the complete body, for a truncated result; a whole one is not truncated.
     """
     if answer.status >= FIRST_ERROR:
         return error_result(answer)
-    members = _rendered(answer, link) if answer.body else _blocks(describe_head(answer))
+    members = _rendered(answer, link, is_whole) if answer.body else _blocks(describe_head(answer))
     return add_head(members, answer)
 
 
@@ -146,16 +176,18 @@ def _hidden_faults(error: GatewayError) -> Sequence[Fault]:
     return () if is_explained else error.faults
 
 
-def _rendered(answer: UpstreamAnswer, link: str | None) -> bytes:
+def _rendered(answer: UpstreamAnswer, link: str | None, is_whole: bool) -> bytes:
     """The members of the result for this body."""
     kind, parameters = kind_of(answer)
     if not is_json(kind):
-        return _by_kind(kind, parameters, answer, link)
+        return _by_kind((kind, parameters), answer, link, is_whole)
     compact = _compacted(answer.body, parameters)
     if compact is None:
-        return _text(decode_text(answer.body, parameters), answer, link)
-    if len(compact) > MAX_TEXT_BYTES:
+        return _text(decode_text(answer.body, parameters), answer, link, is_whole)
+    if len(compact) > MAX_TEXT_BYTES and not is_whole:
         return _cut_structure(cut_json(compact, MAX_TEXT_BYTES), answer, link)
+    if len(compact) > MAX_TEXT_BYTES:  # a document, which keeps members of one name; the summary is its text
+        return b"".join((WHOLE_START, compact, b',"isError":false'))
     if has_repeated_names(compact):  # guard: repeated-names
         return _blocks(compact.decode(), _REPEATED)
     if compact == b"null":  # the SDK drops a member that is null, so there is no structured content
@@ -163,11 +195,12 @@ def _rendered(answer: UpstreamAnswer, link: str | None) -> bytes:
     return b"".join((_TEXT_START, _quoted(compact), b'}],"structuredContent":', compact, b',"isError":false'))
 
 
-def _by_kind(kind: str, parameters: str, answer: UpstreamAnswer, link: str | None) -> bytes:
+def _by_kind(typed: tuple[str, str], answer: UpstreamAnswer, link: str | None, is_whole: bool) -> bytes:
+    kind, parameters = typed
     family, body = kind.partition("/")[0], answer.body
     is_picture = family in {"image", "audio"} and not kind.endswith("+xml")
     if not is_picture and (is_text(kind) or (not kind and is_utf8(body))):
-        return _text(decode_text(body, parameters, is_xml=kind.endswith("xml")), answer, link)
+        return _text(decode_text(body, parameters, is_xml=kind.endswith("xml")), answer, link, is_whole)
     if link is not None and len(body) > MAX_BYTES:
         return _blocks(describe(Truncated(b""), whole=len(body), uri=link), _link(answer, link))
     if is_picture:
@@ -195,10 +228,10 @@ def _cut_structure(cut: Truncated, answer: UpstreamAnswer, link: str | None) -> 
     return b"".join((start, b'],"structuredContent":', kept.encode(), b',"isError":false'))
 
 
-def _text(text: str, answer: UpstreamAnswer, link: str | None) -> bytes:
-    if answer.cut is None and len(text) * 4 <= MAX_TEXT_BYTES:
+def _text(text: str, answer: UpstreamAnswer, link: str | None, is_whole: bool) -> bytes:
+    if answer.cut is None and (is_whole or len(text) * 4 <= MAX_TEXT_BYTES):
         return _TEXT_START + quote(text) + b'}],"isError":false'
-    cut = cut_text(text, MAX_TEXT_BYTES)
+    cut = cut_text(text, _MAX_WHOLE_BYTES if is_whole else MAX_TEXT_BYTES)
     unread = None if answer.cut is None else f"This result is cut: {answer.cut}."
     if not cut.notes:
         return _blocks(text, unread)

@@ -31,14 +31,20 @@ class Truncated:
     notes: tuple[str, ...] = ()
 
 
-def cut_json(compact: bytes, limit: int) -> Truncated:
-    """Truncate compact, valid JSON to about `limit` bytes of valid JSON; many shortened strings may exceed it."""
+def cut_json(compact: bytes, limit: int, *, max_parts: int = _MAX_PARTS) -> Truncated:
+    """Truncate compact, valid JSON to about `limit` bytes of valid JSON; many shortened strings may exceed it.
+
+    JSON with more parts, or too deep for the parser, is cut after its last complete part.
+    """
     if len(compact) <= limit:
         return Truncated(compact)
-    if compact.count(b",") > _MAX_PARTS or compact.count(b":") > _MAX_PARTS:
+    if compact.count(b",") > max_parts or compact.count(b":") > max_parts:
         return _cut_behind(compact, limit)
     knife = _Truncator()
-    kept = knife.value(compact, limit, "", 0)
+    try:
+        kept = knife.value(compact, limit, "", 0)
+    except RecursionError:
+        return _cut_behind(compact, limit)
     notes = tuple(knife.notes[:_MAX_NOTES])
     further = len(knife.notes) - len(notes)
     return Truncated(kept, (*notes, f"{further} further parts are cut") if further else notes)

@@ -31,9 +31,9 @@ def is_path(text: str) -> bool:
     return bool(text) and is_pointer(text)
 
 
-def is_pointer(text: str) -> bool:
+def is_pointer(text: str, *, max_length: int = MAX_POINTER_LENGTH) -> bool:
     """True if the text is a JSON Pointer within the length limit."""
-    return len(text) <= MAX_POINTER_LENGTH and _POINTER.fullmatch(text) is not None
+    return len(text) <= max_length and _POINTER.fullmatch(text) is not None
 
 
 def point(value: object, pointer: str) -> object:

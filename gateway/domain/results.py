@@ -1,7 +1,7 @@
 """Results of handlers in the protocol's shapes, independent of a protocol revision."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, Literal
 
@@ -10,6 +10,8 @@ class _Absent(Enum):
     ABSENT = "absent"
 
 
+RESULT_SCHEME: Final = "gateway+result"
+"""The scheme of the URIs of stored results."""
 ABSENT: Final = _Absent.ABSENT
 """Marks absent structured content; None would mean the JSON value null."""
 
@@ -48,3 +50,11 @@ class Completions:
     values: tuple[str, ...]
     total: int | None = None
     has_more: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredResult:
+    """A stored result: its content type and its bytes."""
+
+    content_type: str
+    body: bytes = field(repr=False)

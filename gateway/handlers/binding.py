@@ -13,10 +13,10 @@ from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.definitions.policy.primitive_policy import PrimitivePolicy
 from gateway.definitions.uri.templates import UriTemplate
 from gateway.domain.calls.mcp_tasks import TaskSupport
-from gateway.domain.identifiers import TenantId
+from gateway.domain.identifiers import PrimitiveId, TenantId
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tenancy.guardrails import Guardrail
-from gateway.domain.tenancy.policy import Limits
+from gateway.domain.tenancy.policy import Decision, Judgement, Limits
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
 from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.handlers.factory import HandlerDependencies, HandlerFactory
@@ -158,6 +158,9 @@ def _task_support(definition: bytes) -> TaskSupport | None:
     return _decode_executed(definition).execution.task_support if b'"taskSupport"' in definition else None
 
 
+_OWN_RESULT = PrimitivePolicy(judgement=Judgement(decision=Decision.ALLOW, reason="a part of an own result"))
+
+
 class Binder:
     """Binds primitives to their handlers."""
 
@@ -210,6 +213,24 @@ class Binder:
             variables={},
             is_interactive=behind.is_interactive or policy.needs_person,
             guardrails=guardrails_of(snapshot, primitive),
+        )
+
+    def bind_result(self, snapshot: Snapshot, uri: str) -> BoundResource:
+        """Return the resource of a stored result; its owner may read it under any policy."""
+        return BoundResource(
+            tenant=snapshot.tenant,
+            primitive=Primitive(
+                id=PrimitiveId("builtin:result"),
+                family=Family.RESOURCE,
+                name=uri,
+                definition=b"{}",
+                origin=PrimitiveOrigin.BUILTIN,
+            ),
+            uri=uri,
+            handler=self._kinds.result(uri),
+            policy=_OWN_RESULT,
+            limits=snapshot.policy.limits,
+            variables={},
         )
 
     async def bind_template(

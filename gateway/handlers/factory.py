@@ -20,6 +20,7 @@ from gateway.definitions.handlers.specs import (
 from gateway.definitions.json_access import shorten
 from gateway.definitions.json_schema.validator import Validator
 from gateway.definitions.json_schema.validator_cache import Validators
+from gateway.definitions.large_results.definition import READ_RESULT
 from gateway.definitions.templates.template import Tree
 from gateway.domain.http.requests import UpstreamAnswer
 from gateway.domain.identifiers import TenantId
@@ -33,7 +34,7 @@ from gateway.handlers.credentials import is_among
 from gateway.handlers.declared_answers import StaticAction, TemplateAction
 from gateway.handlers.http import HttpHandler
 from gateway.handlers.http_request import EgressContext, HttpRequester
-from gateway.handlers.interfaces import Completer, Handler, SecretReader, ToolHandler
+from gateway.handlers.interfaces import Completer, Handler, ResourceHandler, SecretReader, ToolHandler
 from gateway.handlers.live_source import LiveAction, LiveCompleter, LivePlace, LiveRequests, decode_live
 from gateway.handlers.local_handler import HandlerSubject, LocalHandler, UnavailableHandler
 from gateway.handlers.openapi_operation import OperationHandler
@@ -44,6 +45,7 @@ from gateway.handlers.python.registry import PythonHandler, PythonHandlers
 from gateway.handlers.python.runner import PythonAction
 from gateway.handlers.python.thread_pool import ThreadPool
 from gateway.handlers.result_forms import ResultForm
+from gateway.handlers.result_reader import NO_RESULTS, ReadResultHandler, ResultReader, ResultResource
 from gateway.handlers.steps import StepsAction
 from gateway.upstream.auth.delegation import Delegations
 from gateway.upstream.auth.oauth_tokens import Tokens
@@ -117,6 +119,7 @@ class HandlerDependencies:
     queries: Queries | None = None
     live: LiveRequests | None = None
     delegations: Delegations | None = None
+    results: ResultReader | None = None
 
 
 class HandlerFactory:
@@ -136,6 +139,7 @@ class HandlerFactory:
         self._code = parts.code
         self._queries = parts.queries
         self._live = parts.live
+        self._results = parts.results or ResultReader(NO_RESULTS)
         self._tokens = parts.tokens or Tokens(upstream)
         self._delegations = parts.delegations
         self._schemas = None if parts.queries is None else parts.queries.schemas
@@ -170,9 +174,15 @@ class HandlerFactory:
 
     def builtin(self, tenant: TenantId, tool: Tool) -> tuple[ToolHandler, bool]:
         """Return the handler of a builtin tool, and True if it may ask the client a question."""
+        if tool.name == READ_RESULT:
+            return ReadResultHandler(self._results), False
         if self._queries is None:
             return UnavailableHandler("the query tools are not available in this process"), False
         return self._queries.handler(tenant, tool), is_interactive(tool)
+
+    def result(self, uri: str) -> ResourceHandler:
+        """Return the handler of a stored result."""
+        return ResultResource(self._results, uri)
 
     async def behind(self, snapshot: Snapshot, item: Tool | Primitive, family: Family) -> ResolvedHandler:
         """Resolve the handler of a primitive that is declared or written in Python.

@@ -137,6 +137,16 @@ class Call(Protocol):
         """The client."""
         ...
 
+    @property
+    def summary_threshold(self) -> int:
+        """Bytes above which parts of the result are summarised for the client; 0 if they never are."""
+        ...
+
+    @property
+    def result_owner(self) -> str:
+        """The owner of the results that the call stores and reads: its subject, profile and rules."""
+        ...
+
     def within(self, seconds: float) -> AbstractContextManager[None, None]:
         """Limit the duration of a block; the time in which a question waits for the client does not count.
 

@@ -57,7 +57,7 @@ class McpApp:
         self.streams = OpenStreams(stores.places, keep_alive_s=min(KEEP_ALIVE_S, stores.idle_s / 3))
         settings = SessionSettings(stores)
         listen_streams = SubscriptionStreams(self.subscriptions, tasks.records)
-        server = build_server(tasks, listen_streams, stores.overflow, spawn=stores.spawn)
+        server = build_server(tasks, listen_streams, spawn=stores.spawn)
         server.add_request_handler("resources/subscribe", SubscribeRequestParams, settings.subscribe)
         server.add_request_handler("resources/unsubscribe", UnsubscribeRequestParams, settings.unsubscribe)
         server.add_request_handler("logging/setLevel", SetLevelRequestParams, settings.set_level)

@@ -12,6 +12,7 @@ from gateway.domain.queries import Queried
 from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tools import Tool
 from gateway.handlers.binding import BoundPrompt, BoundResource, BoundTemplate, BoundTool
+from gateway.handlers.result_reader import is_result_uri
 from gateway.registry.cursors import Cursors
 from gateway.registry.paging import ListPage
 from gateway.registry.views import SnapshotView
@@ -53,6 +54,19 @@ class Registry(msgspec.Struct, frozen=True):
         profile = self.view.snapshot.profiles.get(self.profile)
         return profile is not None and profile.selects_fields
 
+    @property
+    def summary_threshold(self) -> int:
+        """Bytes above which the profile summarises parts of a result; 0 if it never does."""
+        profile = self.view.snapshot.profiles.get(self.profile)
+        return 0 if profile is None else profile.summary_threshold
+
+    @property
+    def result_scope(self) -> str:
+        """The profile and the rules under which the principal stores and reads results; a change ends them."""
+        profile = self.view.snapshot.profiles.get(self.profile)
+        version = 0 if profile is None else profile.version
+        return f"{self.profile}/{version}/{self.policy_version}{self.shown.variant}"  # guard: result-scope
+
     def finish_result(self, members: bytes, *, is_modern: bool) -> bytes:
         """Return the members of a tool's result as the profile sends them, in a revision with structured content."""
         return send_once(members, is_modern=is_modern) if self.sends_once else members
@@ -78,7 +92,12 @@ class Registry(msgspec.Struct, frozen=True):
         return await self.view.bound(self.profile).tools.get(tool)
 
     async def resource(self, uri: str) -> BoundResource | None:
-        """Return the resource at this URI, otherwise that of the first matching template; None if nothing matches."""
+        """Return the resource at this URI, otherwise that of the first matching template; None if nothing matches.
+
+        The URI of a stored result, which no list contains, is a resource too.
+        """
+        if is_result_uri(uri):
+            return self.view.bind_result(uri)
         shown, bindings = self.shown, self.view.bound(self.profile)
         found = shown.resources.by_name.get(uri)
         if found is not None:

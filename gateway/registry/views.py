@@ -15,7 +15,7 @@ from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
 from gateway.domain.tenancy.selection import compile_selection
 from gateway.domain.tools import Tool
-from gateway.handlers.binding import Binder
+from gateway.handlers.binding import Binder, BoundResource
 from gateway.handlers.python.registry import PythonHandlers
 from gateway.registry.bindings import Bindings
 from gateway.registry.visibility import VisiblePrimitives
@@ -80,6 +80,10 @@ class SnapshotView:
         if found is None:
             found = self._shown[profile] = self._show(profile)
         return found
+
+    def bind_result(self, uri: str) -> BoundResource:
+        """Return the resource of a stored result."""
+        return self._binder.bind_result(self.snapshot, uri)
 
     def rules_for(self, principal: Principal) -> int:
         """The set of the access rules that apply to a caller; cached by everything that rules test."""

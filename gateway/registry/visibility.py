@@ -2,14 +2,13 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import TypeVar
 
 import structlog
 
 from gateway.catalog.snapshots.access_table import AccessTable
-from gateway.catalog.snapshots.field_argument import offers_fields, with_fields
+from gateway.catalog.snapshots.listed_form import added_templates, added_tools, form_of
 from gateway.catalog.snapshots.primitive_policies import policy_of
 from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.definitions.policy.paths import readings_of_uri
@@ -51,17 +50,18 @@ class VisiblePrimitives:
         if rules is not None:
             selection = _within(snapshot.access, rules, selection)
         stored = snapshot.profiles.get(profile)
-        form = _with_fields if stored is not None and stored.selects_fields else None
-        self.tools = PagedList(_with_details(_chosen(snapshot.tools, selection), snapshot, rules), form)
+        tools = _with_details(_chosen(snapshot.tools, selection), snapshot, rules)
+        self.tools = PagedList(_with_added(tools, added_tools(stored), snapshot, rules), form_of(stored))
         self.resources = PagedList(_chosen(snapshot.resources, selection))
-        self.templates = PagedList(_chosen(snapshot.templates, selection))
+        templates = _chosen(snapshot.templates, selection)
+        self.templates = PagedList(sorted((*templates, *added_templates(stored)), key=_name))
         self.prompts = PagedList(_chosen(snapshot.prompts, selection))
         self._snapshot = snapshot
         self._selection = selection
         self._profile = profile
         self._code = code
         # guard: live-template-last
-        self._routes = [_Route(primitive) for primitive in sorted(self.templates.items, key=_is_live)]
+        self._routes = [_Route(primitive) for primitive in sorted(templates, key=_is_live)]
 
     def of(self, family: Family) -> PagedList[Tool] | PagedList[Primitive]:
         """The list of a family."""
@@ -79,7 +79,7 @@ class VisiblePrimitives:
         """True if both list the same definitions of a family."""
         mine: Sequence[Tool | Primitive] = self.of(family).items
         theirs: Sequence[Tool | Primitive] = other.of(family).items
-        if self.of(family).listed_form is not other.of(family).listed_form:
+        if self.of(family).listed_form != other.of(family).listed_form:
             return False
         return len(mine) == len(theirs) and all(
             one.definition == another.definition for one, another in zip(mine, theirs, strict=True)
@@ -229,12 +229,19 @@ def _with_details(tools: Sequence[Tool], snapshot: Snapshot, rules: int | None) 
         return tools
     if rules is not None and snapshot.access.denies(rules, details):  # guard: access-details
         return tools
-    return sorted((*tools, details), key=lambda tool: tool.name)
+    return sorted((*tools, details), key=_name)
 
 
-def _with_fields(tool: Tool) -> Tool:
-    """The tool as a profile with `_fields` lists it."""
-    return replace(tool, definition=with_fields(tool.definition)) if offers_fields(tool) else tool
+def _with_added(tools: Sequence[Tool], added: Sequence[Tool], snapshot: Snapshot, rules: int | None) -> Sequence[Tool]:
+    """The shown tools, with those that the profile adds; a tool of the tenant with such a name takes precedence."""
+    more = [tool for tool in added if tool.name not in snapshot.by_name]
+    if rules is not None:
+        more = [tool for tool in more if not snapshot.access.denies(rules, tool)]  # guard: access-results
+    return sorted((*tools, *more), key=_name) if more else tools
+
+
+def _name(item: Tool | Primitive) -> str:
+    return item.name
 
 
 def _chosen(items: Iterable[_Any], selection: Selection | None) -> Sequence[_Any]:

@@ -20,6 +20,7 @@ class _Rules(msgspec.Struct, omit_defaults=True):
     exclude: tuple[Rule, ...] = ()
     structured_once: bool = False
     selects_fields: bool = False
+    summary_threshold: int = 0
 
 
 _decode = msgspec.json.Decoder(_Rules).decode
@@ -100,6 +101,7 @@ def _row_values(profile: Profile) -> dict[str, object]:
                 exclude=profile.exclude,
                 structured_once=profile.structured_once,
                 selects_fields=profile.selects_fields,
+                summary_threshold=profile.summary_threshold,
             )
         ),
         "updated_at": func.now(),
@@ -116,5 +118,6 @@ def _profile(row: RowMapping) -> Profile:
         exclude=rules.exclude,
         structured_once=rules.structured_once,
         selects_fields=rules.selects_fields,
+        summary_threshold=rules.summary_threshold,
         version=row["version"],
     )

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from gateway.calls.pipeline import Limiter
+from gateway.calls.invocation import Limiter
 from gateway.catalog.policies import get_policy
 from gateway.catalog.transaction import CatalogContext
 from gateway.catalog.updates.webhooks import (

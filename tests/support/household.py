@@ -181,6 +181,16 @@ class Household:
         return self.snapshot.revision
 
     @property
+    def summary_threshold(self) -> int:
+        """No profile."""
+        return 0
+
+    @property
+    def result_scope(self) -> str:
+        """No profile."""
+        return "default"
+
+    @property
     def selects_fields(self) -> bool:
         """No profile."""
         return False

@@ -3,11 +3,11 @@
 The catalog validates the content of definitions and handlers.
 """
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from gateway.admin.fields import DESCRIPTION, EXCLUDE, INCLUDE, SELECTS_FIELDS, STRUCTURED_ONCE
+from gateway.admin.fields import DESCRIPTION, EXCLUDE, INCLUDE, SELECTS_FIELDS, STRUCTURED_ONCE, SUMMARY_THRESHOLD
 from gateway.admin.openapi.formats import GROUP, LABEL, METHOD, NAME, PRINTABLE, SCOPE
 from gateway.admin.requests.models import (
     GIVEN,
@@ -21,6 +21,7 @@ from gateway.admin.requests.models import (
 from gateway.domain.credentials import CredentialKind, CredentialLocation
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.policy import Safety
+from gateway.domain.tenancy.profiles import MAX_SUMMARY_THRESHOLD, MIN_SUMMARY_THRESHOLD
 from gateway.domain.tenancy.secret_references import SecretStoreKind
 
 _MAX_RULES = 50
@@ -177,6 +178,9 @@ class RuleSent(BodyModel):
 Rules = Annotated[list[RuleSent], Field(max_length=_MAX_RULES)]
 
 
+SummaryThreshold = Literal[0] | Annotated[int, Field(ge=MIN_SUMMARY_THRESHOLD, le=MAX_SUMMARY_THRESHOLD)]
+
+
 class ProfileReplace(BodyModel):
     """The rules of a profile. A primitive must match an include rule, if there is any, and no exclude rule."""
 
@@ -185,6 +189,7 @@ class ProfileReplace(BodyModel):
     exclude: Annotated[Rules, Field(default_factory=list[RuleSent]), EXCLUDE]
     structured_once: Annotated[bool, STRUCTURED_ONCE] = False
     selects_fields: Annotated[bool, SELECTS_FIELDS] = False
+    summary_threshold: Annotated[SummaryThreshold, SUMMARY_THRESHOLD] = 0
 
 
 class ProfileCreate(ProfileReplace):
@@ -201,6 +206,7 @@ class ProfileUpdate(BodyModel):
     exclude: Annotated[Rules | Absent, GIVEN, EXCLUDE] = None
     structured_once: Annotated[bool | Absent, GIVEN, STRUCTURED_ONCE] = None
     selects_fields: Annotated[bool | Absent, GIVEN, SELECTS_FIELDS] = None
+    summary_threshold: Annotated[SummaryThreshold | Absent, GIVEN, SUMMARY_THRESHOLD] = None
 
 
 class SecretReferenceSent(BodyModel):

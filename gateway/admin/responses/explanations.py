@@ -77,3 +77,6 @@ class ToolExplained(ResponseModel):
         Field(description="The people with the role `approve`, if the call needs an approval: entries of `who`."),
     ] = ()
     selects_fields: Annotated[bool, Field(description="True if the tool has the argument `_fields` here.")] = False
+    summary_threshold: Annotated[
+        int, Field(description="Bytes above which the profile summarises results; 0: never.")
+    ] = 0

@@ -11,6 +11,7 @@ from gateway.admin.fields import (
     INCLUDE,
     SELECTS_FIELDS,
     STRUCTURED_ONCE,
+    SUMMARY_THRESHOLD,
     CreatedAt,
     Id,
     Name,
@@ -68,6 +69,7 @@ class ProfileShown(ResponseModel):
     exclude: Annotated[Sequence[RuleShown], EXCLUDE]
     structured_once: Annotated[bool, STRUCTURED_ONCE]
     selects_fields: Annotated[bool, SELECTS_FIELDS]
+    summary_threshold: Annotated[int, SUMMARY_THRESHOLD]
     counts: Annotated[CountsOfProfile, Field(description="The number of primitives by family.")]
     tools_list_bytes: Annotated[int, Field(description="The size of the tool list in bytes.")]
     estimated_tokens: Annotated[int, Field(description="The estimated cost of the tool list in tokens: bytes / 4.")]
@@ -83,6 +85,7 @@ class ProfileShown(ResponseModel):
             exclude=[RuleShown.of(rule) for rule in profile.exclude],
             structured_once=profile.structured_once,
             selects_fields=profile.selects_fields,
+            summary_threshold=profile.summary_threshold,
             counts=CountsOfProfile.of(price),
             tools_list_bytes=price.tools_list_bytes,
             estimated_tokens=price.estimated_tokens,

@@ -56,11 +56,10 @@ async def explain_tool(admin: AdminDependencies, call: _Request) -> AdminRespons
         return AdminResponse(content=_absent(name, found.hidden))
     arguments, selects = call.body.arguments, registry.selects_fields
     explained = await explain(admin.calls, principal, found.bound, arguments, selects_fields=selects)
-    shown = _show(found.bound, found.hidden, explained, is_once=registry.sends_once)
+    shown: dict[str, object] = {"structured_once": registry.sends_once, "summary_threshold": registry.summary_threshold}
     if explained.judgement.decision is Decision.APPROVE:
-        roles = registry.view.snapshot.access.access.roles
-        shown = shown.model_copy(update={"approvers": [describe_people(rule) for rule in roles]})
-    return AdminResponse(content=shown)
+        shown["approvers"] = [describe_people(rule) for rule in registry.view.snapshot.access.access.roles]
+    return AdminResponse(content=_show(found.bound, found.hidden, explained).model_copy(update=shown))
 
 
 async def client_of(admin: AdminDependencies, call: AnyRequest, wanted: ExplainAs) -> tuple[Principal, str, str | None]:
@@ -146,7 +145,7 @@ def _absent(name: str, reason: str | None) -> ToolExplained:
     )
 
 
-def _show(bound: BoundTool, hidden: str | None, explained: Explanation, *, is_once: bool) -> ToolExplained:
+def _show(bound: BoundTool, hidden: str | None, explained: Explanation) -> ToolExplained:
     tool, limits, prepared = bound.tool, bound.limits, explained.prepared
     reasons = explain_level(tool).safety_reasons if tool.origin is PrimitiveOrigin.SOURCE else tool.safety_reasons
     summary = explained.preview if prepared is None or prepared.request is None else prepared.summary
@@ -164,7 +163,6 @@ def _show(bound: BoundTool, hidden: str | None, explained: Explanation, *, is_on
         limits=LimitsExplained(
             calls_per_second=limits.calls_per_second, burst=limits.burst, concurrency=limits.concurrency
         ),
-        structured_once=is_once,
         selects_fields=explained.selects_fields,
     )
 

@@ -53,6 +53,7 @@ async def update_profile(admin: AdminDependencies, call: AdminRequest[ProfileUpd
             exclude=profile.exclude if body.exclude is None else _rules(body.exclude),
             structured_once=profile.structured_once if body.structured_once is None else body.structured_once,
             selects_fields=profile.selects_fields if body.selects_fields is None else body.selects_fields,
+            summary_threshold=(profile.summary_threshold if body.summary_threshold is None else body.summary_threshold),
         )
 
     update = partial(profiles.update_profile, call.tenant, admin.catalog, call.path["name"])
@@ -78,6 +79,7 @@ def _revise(body: ProfileReplace, profile: Profile) -> Profile:
         exclude=_rules(body.exclude),
         structured_once=body.structured_once,
         selects_fields=body.selects_fields,
+        summary_threshold=body.summary_threshold,
     )
 
 

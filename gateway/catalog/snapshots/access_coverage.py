@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gateway.catalog.snapshots.access_table import AccessTable, CoveredItem, Item, compile_access, key_of
+from gateway.catalog.snapshots.listed_form import READ_TOOL
 from gateway.catalog.snapshots.primitive_policies import forms_of, operation_of
 from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.domain.primitives import Primitive
@@ -18,8 +19,8 @@ def with_access(snapshot: Snapshot, access: AccessRules) -> Snapshot:
 
 
 def compile_for(snapshot: Snapshot, access: AccessRules) -> AccessTable:
-    """Compile access rules for the primitives of a snapshot."""
-    return compile_access(access, (_cover(snapshot, item) for item in all_items(snapshot)))
+    """Compile access rules for the primitives of a snapshot, and for the tool that profiles may add."""
+    return compile_access(access, (_cover(snapshot, item) for item in (*all_items(snapshot), READ_TOOL)))
 
 
 def all_items(snapshot: Snapshot) -> Iterator[Item]:

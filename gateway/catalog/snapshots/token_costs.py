@@ -7,14 +7,14 @@ import anyio.to_thread
 
 from gateway.catalog.primitives.constraints import code_of
 from gateway.catalog.snapshots.composition import Composition, compose
-from gateway.catalog.snapshots.field_argument import offers_fields, with_fields
+from gateway.catalog.snapshots.listed_form import added_templates, added_tools, form_of
 from gateway.catalog.snapshots.snapshots import load_offer
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.identifiers import TenantId
 from gateway.domain.sources import estimate_tokens
 from gateway.domain.tenancy.profiles import Profile
 from gateway.domain.tenancy.selection import compile_selection
-from gateway.domain.tools import Tool, served_bytes
+from gateway.domain.tools import served_bytes
 from gateway.store import operations, primitives
 from gateway.store.sources import sources
 
@@ -55,16 +55,13 @@ async def price_profiles(tenant: TenantId, catalog: CatalogContext, profiles: Se
 
 def _price(profile: Profile, composed: Composition) -> Price:
     shows = compile_selection(profile)
-    sizes = [served_bytes(_listed(tool, profile)) for tool in composed.tools if shows(tool)]
+    form = form_of(profile)
+    tools = [*(tool for tool in composed.tools if shows(tool)), *added_tools(profile)]
+    sizes = [served_bytes((tool if form is None else form(tool)).definition) for tool in tools]
     return Price(
         tools=len(sizes),
         resources=sum(map(shows, composed.resources)),
-        templates=sum(map(shows, composed.templates)),
+        templates=sum(map(shows, composed.templates)) + len(added_templates(profile)),
         prompts=sum(map(shows, composed.prompts)),
         tools_list_bytes=_EMPTY_LIST + sum(sizes) + max(len(sizes) - 1, 0),
     )
-
-
-def _listed(tool: Tool, profile: Profile) -> bytes:
-    """The definition as the profile lists it."""
-    return with_fields(tool.definition) if profile.selects_fields and offers_fields(tool) else tool.definition

@@ -14,7 +14,7 @@ from gateway.cli.client.mcp_endpoint import McpClient
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.client_options import ClientOptions, client_options, describe_client
-from gateway.cli.input.json_fields import JsonObject, as_list, as_object, as_objects, as_text, pick, text_at
+from gateway.cli.input.json_fields import JsonObject, as_list, as_object, as_objects, as_text, number_at, pick, text_at
 from gateway.cli.input.options import chosen, chosen_url, json_option, key_option, tenant_option, url_option, wants_json
 from gateway.cli.output.printing import show
 from gateway.cli.output.tables import drop_controls, render_pairs, thousands
@@ -105,6 +105,8 @@ def _render_explanation(found: JsonObject) -> str:
         pairs.append(("body", body))
     if found.get("structured_once"):
         pairs.append(("result", "JSON is sent once, as structured content"))
+    if threshold := number_at(found, "summary_threshold"):
+        pairs.append(("result", f"more than {threshold:,} bytes are summarised; `read_result` reads the parts"))
     if found.get("selects_fields"):
         pairs.append(("result", "`_fields` selects parts of JSON results"))
     return drop_controls(render_pairs(pairs))

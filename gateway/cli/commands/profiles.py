@@ -14,6 +14,7 @@ from gateway.cli.input.options import confirm_option
 from gateway.cli.output.tables import render_pairs, render_table, thousands
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.policy import Safety
+from gateway.domain.tenancy.profiles import MAX_SUMMARY_THRESHOLD
 
 _NOUN = "profiles"
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -47,6 +48,7 @@ class ProfileOptions(TypedDict):
     exclude_family: tuple[str, ...]
     structured_once: bool
     selects_fields: bool
+    summary_threshold: int | None
 
 
 def profile_options(command: _Command) -> _Command:
@@ -60,6 +62,9 @@ def profile_options(command: _Command) -> _Command:
             command = click.option(f"--{verb}-{kind}", multiple=True, metavar=metavar, help=text)(command)
     once = "Send JSON results as structured content alone, with a sentence as text."
     fields = "Give imported tools the argument _fields, which selects parts of JSON results."
+    most = "Summarise results above this number of bytes, and list read_result, which reads their parts."
+    threshold = click.IntRange(0, MAX_SUMMARY_THRESHOLD)
+    command = click.option("--summary-threshold", type=threshold, metavar="BYTES", help=most)(command)
     command = click.option("--selects-fields", is_flag=True, help=fields)(command)
     command = click.option("--structured-once", is_flag=True, help=once)(command)
     command = click.option("--description", help="The description, for people.")(command)
@@ -163,6 +168,10 @@ def _describe(found: JsonObject) -> str:
         ("tokens (estimate)", thousands(number_at(found, "estimated_tokens"))),
         ("structured once", "yes" if found.get("structured_once") else "no"),
         ("selects fields", "yes" if found.get("selects_fields") else "no"),
+        (
+            "summary threshold",
+            thousands(number_at(found, "summary_threshold")) if found.get("summary_threshold") else "no",
+        ),
         *(("include", _rule(rule)) for rule in as_objects(found.get("include"))),
         *(("exclude", _rule(rule)) for rule in as_objects(found.get("exclude"))),
     ]
@@ -181,4 +190,5 @@ def _fields(options: ProfileOptions) -> JsonObject:
     fields: JsonObject = {name: given[name] for name in ("name", "description") if given[name] is not None}
     fields |= {"include": [included]} if included else {}
     fields |= {name: True for name in ("structured_once", "selects_fields") if given[name]}
+    fields |= {} if options["summary_threshold"] is None else {"summary_threshold": options["summary_threshold"]}
     return fields | ({"exclude": excluded} if excluded else {})

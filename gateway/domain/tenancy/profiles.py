@@ -6,6 +6,7 @@ from gateway.domain.identifiers import ProfileId
 from gateway.domain.tenancy.policy import Safety
 
 DEFAULT_PROFILE = "default"
+MIN_SUMMARY_THRESHOLD, MAX_SUMMARY_THRESHOLD = 4096, 262_144
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,4 +37,6 @@ class Profile:
     """True if JSON results are structured content alone, with a sentence as text."""
     selects_fields: bool = False
     """True if imported tools take `_fields`."""
+    summary_threshold: int = 0
+    """Bytes above which parts of results are summarised; 0: never."""
     version: int = 1

@@ -20,9 +20,10 @@ RESERVED = frozenset(
         "list_schemas",
         "get_schema_details",
         "call_endpoint",
+        "read_result",
     )
 )
-"""Names of the query tools; no new tool of an operation gets one of them."""
+"""Names of the query tools, and of the one that reads large results; no new tool of an operation gets one of them."""
 
 BODY = "body"
 

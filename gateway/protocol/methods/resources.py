@@ -1,4 +1,4 @@
-"""The method `resources/read`: resources of the registry, and the stored complete bodies of truncated results."""
+"""The method `resources/read`: resources of the registry, and stored results."""
 
 from mcp.server.context import HandlerResult
 from mcp.shared.exceptions import MCPError
@@ -10,13 +10,12 @@ from gateway.domain.refusals import AccountRequired
 from gateway.domain.task_supervisor import Spawn
 from gateway.errors import NotFound
 from gateway.handlers.interfaces import InputRequired
+from gateway.handlers.result_reader import is_result_uri
 from gateway.protocol.errors import unknown
 from gateway.protocol.methods.account_pages import open_account_page
 from gateway.protocol.methods.capabilities import has_resources, require
 from gateway.protocol.methods.peers import input_required_result, peer_for_request
-from gateway.protocol.methods.result_overflow import bind_overflow, is_overflow_uri
 from gateway.protocol.request_context import CURRENT_REQUEST, SdkContext
-from gateway.redis.caches.result_overflow import ResultOverflow
 
 RESOURCE_NOT_FOUND = -32002
 """The error code for an unknown URI in handshake revisions; in 2026-07-28 it is `INVALID_PARAMS`."""
@@ -29,9 +28,8 @@ _MAX_ECHOED = 2048
 class Resources:
     """Handles `resources/read`."""
 
-    def __init__(self, calls: CallPipeline, overflow: ResultOverflow, spawn: Spawn) -> None:
+    def __init__(self, calls: CallPipeline, spawn: Spawn) -> None:
         self._calls = calls
-        self._overflow = overflow
         self._spawn = spawn
 
     async def read(self, ctx: SdkContext, params: ReadResourceRequestParams) -> HandlerResult:
@@ -43,10 +41,9 @@ class Resources:
         """
         context = CURRENT_REQUEST.get()
         registry = context.registry
-        of_result = is_overflow_uri(params.uri)
-        require(of_result or has_resources(registry), ctx.method)
+        require(is_result_uri(params.uri) or has_resources(registry), ctx.method)
         uri = params.uri
-        bound = bind_overflow(self._overflow, registry, uri) if of_result else await registry.resource(uri)
+        bound = await registry.resource(uri)
         if bound is None:
             raise _unknown(ctx, params.uri)
         try:

@@ -33,19 +33,16 @@ from gateway.protocol.server_name import NAME, VERSION
 from gateway.protocol.stateless.subscription_stream import SubscriptionStreams
 from gateway.protocol.tasks.methods import TaskMethods
 from gateway.protocol.tasks.runs import TaskRunner
-from gateway.redis.caches.result_overflow import ResultOverflow
 
 
-def build_server(
-    tasks: TaskRunner, subscriptions: SubscriptionStreams, overflow: ResultOverflow, *, spawn: Spawn
-) -> Server[Any]:
+def build_server(tasks: TaskRunner, subscriptions: SubscriptionStreams, *, spawn: Spawn) -> Server[Any]:
     """Build the server of all tenants; it stores no state of any client."""
     calls = tasks.calls
     server: Server[Any] = Server(NAME, version=VERSION, get_tool_input_schema=_mirrored_schema)
     for method in LISTS:
         server.add_request_handler(method, PaginatedRequestParams, answer_list)
     server.add_request_handler("tools/call", CallToolRequestParams, Tools(calls, spawn, tasks).call)
-    server.add_request_handler("resources/read", ReadResourceRequestParams, Resources(calls, overflow, spawn).read)
+    server.add_request_handler("resources/read", ReadResourceRequestParams, Resources(calls, spawn).read)
     server.add_request_handler("prompts/get", GetPromptRequestParams, Prompts(calls, spawn).get)
     server.add_request_handler("completion/complete", CompleteRequestParams, CompletionMethod(calls).complete)
     server.add_request_handler("server/discover", RequestParams, _discover)

@@ -15,6 +15,7 @@ from gateway.errors import CapabilityMissing
 from gateway.handlers.binding import BoundTool
 from gateway.handlers.interfaces import InputRequired
 from gateway.protocol.errors import TASKS, unknown
+from gateway.protocol.http.results import STRUCTURED
 from gateway.protocol.methods.account_pages import open_account_page
 from gateway.protocol.methods.content_kinds import known_blocks
 from gateway.protocol.methods.peers import input_required_result, peer_for_request
@@ -73,17 +74,13 @@ class Tools:
             if (page := await self._answer(ctx, params, error)) is not None:
                 return page
             members = result_rendering.failure(error, context.correlation_id)
-        if context.finished is not None:
-            is_modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
-            context.finished.members = context.registry.finish_result(members, is_modern=is_modern)
-            return _FINISHED
-        result: dict[str, Any] = result_rendering.decode(members)
-        result["content"] = known_blocks(result["content"], ctx.protocol_version)
-        if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
-            result["resultType"] = "complete"
-        elif not isinstance(result.get("structuredContent", {}), dict):
-            del result["structuredContent"]  # before 2026-07-28 it had to be an object
-        return result
+        version = ctx.protocol_version
+        if version in MODERN_PROTOCOL_VERSIONS or version in STRUCTURED:
+            members = context.registry.finish_result(members, is_modern=version in MODERN_PROTOCOL_VERSIONS)
+        if context.finished is None:
+            return _decode(members, version)
+        context.finished.members = members
+        return _FINISHED
 
     async def _answer(
         self, ctx: SdkContext, params: CallToolRequestParams, error: AccountRequired | CapabilityMissing
@@ -106,6 +103,17 @@ class Tools:
             return await tasks.run(run, at_once=bound.task_support is TaskSupport.REQUIRED)
         finally:
             await peer.close()
+
+
+def _decode(members: bytes, version: str) -> dict[str, Any]:
+    """Return the result as an object of the revision."""
+    result: dict[str, Any] = result_rendering.decode(members)
+    result["content"] = known_blocks(result["content"], version)
+    if version in MODERN_PROTOCOL_VERSIONS:
+        result["resultType"] = "complete"
+    elif not isinstance(result.get("structuredContent", {}), dict):
+        del result["structuredContent"]  # before 2026-07-28 it had to be an object
+    return result
 
 
 def _may_be_task(ctx: SdkContext, bound: BoundTool) -> bool:

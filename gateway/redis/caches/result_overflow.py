@@ -1,51 +1,88 @@
-"""Complete bodies of truncated tool results: in Redis for up to ten minutes, each readable by one subject.
+"""Documents of summarised and cut tool results: in Redis for up to ten minutes, each readable by one owner.
 
-The key of a result contains its tenant and its subject, so a link does not work for another subject. A MAC over key,
-type and body proves that a replica stored it. The bytes per tenant are limited; new results evict the oldest.
+The key of a result contains its tenant and its owner, so a link does not work for another one. A MAC over key, type and
+body proves that a replica stored it. The bytes per owner and per tenant are limited. New results evict the oldest of
+their owner, and then those of the owner with the most bytes.
 """
 
 import hashlib
 import re
 import secrets
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from typing import TypeVar
 
+import anyio.to_thread
 import structlog
 
 from gateway.domain.identifiers import TenantId
+from gateway.domain.results import RESULT_SCHEME, StoredResult
 from gateway.redis.entry_mac import RESULTS, ValueMac
 from gateway.redis.event_bus import EventBus
 
 log = structlog.get_logger(__name__)
 
-SCHEME = "gateway+result"
 RESULT_TTL_S = 600
-MAX_RESULT_BYTES = 7 * 1024 * 1024
+MAX_RESULT_BYTES = 10 * 1024 * 1024
 MAX_OF_TENANT = 64 * 1024 * 1024
 """The byte limit for all stored results of one tenant."""
+MAX_OF_OWNER = 32 * 1024 * 1024
+"""The byte limit for all stored results of one owner."""
+MIN_CHARGED_BYTES = 64 * 1024
+"""The bytes that a smaller result counts as, so that the number of results is limited too."""
 
-_URI = re.compile(rf"{re.escape(SCHEME)}://([A-Za-z0-9_-]{{32}})")
+_URI = re.compile(rf"{re.escape(RESULT_SCHEME)}://([A-Za-z0-9_-]{{32}})")
 _ID_BYTES = 24
+_INLINE = 1024 * 1024
+_Made = TypeVar("_Made")
 
-# KEYS: result, results of the tenant by expiry, their sizes. ARGV: type, body, size, lifetime in ms, the tenant's byte
-# limit, MAC.
+# KEYS: result, results of the tenant by expiry, their sizes. ARGV: type, body, size, lifetime in ms, the byte limits of
+# the tenant and of an owner, MAC. The name of a result is the owner's prefix, a colon, and 32 characters.
 _KEEP = """
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
+local total, of_owner, held, sizes = 0, {}, {}, {}
+local function owner_of(key) return string.sub(key, 1, -34) end
+local function count(key, size)
+  total = total + size
+  of_owner[owner_of(key)] = (of_owner[owner_of(key)] or 0) + size
+end
 local function forget(key)
   redis.call('DEL', key)
   redis.call('ZREM', KEYS[2], key)
   redis.call('HDEL', KEYS[3], key)
 end
 for _, key in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', string.format('%.0f', now))) do forget(key) end
-local used = tonumber(ARGV[3])
-for _, size in ipairs(redis.call('HVALS', KEYS[3])) do used = used + size end
-while used > tonumber(ARGV[5]) do
-  local oldest = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
-  if not oldest then break end
-  used = used - (redis.call('HGET', KEYS[3], oldest) or 0)
-  forget(oldest)
+local known = redis.call('HGETALL', KEYS[3])
+for at = 1, #known, 2 do
+  sizes[known[at]] = tonumber(known[at + 1])
+  count(known[at], sizes[known[at]])
+  held[owner_of(known[at])] = (held[owner_of(known[at])] or 0) + 1
 end
-redis.call('HSET', KEYS[1], 'type', ARGV[1], 'body', ARGV[2], 'mac', ARGV[6])
+local by_age = redis.call('ZRANGE', KEYS[2], 0, -1)
+local function evict(owner)
+  for _, key in ipairs(by_age) do
+    if sizes[key] and owner_of(key) == owner then
+      forget(key)
+      count(key, -sizes[key])
+      sizes[key] = nil
+      held[owner] = held[owner] - 1
+      return true
+    end
+  end
+  return false
+end
+local function largest()
+  local found
+  for owner, size in pairs(of_owner) do
+    if (held[owner] or 0) > 0 and (not found or size > of_owner[found]) then found = owner end
+  end
+  return found
+end
+count(KEYS[1], tonumber(ARGV[3]))
+local own = owner_of(KEYS[1])
+while of_owner[own] > tonumber(ARGV[6]) and evict(own) do end
+while total > tonumber(ARGV[5]) and evict(largest()) do end
+redis.call('HSET', KEYS[1], 'type', ARGV[1], 'body', ARGV[2], 'mac', ARGV[7])
 redis.call('PEXPIRE', KEYS[1], ARGV[4])
 redis.call('ZADD', KEYS[2], string.format('%.0f', now + ARGV[4] * 1000), KEYS[1])
 redis.call('HSET', KEYS[3], KEYS[1], ARGV[3])
@@ -54,14 +91,6 @@ redis.call('PEXPIRE', KEYS[3], ARGV[4])
 return 1
 """
 _READ = "return redis.call('HMGET', KEYS[1], 'type', 'body', 'mac')"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredResult:
-    """A complete result: its content type and its bytes."""
-
-    content_type: str
-    body: bytes = field(repr=False)
 
 
 class ResultOverflow:
@@ -74,17 +103,20 @@ class ResultOverflow:
         life_s: float = RESULT_TTL_S,
         largest: int = MAX_RESULT_BYTES,
         tenant_limit: int = MAX_OF_TENANT,
+        owner_limit: int = MAX_OF_OWNER,
+        min_charge: int = MIN_CHARGED_BYTES,
     ) -> None:
         self._largest = largest
-        self._tenant_limit = tenant_limit
+        self._limits = (tenant_limit, owner_limit)
+        self._least = min_charge
         self._namespace = bus.namespace
         self._life_ms = int(life_s * 1000)
         self._seal = ValueMac(bus, RESULTS)
         self._keep = bus.script(_KEEP)
         self._read = bus.script(_READ)
 
-    async def keep(self, tenant: TenantId, subject: str, content_type: str, body: bytes) -> str | None:
-        """Store a result and return the URI under which the subject can read it; None when it is too large.
+    async def keep(self, tenant: TenantId, owner: str, content_type: str, body: bytes) -> str | None:
+        """Store a result and return the URI under which its owner can read it; None when it is too large.
 
         Raises:
             RedisUnavailable: the result may or may not be stored.
@@ -93,15 +125,16 @@ class ResultOverflow:
             return None
         name = secrets.token_urlsafe(_ID_BYTES)
         of_tenant = f"{self._namespace}:t:{tenant}:leftovers"
-        keys = (self._key(tenant, subject, name), f"{of_tenant}:ends", f"{of_tenant}:sizes")
-        mac = self._seal.make(keys[0], content_type.encode(), body)
-        await self._keep(keys, content_type, body, len(body), self._life_ms, self._tenant_limit, mac)
-        return f"{SCHEME}://{name}"
+        keys = (self._key(tenant, owner, name), f"{of_tenant}:ends", f"{of_tenant}:sizes")
+        mac = await _at_once(len(body), lambda: self._seal.make(keys[0], content_type.encode(), body))
+        charge = max(len(body), self._least)  # guard: small-results-charged
+        await self._keep(keys, content_type, body, charge, self._life_ms, *self._limits, mac)
+        return f"{RESULT_SCHEME}://{name}"
 
-    async def read(self, tenant: TenantId, subject: str, uri: str) -> StoredResult | None:
-        """Return the stored result; None if this subject has no such result, or its MAC is wrong.
+    async def read(self, tenant: TenantId, owner: str, uri: str) -> StoredResult | None:
+        """Return the stored result; None if this owner has no such result, or its MAC is wrong.
 
-        A result of another subject looks like a missing result.
+        A result of another owner looks like a missing result.
 
         Raises:
             RedisUnavailable: the result cannot be read.
@@ -109,15 +142,21 @@ class ResultOverflow:
         found = _URI.fullmatch(uri)
         if found is None:
             return None
-        key = self._key(tenant, subject, found[1])
+        key = self._key(tenant, owner, found[1])
         content_type, body, mac = await self._read((key,))
         if content_type is None or body is None:
             return None
-        if not self._seal.holds(key, content_type, body, mac=mac):  # guard: kept-result-seal
+        is_ours = await _at_once(len(body), lambda: self._seal.holds(key, content_type, body, mac=mac))
+        if not is_ours:  # guard: kept-result-seal
             log.error("kept_result_refused", tenant_id=tenant)
             return None
         return StoredResult(content_type=content_type.decode("utf-8", "replace"), body=body)
 
-    def _key(self, tenant: TenantId, subject: str, name: str) -> str:
-        whose = hashlib.sha256(subject.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    def _key(self, tenant: TenantId, owner: str, name: str) -> str:
+        whose = hashlib.sha256(owner.encode("utf-8", "surrogatepass")).hexdigest()[:32]
         return f"{self._namespace}:t:{tenant}:leftover:{whose}:{name}"
+
+
+async def _at_once(size: int, work: Callable[[], _Made]) -> _Made:
+    """Return what the work makes of so many bytes; of many in a thread."""
+    return work() if size <= _INLINE else await anyio.to_thread.run_sync(work)

@@ -11,7 +11,9 @@ import jsonschema_rs
 import pytest
 from mcp import Client
 
+from tests.support.documents import many
 from tests.support.pair import running_pair
+from tests.support.primitives import add
 from tests.support.queries import library
 from tests.support.replicas import Mode, Replicas
 from tests.support.servers import TestServers
@@ -219,3 +221,34 @@ async def test_structured_content_is_what_is_listed(reading: Reading) -> None:
             schema = listed[tool]
             assert schema is not None
             assert jsonschema_rs.is_valid(schema, answer), (tool, arguments)
+
+
+@eras
+async def test_forms_of_results_are_those_of_every_replica(reading: Reading, mode: Mode) -> None:
+    """Ours: fields, results sent once, and parts of a result that the other replica stored (OAS-10, TEN-1)."""
+    gateway = reading.replicas.a.gateway
+    document = many(reading.upstream.url, 1)
+    await gateway.import_document(reading.slug, document, name="many")
+    forms = {"name": "forms", "summary_threshold": 16_384, "structured_once": True, "selects_fields": True}
+    await add(gateway, reading.slug, "profiles", forms)
+    items = [{"id": number, "x": "y" * 20} for number in range(1000)]
+    reading.upstream.body = json.dumps({"items": items}).encode()
+    path, replicas = f"{reading.slug}/forms", reading.replicas
+    stranger = await gateway.create_key(reading.slug)
+    async with (
+        replicas.client(path, reading.key, mode, to=replicas.a) as one,
+        replicas.client(path, reading.key, mode, to=replicas.b) as other,
+        replicas.client(path, stranger, mode, to=replicas.b) as third,
+    ):
+        selected = [await client.call_tool("op_0000", {"_fields": ["/items/*/id"]}) for client in (one, other)]
+        uri = (await one.call_tool("op_0000", {})).content[1].model_dump()["uri"]
+        asked = {"result": uri, "pointer": "/items", "offset": 998}
+        page = await other.call_tool("read_result", asked)
+        foreign = await third.call_tool("read_result", asked)
+
+    for result in selected:
+        assert result.structured_content == {"items": [{"id": number} for number in range(1000)]}
+        assert "in structured content: an object with items (list of 1000)" in result.content[0].model_dump()["text"]
+    assert page.structured_content is not None
+    assert page.structured_content["value"] == items[998:]
+    assert foreign.is_error

@@ -346,6 +346,7 @@ def make_profile(name: str) -> Profile:
         include=(rule, Rule()),
         exclude=(rule,),
         structured_once=True,
+        summary_threshold=8192,
     )
 
 

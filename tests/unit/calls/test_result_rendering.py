@@ -253,11 +253,17 @@ ANNA = Principal(
 )
 
 
+class _Owner:
+    """A call of Anna."""
+
+    principal = ANNA
+    result_owner = "anna"
+
+
 async def _shaped(shelf: _Shelf, kind: str, body: bytes) -> dict[str, Any]:
     answer = UpstreamAnswer(status=200, content_type=kind, body=body)
-    result: dict[str, Any] = json.loads(
-        b"{" + await result_rendering.ResultRenderer(shelf).content(ANNA, answer) + b"}"
-    )
+    members = await result_rendering.ResultRenderer(shelf).content(_Owner(), answer, is_kept=True, is_whole=False)
+    result: dict[str, Any] = json.loads(b"{" + members + b"}")
     return result
 
 

@@ -141,3 +141,14 @@ def test_the_description_says_where_the_rest_is() -> None:
     assert "/items: the first 2 of 9" in text
     assert "gateway+result://x" in text
     assert "resource" not in describe(Truncated(b""), whole=1, uri=None)
+
+
+def test_json_that_is_too_deep_is_cut_too() -> None:
+    """Ours: depth that the parser does not read is cut after the last complete part, and no error."""
+    depth = 900
+    deep = b'{"a":' * depth + b'["' + b"x" * 300_000 + b'"]' + b"}" * depth
+
+    def cut(frames: int) -> Truncated:
+        return cut(frames - 1) if frames else cut_json(deep, 4096)
+
+    assert len(cut(150).kept) <= 4096 + depth

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from gateway.domain.identifiers import TenantId
-from gateway.redis.caches.result_overflow import ResultOverflow, StoredResult
+from gateway.domain.results import StoredResult
+from gateway.redis.caches.result_overflow import ResultOverflow
 from gateway.redis.event_bus import EventBus
 
 ACME, GLOBEX = TenantId("ten_acme"), TenantId("ten_globex")
@@ -59,7 +60,7 @@ async def test_a_result_ends(bus: EventBus, raw: Any) -> None:
 
 async def test_what_a_tenant_keeps_is_bounded(bus: EventBus) -> None:
     """Ours: the oldest goes first, and no other tenant's."""
-    kept = ResultOverflow(bus, tenant_limit=25)
+    kept = ResultOverflow(bus, tenant_limit=25, min_charge=1)
     uris = [await kept.keep(ACME, "anna", "text/plain", b"x" * 10) for _ in range(4)]
     other = await kept.keep(GLOBEX, "anna", "text/plain", b"y" * 10)
 
@@ -71,3 +72,34 @@ async def test_what_a_tenant_keeps_is_bounded(bus: EventBus) -> None:
 async def test_what_is_too_large_is_not_kept(bus: EventBus) -> None:
     """Ours: one result has a bound too."""
     assert await ResultOverflow(bus, largest=3).keep(ACME, "anna", "text/plain", b"xxxx") is None
+
+
+async def test_a_busy_owner_evicts_its_own(bus: EventBus) -> None:
+    """Ours: a neighbour whose every answer is large leaves the results of others where they are (OAS-10)."""
+    kept = ResultOverflow(bus, tenant_limit=100, owner_limit=50, min_charge=1)
+    first = await kept.keep(ACME, "bert", "text/plain", b"b" * 30)
+    uris = [await kept.keep(ACME, "anna", "text/plain", b"a" * 20) for _ in range(6)]
+
+    assert await kept.read(ACME, "bert", first or "") is not None
+    assert [await kept.read(ACME, "anna", uri or "") is not None for uri in uris] == [False] * 4 + [True] * 2
+
+
+async def test_room_comes_from_the_owner_with_the_most(bus: EventBus) -> None:
+    """Ours: a full tenant still has room for a new owner, and the smallest owner keeps its results (OAS-10)."""
+    kept = ResultOverflow(bus, tenant_limit=100, owner_limit=60, min_charge=1)
+    small = await kept.keep(ACME, "cleo", "text/plain", b"c" * 10)
+    large = [await kept.keep(ACME, owner, "text/plain", b"x" * 30) for owner in ("anna", "anna", "bert")]
+    new = await kept.keep(ACME, "dora", "text/plain", b"d" * 60)
+
+    assert await kept.read(ACME, "cleo", small or "") is not None
+    assert await kept.read(ACME, "dora", new or "") is not None
+    assert await kept.read(ACME, "anna", large[0] or "") is None
+
+
+async def test_small_results_are_limited_in_number(bus: EventBus, raw: Any) -> None:
+    """Ours: each counts as 64 kB, so that the script has few results to look at."""
+    kept = ResultOverflow(bus, owner_limit=4 * 64 * 1024)
+    for _ in range(6):
+        await kept.keep(ACME, "anna", "text/plain", b"x")
+
+    assert len([key async for key in raw.scan_iter(match="*leftover:*")]) == 4

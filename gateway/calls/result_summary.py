@@ -1,0 +1,180 @@
+"""Summaries of large results: outline, first items, and the URI under which the caller reads every part (decision 60).
+
+A summary replaces structured content, and each text, above the threshold of the caller's profile. Other blocks stay.
+The documents are what the call would have sent: redaction, guardrails and output schemas come before.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias
+
+import anyio.to_thread
+import msgspec
+import orjson
+
+from gateway.calls.truncation import cut_json, cut_text, describe
+from gateway.calls.upstream_errors import quote
+from gateway.definitions.large_results.definition import READ_RESULT
+from gateway.definitions.large_results.document import ResultDocument, read_document
+from gateway.definitions.large_results.outline import outline
+
+Keep: TypeAlias = Callable[[str, bytes], Awaitable[str | None]]
+"""Stores a document of a content type for the caller; returns its URI, or None if it cannot be stored."""
+
+_INLINE: Final = 64 * 1024
+"""Bytes of a result above which a thread summarises it."""
+_MAX_DOCUMENTS: Final = 4
+"""Limit on the summaries of one result; further large texts stay."""
+_MAX_OUTLINE: Final = 4096
+_MAX_PREVIEW: Final = 4096
+_MAX_PREVIEW_PARTS: Final = 50_000
+"""Parts of a document up to which small members are chosen from all of it for the preview; a larger one is cut."""
+
+
+class _ResultMembers(msgspec.Struct):
+    """The members of a result; structured content stays encoded, so that numbers keep all digits."""
+
+    content: list[msgspec.Raw]
+    structured: msgspec.Raw = msgspec.field(name="structuredContent", default=msgspec.Raw())
+    is_error: bool = msgspec.field(name="isError", default=False)
+    meta: msgspec.Raw = msgspec.field(name="_meta", default=msgspec.Raw())
+
+
+class _Block(msgspec.Struct):
+    type: str = ""
+    text: str | None = None
+
+
+@dataclass(slots=True)
+class _Large:
+    """One large part of a result: its document, and the parts of its summary."""
+
+    document: ResultDocument
+    outline: str
+    preview: str
+
+
+@dataclass(slots=True)
+class _Plan:
+    """A result with its large parts in the places of their blocks."""
+
+    blocks: list[bytes | _Large]
+    structured: bytes
+    end: bytes
+
+
+_EMPTY_TEXT: Final = b'{"type":"text","text":""}'
+WHOLE_START: Final = b'"content":[' + _EMPTY_TEXT + b'],"structuredContent":'
+"""The start of a result that will be summarised: the text is missing, because a summary takes its place."""
+_read = msgspec.json.Decoder(_ResultMembers).decode
+_read_block = msgspec.json.Decoder(_Block).decode
+
+
+async def summarise(members: bytes, threshold: int, *, limit: int, keep: Keep) -> bytes:
+    """Return the members of a successful result with summaries in place of its parts above `threshold` bytes.
+
+    A part that cannot be stored is cut to `limit` bytes, with a note.
+    """
+    plan = await _in_thread(len(members), _plan, members, threshold)
+    if plan is None:
+        return members
+    blocks: list[bytes] = []
+    for block in plan.blocks:
+        if isinstance(block, bytes):
+            blocks.append(block)
+            continue
+        uri = await keep(block.document.content_type, block.document.body)
+        if uri is None:
+            blocks += await _in_thread(len(members), _cut, block.document, limit)
+        else:
+            blocks += (_text(_sentences(block, uri)), _link(block.document, uri))
+    structured = (b',"structuredContent":', plan.structured) if plan.structured else ()
+    return b"".join((b'"content":[', b",".join(blocks), b"]", *structured, plan.end))
+
+
+async def _in_thread(size: int, work: Callable[..., Any], *arguments: object) -> Any:
+    if size <= _INLINE:
+        return work(*arguments)
+    return await anyio.to_thread.run_sync(work, *arguments)
+
+
+def _plan(members: bytes, threshold: int) -> _Plan | None:
+    """Find the large parts of a result; None if it is an error or has none."""
+    read = _read(b"{" + members + b"}")
+    if read.is_error:  # guard: summary-of-successes
+        return None
+    structured, budget = bytes(read.structured), threshold // 2
+    blocks: list[bytes | _Large] = []
+    repeated = structured.decode() if len(structured) > threshold else None
+    if repeated is not None:
+        blocks.append(_large(structured, budget))
+    for raw in map(bytes, read.content):
+        text = _read_block(raw).text if len(raw) > threshold else None
+        if repeated is not None and (text == repeated or raw == _EMPTY_TEXT):
+            continue
+        body = b"" if text is None else text.encode("utf-8", "replace")
+        is_full = sum(isinstance(block, _Large) for block in blocks) >= _MAX_DOCUMENTS
+        blocks.append(raw if is_full or len(body) <= threshold else _large(body, budget))
+    if not any(isinstance(block, _Large) for block in blocks):
+        return None
+    meta = (b',"_meta":', bytes(read.meta)) if bytes(read.meta) else ()
+    end = b"".join((b',"isError":false', *meta))
+    return _Plan(blocks, b"" if repeated is not None else structured, end)
+
+
+def _large(body: bytes, budget: int) -> _Large:
+    document = read_document(body)
+    assert document is not None  # a text of the result, so UTF-8
+    room = min(budget, _MAX_PREVIEW)
+    shape = None
+    if document.is_json:
+        try:
+            shape = outline(document.body, room=min(budget // 2, _MAX_OUTLINE))
+        except RecursionError:  # the parser reads less depth here than at the check
+            document = replace(document, is_json=False)
+    if shape is None:
+        return _Large(
+            document, f"text of {document.count_lines():,} lines", cut_text(body.decode(), room).kept.decode()
+        )
+    start = cut_json(document.body, room, max_parts=_MAX_PREVIEW_PARTS)
+    return _Large(document, shape, start.kept.decode("utf-8", "replace"))
+
+
+def _sentences(large: _Large, uri: str) -> str:
+    size = f"{len(large.document.body):,} bytes of {'JSON' if large.document.is_json else 'text'}"
+    example = orjson.dumps({"result": uri, "pointer": "", "offset": 0}).decode()
+    return "\n".join(
+        (
+            f"The result has {size}; this is a summary. The result can be read for some minutes, in parts:",
+            f"with the tool {READ_RESULT} and arguments such as {example}, or as the resource {uri}.",
+            "",
+            "Outline (* is the first element of a list; others may differ):",
+            large.outline,
+            "",
+            "Start, shortened:",
+            large.preview,
+        )
+    )
+
+
+def _cut(document: ResultDocument, limit: int) -> Sequence[bytes]:
+    body = document.body
+    cut = cut_json(body, limit) if document.is_json else cut_text(body.decode(), limit)
+    note = describe(cut, whole=len(body), uri=None)
+    return _text(cut.kept.decode("utf-8", "replace")), _text(f"{note}\nThe rest could not be stored.")
+
+
+def _text(text: str) -> bytes:
+    return b'{"type":"text","text":' + quote(text) + b"}"
+
+
+def _link(document: ResultDocument, uri: str) -> bytes:
+    return orjson.dumps(
+        {
+            "type": "resource_link",
+            "uri": uri,
+            "name": "whole result",
+            "mimeType": document.content_type,
+            "size": len(document.body),
+        }
+    )

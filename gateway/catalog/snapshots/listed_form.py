@@ -1,0 +1,71 @@
+"""The form in which a profile lists tools, and the primitives that it adds: those that read parts of large results."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import msgspec
+
+from gateway.catalog.snapshots.field_argument import offers_fields, with_fields
+from gateway.definitions.large_results.definition import READ_DEFINITION, READ_RESULT, TEMPLATE, TEMPLATE_DEFINITION
+from gateway.domain.identifiers import PrimitiveId
+from gateway.domain.primitives import Family, Primitive
+from gateway.domain.tenancy.policy import Safety
+from gateway.domain.tenancy.profiles import Profile
+from gateway.domain.tools import PrimitiveOrigin, Tool
+
+READ_TOOL: Final = Tool(
+    name=READ_RESULT,
+    definition=READ_DEFINITION,
+    safety=Safety.SAFE,
+    safety_reasons=("it only reads results that the caller has received",),
+    origin=PrimitiveOrigin.BUILTIN,
+)
+READ_TEMPLATE: Final = Primitive(
+    id=PrimitiveId("builtin:results"),
+    family=Family.TEMPLATE,
+    name=TEMPLATE,
+    definition=TEMPLATE_DEFINITION,
+    origin=PrimitiveOrigin.BUILTIN,
+)
+
+_OUTPUT: Final = b'"outputSchema"'
+
+
+@dataclass(frozen=True, slots=True)
+class ListedForm:
+    """The form of a profile's tools, equal for profiles with the same choices."""
+
+    selects_fields: bool = False
+    summarises: bool = False
+
+    def __call__(self, tool: Tool) -> Tool:
+        """Return the tool as the profile lists it; a summary need not match an output schema, so none is listed."""
+        if self.selects_fields and offers_fields(tool):
+            return replace(tool, definition=with_fields(tool.definition))
+        if self.summarises and _OUTPUT in tool.definition:  # guard: summary-without-output-schema
+            return replace(tool, definition=_without_output(tool.definition))
+        return tool
+
+
+def form_of(profile: Profile | None) -> ListedForm | None:
+    """Return the form of a profile's tools; None if they are listed as they are."""
+    if profile is None or not (profile.selects_fields or profile.summary_threshold):
+        return None
+    return ListedForm(profile.selects_fields, bool(profile.summary_threshold))
+
+
+def added_tools(profile: Profile | None) -> Sequence[Tool]:
+    """Return the tools that a profile adds to those it selects."""
+    return (READ_TOOL,) if profile is not None and profile.summary_threshold else ()
+
+
+def added_templates(profile: Profile | None) -> Sequence[Primitive]:
+    """Return the resource templates that a profile adds to those it selects."""
+    return (READ_TEMPLATE,) if profile is not None and profile.summary_threshold else ()
+
+
+def _without_output(definition: bytes) -> bytes:
+    found: dict[str, Any] = msgspec.json.decode(definition)
+    found.pop("outputSchema", None)
+    return msgspec.json.encode(found)

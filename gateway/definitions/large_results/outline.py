@@ -1,0 +1,65 @@
+"""The outline of a large JSON text: a bounded number of lines, each with pointer, kind and length of a part.
+
+Of a list, the outline has the length and the first element, as `*`. Work is linear in the text for each level.
+"""
+
+import json
+from typing import Final
+
+from gateway.definitions.large_results.json_parts import Part, is_container, parts_of
+
+_MAX_LINES: Final = 60
+_MAX_MEMBERS: Final = 20
+_MAX_LEVELS: Final = 5
+_MAX_POINTER_LENGTH: Final = 200
+_LARGE: Final = 1024
+"""Bytes of a part above which its line has its size."""
+_KINDS: Final = {"t": "boolean", "f": "boolean", "n": "null", '"': "text"}
+
+
+def outline(raw: bytes, *, room: int) -> str:
+    """Return the outline of compact JSON, in at most about `room` bytes."""
+    lines: list[str] = []
+    waiting: list[tuple[str, bytes, int]] = [("", raw, 0)]
+    while waiting and len(lines) < _MAX_LINES:
+        pointer, part, level = waiting.pop()
+        line, below = _line(pointer, part, level)
+        room -= len(line.encode()) + 1
+        if room < 0:
+            break
+        lines.append(line)
+        waiting += reversed(below)
+    if waiting:
+        lines.append("…")
+    return "\n".join(lines)
+
+
+def escape_token(name: str) -> str:
+    """Return a name as a token of a JSON Pointer."""
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def _line(pointer: str, raw: bytes, level: int) -> tuple[str, list[tuple[str, bytes, int]]]:
+    """Return the line of a part, and the parts below it that follow."""
+    shown = pointer if pointer.isprintable() else json.dumps(pointer)
+    size = f", {len(raw):,} bytes" if len(raw) > _LARGE else ""
+    if not is_container(raw):
+        return f"{shown or 'whole'}: {_KINDS.get(chr(raw[0]), 'number')}{size}", []
+    count, first = _count(raw, 1 if raw.startswith(b"[") else _MAX_MEMBERS)
+    kind = f"list of {count:,}" if raw.startswith(b"[") else f"object with {count:,} members"
+    if level >= _MAX_LEVELS:
+        first = []
+    below = [(f"{pointer}/{'*' if name is None else escape_token(name)}", part, level + 1) for name, part in first]
+    more = f", of which the first {len(first)} follow" if raw.startswith(b"{") and 0 < len(first) < count else ""
+    return f"{shown or 'whole'}: {kind}{size}{more}", [one for one in below if len(one[0]) <= _MAX_POINTER_LENGTH]
+
+
+def _count(raw: bytes, most: int) -> tuple[int, list[Part]]:
+    """Return the number of parts, and the first ones."""
+    first: list[Part] = []
+    count = 0
+    for part in parts_of(raw):
+        count += 1
+        if len(first) < most:
+            first.append(part)
+    return count, first

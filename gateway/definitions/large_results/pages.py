@@ -1,0 +1,232 @@
+"""Pages of a stored result: the part at a JSON Pointer, from an offset, as far as a number of bytes allows.
+
+Each part can be reached: a page that ends early has `next_offset`, and `omitted` names the parts that are larger than a
+page, for a pointer of their own. The values of a page are copied as bytes.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final, TypeAlias
+
+import msgspec
+import orjson
+
+from gateway.definitions.large_results.definition import MAX_POINTER
+from gateway.definitions.large_results.document import ResultDocument, json_of
+from gateway.definitions.large_results.json_parts import (
+    Part,
+    is_container,
+    is_index,
+    part_at,
+    parts_of,
+    split_list,
+    text_of,
+)
+from gateway.definitions.large_results.outline import escape_token
+from gateway.errors import ArgumentsInvalid, Fault
+
+_MAX_TESTED: Final = 100_000
+"""Elements that the conditions of one read test; a longer list continues on the next page."""
+_MAX_WORK: Final = 1024 * 1024 * 1024
+"""Bytes that are read on the way to a pointer: each level reads its container."""
+_MAX_OMITTED: Final = 10
+_MAX_NAMED: Final = 20
+_PAGE_HEAD: Final = 1024
+"""Bytes that are left for the other members of a page."""
+Scalar: TypeAlias = str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElementCondition:
+    """A test of one part of an element: one of these values, or a text that contains a text in lower case."""
+
+    pointer: str = ""
+    equals: tuple[Scalar, ...] = ()
+    contains: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartRequest:
+    """The wanted part of a document."""
+
+    pointer: str = ""
+    offset: int = 0
+    limit: int | None = None
+    where: tuple[ElementCondition, ...] = ()
+
+
+@dataclass(slots=True)
+class _Parts:
+    """The parts of a container from the offset on, its kind, and the number of all its parts."""
+
+    following: Iterator[Part]
+    kind: str
+    total: int
+
+
+@dataclass(slots=True)
+class _Page:
+    """The parts of a page, as far as there is room."""
+
+    room: int
+    offset: int
+    values: list[Part] = field(default_factory=list[Part])
+    indexes: list[int] = field(default_factory=list[int])
+    omitted: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
+    next_offset: int | None = None
+
+
+def read_part(document: ResultDocument, request: PartRequest, *, room: int) -> bytes:
+    """Return a page of at most about `room` bytes as a JSON object.
+
+    Raises:
+        ArgumentsInvalid: the document has nothing at the pointer, or the part there has no elements to select.
+    """
+    room -= _PAGE_HEAD
+    if not document.is_json:
+        return _read_text(document, request, room)
+    raw, work = document.body, 0
+    tokens = _tokens(request.pointer)
+    for depth, token in enumerate(tokens):
+        work += len(raw)
+        if work > _MAX_WORK:  # guard: result-pointer-bounded
+            raise _invalid("/pointer", "it is too deep for a result of this size; read the whole resource")
+        found = part_at(raw, token)
+        if found is None:
+            raise _nothing(tokens[:depth], token, raw)
+        raw = found
+    return _read_value(raw, request, room)
+
+
+def _read_text(document: ResultDocument, request: PartRequest, room: int) -> bytes:
+    tokens = _tokens(request.pointer)
+    if not tokens:
+        lines = islice(document.lines(), request.offset, None)
+        parts = _Parts(((None, json_of(line.decode())) for line in lines), "lines", document.count_lines())
+        return _read_parts(parts, request, room)
+    line = None
+    if len(tokens) == 1 and is_index(tokens[0]):
+        line = next(islice(document.lines(), int(tokens[0]), None), None)
+    if line is None:
+        raise _invalid("/pointer", "the result is a text; its lines are /0, /1 and so on")
+    return _read_characters(line.decode(), request, room)
+
+
+def _read_value(raw: bytes, request: PartRequest, room: int) -> bytes:
+    if raw.startswith(b"["):
+        elements = split_list(raw)
+        below = ((None, bytes(part)) for part in islice(elements, request.offset, None))
+        return _read_parts(_Parts(below, "list", len(elements)), request, room)
+    if raw.startswith(b"{"):
+        members = list(parts_of(raw))
+        return _read_parts(_Parts(islice(members, request.offset, None), "object", len(members)), request, room)
+    if raw.startswith(b'"'):
+        return _read_characters(text_of(raw), request, room)
+    return _join(request, {"kind": "value"}, raw)
+
+
+def _read_characters(text: str, request: PartRequest, room: int) -> bytes:
+    if request.where:
+        raise _invalid("/where", "the part at the pointer has no elements to select")
+    limit = len(text) if request.limit is None else request.limit
+    shown = text[request.offset : request.offset + min(limit, room)]
+    while len(json_of(shown)) > room and len(shown) > 1:
+        shown = shown[: max(1, len(shown) * room // len(json_of(shown)) - 1)]
+    end = request.offset + len(shown)
+    page: dict[str, object] = {"kind": "text", "total": len(text)}
+    if end < len(text):
+        page["next_offset"] = end
+    return _join(request, page, json_of(shown))
+
+
+def _read_parts(parts: _Parts, request: PartRequest, room: int) -> bytes:
+    page = _Page(room, request.offset)
+    for index, (name, raw) in enumerate(parts.following, request.offset):
+        if not _take(page, request, index, name, raw):
+            page.next_offset = index
+            break
+    found: dict[str, object] = {"kind": parts.kind, "total": parts.total}
+    if page.next_offset is not None:
+        found["next_offset"] = page.next_offset
+    if request.where:
+        found["indexes"] = page.indexes
+    if page.omitted:
+        found["omitted"] = page.omitted
+    return _join(request, found, _value_of(parts.kind, page))
+
+
+def _take(page: _Page, request: PartRequest, index: int, name: str | None, raw: bytes) -> bool:
+    """Add a part to the page, unless it does not match; return False if the page ends before it."""
+    is_full = request.limit is not None and len(page.values) + len(page.omitted) >= request.limit
+    if is_full or (request.where and index - page.offset >= _MAX_TESTED):  # guard: result-conditions-bounded
+        return False
+    if not all(_matches(raw, condition) for condition in request.where):
+        return True
+    size = len(raw) + (0 if name is None else len(name.encode("utf-8", "replace")) + 3) + 12
+    if size > page.room:
+        if page.values or len(page.omitted) >= _MAX_OMITTED:
+            return False
+        pointer = f"{request.pointer}/{index if name is None else escape_token(name)}"
+        page.omitted.append({"pointer": pointer[:MAX_POINTER], "bytes": len(raw)})
+        return True
+    page.room -= size
+    page.values.append((name, raw))
+    page.indexes.append(index)
+    return True
+
+
+def _value_of(kind: str, page: _Page) -> bytes:
+    if kind == "lines":
+        return json_of("".join(text_of(raw) for _, raw in page.values))
+    if kind == "list":
+        return b"[" + b",".join(raw for _, raw in page.values) + b"]"
+    return b"{" + b",".join(json_of(name or "") + b":" + raw for name, raw in page.values) + b"}"
+
+
+def _join(request: PartRequest, page: dict[str, object], value: bytes) -> bytes:
+    head = orjson.dumps({"pointer": request.pointer, "offset": request.offset, **page})
+    return head[:-1] + b',"value":' + value + b"}"
+
+
+def _matches(raw: bytes, condition: ElementCondition) -> bool:
+    part = raw
+    for token in _tokens(condition.pointer):
+        found = part_at(part, token)
+        if found is None:
+            return False
+        part = found
+    if is_container(part):
+        return False
+    if condition.contains is not None:
+        return part.startswith(b'"') and condition.contains in text_of(part).casefold()
+    return any(_equals(part, value) for value in condition.equals)
+
+
+def _equals(raw: bytes, value: Scalar) -> bool:
+    try:
+        found = text_of(raw) if raw.startswith(b'"') else msgspec.json.decode(raw)
+    except msgspec.MsgspecError:  # a number beyond the range of floats
+        return False
+    return isinstance(found, bool) is isinstance(value, bool) and found == value
+
+
+def _tokens(pointer: str) -> Sequence[str]:
+    return [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]]
+
+
+def _nothing(found: Sequence[str], token: str, raw: bytes) -> ArgumentsInvalid:
+    place = "".join(f"/{escape_token(one)}" for one in found) or "the whole result"
+    if raw.startswith(b"["):
+        what = f"a list of {sum(1 for _ in parts_of(raw)):,}"
+    elif raw.startswith(b"{"):
+        names = [name or "" for name, _ in islice(parts_of(raw), _MAX_NAMED)]
+        what = f"an object; its first members are {', '.join(name[:40] for name in names) or 'none'}"
+    else:
+        what = "neither a list nor an object"
+    return _invalid("/pointer", f"the result has no part {token[:40]!r} there: {place[:200]} is {what}")
+
+
+def _invalid(pointer: str, reason: str) -> ArgumentsInvalid:
+    fault = Fault(pointer=pointer, reason=reason)
+    return ArgumentsInvalid("the part cannot be read", faults=(fault,))

@@ -1,0 +1,269 @@
+"""Reads of stored results: the tool `read_result`, and resources under the URI of a result (decision 60).
+
+A result is found by its id and by the owner of the call that reads it. So a result of another principal, of another
+profile, or from before a change of the rules that apply to the caller looks like a missing one.
+"""
+
+import hashlib
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, Protocol, cast
+from urllib.parse import parse_qsl
+
+import anyio.to_thread
+import msgspec
+
+from gateway.definitions.large_results.definition import (
+    MAX_CONDITION_POINTER,
+    MAX_LIMIT,
+    MAX_OFFSET,
+    MAX_POINTER,
+    MAX_TEXT_LENGTH,
+    PARAMETERS,
+    READ_DEFINITION,
+    READ_RESULT,
+)
+from gateway.definitions.large_results.document import read_document
+from gateway.definitions.large_results.pages import ElementCondition, PartRequest, Scalar, read_part
+from gateway.definitions.projection import is_pointer
+from gateway.domain.fairness.share import FairSlotPool
+from gateway.domain.identifiers import TenantId
+from gateway.domain.results import RESULT_SCHEME, Contents, Result, StoredResult
+from gateway.errors import ArgumentsInvalid, Fault, HandlerFailed, NotFound
+from gateway.handlers.interfaces import Call, Prepared
+from gateway.handlers.local_handler import HandlerSubject, build_prepared_call
+from gateway.handlers.previews.requests import escape
+
+DEFAULT_ROOM: Final = 64 * 1024
+"""Bytes of a page in profiles without summaries, whose cut results can be read in parts too."""
+
+_PREFIX: Final = f"{RESULT_SCHEME}://"
+_ANY: Final = "application/octet-stream"
+_JSON: Final = "application/json"
+_INLINE: Final = 32 * 1024
+_MAX_WHOLE_BYTES: Final = 7 * 1024 * 1024
+"""Bytes of a result that a resource returns whole; escapes make a larger one exceed the limit of an answer."""
+_THREADS: Final = 2
+_GONE: Final = (
+    "the result has expired, made room for newer results, or does not exist; results end when the profile or the rules "
+    "for the caller change. Call the tool again."
+)
+
+
+class ResultStore(Protocol):
+    """The stored results of all tenants."""
+
+    async def read(self, tenant: TenantId, owner: str, uri: str) -> StoredResult | None:
+        """Return the stored result of this owner; None if there is none."""
+        ...
+
+
+class _NoResults:
+    """The store of a process without Redis: it is empty."""
+
+    async def read(self, tenant: TenantId, owner: str, uri: str) -> StoredResult | None:
+        del tenant, owner, uri
+        return None
+
+
+NO_RESULTS: Final = _NoResults()
+
+
+class ResultReader:
+    """Reads stored results, and their parts in threads: few at a time, in turns of the tenants."""
+
+    def __init__(self, store: ResultStore) -> None:
+        self._store = store
+        self.places = FairSlotPool("result reads", slots=_THREADS, queue=256)
+
+    async def read_whole(self, call: Call, uri: str) -> StoredResult:
+        """Return a result of the caller.
+
+        Raises:
+            NotFound: the caller has no such result, or no longer.
+        """
+        found = await self._store.read(call.principal.tenant, call.result_owner, uri)
+        if found is None:
+            raise NotFound(_GONE)
+        return found
+
+    async def read_page(self, call: Call, uri: str, request: PartRequest) -> bytes:
+        """Return one page of a result of the caller as a JSON object.
+
+        Raises:
+            NotFound: the caller has no such result, or no longer.
+            ArgumentsInvalid: the result has no such part.
+            HandlerFailed: the result is binary.
+            LimitExceeded: too many parts are being read.
+        """
+        found = await self.read_whole(call, uri)
+        room = call.summary_threshold or DEFAULT_ROOM
+        if len(found.body) <= _INLINE:
+            return _page(found, request, room)
+        async with self.places.hold(call.principal.tenant):
+            return await anyio.to_thread.run_sync(_page, found, request, room)
+
+
+class ReadResultHandler:
+    """Runs the tool `read_result`."""
+
+    def __init__(self, reader: ResultReader) -> None:
+        self._reader = reader
+        self._subject = HandlerSubject(name=READ_RESULT, definition=READ_DEFINITION)
+
+    def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
+        """Return the arguments without nulls, which clients send for absent values."""
+        return {name: value for name, value in arguments.items() if value is not None}
+
+    def prepare(self, arguments: Mapping[str, object]) -> Prepared:
+        """Return the call for these arguments."""
+        return build_prepared_call(self._subject, arguments)
+
+    async def preview(self, prepared: Prepared) -> str:
+        """Show the name and the arguments."""
+        return escape(prepared.summary)
+
+    async def run(self, prepared: Prepared, call: Call, /) -> Result:
+        """Read one page.
+
+        Raises:
+            GatewayError: see `ResultReader.read_page`.
+        """
+        arguments = cast("Mapping[str, Any]", prepared.arguments)
+        request = PartRequest(
+            pointer=_pointer(arguments.get("pointer", ""), "/pointer"),
+            offset=int(arguments.get("offset", 0)),
+            limit=None if "limit" not in arguments else int(arguments["limit"]),
+            where=tuple(_condition(one, index) for index, one in enumerate(arguments.get("where", ()))),
+        )
+        page = await self._reader.read_page(call, arguments["result"], request)
+        return Result(structured=msgspec.Raw(page))
+
+
+class ResultResource:
+    """Reads a stored result, or with parameters in the URI a page of it."""
+
+    def __init__(self, reader: ResultReader, uri: str) -> None:
+        self._reader = reader
+        self._uri = uri
+
+    def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
+        """Return the arguments unchanged."""
+        return arguments
+
+    def prepare(self, arguments: Mapping[str, object]) -> Prepared:
+        """Return the read; its digest is that of the URI."""
+        del arguments
+        digest = hashlib.blake2b(self._uri.encode("utf-8", "surrogatepass"), digest_size=32).digest()
+        return Prepared(digest=digest, named=self._uri)
+
+    async def preview(self, prepared: Prepared) -> str:
+        """Show the URI."""
+        return prepared.summary
+
+    async def run(self, prepared: Prepared, call: Call, /) -> Contents:
+        """Read the result, or one page of it.
+
+        Raises:
+            NotFound: the caller has no such result, or no longer.
+            GatewayError: see `ResultReader.read_page`.
+        """
+        del prepared
+        uri, has_query, query = self._uri.partition("?")
+        if has_query:
+            page = await self._reader.read_page(call, uri, request_of_query(query))
+            return Contents(contents=({"uri": self._uri, "mimeType": _JSON, "text": page.decode()},))
+        found = await self._reader.read_whole(call, uri)
+        if len(found.body) > _MAX_WHOLE_BYTES:
+            raise HandlerFailed(f"the result is too large for one answer; read parts of it: {uri}?pointer=")
+        return Contents(contents=(_content(uri, found),))
+
+
+def is_result_uri(uri: str) -> bool:
+    """True if the URI has the scheme of stored results."""
+    return uri.startswith(_PREFIX)
+
+
+def request_of_query(query: str) -> PartRequest:
+    """Return the request that the parameters of a URI describe.
+
+    Raises:
+        ArgumentsInvalid: a parameter is unknown, repeated or invalid.
+    """
+    given = parse_qsl(query, keep_blank_values=True) if query.count("&") < len(PARAMETERS) else [("", "")]
+    values = dict(given)
+    if len(values) < len(given) or not values.keys() <= set(PARAMETERS):
+        raise _invalid("", f"parameters of the URI are {', '.join(PARAMETERS)}, each once")
+    where: tuple[ElementCondition, ...] = ()
+    if "equals" in values or "contains" in values:
+        condition: dict[str, object] = {"pointer": values.get("where", "")}
+        condition |= {name: values[name] for name in ("contains",) if name in values}
+        where = (_condition(condition, 0, equals=_spellings(values["equals"]) if "equals" in values else ()),)
+    elif "where" in values:
+        raise _invalid("/where", "it needs equals or contains")
+    return PartRequest(
+        pointer=_pointer(values.get("pointer", ""), "/pointer"),
+        offset=_number(values.get("offset", "0"), "/offset", MAX_OFFSET),
+        limit=_number(values["limit"], "/limit", MAX_LIMIT) if "limit" in values else None,
+        where=where,
+    )
+
+
+def _condition(given: Mapping[str, object], index: int, *, equals: Sequence[Scalar] | None = None) -> ElementCondition:
+    place = f"/where/{index}"
+    if equals is None:
+        equals = (cast("Scalar", given["equals"]),) if "equals" in given else ()
+    contains = given.get("contains")
+    if contains is not None and len(str(contains)) > MAX_TEXT_LENGTH:
+        raise _invalid(f"{place}/contains", f"has more than {MAX_TEXT_LENGTH} characters")
+    return ElementCondition(
+        pointer=_pointer(given.get("pointer", ""), f"{place}/pointer", MAX_CONDITION_POINTER),
+        equals=tuple(equals),
+        contains=None if contains is None else str(contains).casefold(),
+    )
+
+
+def _spellings(text: str) -> Sequence[Scalar]:
+    """Return the values that a text in a URI may mean: itself, and the JSON number, boolean or null that it spells."""
+    try:
+        value = msgspec.json.decode(text, type=int | float | bool | None)
+    except msgspec.MsgspecError:
+        return (text,)
+    return (text, value)
+
+
+def _pointer(given: object, place: str, max_length: int = MAX_POINTER) -> str:
+    text = str(given)
+    if not is_pointer(text, max_length=max_length):
+        raise _invalid(place, f"must be a JSON Pointer such as /items/7, of at most {max_length} characters")
+    return text
+
+
+def _number(text: str, place: str, most: int) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(most)) and int(text) <= most):
+        raise _invalid(place, f"must be a number up to {most}")
+    return int(text)
+
+
+def _page(found: StoredResult, request: PartRequest, room: int) -> bytes:
+    document = read_document(found.body)
+    if document is None:
+        raise HandlerFailed("the result is binary; read the whole resource")
+    try:
+        return read_part(document, request, room=room)
+    except RecursionError:  # deeper than the parser reads
+        return read_part(replace(document, is_json=False), request, room=room)
+
+
+def _content(uri: str, found: StoredResult) -> Mapping[str, object]:
+    """Text if the bytes are valid UTF-8, whatever their declared type; a blob otherwise."""
+    mime_type = found.content_type.partition(";")[0].strip() or _ANY
+    try:
+        return {"uri": uri, "mimeType": mime_type, "text": found.body.decode()}
+    except UnicodeDecodeError:
+        return {"uri": uri, "mimeType": mime_type, "blob": b64encode(found.body).decode()}
+
+
+def _invalid(pointer: str, reason: str) -> ArgumentsInvalid:
+    return ArgumentsInvalid("the part cannot be read", faults=(Fault(pointer=pointer, reason=reason),))
