@@ -154,8 +154,8 @@ class _Compiler:
         return (
             [
                 made
-                if (listed := self._listed_tools[made.tool].definition) is made.definition
-                else replace(made, definition=listed)
+                if (listed := self._listed_tools[made.tool]).definition is made.definition
+                else replace(made, definition=listed.definition, input_schema=listed.input_schema)
                 for made in compiled
             ],
             [replace(report, notes=found) if (found := notes.get(report.tool or "")) else report for report in reports],

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from gateway.domain.sources import ImportReport, ListedPrice, OperationReport, Status, estimate_tokens
 from gateway.domain.tools import served_bytes
 from gateway.domain.updates.source_changes import TextFinding
+from gateway.openapi.operation.list_budget import LIST_BYTES
 from gateway.openapi.operation.operations import Operation
 
 _MAX_REASONS = 20
@@ -54,4 +55,8 @@ def _size_warnings(length: int) -> Sequence[str]:
     if tokens <= _CONTEXT // 4:
         return ()
     share = f"about {tokens:,} tokens, {100 * tokens // _CONTEXT} % of a context of {_CONTEXT:,}"
-    return (f"the list of tools takes {share}; expose the source to the query tools, or choose operations",)
+    found = [f"the list of tools takes {share}; expose the source to the query tools, or choose operations"]
+    if length > LIST_BYTES:
+        kept = "descriptions of tools, and names and types of their arguments, take more than that"
+        found.append(f"the list of tools has {length:,} bytes (limit {LIST_BYTES:,}); {kept}")
+    return found

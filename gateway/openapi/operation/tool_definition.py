@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import orjson
 
+from gateway.domain.json_access import as_object
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import FULL_INPUT_META, digest_input
 from gateway.openapi.document.json_access import clean_text, list_at
@@ -18,6 +19,9 @@ from gateway.openapi.schema.components import Components
 SHORTENED_NOTE = (
     'Arguments marked "…" are shortened: `get_endpoint_details` with the operation "{}" returns them in full.'
 )
+MAX_BRIEF_LENGTH = 120
+"""Characters of an argument's description in a list that is too large with compact tools."""
+
 _DETAILS_TOOL_BYTES = 4_096
 """Bytes reserved in a list for the tool `get_endpoint_details`."""
 
@@ -101,6 +105,8 @@ class ListedTool:
     complete_bytes: int
     input_schema: bytes | None = None
     compact: bytes | None = None
+    has_brief_arguments: bool = False
+    """True if descriptions of its arguments are cut."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -108,24 +114,50 @@ class ListedTool:
         if self.complete_bytes == len(self.definition):
             return ()
         what = "the output schema is" if self.input_schema is None else "deeply nested parts of the arguments are"
+        if self.has_brief_arguments:
+            what = "the ends of long descriptions of arguments are"
         sizes = f"{len(self.definition)} bytes instead of {self.complete_bytes}"
         return (f"{what} omitted from the tool list: {sizes}",)
 
 
 def shrink_list(tools: Mapping[str, ListedTool]) -> Mapping[str, ListedTool]:
-    """Return the tools whose definition becomes compact so that the list fits in `LIST_BYTES`.
+    """Return the tools with definitions that fit in `LIST_BYTES` together, as far as they can be made smaller.
 
-    If compact definitions of all tools are not enough, all are returned.
+    First shortened tools become compact, then descriptions of arguments are cut, where each saves most.
     """
-    excess = sum(len(tool.definition) + 1 for tool in tools.values()) + _DETAILS_TOOL_BYTES - LIST_BYTES
-    saved = {name: len(tool.definition) - len(tool.compact) for name, tool in tools.items() if tool.compact is not None}
-    changed: dict[str, ListedTool] = {}
-    for name in sorted(saved, key=lambda name: (-saved[name], name)):
-        if excess <= 0 or saved[name] <= 0:
+    listed = dict(tools)
+    for shrink in (_compacted, _with_brief_arguments):
+        excess = sum(len(tool.definition) + 1 for tool in listed.values()) + _DETAILS_TOOL_BYTES - LIST_BYTES
+        if excess <= 0:
             break
-        excess -= saved[name]
-        changed[name] = replace(tools[name], definition=tools[name].compact or b"")
-    return changed
+        smaller = {name: shrink(tool) for name, tool in listed.items()}
+        saved = {name: len(listed[name].definition) - len(tool.definition) for name, tool in smaller.items()}
+        for name in sorted(saved, key=lambda name: (-saved[name], name)):
+            if excess <= 0 or saved[name] <= 0:
+                break
+            excess -= saved[name]
+            listed[name] = smaller[name]
+    return listed
+
+
+def _compacted(tool: ListedTool) -> ListedTool:
+    return tool if tool.compact is None else replace(tool, definition=tool.compact)
+
+
+def _with_brief_arguments(tool: ListedTool) -> ListedTool:
+    """The tool with the beginning of each long description of an argument."""
+    definition = orjson.loads(tool.definition)
+    schema = definition["inputSchema"]
+    full = orjson.dumps(schema) if tool.input_schema is None else tool.input_schema
+    for name, argument in schema["properties"].items():
+        described = as_object(argument) or {}
+        brief = cut(str(described.get("description", "")), MAX_BRIEF_LENGTH)
+        if brief != described.get("description", ""):
+            schema["properties"][name] = {**described, "description": brief}
+    if tool.input_schema is None:
+        definition["description"] += f"\n\n{SHORTENED_NOTE.format(definition['name'])}"
+        definition["_meta"] = {FULL_INPUT_META: digest_input(full)}
+    return replace(tool, definition=orjson.dumps(definition), input_schema=full, has_brief_arguments=True)
 
 
 def safety_of(operation: Operation) -> Safety:

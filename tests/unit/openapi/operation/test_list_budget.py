@@ -9,6 +9,7 @@ from gateway.domain.sources import Compilation, Status
 from gateway.domain.tools import FULL_INPUT_META, digest_input
 from gateway.openapi.operation.list_budget import COMPACT_TOOL_BYTES, LIST_BYTES, SHORTENED, TOOL_BYTES
 from gateway.openapi.operation.schema_assembly import compiles
+from gateway.openapi.operation.tool_definition import MAX_BRIEF_LENGTH
 from gateway.openapi.query.tools import DEFINITIONS, DETAILS
 from tests.support.grammars import WORDS, search_api
 from tests.support.openapi import accepts, compile_it, definition_of, fate, only, operation, with_body, with_parameter
@@ -182,3 +183,54 @@ def test_names_of_arguments_are_kept_whatever_they_take() -> None:
 
     assert len(schema["properties"]) == 900
     assert len(schema["required"]) == 450
+
+
+def many(*, tools: int, arguments: int, words: str, about: str = "") -> dict[str, Any]:
+    """A document whose tools all have the same arguments, the first of them required."""
+    parameters: dict[str, Any] = {
+        f"a{n}": {
+            "name": f"a{n}",
+            "in": "query",
+            "required": n == 0,
+            "schema": {"type": "string"},
+            "description": words,
+        }
+        for n in range(arguments)
+    }
+    shared = [{"$ref": f"#/components/parameters/{name}"} for name in parameters]
+    paths = {
+        f"/p{number}": {"parameters": shared, "get": {"operationId": f"get{number}", "description": about}}
+        for number in range(tools)
+    }
+    return operation({}) | {"paths": paths, "components": {"parameters": parameters}}
+
+
+def test_many_middling_tools_keep_the_budget_of_a_list() -> None:
+    """Ours: where no tool is large and the list is, descriptions of arguments are cut as far as is needed (OAS-9)."""
+    made = compile_it(many(tools=180, arguments=20, words="Begins here. " + "x" * 600))
+
+    assert LIST_BYTES * 0.95 < made.report.tools_list_bytes <= LIST_BYTES
+    brief = [one for one in made.operations if one.input_schema is not None]
+    assert 0 < len(brief) < len(made.operations)
+    listed = definition_of(brief[0])
+    assert listed["inputSchema"]["required"] == ["a0"]
+    assert len(listed["inputSchema"]["properties"]) == 20
+    shown = listed["inputSchema"]["properties"]["a7"]["description"]
+    assert shown.startswith("Begins here.")
+    assert shown.endswith(SHORTENED)
+    assert len(shown) == MAX_BRIEF_LENGTH
+    assert listed["_meta"] == {FULL_INPUT_META: digest_input(brief[0].input_schema or b"")}
+    assert f'operation "{brief[0].tool}"' in listed["description"]
+    assert len(json.loads(brief[0].input_schema or b"")["properties"]["a7"]["description"]) > 600
+    [note] = next(one for one in made.report.operations if one.tool == brief[0].tool).notes
+    assert note.startswith("the ends of long descriptions of arguments are omitted")
+    assert not any("limit 2,000,000" in warning for warning in made.report.warnings)
+
+
+def test_a_list_above_its_budget_is_a_warning() -> None:
+    """Ours: descriptions of tools are kept whatever they take together, and the report names the excess (OAS-9)."""
+    made = compile_it(many(tools=1_100, arguments=2, words="y" * 200, about="x" * 1_900))
+
+    assert made.report.tools_list_bytes > LIST_BYTES
+    assert any("bytes (limit 2,000,000); descriptions of tools" in warning for warning in made.report.warnings)
+    assert all(definition_of(one)["inputSchema"]["required"] == ["a0"] for one in made.operations)
