@@ -63,7 +63,8 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
             ),
             "test_a_token_for_one_tenant_is_none_at_another",
         ),
-        "token-bound-elsewhere": (NEVER, "test_a_token_that_is_none_is_refused_like_a_wrong_key"),
+        "token-bound-as-bearer": (NEVER, "test_a_token_that_is_none_is_refused_like_a_wrong_key"),
+        "token-bound-elsewhere": (NEVER, "test_a_refused_token_is_explained_in_the_trail"),
         "token-issuer": (value("found.issuers[0]"), "test_a_refused_token_is_explained_in_the_trail"),
         "token-lifetime": (
             swap('min(float(claims["exp"]), ', 'max(float(claims["exp"]), '),
@@ -75,6 +76,21 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
             "test_a_refused_token_is_explained_in_the_trail",
         ),
         "token-type": (NEVER, "test_a_token_that_is_none_is_refused_like_a_wrong_key"),
+    },
+    "tests/attacks/test_bound_tokens.py": {
+        "bound-tokens-only": (NEVER, "test_a_token_counts_only_as_what_it_is"),
+        "one-proof": (value("fields.get(b'dpop')"), "test_a_proof_that_is_not_of_the_request_is_refused"),
+    },
+    "tests/unit/identity/test_possession.py": {
+        "proof-key": (without(2), "test_a_proof_of_anything_else_is_refused"),
+        "proof-method": (NEVER, "test_a_proof_of_anything_else_is_refused"),
+        "proof-once": (NEVER, "test_a_proof_counts_once_in_its_tenant"),
+        "proof-public-key": (without(2), "test_a_proof_of_anything_else_is_refused"),
+        "proof-rate": (NEVER, "test_proofs_are_refused_while_their_use_cannot_be_stored"),
+        "proof-time": (NEVER, "test_a_proof_of_anything_else_is_refused"),
+        "proof-token": (NEVER, "test_a_proof_of_anything_else_is_refused"),
+        "proof-type": (NEVER, "test_a_proof_of_anything_else_is_refused"),
+        "proof-url": (NEVER, "test_a_proof_of_anything_else_is_refused"),
     },
     "tests/attacks/test_introspection.py": {
         "introspection-closed": (SKIP, "test_a_token_that_the_issuer_does_not_vouch_for_is_refused"),

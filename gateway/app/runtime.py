@@ -43,8 +43,10 @@ from gateway.identity.oauth.provider_checks import ProviderChecks
 from gateway.identity.oauth.relying_party import RelyingParty
 from gateway.identity.oauth.subject_tokens import SubjectTokens
 from gateway.identity.people import IssuerDirectory, People, TokenVerifiers
+from gateway.identity.possession import ProofChecks
 from gateway.protocol.sessions.orphaned_sessions import OrphanedSessions
 from gateway.redis.caches.oauth_tokens import SharedTokens
+from gateway.redis.caches.single_use import SingleUseIds
 from gateway.redis.limits.call_limiter import CallLimiter
 from gateway.redis.sessions.stores import SessionStores, session_stores
 from gateway.registry.cursors import Cursors
@@ -144,13 +146,18 @@ def _build_identities(
 
 
 def _build_people(infrastructure: Infrastructure, settings: Settings) -> People:
-    lookup = KeyLookup(infrastructure.store)
+    lookup, used = KeyLookup(infrastructure.store), SingleUseIds(infrastructure.bus)
+
+    async def use_once(tenant: TenantId, named: str, for_s: int) -> bool:
+        return await used.use(tenant, named, for_s=for_s)
+
     return People(
         IssuerDirectory(lookup.find_issuers, interval_s=INTERVAL_S),
         TokenVerifiers(
             KeySets(infrastructure.upstream),
             IssuedTokens(SigningKeys(infrastructure.cipher.derive_all(TOKEN_PURPOSE))),
             Introspection(infrastructure.upstream, partial(_open_introspection, infrastructure, settings)),
+            ProofChecks(use_once),
         ),
         lookup,
         public_url=settings.public_url,

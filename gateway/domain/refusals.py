@@ -12,6 +12,8 @@ Conflict
 Forbidden
 ├── ScopeMissing            the access token is valid, but no rule of its issuer admits the person here
 └── SignInRefused           a person who has signed in at the provider may not use the tenant
+Unauthenticated
+└── ProofRefused            the proof of a bound access token is missing, used, or of another request
 PolicyDenied
 ├── ApprovalRequired        another person has to approve the call, or has denied it
 ├── CallBlocked             a guardrail does not allow the arguments; nothing was sent
@@ -26,7 +28,7 @@ UpstreamError
 
 from collections.abc import Mapping, Sequence
 
-from gateway.errors import BadInput, Conflict, Forbidden, PolicyDenied, UpstreamError
+from gateway.errors import BadInput, Conflict, Forbidden, PolicyDenied, Unauthenticated, UpstreamError
 
 
 class IdempotencyKeyReused(BadInput):
@@ -139,6 +141,12 @@ class ScopeMissing(Forbidden):
     def __init__(self, message: str, *, scopes: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.scopes = scopes
+
+
+class ProofRefused(Unauthenticated):
+    """The access token is bound to a key of the client, and the DPoP proof of the request is missing or not valid."""
+
+    code = "auth.proof_refused"
 
 
 class SecretUnavailable(UpstreamError):

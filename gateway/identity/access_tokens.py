@@ -60,6 +60,8 @@ class VerifiedToken:
     expires_at: datetime
     fresh_s: float = math.inf
     """Seconds for which the issuer need not be asked about it again."""
+    thumbprint: str | None = None
+    """The thumbprint of the client's key to which the token is bound (`cnf.jkt`, RFC 9449 section 6.1)."""
 
 
 async def verify(text: str, found: TenantIssuers, keys: KeySource, *, audience: str) -> VerifiedToken:
@@ -83,12 +85,28 @@ def token_of(claims: Mapping[str, Any], issuer: Issuer) -> VerifiedToken:
     """Return the contents of a token with these claims.
 
     Raises:
-        TokenRejected: the token is bound to a key of the client, or its subject or lifetime is not usable.
+        TokenRejected: the token is bound in a way that is not checked here, or its subject or lifetime is not usable.
     """
-    if "cnf" in claims:  # guard: token-bound-elsewhere
-        raise TokenRejected("confirmation", issuer)  # it is bound to a key whose possession is not proved here
     scopes = texts_of(claims.get("scope")) | texts_of(claims.get("scp"))
-    return VerifiedToken(issuer=issuer, person=read_person(claims, issuer, scopes), expires_at=_end_of(claims, issuer))
+    return VerifiedToken(
+        issuer=issuer,
+        person=read_person(claims, issuer, scopes),
+        expires_at=_end_of(claims, issuer),
+        thumbprint=_thumbprint_of(claims, issuer),
+    )
+
+
+def _thumbprint_of(claims: Mapping[str, Any], issuer: Issuer) -> str | None:
+    """Return the thumbprint of the key to which a token is bound; None if it is bound to none."""
+    if "cnf" not in claims:
+        return None
+    confirmation = claims["cnf"]
+    if isinstance(confirmation, dict) and "x5t#S256" in confirmation:
+        raise TokenRejected("certificate", issuer)  # RFC 8705: TLS ends before the gateway
+    thumbprint = confirmation.get("jkt") if isinstance(confirmation, dict) and len(confirmation) == 1 else None
+    if not isinstance(thumbprint, str) or not thumbprint:  # guard: token-bound-elsewhere
+        raise TokenRejected("confirmation", issuer)
+    return thumbprint
 
 
 async def verify_id_token(
@@ -154,16 +172,16 @@ async def _find_key(tenant: TenantId, issuer: Issuer, header: Mapping[str, Any],
     return usable[0]
 
 
-def bearer_token(authorization: str | None) -> bytes | None:
-    """The bearer token of an Authorization header; None when it contains none."""
+def bearer_token(authorization: str | None, scheme: bytes = b"bearer") -> bytes | None:
+    """The token of an Authorization header with this scheme; None when it contains none."""
     if authorization is None or len(authorization) > _MAX_HEADER:
         return None
     try:
-        scheme, _, token = authorization.encode("latin-1").partition(b" ")  # the bytes as received
+        named, _, token = authorization.encode("latin-1").partition(b" ")  # the bytes as received
     except UnicodeEncodeError:
         return None
     token = token.strip(b" ")
-    return token if scheme.lower() == b"bearer" and token else None
+    return token if named.lower() == scheme and token else None
 
 
 def is_jwt(token: str) -> bool:

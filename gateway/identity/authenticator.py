@@ -66,8 +66,7 @@ _PREFETCH_AGE_S = _REMEMBERED_S / 2
 _MAX_REMEMBERED = 20_000
 _MAX_ALONG = 256
 _MIN_OPERATOR_KEY = 32
-_KEY_PREFIX = b"mcpg_"
-"""The beginning of every key; other credentials can be access tokens."""
+_KEY_PREFIX = b"mcpg_"  # other credentials can be access tokens
 
 
 class KeyFinder(Protocol):
@@ -138,10 +137,11 @@ class Authenticator:
             LimitExceeded: the address has too many failures, or its batch of credentials to check is full.
             DatabaseUnavailable: the key cannot be checked now.
         """
-        token = bearer_token(authorization)
-        # guard: key-is-no-token
-        is_key = token is None or token.startswith(_KEY_PREFIX)
-        resource = None if target is None or is_key else self._resource_of(target)
+        token, resource = bearer_token(authorization), None
+        if target is not None:
+            token = bearer_token(authorization, b"dpop") if target.is_bound else token
+            is_key = token is None or token.startswith(_KEY_PREFIX)  # guard: key-is-no-token
+            resource = None if is_key else self._resource_of(target)
         if token is not None:
             known = self._known.get(self._mark_of(token, resource))  # guard: remembered-by-token
             if known is not None and known.until > time.monotonic():
@@ -231,7 +231,8 @@ class Authenticator:
         An access token is valid for one resource, so the resource is part of its cache key.
         """
         if resource is not None:
-            token = b"%b %b" % (token, resource.url.encode())  # guard: remembered-by-resource
+            # guard: remembered-by-resource
+            token = b"%b %b %d" % (token, resource.url.encode(), resource.is_bound)
         return hashlib.blake2b(token, key=self._seal, digest_size=16).digest()
 
     def _is_operator_key(self, token: bytes) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from gateway.domain.audit import SIGN_IN, CountedRefusal
 from gateway.domain.fairness.bounded_cache import BoundedCache
@@ -22,6 +22,7 @@ from gateway.identity.access_tokens import KeySource, TokenRejected, VerifiedTok
 from gateway.identity.failure_limit import BatchedLookups, RefusalCounter
 from gateway.identity.introspection import Introspection
 from gateway.identity.issued_tokens import IssuedTokens, issuer_claim
+from gateway.identity.possession import ProofChecks
 from gateway.identity.single_flight import SingleFlight
 
 _FRESH_S = 1.5
@@ -36,16 +37,16 @@ _PATH = re.compile(rf"(?P<place>/t/(?P<slug>{_LABEL})(?:/(?P<profile>{_LABEL}))?
 FindIssuers = Callable[[Collection[str]], Awaitable[Mapping[str, TenantIssuers]]]
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):  # one is made for each request
     """The URL of a request without its query: `base` is scheme and host, as the client sees them."""
 
     base: str
     path: str
+    is_bound: bool = False
+    """True if the client presents its token as bound to its key, with the scheme DPoP."""
 
 
-@dataclass(frozen=True, slots=True)
-class Resource:
+class Resource(NamedTuple):
     """A protected resource (RFC 9728): the URL that clients give, its tenant's slug, and its profile."""
 
     url: str
@@ -53,6 +54,8 @@ class Resource:
     profile: str
     origin: str
     """The URL of the gateway as the client sees it."""
+    is_bound: bool = False
+    """True if only bound tokens are accepted, as for `Target`; else, none is."""
 
     @property
     def issuer(self) -> str:
@@ -90,14 +93,15 @@ class Described:
 
 @dataclass(frozen=True, slots=True)
 class TokenVerifiers:
-    """The signing keys of issuers, the tokens that the gateway issues itself, and the introspection of others.
+    """The signing keys of issuers, the tokens that the gateway issues itself, the introspection of others, and proofs.
 
-    Without introspection, only JWTs are accepted.
+    Without introspection, only JWTs are accepted; without proofs, no bound tokens.
     """
 
     keys: KeySource
     issued: IssuedTokens
     introspection: Introspection | None = None
+    proofs: ProofChecks | None = None
 
 
 class PersonStore(Protocol):
@@ -178,6 +182,7 @@ class People:
         self.keys = verifiers.keys
         self._store = store
         self.issued = verifiers.issued
+        self.proofs = verifiers.proofs
         self._introspection = verifiers.introspection
         self._public_url = None if public_url is None else public_url.rstrip("/")
         self._refusals = refusals
@@ -190,7 +195,7 @@ class People:
         place, slug, profile, door = named["place"], named["slug"], named["profile"], named["door"]
         origin = self._public_url or target.base
         url = f"{origin}{place}/{'sse' if door == 'messages' else door}"
-        return Resource(url, slug, profile or DEFAULT_PROFILE, origin)
+        return Resource(url, slug, profile or DEFAULT_PROFILE, origin, target.is_bound)
 
     def metadata_url(self, target: Target) -> str | None:
         """Return the URL of the metadata (RFC 9728 section 3.1) of the resource at a URL."""
@@ -214,9 +219,11 @@ class People:
         if found is None:
             raise Unauthenticated("")
         try:
-            if issuer_claim(text) == resource.issuer:
+            if issuer_claim(text) == resource.issuer and not resource.is_bound:
                 return await self._accept_issued(text, found, resource)
             token = await self._verify(presented, found, resource)
+            if (token.thumbprint is not None) != resource.is_bound:  # guard: token-bound-as-bearer
+                raise TokenRejected("confirmation", token.issuer)
         except TokenRejected as refused:
             if refused.issuer is not None:
                 self._count(found.tenant, f"issuer:{refused.issuer.name}", refused.reason)
@@ -229,7 +236,8 @@ class People:
             raise Unauthenticated("") from None
         described = Described(token.issuer, token.person, token.expires_at)
         signed_in = self._admit(resource, person, described, InboundToken(token.issuer.id, text))
-        return replace(signed_in, fresh_s=token.fresh_s)
+        principal = replace(signed_in.principal, thumbprint=token.thumbprint)
+        return SignedIn(principal, person, token.fresh_s)
 
     async def is_active(self, principal: Principal) -> bool:
         """True if the issuer still vouches for the token of a principal, where it is asked about tokens."""

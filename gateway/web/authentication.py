@@ -3,14 +3,17 @@
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
+from gateway.domain.refusals import ProofRefused
 from gateway.domain.tenancy.principals import Caller, Principal
 from gateway.errors import Unauthenticated
 from gateway.identity.authenticator import REFUSED, Authenticator
 from gateway.identity.people import Target
+from gateway.identity.possession import Proof
 from gateway.telemetry.log_context import LABELS
 from gateway.web.headers import headers_of
 
 _USUAL = "Bearer mcpg_"
+_PROOF = "gateway.proof"
 
 
 def authorization_of(scope: MutableMapping[str, Any]) -> str | None:
@@ -37,14 +40,60 @@ async def authenticate(scope: MutableMapping[str, Any], credentials: Authenticat
     """
     authorization = authorization_of(scope)
     # building a target costs more than this check of the usual header with a key
-    target = None if authorization is None or authorization.startswith(_USUAL) else target_of(scope)
-    caller = await credentials.authenticate(authorization, address=address_of(scope), target=target)
+    if authorization is None or authorization.startswith(_USUAL):
+        caller = await credentials.authenticate(authorization, address=address_of(scope))
+    elif is_bound(authorization):
+        caller = await _authenticate_bound(scope, authorization, credentials)
+    else:
+        caller = await credentials.authenticate(authorization, address=address_of(scope), target=target_of(scope))
     scope["caller"] = caller
     labels = LABELS.get()
     if labels is not None:
         labels.principal = caller.name
         labels.tenant = caller.slug if isinstance(caller, Principal) else None
     return caller
+
+
+async def _authenticate_bound(
+    scope: MutableMapping[str, Any], authorization: str, credentials: Authenticator
+) -> Principal:
+    """Authenticate a request with a token that is bound to a key of the client (RFC 9449 section 7.1)."""
+    target, address = target_of(scope)._replace(is_bound=True), address_of(scope)
+    caller, people = await credentials.authenticate(authorization, address=address, target=target), credentials.people
+    resource = None if people is None else people.resource_of(target)
+    # guard: bound-tokens-only
+    if (
+        not isinstance(caller, Principal)
+        or caller.thumbprint is None
+        or caller.token is None
+        or people is None
+        or people.proofs is None
+        or resource is None
+    ):
+        raise Unauthenticated(REFUSED)
+    proof, url = _proof_of(scope), f"{resource.origin}{target.path}"
+    try:
+        await people.proofs.check(caller.tenant, proof, token=caller.token.value, url=url, thumbprint=caller.thumbprint)
+    except ProofRefused:
+        credentials.count_failure(address)
+        raise
+    return caller
+
+
+def _proof_of(scope: MutableMapping[str, Any]) -> Proof:
+    """Return the proof of a request, the same object each time."""
+    found: Proof | None = scope.get(_PROOF)
+    if found is None:
+        fields = headers_of(scope)
+        sent = None if b"dpop" in fields.repeated else fields.get(b"dpop")  # guard: one-proof
+        text = None if sent is None else sent.decode("latin-1")
+        found = scope[_PROOF] = Proof(text, scope["method"])
+    return found
+
+
+def is_bound(authorization: str) -> bool:
+    """True if a token is presented as bound to a key of the client."""
+    return authorization[:5].lower() == "dpop "
 
 
 def target_of(scope: Mapping[str, Any]) -> Target:

@@ -314,14 +314,14 @@ class _Answer:
         return completed
 
     def _is_wrong_key(self, name: bytes) -> bool:
-        """True if this is the challenge header and the client sent a bearer token.
+        """True if this is the challenge header and the client sent an access token or key.
 
         Only then the challenge has an error code (RFC 6750 §3).
         """
         if name != b"www-authenticate":
             return False
         sent = headers_of(self._scope).get(b"authorization")
-        return sent is not None and sent[:7].lower() == b"bearer "
+        return sent is not None and sent.partition(b" ")[0].lower() in {b"bearer", b"dpop"}
 
     def _count_stream(self, content_type: bytes) -> None:
         if content_type.startswith(_STREAM) and not self._is_stream:

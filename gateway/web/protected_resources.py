@@ -1,11 +1,12 @@
-"""Protected resources: metadata (RFC 9728), the challenges that point clients to it (RFC 6750), and the gateway's
-public keys.
+"""Protected resources: metadata (RFC 9728), the challenges that point clients to it (RFC 6750, RFC 9449), and the
+gateway's public keys.
 
-The challenge is the same for existing and missing tenants. The metadata exists where a tenant has an enabled issuer. It
-names the gateway itself in place of issuers at which the gateway signs people in.
+The challenge has the scheme that the client used, and is the same for existing and missing tenants. The metadata exists
+where a tenant has an enabled issuer. It names the gateway itself in place of issuers at which the gateway signs people
+in.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from typing import Any
 
 import orjson
@@ -13,11 +14,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from gateway.domain.refusals import ScopeMissing
+from gateway.domain.refusals import ProofRefused, ScopeMissing
 from gateway.errors import GatewayError, NotFound, Unauthenticated
 from gateway.identity.authenticator import Authenticator
 from gateway.identity.people import People, Target
-from gateway.web.authentication import address_of, target_of
+from gateway.identity.possession import PROOF_ALGORITHMS
+from gateway.web.authentication import address_of, is_bound, target_of
+from gateway.web.headers import headers_of
 
 ROOT = "/.well-known/oauth-protected-resource"
 _HEADERS = {"cache-control": "no-store"}
@@ -42,6 +45,7 @@ def metadata_route(credentials: Authenticator, people: People) -> Route:
             "resource": resource.url,
             "authorization_servers": [*own, *(each.url for each in found.issuers if each.sign_in is None)],
             "bearer_methods_supported": ["header"],
+            "dpop_signing_alg_values_supported": PROOF_ALGORITHMS,
             **({"scopes_supported": scopes} if scopes else {}),
         }
         return Response(orjson.dumps(content), media_type="application/json", headers=_HEADERS)
@@ -59,14 +63,18 @@ def key_set_route(keys: Mapping[str, object]) -> Route:
     return Route("/.well-known/jwks.json", show, methods=["GET"])
 
 
-def challenge(scope: Mapping[str, Any], credentials: Authenticator, error: GatewayError) -> bytes | None:
+def challenge(scope: MutableMapping[str, Any], credentials: Authenticator, error: GatewayError) -> bytes | None:
     """Return the `WWW-Authenticate` header of a refusal; None if the error is not about the credential.
 
     The edge adds the error code if the client sent a credential.
     """
     if not isinstance(error, Unauthenticated | ScopeMissing):
         return None
-    parts: list[str] = []
+    sent = headers_of(scope).get(b"authorization")
+    is_dpop = sent is not None and is_bound(sent.decode("latin-1"))
+    parts = [f'algs="{" ".join(PROOF_ALGORITHMS)}"'] if is_dpop else []
+    if isinstance(error, ProofRefused):
+        parts.append('error="invalid_dpop_proof"')
     if isinstance(error, ScopeMissing):
         parts.append('error="insufficient_scope"')
         if error.scopes:
@@ -74,4 +82,4 @@ def challenge(scope: Mapping[str, Any], credentials: Authenticator, error: Gatew
     url = None if credentials.people is None else credentials.people.metadata_url(target_of(scope))
     if url is not None:
         parts.append(f'resource_metadata="{url}"')
-    return ("Bearer " + ", ".join(parts)).strip().encode("latin-1", "replace")
+    return (("DPoP " if is_dpop else "Bearer ") + ", ".join(parts)).strip().encode("latin-1", "replace")

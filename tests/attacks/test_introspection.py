@@ -86,6 +86,7 @@ REFUSED: dict[str, State] = {
     "no subject": _with(sub=None),
     "a subject that is none": _with(sub={"name": "ada"}),
     "bound to a key": _with(cnf={"jkt": "0" * 43}),
+    "bound to a certificate": _with(cnf={"x5t#S256": "0" * 43}),
     "a refresh token": _with(token_type="refresh_token"),
     "a refresh token of another server": _with(typ="Refresh"),
     "an ID token": _with(typ="ID"),

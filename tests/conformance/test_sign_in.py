@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import anyio
 import httpx2
@@ -18,10 +18,12 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 from pydantic import AnyUrl
 
+from gateway.identity.oauth.relying_party import challenge_of
 from tests.conformance.node import clean_environment, find_packages
 from tests.support.certificates import self_signed
 from tests.support.documents import pets
 from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.proofs import ProofKey
 from tests.support.provider import CLIENT_ID, CLIENT_SECRET, Visitor, running_provider
 from tests.support.servers import TestServers
 from tests.support.upstream import RecordingUpstream, recording_upstream
@@ -215,6 +217,56 @@ async def test_opaque_tokens_of_a_certified_provider_are_introspected_until_they
 
     assert (token.count("."), served) == (0, 200)
     assert confused in {None, 401}
+
+
+async def test_a_bound_token_of_a_certified_provider_is_used_with_proofs(servers: TestServers) -> None:
+    """RFC 9449: the provider binds the token to the client's key; only with its proofs the token counts (TEN-2)."""
+    with servers.database() as database:
+        async with (
+            recording_upstream() as upstream,
+            running_gateway(database.app_url, servers.empty_redis(), egress_allow=[upstream.authority]) as gateway,
+            running_provider() as provider,
+            httpx2.AsyncClient(trust_env=False, timeout=30) as http,
+        ):
+            await gateway.create_tenant("acme")
+            await gateway.admin.put("/tenants/acme/egress", json={"allow": [provider.authority]})
+            body = {"name": "corp", "url": provider.url, "rules": [{"scope": "tools"}]}
+            made = await gateway.admin.post("/tenants/acme/issuers", json=body)
+            assert made.status_code == 201, made.text
+            url, key = f"{gateway.url}/t/acme/mcp", ProofKey()
+            client = {"redirect_uris": [BACK], "token_endpoint_auth_method": "none", "dpop_bound_access_tokens": True}
+            registered = (await http.post(f"{provider.url}/reg", json=client)).raise_for_status().json()
+            wanted = {
+                "client_id": registered["client_id"],
+                "response_type": "code",
+                "redirect_uri": BACK,
+                "scope": "tools",
+                "resource": url,
+                "code_challenge": challenge_of("v" * 43),
+                "code_challenge_method": "S256",
+            }
+            async with Visitor("ada", until=BACK) as ada:
+                came_back = await ada.go(f"{provider.url}/auth?{urlencode(wanted)}")
+            given = {
+                "grant_type": "authorization_code",
+                "code": parse_qs(urlsplit(came_back).query)["code"][0],
+                "code_verifier": "v" * 43,
+                "client_id": registered["client_id"],
+                "redirect_uri": BACK,
+                "resource": url,
+            }
+            place = f"{provider.url}/token"
+            issued = await http.post(place, data=given, headers={"dpop": key.prove(place, None)})
+            token = issued.raise_for_status().json()["access_token"]
+            own, stolen = key.prove(url, token), ProofKey().prove(url, token)
+            headers = [("DPoP", own), ("DPoP", own), ("DPoP", stolen), ("Bearer", own)]
+            answers = [
+                await gateway.rpc("acme", "", "tools/list", authorization=f"{scheme} {token}", dpop=proof)
+                for scheme, proof in headers
+            ]
+
+    assert issued.json()["token_type"] == "DPoP"
+    assert [answer.status_code for answer in answers] == [200, 401, 401, 401], answers[0].text
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -11,6 +11,7 @@ const { default: Provider } = await import(pathToFileURL(place));
 
 const issuesForResources = {
   registration: { enabled: true },
+  dPoP: { enabled: true },
   resourceIndicators: {
     enabled: true,
     useGrantedResource: () => true,

@@ -40,6 +40,8 @@ class Principal:
     """The expiry of the access token; None for a key, because its expiry can change."""
     token: InboundToken | None = field(default=None, compare=False, repr=False)
     """None for a key, and for a call that continues after its person has left: an approved call or a task."""
+    thumbprint: str | None = field(default=None, compare=False)
+    """The thumbprint of the client's key to which the access token is bound; None if it is bound to none."""
 
     @property
     def name(self) -> str:

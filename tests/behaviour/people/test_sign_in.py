@@ -86,6 +86,7 @@ async def test_a_client_finds_the_issuer_with_nothing_but_the_url(gateway: Runni
         "resource": _audience(gateway),
         "authorization_servers": [issuer.url],
         "bearer_methods_supported": ["header"],
+        "dpop_signing_alg_values_supported": ["ES256", "ES384", "ES512", "EdDSA", "RS256", "PS256"],
         "scopes_supported": ["pets"],
     }
     profile = await gateway.http.get("/.well-known/oauth-protected-resource/t/acme/default/mcp")

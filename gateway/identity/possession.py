@@ -1,0 +1,149 @@
+"""Proof of possession of a client's key (DPoP, RFC 9449), which access tokens that are bound to the key need.
+
+A proof is for one request: its method, its URL, its token, and one use within two minutes, at all replicas together.
+Used ids are in Redis; while Redis is away, bound tokens are refused. A `DPoP-Nonce` is not demanded: with single use
+and a window of a minute, it would cost each client a second request and prevent no replay.
+"""
+
+import base64
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+import jwt
+
+from gateway.domain.identifiers import TenantId
+from gateway.domain.refusals import ProofRefused
+from gateway.errors import LimitExceeded
+from gateway.identity.access_tokens import BROKEN, read_key
+from gateway.identity.local_token_buckets import TokenBuckets
+
+PROOF_ALGORITHMS = ("ES256", "ES384", "ES512", "EdDSA", "RS256", "PS256")
+"""Signature algorithms of proofs."""
+WINDOW_S = 60
+"""Seconds by which the time of a proof may differ from the gateway's."""
+MAX_PROOF_LENGTH = 8192
+_MAX_ID_LENGTH = 256
+_PROOFS_PER_S = 500.0
+_BURST = 1000.0
+_PRIVATE = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
+_THUMBPRINT = {"EC": ("crv", "kty", "x", "y"), "OKP": ("crv", "kty", "x"), "RSA": ("e", "kty", "n")}
+"""The members of a key's thumbprint in their order (RFC 7638 section 3.2, RFC 8037 section 2)."""
+_REQUIRED = ("jti", "htm", "htu", "iat", "ath")
+_PORTS = {"http": 80, "https": 443}
+
+UseOnce = Callable[[TenantId, str, int], Awaitable[bool]]
+"""Marks an id of a tenant as used for some seconds; False if it is marked. Raises `Unavailable` if that is unknown."""
+
+
+@dataclass(slots=True)
+class Proof:
+    """A proof as a client sent it with a request; None if the header is missing or repeated."""
+
+    text: str | None = field(repr=False)
+    method: str
+    is_used: bool = False
+    """True after its check, so that the same request can be checked again."""
+
+
+class ProofChecks:
+    """Checks the proofs of requests with bound tokens."""
+
+    def __init__(self, use_once: UseOnce) -> None:
+        self._use_once = use_once
+        self._rate = TokenBuckets(rate=_PROOFS_PER_S, burst=_BURST)
+
+    async def check(self, tenant: TenantId, proof: Proof, *, token: str, url: str, thumbprint: str) -> None:
+        """Accept a proof for a request to this URL with a token that is bound to the key of this thumbprint.
+
+        Raises:
+            ProofRefused: the proof is missing, not valid for this request, or used.
+            LimitExceeded: the tenant has too many proofs a second.
+            Unavailable: an earlier use cannot be excluded now.
+        """
+        if proof.is_used:
+            return
+        named = _verify(proof, token=token, url=url, thumbprint=thumbprint)
+        if (wait_s := self._rate.take(tenant)) > 0:  # guard: proof-rate
+            raise LimitExceeded("too many DPoP proofs for this tenant; retry later", retry_after_s=max(1.0, wait_s))
+        is_first = await self._use_once(tenant, f"dpop:{named}", 2 * WINDOW_S + 1)
+        if not is_first:  # guard: proof-once
+            raise ProofRefused("the DPoP proof was used already; make a new one for each request")
+        proof.is_used = True
+
+
+def thumbprint_of(jwk: Mapping[str, Any]) -> str:
+    """Return the thumbprint of a public key (RFC 7638), as `cnf.jkt` has it.
+
+    Raises:
+        KeyError: the key is of an unknown kind, or incomplete.
+    """
+    members = {name: jwk[name] for name in _THUMBPRINT[str(jwk.get("kty"))]}
+    return _encode(hashlib.sha256(json.dumps(members, separators=(",", ":")).encode()).digest())
+
+
+def _verify(proof: Proof, *, token: str, url: str, thumbprint: str) -> str:
+    """Return the name of a valid proof, under which its use is stored."""
+    if proof.text is None or len(proof.text) > MAX_PROOF_LENGTH:
+        raise ProofRefused("the header DPoP is missing, repeated or too long; send one proof with each request")
+    claims = _read(proof.text, thumbprint)
+    if claims["htm"] != proof.method:  # guard: proof-method
+        raise ProofRefused(f"htm of the DPoP proof must be {proof.method}")
+    if _normal(claims["htu"]) != _normal(url):  # guard: proof-url
+        raise ProofRefused(f"htu of the DPoP proof must be {url}")
+    if not _is_recent(claims["iat"]):  # guard: proof-time
+        raise ProofRefused(f"iat of the DPoP proof must be within {WINDOW_S} seconds of the gateway's time")
+    expected = _encode(hashlib.sha256(token.encode("ascii", "replace")).digest())
+    if not _is_equal(claims["ath"], expected):  # guard: proof-token
+        raise ProofRefused("ath of the DPoP proof must be the hash of the access token")
+    named = claims["jti"]
+    if not isinstance(named, str) or not 0 < len(named) <= _MAX_ID_LENGTH:
+        raise ProofRefused(f"jti of the DPoP proof must be a text of at most {_MAX_ID_LENGTH} characters")
+    return hashlib.sha256(f"{thumbprint} {named}".encode("utf-8", "replace")).hexdigest()
+
+
+def _read(text: str, thumbprint: str) -> Mapping[str, Any]:
+    """Return the claims of a proof that the key of this thumbprint signed."""
+    try:
+        header = jwt.get_unverified_header(text)
+        algorithm, jwk = header.get("alg"), header.get("jwk")
+        if header.get("typ") != "dpop+jwt" or algorithm not in PROOF_ALGORITHMS:  # guard: proof-type
+            raise ProofRefused(f"the DPoP proof must have the typ dpop+jwt, and one of {', '.join(PROOF_ALGORITHMS)}")
+        if not isinstance(jwk, dict) or _PRIVATE & jwk.keys():  # guard: proof-public-key
+            raise ProofRefused("the DPoP proof must have the public key as jwk, without its private part")
+        key = read_key(jwk, algorithm)
+        if key is None or not _is_equal(thumbprint_of(jwk), thumbprint):  # guard: proof-key
+            raise ProofRefused("the DPoP proof must be signed with the key to which the access token is bound")
+        options: Any = {"require": list(_REQUIRED), "verify_aud": False, "verify_iat": False}
+        return jwt.decode(text, key=key, algorithms=[algorithm], options=options, leeway=WINDOW_S)
+    except BROKEN:
+        raise ProofRefused("the DPoP proof is no signed JWT with jti, htm, htu, iat and ath") from None
+
+
+def _is_recent(issued_at: object) -> bool:
+    if not isinstance(issued_at, int | float) or isinstance(issued_at, bool):
+        return False
+    return abs(time.time() - min(max(issued_at, 0), 2**40)) <= WINDOW_S
+
+
+def _normal(url: object) -> object:
+    """A URL without query and fragment, with scheme and host in lower case, without a default port; else None."""
+    try:
+        parts = urlsplit(str(url))
+        port = parts.port or _PORTS.get(parts.scheme)
+    except ValueError:
+        return None
+    return parts.scheme, parts.hostname, port, parts.path, parts.username
+
+
+def _is_equal(given: object, expected: str) -> bool:
+    return isinstance(given, str) and hmac.compare_digest(given.encode("utf-8", "replace"), expected.encode())
+
+
+def _encode(digest: bytes) -> str:
+    return base64.urlsafe_b64encode(digest).decode().rstrip("=")
