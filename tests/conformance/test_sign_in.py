@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -11,6 +12,7 @@ import anyio
 import httpx2
 import orjson
 import pytest
+from anyio.abc import Process
 from anyio.streams.text import TextReceiveStream
 from mcp import Client
 from mcp.client.auth import OAuthClientProvider
@@ -106,27 +108,26 @@ class Place:
         return Person(name, self.document, Storage(client=self.client))
 
     async def check(self, token: str, *names: str) -> None:
-        """The last calls are those of these people, and the token went nowhere."""
+        """The calls are those of these people, and the token went nowhere."""
         entries = (await self.gateway.admin.get("/tenants/acme/audit?tool=list_pets")).json()["items"]
-        last = entries[: len(names)]
-        assert [entry["principal"] for entry in reversed(last)] == [f"user:corp:{name}" for name in names]
+        assert [entry["principal"] for entry in reversed(entries)] == [f"user:corp:{name}" for name in names]
         assert not [seen for seen in self.upstream.seen if token in repr(seen)]
 
 
-@pytest.fixture(scope="module", params=KNOWN)
+@pytest.fixture(params=KNOWN)
 async def place(
-    servers: TestServers, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    servers: TestServers, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncGenerator[Place]:
     """A provider, and a gateway that accepts its tokens, or is the issuer in front of it."""
     known: Known = request.param
-    certificate = self_signed(tmp_path_factory.mktemp("client"), "client.test")
-    with servers.database() as database, pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))  # the gateway reads it when it starts
+    certificate = self_signed(tmp_path, "client.test")
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))  # the gateway reads it when it starts
+    with servers.database() as database:
         async with (
             recording_upstream() as upstream,
             recording_upstream(certificate) as documents,
             running_gateway(
-                database.app_url, servers.own_redis(), egress_allow=[upstream.authority, documents.authority]
+                database.app_url, servers.empty_redis(), egress_allow=[upstream.authority, documents.authority]
             ) as gateway,
             running_provider(None if known == "issuer" else [f"{gateway.url}{CALLBACK}"]) as provider,
         ):
@@ -156,6 +157,103 @@ async def _register(gateway: RunningGateway) -> OAuthClientInformationFull:
         token_endpoint_auth_method="client_secret_basic",
         redirect_uris=[AnyUrl(BACK)],
     )
+
+
+@dataclass(frozen=True, slots=True)
+class TypeScriptClient:
+    """The process of the SDK's client for TypeScript, and its lines."""
+
+    process: Process
+    lines: TextReceiveStream
+
+    async def say(self, line: str) -> None:
+        """Send a line to the client."""
+        assert self.process.stdin is not None
+        await self.process.stdin.send(f"{line}\n".encode())
+
+    async def sign_in(self, person: Person) -> dict[str, Any]:
+        """Go where the client sends its user, and return what it saw then."""
+        with anyio.fail_after(60):
+            await person.go(json.loads(await self.lines.receive())["go"])
+            await self.say(person.came_back)
+            seen: dict[str, Any] = json.loads(await self.lines.receive())
+        return seen
+
+
+@asynccontextmanager
+async def _typescript(place: Place, mode: Mode) -> AsyncGenerator[TypeScriptClient]:
+    known = None if place.client is None else place.client.model_dump(mode="json", exclude_none=True)
+    given = json.dumps({"document": place.document, "client": known})
+    command = ["node", str(HERE / "sign_in.mjs"), place.url, mode, BACK, given]
+    environment = clean_environment() | {"EXAM_PACKAGES": str(find_packages("clients"))}
+    async with await anyio.open_process(command, env=environment, stderr=None) as process:
+        assert process.stdout is not None
+        yield TypeScriptClient(process, TextReceiveStream(process.stdout))
+        await TypeScriptClient(process, TextReceiveStream(process.stdout)).say("")
+
+
+@asynccontextmanager
+async def _issuing_place(servers: TestServers) -> AsyncGenerator[Place]:
+    """A gateway whose tenant accepts the JWTs of a provider, from people with the scope `tools`."""
+    with servers.database() as database:
+        async with (
+            recording_upstream() as upstream,
+            running_gateway(database.app_url, servers.empty_redis(), egress_allow=[upstream.authority]) as gateway,
+            running_provider() as provider,
+        ):
+            await gateway.create_tenant("acme")
+            await gateway.import_document("acme", pets(upstream.url))
+            await gateway.admin.put("/tenants/acme/egress", json={"allow": [provider.authority]})
+            body = {"name": "corp", "url": provider.url, "rules": [{"scope": "tools"}]}
+            made = await gateway.admin.post("/tenants/acme/issuers", json=body)
+            assert made.status_code == 201, made.text
+            # this provider grants a client that registers itself no other scopes than those of its registration
+            metadata = {"redirect_uris": [BACK], "token_endpoint_auth_method": "none"}
+            async with httpx2.AsyncClient(trust_env=False) as http:
+                registered = (await http.post(f"{provider.url}/reg", json=metadata)).raise_for_status()
+            yield Place(gateway, upstream, None, OAuthClientInformationFull.model_validate(registered.json()))
+
+
+async def _demand(place: Place, scope: str) -> None:
+    """Admit only people with this scope."""
+    changed = await place.gateway.admin.patch("/tenants/acme/issuers/corp", json={"rules": [{"scope": scope}]})
+    assert changed.status_code == 200, changed.text
+
+
+async def test_clients_step_up_when_a_rule_demands_another_scope(servers: TestServers) -> None:
+    """MCP: a client whose token lacks a scope gets 403 `insufficient_scope`, signs in with both scopes, and calls:
+    the SDKs for Python and TypeScript, in both eras (TEN-2, IDN-2).
+    """
+    async with _issuing_place(servers) as place:
+        for mode in MODES:
+            await _demand(place, "tools")
+            ada, bob = place.person("ada"), place.person("bob")
+            flow, scopes = ada.provider(place.url), list[str]()
+            async with _typescript(place, mode) as typescript:
+                assert (await typescript.sign_in(bob))["scope"] == "tools"
+                async with (
+                    httpx2.AsyncClient(auth=flow, timeout=30, trust_env=False) as http,
+                    Client(streamable_http_client(place.url, http_client=http), mode=mode) as first,
+                ):
+                    assert not (await first.call_tool("list_pets", {})).is_error
+                    assert ada.storage.tokens is not None
+                    before = ada.storage.tokens
+                    await _demand(place, "tools:write")
+                    if mode != "legacy":  # a changed issuer ends sessions
+                        assert not (await first.call_tool("list_pets", {})).is_error
+                async with (
+                    httpx2.AsyncClient(auth=flow, timeout=30, trust_env=False) as http,
+                    Client(streamable_http_client(place.url, http_client=http), mode=mode) as second,
+                ):
+                    assert not (await second.call_tool("list_pets", {})).is_error
+                await typescript.say("again")
+                seen = await typescript.sign_in(bob)
+            refused = await place.gateway.rpc("acme", before.access_token, "tools/list")
+            scopes += [before.scope or "", ada.storage.tokens.scope or "", seen["scope"]]
+
+            assert scopes == ["tools", "tools tools:write", "tools tools:write"]
+            assert seen["failed"] is False
+            assert (refused.status_code, 'scope="tools:write"' in refused.headers["www-authenticate"]) == (403, True)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -273,18 +371,8 @@ async def test_a_bound_token_of_a_certified_provider_is_used_with_proofs(servers
 async def test_the_sdk_for_typescript_signs_in_with_nothing_but_the_url(place: Place, mode: Mode) -> None:
     """MCP: the same with the other official SDK (TEN-2, IDN-2)."""
     person = place.person("ada")
-    known = None if place.client is None else place.client.model_dump(mode="json", exclude_none=True)
-    given = json.dumps({"document": place.document, "client": known})
-    command = ["node", str(HERE / "sign_in.mjs"), place.url, mode, BACK, given]
-    environment = clean_environment() | {"EXAM_PACKAGES": str(find_packages("clients"))}
-    async with await anyio.open_process(command, env=environment, stderr=None) as process:
-        assert process.stdout is not None
-        assert process.stdin is not None
-        lines = TextReceiveStream(process.stdout)
-        with anyio.fail_after(60):
-            await person.go(json.loads(await lines.receive())["go"])
-            await process.stdin.send(f"{person.came_back}\n".encode())
-            seen = json.loads(await lines.receive())
+    async with _typescript(place, mode) as client:
+        seen = await client.sign_in(person)
 
     assert seen["failed"] is False
     await place.check(seen["token"], "ada")

@@ -17,7 +17,7 @@ const issuesForResources = {
     useGrantedResource: () => true,
     getResourceServerInfo: (_context, resource) => ({
       audience: resource,
-      scope: "tools",
+      scope: "tools tools:write",
       accessTokenFormat: format ?? "jwt",
       accessTokenTTL: 600,
       jwt: { sign: { alg: "RS256" } },
@@ -26,7 +26,7 @@ const issuesForResources = {
 };
 const asked = { introspection: { enabled: true }, revocation: { enabled: true } };
 const provider = new Provider(`http://127.0.0.1:${port}`, {
-  scopes: ["openid", "offline_access", "tools"],
+  scopes: ["openid", "offline_access", "tools", "tools:write"],
   claims: { openid: ["sub", "groups"] },
   cookies: { keys: ["of the tests"] },
   clients: clients ? JSON.parse(clients) : undefined,
