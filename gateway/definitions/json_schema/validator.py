@@ -39,7 +39,7 @@ MAX_VALUES_READ = 200_000
 _MAX_SCHEMAS = 20_000
 _MAX_MEASURED = 2_000
 _UNCHECKED = (
-    "is too large to be validated against this schema: about {units} steps (limit {most}); send less data in one "
+    "is too large to be validated against this schema: about {units} steps (limit {limit}); send less data in one "
     "call, or simplify the schema"
 )
 
