@@ -123,10 +123,11 @@ class ListedTool:
 def shrink_list(tools: Mapping[str, ListedTool]) -> Mapping[str, ListedTool]:
     """Return the tools with definitions that fit in `LIST_BYTES` together, as far as they can be made smaller.
 
-    First shortened tools become compact, then descriptions of arguments are cut, where each saves most.
+    First output schemas are left out, then shortened tools become compact, then descriptions of arguments are cut: each
+    where it saves most.
     """
     listed = dict(tools)
-    for shrink in (_compacted, _with_brief_arguments):
+    for shrink in (_without_output, _compacted, _with_brief_arguments):
         excess = sum(len(tool.definition) + 1 for tool in listed.values()) + _DETAILS_TOOL_BYTES - LIST_BYTES
         if excess <= 0:
             break
@@ -138,6 +139,12 @@ def shrink_list(tools: Mapping[str, ListedTool]) -> Mapping[str, ListedTool]:
             excess -= saved[name]
             listed[name] = smaller[name]
     return listed
+
+
+def _without_output(tool: ListedTool) -> ListedTool:
+    definition = orjson.loads(tool.definition)
+    is_listed = definition.pop("outputSchema", None) is not None
+    return replace(tool, definition=orjson.dumps(definition)) if is_listed else tool
 
 
 def _compacted(tool: ListedTool) -> ListedTool:

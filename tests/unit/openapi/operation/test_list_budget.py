@@ -227,6 +227,22 @@ def test_many_middling_tools_keep_the_budget_of_a_list() -> None:
     assert not any("limit 2,000,000" in warning for warning in made.report.warnings)
 
 
+def test_output_schemas_of_a_list_go_before_its_arguments() -> None:
+    """Ours: a list that is too large with output schemas loses those that save most, and nothing else (OAS-9)."""
+    large = {"type": "object", "properties": {f"r{n}": {"type": "string", "description": WORDS} for n in range(40)}}
+    document = many(tools=250, arguments=10, words="Begins here. " + "x" * 300)
+    answer = {"200": {"description": "ok", "content": {"application/json": {"schema": large}}}}
+    for item in document["paths"].values():
+        item["get"]["responses"] = answer
+    made = compile_it(document, output_schemas=True)
+
+    definitions = [definition_of(one) for one in made.operations]
+    assert made.report.tools_list_bytes <= LIST_BYTES
+    assert 0 < sum("outputSchema" in one for one in definitions) < len(definitions)
+    assert all(one.input_schema is None for one in made.operations)
+    assert all(len(one["inputSchema"]["properties"]["a7"]["description"]) > 300 for one in definitions)
+
+
 def test_a_list_above_its_budget_is_a_warning() -> None:
     """Ours: descriptions of tools are kept whatever they take together, and the report names the excess (OAS-9)."""
     made = compile_it(many(tools=1_100, arguments=2, words="y" * 200, about="x" * 1_900))
