@@ -113,7 +113,10 @@ class Components:
         return queue
 
     def settle(self, ref: str, *, losses: Sequence[str], is_loosened: bool) -> None:
-        """Note that a schema was relaxed in place, and what it lost; its text is made again."""
+        """Note that a schema was relaxed in place, and what it lost; its text and its shorter forms are made again."""
+        self._brief.pop(ref, None)
+        for is_brief in (True, False):
+            self._relaxed.pop((ref, is_brief), None)
         translated = self._components[ref].translated
         losses = (*translated.losses, *losses)
         is_loosened = translated.is_loosened or is_loosened

@@ -390,7 +390,7 @@ async def test_overrides_survive_an_activation_and_a_rollback(desk: Desk) -> Non
         return replace(fields, name="find_pets", safety=Safety.DANGEROUS)
 
     await overrides.override_tool(desk.tenant, desk.catalog, "list_pets", rename, by=BY)
-    without = {**desk.document, "paths": {**desk.document["paths"], "/pets": {}}}
+    without: dict[str, Any] = {**desk.document, "paths": {**desk.document["paths"], "/pets": {}}}
     for number, document in ((2, _renamed(desk.document, "Other")), (3, without)):
         desk.serve(document)
         await desk.refresh()
@@ -407,7 +407,7 @@ async def test_a_change_of_a_part_of_a_document_is_found(desk: Desk) -> None:
     """Ours: a document of several files is compared with its parts; a part that is gone changes nothing (OAS-6)."""
     desk.catalog = replace(desk.catalog, reference_hosts=frozenset({"127.0.0.1"}))
     root = {**desk.document, "paths": {**desk.document["paths"], "/parts": {"$ref": "parts.json"}}}
-    part = {"get": {"operationId": "list_parts", "responses": {"200": {"description": "ok"}}}}
+    part: dict[str, Any] = {"get": {"operationId": "list_parts", "responses": {"200": {"description": "ok"}}}}
     served = {"/openapi.json": orjson.dumps(root), "/parts.json": orjson.dumps(part)}
     desk.upstream.respond = lambda seen: served[seen.target]
     await desk.add(refresh_interval_s=FLOOR_S)

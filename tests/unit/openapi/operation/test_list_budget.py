@@ -227,6 +227,24 @@ def test_many_middling_tools_keep_the_budget_of_a_list() -> None:
     assert not any("limit 2,000,000" in warning for warning in made.report.warnings)
 
 
+def test_a_shortened_tool_lists_what_its_examples_relaxed() -> None:
+    """Ours: an example relaxes a shared schema also where an earlier tool was shortened with it (OAS-9)."""
+    order = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 2}}}
+    members = {name: {"$ref": f"#/components/schemas/{name}"} for name in ("Order", "Far")}
+    body = {"schema": {"type": "object", "properties": members}}
+    document = operation({}) | {"components": {"schemas": {"Order": order, "Far": wide(properties=400)}}}
+    document["paths"] = {
+        path: {"post": {"operationId": path[1:], "requestBody": {"content": {"application/json": media}}}}
+        for path, media in (("/first", body), ("/second", {**body, "example": {"Order": {"a": "long"}}}))
+    }
+    first, second = compile_it(document).operations
+
+    assert first.input_schema is not None
+    assert second.input_schema is not None
+    assert accepts(definition_of(second)["inputSchema"], {"body": {"Order": {"a": "long"}}})
+    assert accepts(json.loads(second.input_schema), {"body": {"Order": {"a": "long"}}})
+
+
 def test_output_schemas_of_a_list_go_before_its_arguments() -> None:
     """Ours: a list that is too large with output schemas loses those that save most, and nothing else (OAS-9)."""
     large = {"type": "object", "properties": {f"r{n}": {"type": "string", "description": WORDS} for n in range(40)}}
