@@ -2,7 +2,13 @@
 .DEFAULT_GOAL := help
 .PHONY: help run test test-long check images bench soak fuzz mutate-guards lock format clean
 
-PYTHON ?= python3
+# The first Python of the path that is built with optimization: by a distribution, or by that option, which pyenv does not
+# use. It runs the tests in a quarter less CPU. Without one, the first Python.
+IS_OPTIMIZED := import ensurepip, sys, sysconfig, venv; \
+	built = sys.base_prefix == "/usr" or "--enable-optimizations" in str(sysconfig.get_config_var("CONFIG_ARGS")); \
+	sys.exit(sys.version_info < (3, 11) or not built)
+PYTHON ?= $(or $(shell for each in $$(which -a python3); do \
+	$$each -c '$(IS_OPTIMIZED)' 2>/dev/null && echo $$each && break; done),python3)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed

@@ -203,10 +203,14 @@ async def test_prometheus_itself_answers_every_query(measured: Measured, tmp_pat
 
         await until(has_rates, seconds=PATIENCE_S, pause=0.2)
         silent = {title for title, query in _panels() if not await answer(query)}
-        firing = {alert["alert"] for alert in _alerts() if await answer(alert["expr"])}
+
+        async def is_healthy() -> bool:
+            firing = {alert["alert"] for alert in _alerts() if await answer(alert["expr"])}
+            return firing - _OF_THE_PROCESS <= {"GatewayUpstreamFails"}  # one call of a few failed
+
+        await until(is_healthy, seconds=PATIENCE_S, pause=0.2)  # a scrape of a busy process may come late
 
     assert silent <= _QUIET
-    assert firing - _OF_THE_PROCESS <= {"GatewayUpstreamFails"}, "one call of a few failed: what that alert is for"
 
 
 def test_promtool_finds_nothing_wrong_with_the_rules_and_the_scrape(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+from tests.unit.app.test_imports import OF_PYTHON
+
 ALLOWED = frozenset({"gateway", "msgspec", "websockets", "typing_extensions"})
 SERVER = (
     "gateway.store",
@@ -19,7 +21,7 @@ def test_a_provider_imports_no_server() -> None:
     program = "import gateway.provide, sys; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-P", "-c", program], check=True, capture_output=True, text=True, timeout=60)
     found = set(done.stdout.split())
-    packages = {name.partition(".")[0] for name in found} - sys.stdlib_module_names - {"__main__", "_distutils_hack"}
+    packages = {name.partition(".")[0] for name in found} - sys.stdlib_module_names - OF_PYTHON
 
     assert {name for name in packages if not name.startswith("_")} <= ALLOWED
     assert not [name for name in found if name.startswith(SERVER)]
