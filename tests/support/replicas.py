@@ -26,6 +26,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from gateway.app.readiness import Readiness
+from tests.deploy.sockets import free_port
 from tests.support.forks import Forked
 from tests.support.gateway import OPEN_POLICY, OPERATOR_KEY, SECRET_KEY, RunningGateway
 from tests.support.serving import NO_TLS, clients_of
@@ -77,9 +78,12 @@ class Replica:
     async def start(self) -> None:
         """Start the process and wait until it serves."""
         await self._clients.aclose()
-        arguments = ["serve", "--json", "--port", "0", "--data-dir", str(self._folder / f"replica-{self.name}")]
+        # with a public URL the program announces that one, so the port has to be known before
+        port = free_port() if "GATEWAY_PUBLIC_URL" in self._environment else 0
+        arguments = ["serve", "--json", "--port", str(port), "--data-dir", str(self._folder / f"replica-{self.name}")]
         self._child = await anyio.to_thread.run_sync(self._launch, arguments)
-        url = await self._announced(self._child)
+        announced = await self._announced(self._child)
+        url = f"http://127.0.0.1:{port}" if port else announced
         admin, http = await self._clients.enter_async_context(clients_of(url, OPERATOR_KEY))
         self._gateway = RunningGateway(url, admin, http, Readiness())  # the real one is in the other process
         self.is_up = True

@@ -1,4 +1,4 @@
-"""Doctor check of sign-in: the URL under which people and providers reach the gateway."""
+"""Doctor check of sign-in and accounts: the URL under which people, providers and upstreams reach the gateway."""
 
 from collections.abc import Sequence
 from urllib.parse import urlsplit
@@ -6,25 +6,28 @@ from urllib.parse import urlsplit
 import anyio
 
 from gateway.catalog.doctor.handler_checks import all_tenants
+from gateway.domain.credentials import CredentialKind
 from gateway.domain.findings import Finding, fine, listed, warning
 from gateway.errors import GatewayError
+from gateway.store import credentials
 from gateway.store.engine import Store
 from gateway.store.identity import issuers
 
 _PATIENCE_S = 15.0
 _MAX_NAMED = 5
 _MAX_ISSUERS = 100
+_MAX_CREDENTIALS = 1000
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _REMEDY = (
-    "set GATEWAY_PUBLIC_URL to the https URL of the gateway; `gateway --tenant SLUG issuer show NAME` then prints the"
-    " redirect URI to register at the provider"
+    "set GATEWAY_PUBLIC_URL to the https URL of the gateway; `gateway --tenant SLUG issuer show NAME` and `credential"
+    " show NAME` then print the redirect URI to register at the provider"
 )
 
 
 async def check_sign_in(url: str, public_url: str | None) -> Finding:
-    """Finding on tenants whose people sign in at a provider, if the gateway's own URL does not fit.
+    """Finding on tenants whose people sign in at a provider or connect accounts, if the gateway's own URL does not fit.
 
-    Cookies, redirect URIs, issuer and audiences of tokens follow from this URL. After 15 s the remaining tenants are
+    Cookies, links, redirect URIs, issuer and audiences of tokens follow from this URL. After 15 s the remaining tenants are
     skipped, and the finding reports this.
     """
     examined, signing = 0, list[str]()
@@ -34,7 +37,10 @@ async def check_sign_in(url: str, public_url: str | None) -> Finding:
                 for tenant in await all_tenants(store):
                     async with store.transaction(tenant.id) as db:
                         found = await issuers.page(tenant.id, db, after=None, limit=_MAX_ISSUERS)
-                    signing += [tenant.slug] if any(each.enabled and each.sign_in for each in found) else []
+                        stored = await credentials.page(tenant.id, db, after=None, limit=_MAX_CREDENTIALS)
+                    has_accounts = any(each.kind is CredentialKind.USER for each in stored)
+                    is_signing = any(each.enabled and each.sign_in for each in found)
+                    signing += [tenant.slug] if is_signing or has_accounts else []
                     examined += 1
     except GatewayError as error:
         return warning("sign_in", f"not examined: {error.message}", "fix the findings on the database first")
@@ -44,8 +50,8 @@ async def check_sign_in(url: str, public_url: str | None) -> Finding:
 
 def _judge(signing: Sequence[str], public_url: str | None, looked: str) -> Finding:
     if not signing:
-        return fine("sign_in", f"no tenant's people sign in at a provider ({looked})")
-    named = f"people of {listed(signing, limit=_MAX_NAMED)} sign in at a provider ({looked})"
+        return fine("sign_in", f"no tenant's people sign in at a provider or connect accounts ({looked})")
+    named = f"people of {listed(signing, limit=_MAX_NAMED)} sign in or connect accounts ({looked})"
     if public_url is None:
         return warning("sign_in", f"GATEWAY_PUBLIC_URL is not set, and {named}", _REMEDY)
     parts = urlsplit(public_url)

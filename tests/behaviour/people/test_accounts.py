@@ -5,8 +5,9 @@ import re
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 from mcp.client.context import ClientRequestContext
@@ -14,6 +15,7 @@ from mcp_types import ElicitRequestParams, ElicitRequestURLParams, ElicitResult
 
 from tests.integration.upstream.live.sdk_server import running_sdk_server
 from tests.support.accounts import PUBLIC, AccountServer, UserBrowser
+from tests.support.chromium import Browser, running_browser
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.provider import CLIENT_ID, CLIENT_SECRET, Visitor, running_provider
 from tests.support.replicas import until
@@ -312,3 +314,49 @@ async def test_a_remote_server_gets_the_account_of_each_caller(tracker: Tracker)
         assert (link["isError"], "/connect/tracker/account?for=" in str(link["content"])) == (True, True), link
         found = (await tracker.call(tool="wiki_whoami"))["result"]
         assert found["content"][0]["text"] == "acme.ada", found
+
+
+@pytest.fixture
+async def browser(tmp_path: Path) -> AsyncGenerator[Browser]:
+    """A browser whose page has done nothing that it must not do."""
+    async with running_browser(tmp_path / "profile") as started:
+        yield started
+        assert started.faults == []
+
+
+async def test_the_pages_of_accounts_in_a_browser(browser: Browser, tracker: Tracker) -> None:
+    """WCAG 2.2: sign in, connect and disconnect with the keyboard alone, without scripts, light and dark (IDN-3)."""
+    link = (await tracker.link()).replace(PUBLIC, tracker.gateway.url)
+    await browser.send("Emulation.setScriptExecutionDisabled", value=True)
+    await browser.open(link)
+    assert ("textbox", "Or with the key that your MCP client uses") in await browser.names()
+    passed = await browser.tab_to("INPUT|key")
+    assert "Skip to the content" in passed[0]
+    await browser.type(tracker.keys["acme", "ada"])
+    await browser.press("Enter", loads=True)
+    for scheme in ("light", "dark"):
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        await browser.send("Emulation.setEmulatedMedia", features=features)
+        await browser.open(link)
+        assert "light dark" in await browser.ask("getComputedStyle(document.documentElement).colorScheme")
+    names = await browser.names()
+    assert {("main", ""), ("heading", "Connect an account")} <= set(names), names
+    assert all(name for role, name in names if role in {"button", "link", "textbox", "region", "heading"}), names
+    assert await browser.ask("document.scripts.length + document.images.length") == 0
+    await browser.tab_to("Connect at")
+    await browser.press("Enter", loads=True)
+    asked = str(await browser.ask("location.href"))
+    assert asked.startswith(f"{tracker.server.upstream.url}/authorize?")
+    back = urlencode(tracker.server.permit(asked, "acme.ada"))
+    await browser.open(f"{tracker.gateway.url}/t/acme/connect/tracker/callback?{back}")
+    assert "Your account is connected" in await browser.text()
+    assert ("status", "") in await browser.names()
+    assert not (await tracker.call())["result"].get("isError")
+    await browser.tab_to("All accounts")
+    await browser.press("Enter", loads=True)
+    await browser.tab_to("tracker")
+    await browser.press("Enter", loads=True)
+    await browser.tab_to("Disconnect")
+    await browser.press("Enter", loads=True)
+    assert "not connected" in await browser.text()
+    assert len(tracker.server.revoked) == 1

@@ -20,6 +20,7 @@ from gateway.catalog.primitives.primitives import create_primitive
 from gateway.catalog.primitives.validation import PrimitiveDraft
 from gateway.catalog.sources import imports
 from gateway.catalog.sources.drafts import SourceDraft
+from gateway.domain.credentials import AccountTerms
 from gateway.domain.findings import Finding, Verdict
 from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import PrimitiveId
@@ -27,13 +28,13 @@ from gateway.domain.live_sources import AttachmentEnd, LiveKind
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.updates.source_versions import RefreshState
 from gateway.domain.updates.watches import Sighting
-from gateway.store import primitives
+from gateway.store import credentials, primitives
 from gateway.store.database.connection import connect_owner
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.identity import issuers
 from gateway.store.sources import refreshes
 from tests.integration.catalog.conftest import BY, Changes
-from tests.integration.store.samples import make_issuer
+from tests.integration.store.samples import make_credential, make_issuer
 from tests.support.documents import secured
 from tests.support.primitives import static_tool
 from tests.support.servers import TestDatabase, TestServers
@@ -300,8 +301,21 @@ async def test_sign_in_needs_a_url_of_the_gateway(changes: Changes, sound: Insta
 
     verdicts = [finding.status for finding in found.values()]
     assert verdicts == [Verdict.WARNING, Verdict.WARNING, Verdict.OK, Verdict.OK]
-    assert found[None].detail == "GATEWAY_PUBLIC_URL is not set, and people of acme sign in at a provider (1 examined)"
+    detail = "GATEWAY_PUBLIC_URL is not set, and people of acme sign in or connect accounts (1 examined)"
+    assert found[None].detail == detail
     assert "issuer show" in found[None].mend
+
+
+async def test_accounts_need_a_url_of_the_gateway(changes: Changes, sound: Installation, database_url: str) -> None:
+    """Ours: a credential whose accounts cannot be connected, because links have no host, is a warning (IDN-3)."""
+    terms = AccountTerms(authorization_url="https://a.example", token_url="https://t.example", client_id="gw")
+    stored = replace(make_credential("tracker"), delegation=terms)
+    async with changes.catalog.store.transaction(changes.tenant.id) as db:
+        await credentials.insert(changes.tenant.id, db, changes.catalog.sealer, stored, Credential(value="secret"))
+    found = (await _examine(replace(sound, database_url=database_url, public_url=None)))["sign_in"]
+
+    assert (found.status, "connect accounts" in found.detail) == (Verdict.WARNING, True)
+    assert "credential" in found.mend
 
 
 async def test_sources_that_are_not_read_are_named(changes: Changes, sound: Installation, database_url: str) -> None:
