@@ -49,14 +49,20 @@ class RunningGateway:
         """The gateway's URL."""
         return f"http://127.0.0.1:{self.port}"
 
+    @property
+    def operator(self) -> Mapping[str, str]:
+        """The headers of the operator's requests."""
+        return {"authorization": f"Bearer {_OPERATOR}", "content-type": "application/json"}
+
     def send(self, method: str, path: str, body: bytes | None = None) -> Any:
         """Send a request as the operator; return the decoded response.
 
         Raises:
             Failed: the request was refused or got no response.
         """
-        headers = {"authorization": f"Bearer {_OPERATOR}", "content-type": "application/json"}
-        request = urllib.request.Request(f"{self.url}/admin/v1{path}", method=method, data=body, headers=headers)
+        request = urllib.request.Request(
+            f"{self.url}/admin/v1{path}", method=method, data=body, headers=dict(self.operator)
+        )
         try:
             with urllib.request.urlopen(request, timeout=_ADMIN_S) as answer:
                 return json.loads(answer.read() or b"null")

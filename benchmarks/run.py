@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.calls import measure_calls
+from benchmarks.credentials import measure_credentials
 from benchmarks.figures import Table
 from benchmarks.imports import DOCUMENTS, measure_imports
 from benchmarks.listeners import measure_listeners
@@ -23,7 +24,7 @@ from benchmarks.processes import Failed
 from benchmarks.sessions import measure_sessions
 from benchmarks.starts import measure_starts
 
-PARTS = ("calls", "lists", "imports", "pages", "start", "sessions", "listeners")
+PARTS = ("calls", "credentials", "lists", "imports", "pages", "start", "sessions", "listeners")
 DOCUMENT = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 _FULL = Effort(calls=4000, seconds=6, peer_seconds=2, rounds=3)
 _QUICK = Effort(calls=600, seconds=0.6, peer_seconds=0.4, rounds=1)
@@ -96,6 +97,7 @@ def _parts(
     )
     return {
         "calls": lambda: measure_calls(generator, effort, fastmcp, tenants=tenants),
+        "credentials": lambda: measure_credentials(generator, effort),
         "lists": lambda: measure_lists(generator, effort, fastmcp),
         "imports": lambda: measure_imports(documents, min(effort.rounds, 2), fastmcp, peer_seconds=_PEER_S),
         "pages": lambda: measure_pages(generator, effort, documents, fastmcp),

@@ -27,6 +27,7 @@ from gateway.identity.single_flight import SingleFlight
 
 _FRESH_S = 1.5
 """Seconds for which issuers are cached. Callers are cached for three, so that a change applies within five."""
+_CACHED_RESOURCES = 2000
 _CACHED_SLUGS = 10_000
 KEPT = timedelta(days=1)
 """Time for which a person's tasks and approved calls continue after the person's last token."""
@@ -185,10 +186,17 @@ class People:
         self.proofs = verifiers.proofs
         self._introspection = verifiers.introspection
         self._public_url = None if public_url is None else public_url.rstrip("/")
+        self._resources = BoundedCache[Target, Resource](_CACHED_RESOURCES)
         self._refusals = refusals
 
     def resource_of(self, target: Target) -> Resource | None:
         """Return the protected resource at a URL; None if no access token is accepted there."""
+        found = self._resources.get(target)  # every call with a token needs it; making it costs 1 % of the call
+        if found is None and (found := self._read_resource(target)) is not None:
+            self._resources[target] = found
+        return found
+
+    def _read_resource(self, target: Target) -> Resource | None:
         named = _PATH.fullmatch(target.path)  # guard: resource-path
         if named is None:
             return None

@@ -96,9 +96,9 @@ def is_bound(authorization: str) -> bool:
     return authorization[:5].lower() == "dpop "
 
 
-def target_of(scope: Mapping[str, Any]) -> Target:
+def target_of(scope: MutableMapping[str, Any]) -> Target:
     """Return the URL of a request; the edge has checked its host."""
-    host = next((value for name, value in scope["headers"] if name == b"host"), b"")
+    host: bytes = headers_of(scope).get(b"host", b"")
     return Target(f"{scope['scheme']}://{host.decode('latin-1').lower()}", scope["path"])
 
 

@@ -245,3 +245,17 @@ async def test_rules_of_extreme_size_are_refused(gateway: RunningGateway, issuer
         assert reason in answer.text
     for who in ("group:finance", "group:", "Everyone", "key:", "subject:a\nb", "role:admin"):
         assert (await gateway.admin.put(ACCESS, json={"rules": [deny([who])]})).status_code == 400, who
+
+
+async def test_a_default_that_hides_the_query_tools_is_reported(gateway: RunningGateway, issuer: LocalIssuer) -> None:
+    """Ours: with `default: deny`, operations behind query tools are not found unless a rule names the tools (IDN-4)."""
+    assert issuer.keys
+    allow = {"effect": "allow", "what": {"sources": ["api"]}}
+    found: list[list[str]] = []
+    for default, names in (("deny", None), ("deny", ["*_endpoint*", "*_schema*", "get_api_info"]), ("allow", None)):
+        more = [] if names is None else [{"effect": "allow", "what": {"names": names}}]
+        body = {"default": default, "rules": [allow, *more]}
+        found.append((await gateway.admin.post(f"{ACCESS}/report", json=body)).json()["warnings"])
+    hidden, *others = found
+    assert (len(hidden), "call_endpoint" in hidden[0]) == (1, True)
+    assert others == [[], []]

@@ -27,8 +27,8 @@ _REMEDY = (
 async def check_sign_in(url: str, public_url: str | None) -> Finding:
     """Finding on tenants whose people sign in at a provider or connect accounts, if the gateway's own URL does not fit.
 
-    Cookies, links, redirect URIs, issuer and audiences of tokens follow from this URL. After 15 s the remaining tenants are
-    skipped, and the finding reports this.
+    Cookies, links, redirect URIs, issuer and audiences of tokens follow from this URL. After 15 s the remaining tenants
+    are skipped, and the finding reports this.
     """
     examined, signing = 0, list[str]()
     try:

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from tests.behaviour.people.test_accounts import PUBLIC, Tracker, declare
-from tests.support.accounts import AccountServer
+from tests.behaviour.people.test_accounts import Tracker, declare
+from tests.support.accounts import PUBLIC, AccountServer
 from tests.support.replicas import Replicas, running_replicas
 from tests.support.servers import TestDatabase, execute
 from tests.support.upstream import recording_upstream

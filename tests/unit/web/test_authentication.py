@@ -25,7 +25,7 @@ class NoKeys:
 
 
 def _scope(*headers: tuple[bytes, bytes]) -> dict[str, Any]:
-    return {"type": "http", "headers": list(headers)}
+    return {"type": "http", "scheme": "http", "path": "/x", "headers": list(headers)}
 
 
 def test_the_header_is_found() -> None:

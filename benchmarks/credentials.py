@@ -1,0 +1,134 @@
+"""Cost of a caller's identity: access tokens and access rules against a plain key, call by call in short slices.
+
+The slices of one round follow each other, so that other load of the machine reaches all of them. Each round gives one
+ratio to the key; the medians of these ratios are the figures.
+"""
+
+import asyncio
+import json
+import statistics
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+import httpx
+
+from benchmarks.figures import Table, percentile, spread
+from benchmarks.gateways import PUBLIC_URL, RunningGateway, running_gateway, running_upstream, scratch
+from benchmarks.measure import Effort, LoadGenerator, Target, check
+from benchmarks.requests import CALL, HANDSHAKE, MODERN, document, handshake, modern
+from benchmarks.tokens import GROUPS
+from gateway.app.readiness import Readiness
+from tests.support import gateway as test_gateway
+from tests.support.authorization import Application, InTurn, register
+from tests.support.issuer import LocalProvider, add_provider, new_issuer
+from tests.support.upstream import recording_upstream
+
+_CONNECTIONS = 16
+_ROUNDS_PER_ROUND = 8
+"""Rounds here for each round of other parts: a slice has few calls, so that many pairs are compared."""
+_SLICE_CALLS = 500
+_SLICE_SECONDS = 1.5
+_MAX_SECONDS = 600
+"""A token that the gateway issued is valid for 15 minutes; on a slow machine, fewer rounds are made."""
+_RULES = 200
+_NOTES = (
+    (
+        "Each round has a slice of calls per row, in turn; the ratio is to the key of the same era in the same round: "
+        "the median over all rounds with its quartiles."
+    ),
+    "Tokens have 60 groups (about 1,400 bytes). Rules: each of 200 denies the tool to another group, so none applies.",
+    "The bars: access tokens within 5 %, rules that do not apply within 1 %. The second key shows the noise.",
+)
+
+
+def measure_credentials(generator: LoadGenerator, effort: Effort) -> Table:
+    """Measure calls with each kind of credential and return their table."""
+    with ExitStack() as stack:
+        port, _ = stack.enter_context(running_upstream())
+        gateway = stack.enter_context(running_gateway(stack.enter_context(scratch()), upstream_port=port))
+        callers = _callers(gateway, port)
+        targets = [
+            [_target(gateway, era, name, slug, credential) for name, slug, credential in callers]
+            for era in (MODERN, HANDSHAKE)
+        ]
+        ends_at = time.monotonic() + _MAX_SECONDS
+        for number in range(effort.rounds * _ROUNDS_PER_ROUND):
+            if time.monotonic() > ends_at:
+                break
+            for era in targets:
+                turn = number % len(era)
+                _run_round(generator, [*era[turn:], *era[:turn]], effort)
+    check(each for era in targets for each in era)
+    rows = [_row(each, era[0]) for era in targets for each in era]
+    columns = ("caller", "CPU per call, µs", "ratio to the key", "quartiles", "rounds")
+    return Table(title="Identity of the caller", columns=columns, rows=tuple(rows), notes=_NOTES)
+
+
+def _callers(gateway: RunningGateway, upstream_port: int) -> Sequence[tuple[str, str, str]]:
+    """Return names, tenants and credentials of the callers; the first is the one to which others are compared."""
+    raw = json.dumps(document(upstream_port, 1)).encode()
+    key, ruled = [gateway.tenant(slug) for slug in ("plain", "ruled")]
+    for slug in ("plain", "ruled"):
+        gateway.add_source(slug, raw)
+    another = gateway.send("POST", "/tenants/plain/keys", json.dumps({"name": "b", "scopes": ["mcp"]}).encode())["key"]
+    rules = [
+        {"effect": "deny", "who": [f"subject:other-{number}"], "what": {"names": [CALL["name"]]}}
+        for number in range(_RULES)
+    ]
+    gateway.send("PUT", "/tenants/ruled/access", json.dumps({"rules": rules}).encode())
+    token = gateway.accept_token("plain", f"http://127.0.0.1:{upstream_port}")
+    issued = asyncio.run(_issue(gateway, "plain"))
+    return (
+        ("key", "plain", key),
+        ("another key", "plain", another),
+        ("access token of an issuer", "plain", token),
+        ("access token that the gateway issued", "plain", issued),
+        (f"key, {_RULES} access rules about others", "ruled", ruled),
+    )
+
+
+async def _issue(gateway: RunningGateway, slug: str) -> str:
+    """Return an access token that the gateway issues to an application of a person."""
+    transport = InTurn([httpx.URL(gateway.url)])
+    async with (
+        recording_upstream() as server,
+        httpx.AsyncClient(transport=transport, base_url=PUBLIC_URL) as http,
+        httpx.AsyncClient(base_url=f"{gateway.url}/admin/v1", headers=gateway.operator, timeout=60) as admin,
+    ):
+        allowed = await admin.put(f"/tenants/{slug}/egress", json={"allow": [server.authority]})
+        allowed.raise_for_status()
+        running = test_gateway.RunningGateway(PUBLIC_URL, admin, http, Readiness())
+        server.headers = (("connection", "close"),)  # no connection is open when this loop ends
+        provider = LocalProvider(new_issuer(server), {"groups": GROUPS})
+        await add_provider(running, slug, provider, name="people")
+        client = await register(running, slug)
+        async with httpx.AsyncClient(transport=InTurn([httpx.URL(gateway.url)]), base_url=PUBLIC_URL) as browser:
+            issued = await Application(running, provider, client["id"], browser, slug).tokens()
+    token: str = issued["access_token"]
+    return token
+
+
+def _target(gateway: RunningGateway, era: str, name: str, slug: str, credential: str) -> Target:
+    path = f"/t/{slug}/mcp"
+    if era == MODERN:
+        request = modern(path, "tools/call", CALL, key=credential)
+    else:
+        session = gateway.open_session(slug, credential)
+        request = handshake(path, "tools/call", CALL, key=credential, session=session)
+    return Target(f"{era}, {name}", gateway.port, gateway.pid, [request])
+
+
+def _run_round(generator: LoadGenerator, targets: Sequence[Target], effort: Effort) -> None:
+    """Take one slice of each target."""
+    calls, seconds = min(effort.calls, _SLICE_CALLS), min(effort.seconds, _SLICE_SECONDS)
+    for target in targets:
+        seen = generator.sample(target, connections=_CONNECTIONS, calls=calls, seconds=seconds)
+        target.samples.setdefault(_CONNECTIONS, []).append(seen)
+
+
+def _row(target: Target, key: Target) -> tuple[str, ...]:
+    cpu, base = target.each(_CONNECTIONS, "cpu_us"), key.each(_CONNECTIONS, "cpu_us")
+    ratios = [one / other for one, other in zip(cpu, base, strict=True)]
+    quartiles = f"{percentile(ratios, 25):.3f}–{percentile(ratios, 75):.3f}"
+    return target.name, spread(cpu), f"{statistics.median(ratios):.3f}", quartiles, str(len(cpu))
