@@ -228,11 +228,11 @@ class Authenticator:
         """The cache key of a token. It is not derived from the header, because the header's many spellings would fill
         the cache.
 
-        An access token is valid for one resource, so the resource is part of its cache key.
+        An access token is valid for one resource, which follows in its cache key after a line break: no header has one.
         """
         if resource is not None:
-            # guard: remembered-by-resource
-            token = b"%b %b %d" % (token, resource.url.encode(), resource.is_bound)
+            # guard: remembered-by-resource, remembered-apart
+            token = b"%b\n%b %d" % (token, resource.url.encode(), resource.is_bound)
         return hashlib.blake2b(token, key=self._seal, digest_size=16).digest()
 
     def _is_operator_key(self, token: bytes) -> bool:
