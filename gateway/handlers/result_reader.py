@@ -44,7 +44,8 @@ _JSON: Final = "application/json"
 _INLINE: Final = 32 * 1024
 _MAX_WHOLE_BYTES: Final = 7 * 1024 * 1024
 """Bytes of a result that a resource returns whole; escapes make a larger one exceed the limit of an answer."""
-_THREADS: Final = 2
+_READS: Final = 4
+"""Results that a replica has in memory for reads, of up to 10 MiB each."""
 _GONE: Final = (
     "the result has expired, made room for newer results, or does not exist; results end when the profile or the rules "
     "for the caller change. Call the tool again."
@@ -71,18 +72,23 @@ NO_RESULTS: Final = _NoResults()
 
 
 class ResultReader:
-    """Reads stored results, and their parts in threads: few at a time, in turns of the tenants."""
+    """Reads stored results, and their parts in threads; few are in memory at a time, in turns of the tenants."""
 
     def __init__(self, store: ResultStore) -> None:
         self._store = store
-        self.places = FairSlotPool("result reads", slots=_THREADS, queue=256)
+        self.places = FairSlotPool("result reads", slots=_READS, queue=256)
 
     async def read_whole(self, call: Call, uri: str) -> StoredResult:
         """Return a result of the caller.
 
         Raises:
             NotFound: the caller has no such result, or no longer.
+            LimitExceeded: too many results are being read.
         """
+        async with self.places.hold(call.principal.tenant):
+            return await self._read(call, uri)
+
+    async def _read(self, call: Call, uri: str) -> StoredResult:
         found = await self._store.read(call.principal.tenant, call.result_owner, uri)
         if found is None:
             raise NotFound(_GONE)
@@ -97,11 +103,11 @@ class ResultReader:
             HandlerFailed: the result is binary.
             LimitExceeded: too many parts are being read.
         """
-        found = await self.read_whole(call, uri)
         room = call.summary_threshold or DEFAULT_ROOM
-        if len(found.body) <= _INLINE:
-            return _page(found, request, room)
         async with self.places.hold(call.principal.tenant):
+            found = await self._read(call, uri)
+            if len(found.body) <= _INLINE:
+                return _page(found, request, room)
             return await anyio.to_thread.run_sync(_page, found, request, room)
 
 

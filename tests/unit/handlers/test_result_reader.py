@@ -1,10 +1,15 @@
 """The parameters in the URI of a stored result."""
 
+from typing import Any, cast
+
+import anyio
 import pytest
 
 from gateway.definitions.large_results.pages import ElementCondition, PartRequest
+from gateway.domain.identifiers import TenantId
+from gateway.domain.results import StoredResult
 from gateway.errors import ArgumentsInvalid
-from gateway.handlers.result_reader import request_of_query
+from gateway.handlers.result_reader import ResultReader, request_of_query
 
 
 @pytest.mark.parametrize(
@@ -47,3 +52,48 @@ def test_a_wrong_query_is_refused(query: str) -> None:
     """Ours: unknown, repeated and unbounded parameters are errors of the caller."""
     with pytest.raises(ArgumentsInvalid):
         request_of_query(query)
+
+
+class _SlowStore:
+    """Counts the reads that are under way."""
+
+    def __init__(self) -> None:
+        self.under_way = 0
+        self.peak = 0
+
+    async def read(self, tenant: TenantId, owner: str, uri: str) -> StoredResult:
+        """Return a result after the other reads had their chance to begin."""
+        del tenant, owner, uri
+        self.under_way += 1
+        self.peak = max(self.peak, self.under_way)
+        for _ in range(20):
+            await anyio.lowlevel.checkpoint()
+        self.under_way -= 1
+        return StoredResult(content_type="application/json", body=b"[1]")
+
+
+class _Reading:
+    """A call that reads a result."""
+
+    class principal:  # noqa: N801  # an attribute of calls
+        """Its principal."""
+
+        tenant = TenantId("ten_acme")
+
+    result_owner = "anna"
+    summary_threshold = 0
+
+
+@pytest.mark.parametrize("is_page", [True, False])
+async def test_few_results_are_in_memory_at_a_time(is_page: bool) -> None:
+    """Ours: a neighbour that reads many large results waits for its own, and others have their turn (OAS-10)."""
+    store = _SlowStore()
+    reader, call = ResultReader(store), cast("Any", _Reading())
+    async with anyio.create_task_group() as tasks:
+        for _ in range(30):
+            if is_page:
+                tasks.start_soon(reader.read_page, call, "gateway+result://x", PartRequest())
+            else:
+                tasks.start_soon(reader.read_whole, call, "gateway+result://x")
+
+    assert 1 <= store.peak <= reader.places.share < 30
