@@ -134,7 +134,7 @@ class Provider:
     def resource(
         self, uri: str, *, name: str | None = None, description: str | None = None, mime_type: str = "text/plain"
     ) -> Callable[[_F], _F]:
-        """Offer the decorated function, which has no parameters but a context, as the content of a resource.
+        """Offer the decorated function, whose only parameter may be a context, as the content of a resource.
 
         The function may return text, bytes, or any value that JSON can represent. For a template such as
         `notes://{day}`, it has the parameter `uri`.

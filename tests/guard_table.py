@@ -1292,7 +1292,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "preview-named-credentials": (value("(is_list, False)"), "test_the_whole_request_is_shown_without_credentials"),
         "preview-lines": (value("text"), "test_the_whole_request_is_shown_without_credentials"),
         "preview-room": (
-            swap("cut(self._show(act, known, room), room)", "self._show(act, known, 4_000)"),
+            swap("truncate(self._show(act, known, budget), budget)", "self._show(act, known, 4_000)"),
             "test_a_long_body_hides_no_later_request",
         ),
     },
@@ -1546,7 +1546,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         ),
     },
     "tests/unit/upstream/egress/test_allow_list.py": {
-        "egress-tenant-of-each-request": (swap("tenant=look.tenant, ", ""), "test_every_request_names_its_tenant"),
+        "egress-tenant-of-each-request": (swap("tenant=poll.tenant, ", ""), "test_every_request_names_its_tenant"),
     },
     "tests/unit/upstream/egress/test_guard.py": {
         "egress-table": (value("True"), "test_an_inner_address_is_refused_by_both_questions"),

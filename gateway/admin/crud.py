@@ -1,6 +1,6 @@
 """The regular endpoints of a noun: list, create, show, replace, change, delete, and actions on one object.
 
-The kind of an endpoint determines its name, path, statuses and entity tag; a table contains only the exceptions.
+The kind of an endpoint determines its name, path, statuses and entity tag; a table of a noun contains only exceptions.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -68,7 +68,7 @@ class Remove(Protocol[K_contra]):
 
 
 class Options(TypedDict, total=False):
-    """Optional fields of an endpoint that its kind does not determine."""
+    """Optional fields of an endpoint, which its kind does not determine."""
 
     scopes: frozenset[Scope]
     problems: AbstractSet[int]
@@ -132,7 +132,7 @@ class Noun(Generic[T]):
         return AdminResponse(content=content, tag=tag_of(found))
 
     def created(self, call: AnyRequest, made: T, response: AdminResponse) -> AdminResponse:
-        """Turn the response with a new object into 201 with its location."""
+        """Convert the response with a new object to 201 with its location."""
         key: str = getattr(made, self.key)
         path = self.path.replace("{t}", quote(call.path["t"]))
         return replace(response, status=201, location=f"{path}/{quote(key)}")

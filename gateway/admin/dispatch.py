@@ -26,7 +26,7 @@ from gateway.admin.endpoint import (
     is_upsert,
 )
 from gateway.admin.etags import read_creates_only, read_expected, write_tag
-from gateway.admin.idempotency import answer_once, read_key, takes_key
+from gateway.admin.idempotency import read_key, respond_once, takes_key
 from gateway.admin.limits import AdminLimits, WorkKind
 from gateway.admin.requests.lists import ListQuery
 from gateway.admin.requests.models import NoBody, PageQuery
@@ -47,7 +47,7 @@ _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestGate:
-    """The authenticator and the limits, which check a request before its body is read."""
+    """The authenticator and the limits that check a request before its body is read."""
 
     credentials: Authenticator
     limits: AdminLimits
@@ -74,13 +74,13 @@ class PathDispatcher:
         """Respond to one request."""
         request = Request(scope, receive)
         try:
-            response = await self._answer(request)
+            response = await self._respond(request)
         except GatewayError as error:
             self._credentials.note_refusal(scope.get("caller"), error)
             response = problem(error, correlation_id=correlation_id_of(scope))
         await response(scope, receive, send)
 
-    async def _answer(self, request: Request) -> Response:
+    async def _respond(self, request: Request) -> Response:
         route = self._methods.get("GET" if request.method == "HEAD" else request.method)
         if route is None:
             return _refuse_method(request, self._allow)
@@ -97,7 +97,7 @@ class PathDispatcher:
                 return _refuse(request, 415, "http.unsupported_media_type", f"the body must be {accepted}")
             body = await _read_body(request, route)
             # guard: admin-cost-of-chunks
-            # a streamed body has no size before its end; this check still precedes the parser
+            # a streamed body has no known size before its end; this check still precedes the parser
             if declared is None and body:
                 self._limits.admit(caller, address, size=len(body))
             received = Received(
@@ -114,7 +114,7 @@ class PathDispatcher:
             async with self._limits.working(work_of(route, received.query), caller):
                 if key is None:
                     return await self._run(request, route, received)
-                return await answer_once(self._admin, route, received, key, partial(self._run, request, route))
+                return await respond_once(self._admin, route, received, key, partial(self._run, request, route))
 
     async def _run(self, request: Request, route: Route, received: Received) -> Response:
         answer = await route.run(self._admin, received)
@@ -126,7 +126,7 @@ class PathDispatcher:
         """Return the tenant in the path, after checking that the caller may send this request for the tenant."""
         if "t" not in path:
             if isinstance(caller, Principal):  # guard: admin-operator-only
-                _check_reach(caller, route)
+                _check_route_scope(caller, route)
             return NO_TENANT
         if isinstance(caller, Operator):
             return (await find_tenant(self._admin.catalog, path["t"])).id
@@ -179,7 +179,7 @@ class NotFoundRoute:
         await response(scope, receive, send)
 
 
-def _check_reach(caller: Principal, route: Route) -> None:
+def _check_route_scope(caller: Principal, route: Route) -> None:
     """Admit a tenant's key to a route without a tenant if the key has one of the route's scopes."""
     if not route.scopes & caller.scopes:
         raise Forbidden("only the operator may do this")
@@ -214,7 +214,7 @@ class LineStream(StreamingResponse):
         self._lines = lines
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the lines. After an error the response ends early; the client notices that the end line is missing."""
+        """Send the lines. After an error the response ends early, so the end line is missing."""
         try:
             await super().__call__(scope, receive, send)
         finally:
@@ -249,7 +249,7 @@ def _write(request: Request, answer: AdminResponse) -> Response:
 
 
 def _refuse_method(request: Request, allow: str) -> Response:
-    response = _refuse(request, 405, "http.method_not_allowed", f"this path answers {allow}")
+    response = _refuse(request, 405, "http.method_not_allowed", f"this path supports {allow}")
     response.headers["allow"] = allow
     return response
 

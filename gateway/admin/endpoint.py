@@ -40,7 +40,7 @@ OPERATOR_ONLY: frozenset[Scope] = frozenset()
 SMALL_BODY = 1024 * 1024
 LARGE_BODY = 32 * 1024 * 1024
 NO_TENANT = TenantId("")
-"""The placeholder for routes without a tenant in their path; no row belongs to this tenant."""
+"""Placeholder for routes without a tenant in their path; no row belongs to this tenant."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +120,7 @@ class Endpoint(Generic[B, Q]):
     scopes: frozenset[Scope] = ADMIN
     """The key needs one of these scopes. If empty, only the operator may send the request."""
     problems: AbstractSet[int] = frozenset()
-    """Statuses of refusals, in addition to those that every request of this form can get."""
+    """Statuses of refusals, in addition to those of every request of this form."""
     limit: int = SMALL_BODY
     """Maximum bytes of a request body."""
     work: WorkKind = WorkKind.LIGHT

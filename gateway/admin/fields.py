@@ -1,4 +1,4 @@
-"""Fields that several models of the admin API have: descriptions, and types with their description."""
+"""Fields that several models of the admin API share: descriptions, and types with their description."""
 
 from datetime import datetime
 from typing import Annotated

@@ -52,14 +52,14 @@ def read_key(request: Request) -> str | None:
     return given[0].strip()
 
 
-async def answer_once(
+async def respond_once(
     admin: AdminDependencies,
     route: Route,
     received: Received,
     key: str,
     answer: Callable[[Received], Awaitable[Response]],
 ) -> Response:
-    """Return the response to the first request with this key, computed now or replayed.
+    """Return the response to the first request with this key, newly executed or replayed.
 
     Raises:
         IdempotencyKeyReused, RequestInProgress, AnswerNotKept: see `gateway.catalog.idempotency.reserve`.
@@ -75,7 +75,7 @@ async def answer_once(
     except BaseException:
         await _release(admin, received, found)
         raise
-    await _keep(admin, received, found, response)
+    await _store_response(admin, received, found, response)
     return response
 
 
@@ -96,7 +96,7 @@ async def _release(admin: AdminDependencies, received: Received, attempt: Attemp
             log.warning("idempotency_release_failed", reason=error.message)
 
 
-async def _keep(admin: AdminDependencies, received: Received, attempt: Attempt, response: Response) -> None:
+async def _store_response(admin: AdminDependencies, received: Received, attempt: Attempt, response: Response) -> None:
     """Store the response. A failure is only logged, because the request was executed and its response must be sent."""
     headers = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}
     kept = KeptAnswer(status=response.status_code, headers=headers, body=bytes(response.body))

@@ -1,7 +1,7 @@
 """Large request bodies: the document or archive is extracted as JSON bytes, and only the small rest is decoded.
 
 One scan by `msgspec` finds the member without building its values. The worker that compiles the document checks the
-member by the same rules as every body (`gateway.openapi.worker`).
+member by the same rules as every other body (`gateway.openapi.worker`).
 """
 
 import re
@@ -51,7 +51,7 @@ def load_large(raw: bytes) -> object:
         raise DocumentTooLarge(f"the body has more than {MAX_REST_BYTES} bytes beside its document")
     start = _find(raw, member)
     if len(member) <= MAX_REST_BYTES and raw.find(member, start + 1) >= 0:
-        return load_json(raw)  # ambiguous, so the body is decoded as a whole; it has at most 2 MiB
+        return load_json(raw)  # ambiguous, so the body is decoded completely; it has at most 2 MiB
     content = cast("dict[str, Any]", load_json(b"".join([raw[:start], b"null", raw[start + len(member) :]])))
     if is_archive:
         content["archive"]["base64"] = member

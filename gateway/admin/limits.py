@@ -25,7 +25,7 @@ BYTES_PER_TOKEN = 4096
 """Bytes of a body that count as one more request: validating a tool takes about 0.3 ms per KiB."""
 _MAX_COST_S = 2.0
 _TENANT, _ADDRESS = 2, 10
-"""Rates of a tenant and of an address, as multiples of a key's rate."""
+"""Rates of a tenant and of an address, as multiples of the rate of a key."""
 _OPEN_KEY, _OPEN_TENANT, _OPEN_ADDRESS = 64, 96, 256
 _OPERATOR = "operator"
 _RETRY_S = 1.0
@@ -38,7 +38,7 @@ class WorkKind(StrEnum):
     CHECK = "check"
     """Validates definitions or examines the installation, which uses CPU."""
     SCAN = "scan"
-    """Can read a list to its end, because a search or filter can exclude most items."""
+    """May read a list to its end, because a search or filter can exclude most items."""
     OUTBOUND = "outbound"
     """Can wait for an upstream server."""
 

@@ -1,6 +1,6 @@
 """Listing rules of the admin API: for each noun, the searched texts, the filters and the orders.
 
-Items are compared here and not in SQL: letter case follows Unicode, whatever the collation of the database. No
+Items are compared here and not in SQL, so that letter case follows Unicode, regardless of the database's collation. No
 character of a search is a wildcard. A search reads the texts of definitions after overrides are applied.
 """
 
@@ -64,7 +64,7 @@ class ListRules(Generic[T]):
     texts: Callable[[T], Iterable[str | None]]
     """The texts that a search reads."""
     facts: Mapping[str, Callable[[T], object]] = field(default_factory=dict[str, Callable[[T], object]])
-    """The values that filters compare, by query parameter, where no attribute has them."""
+    """The filter values that are not attributes, by query parameter."""
 
     def order_of(self, query: PageQuery) -> Order:
         """Return the order that a query requests."""
@@ -83,19 +83,19 @@ class ListRules(Generic[T]):
 
     def matches(self, item: T, query: PageQuery) -> bool:
         """True if an item matches the search and the filters of a query."""
-        parameters = asked_of(query)
+        parameters = given_parameters(query)
         searched = parameters.pop("search", None)
         wanted = ((name, value) for name, value in parameters.items() if name not in _OF_LISTS)
-        return all(_has(self._fact(item, name), value) for name, value in wanted) and (
-            not isinstance(searched, str) or _is_in(searched, self.texts(item))
+        return all(_has(self._filter_value(item, name), value) for name, value in wanted) and (
+            not isinstance(searched, str) or _contains(searched, self.texts(item))
         )
 
-    def _fact(self, item: T, name: str) -> object:
+    def _filter_value(self, item: T, name: str) -> object:
         return self.facts[name](item) if name in self.facts else getattr(item, name)
 
 
-def asked_of(query: PageQuery) -> dict[str, object]:
-    """Return the given parameters of a query, except `limit` and `cursor`."""
+def given_parameters(query: PageQuery) -> dict[str, object]:
+    """Return the parameters that a query contains, except `limit` and `cursor`."""
     return {
         name: value
         for name in type(query).model_fields
@@ -105,14 +105,14 @@ def asked_of(query: PageQuery) -> dict[str, object]:
 
 def is_narrowed(query: PageQuery) -> bool:
     """True if a query can exclude items."""
-    return bool(asked_of(query).keys() - {"sort"})
+    return bool(given_parameters(query).keys() - {"sort"})
 
 
 def _has(fact: object, wanted: object) -> bool:
     return wanted in fact if isinstance(fact, frozenset) else fact == wanted
 
 
-def _is_in(searched: str, texts: Iterable[str | None]) -> bool:
+def _contains(searched: str, texts: Iterable[str | None]) -> bool:
     # Only the search is normalized, to both forms (Unicode TR 15). Normalizing a text of 16,000 combining marks takes
     # half a second, and tenants write their own descriptions.
     forms = {normalize("NFC", searched.casefold()), normalize("NFD", searched.casefold())}
@@ -130,7 +130,7 @@ def _texts_of(definition: bytes) -> Iterable[str | None]:
 
 
 def _addresses_of(source: LiveSource) -> Iterable[str]:
-    """URL and address; other settings may be secret, and a search would confirm guesses."""
+    """URL and address only, because other settings may be secret and a search would confirm guesses."""
     return (str(source.settings[name]) for name in ("url", "address") if name in source.settings)
 
 

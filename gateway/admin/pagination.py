@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 import orjson
 from anyio.lowlevel import checkpoint
 
-from gateway.admin.list_search import ListRules, asked_of, is_narrowed
+from gateway.admin.list_search import ListRules, given_parameters, is_narrowed
 from gateway.admin.requests.models import PageQuery
 from gateway.domain.identifiers import TenantId
 from gateway.domain.order import Order
@@ -63,7 +63,7 @@ async def read_list(
                 compared = items[start : start + _COMPARED_AT_ONCE]
                 found += [item for item in compared if listing.matches(item, query)]
                 # guard: list-search-slices
-                await checkpoint()  # a description has up to 16,384 characters: comparing 200 of them takes 60 ms
+                await checkpoint()  # a description has up to 16,384 characters; a comparison of 200 of them takes 60 ms
             if len(items) < size:
                 break
             after = listing.position_of(items[-1], order)
@@ -83,7 +83,7 @@ async def read_page(
     Raises:
         InvalidCursor: the cursor was not issued for this tenant, list and filters.
     """
-    if search := asked_of(query):  # guard: cursor-of-its-search
+    if search := given_parameters(query):  # guard: cursor-of-its-search
         listing = f"{listing}?{orjson.dumps(search, option=orjson.OPT_SORT_KEYS).decode()}"
     after = None if query.cursor is None else _open(cursors, tenant, listing, query.cursor)
     found = await read(after=after, limit=query.limit + 1)

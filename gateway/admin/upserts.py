@@ -1,4 +1,4 @@
-"""PUT by name: replaces the object of that name, or creates it (RFC 9110, section 9.3.4).
+"""PUT by name: replaces the object with that name, or creates it (RFC 9110, section 9.3.4).
 
 A creation has the same checks, limits and audit entry as POST. If two requests create the same name at the same time,
 the second replaces the object of the first, unless `If-None-Match: *` forbids that.
@@ -85,4 +85,4 @@ async def _refuse_existing(upsert: Upsert) -> None:
         await upsert.read()
     except NotFound:
         return
-    raise PreconditionFailed("the object exists already; remove `If-None-Match: *` to replace it")
+    raise PreconditionFailed("the object already exists; remove `If-None-Match: *` to replace it")

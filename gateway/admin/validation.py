@@ -52,7 +52,7 @@ async def read_body(raw: bytes, model: type[B], *, media_type: str = "applicatio
         return model.model_validate(content)
     except ValidationError as error:
         faults = _faults(error, model, cast("object", content))
-        raise InvalidBody(_sentence("the body", faults), faults=faults) from None
+        raise InvalidBody(_summary("the body", faults), faults=faults) from None
 
 
 def read_query(pairs: Sequence[tuple[str, str]], model: type[Q]) -> Q:
@@ -64,7 +64,7 @@ def read_query(pairs: Sequence[tuple[str, str]], model: type[Q]) -> Q:
     given: dict[str, str] = {}
     for name, value in pairs:
         if name in given:
-            raise BadInput(f"the query: {name[:50]} is given twice", faults=[_parameter_fault(name, "given twice")])
+            raise BadInput(f"the query: {name[:50]} occurs twice", faults=[_parameter_fault(name, "given twice")])
         given[name] = value
     try:
         return model.model_validate(given)
@@ -72,14 +72,14 @@ def read_query(pairs: Sequence[tuple[str, str]], model: type[Q]) -> Q:
         faults = [
             _parameter_fault(fault.pointer.removeprefix("/"), fault.reason) for fault in _faults(error, model, given)
         ]
-        raise BadInput(_sentence("the query", faults), faults=faults) from None
+        raise BadInput(_summary("the query", faults), faults=faults) from None
 
 
 def _parameter_fault(name: str, reason: str) -> Fault:
     return Fault(pointer=f"?{name[:100]}", reason=reason)
 
 
-def _sentence(what: str, faults: Sequence[Fault]) -> str:
+def _summary(what: str, faults: Sequence[Fault]) -> str:
     first = faults[0]
     more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
     return f"{what}{f' at {first.pointer}' if first.pointer else ''}: {first.reason}{more}"

@@ -97,7 +97,7 @@ def build_admin(
 def build_probes(
     infrastructure: Infrastructure, runtime: Runtime, readiness: Readiness, settings: Settings
 ) -> list[BaseRoute]:
-    """Build `/healthz`, `/readyz`, the error page, metadata of resources, and keys, which every listener serves."""
+    """Build `/healthz`, `/readyz`, the error page, resource metadata, and keys, which every listener serves."""
     checks = (("database", infrastructure.store.check), ("redis", infrastructure.bus.check))
     readers = MonitoringKeys(runtime.credentials, key=_metrics_key(settings))
     probes = health_routes(checks, is_draining=lambda: readiness.is_draining, sees_reasons=readers.allow)
@@ -134,7 +134,7 @@ def build_public_app(
 ) -> ASGIApp:
     """Build the edge and all routes behind it; MCP URLs bypass the main router and its middleware.
 
-    `provide` serves the WebSockets of providers. The MCP endpoint also refuses what no route below `/t/` serves.
+    `provide` serves the WebSockets of providers. The MCP endpoint also refuses paths below `/t/` that no route serves.
     """
     main = _ProblemRouter(routes=[*routes, Route("/t/{rest:path}", mcp_app.endpoint)])
     doorway = PrefixRouter(main, prefix="/t/", endings=("/mcp", "/sse", "/messages"), to=mcp_app.endpoint)
@@ -142,7 +142,7 @@ def build_public_app(
 
 
 def build_admin_front(routes: Sequence[BaseRoute], settings: Settings, around: EdgeDependencies) -> ASGIApp:
-    """Build the edge and the routes of an admin API with a listener of its own; it serves no tenants' URLs."""
+    """Build the edge and the routes of an admin API with its own listener; it serves no tenants' URLs."""
     return _edge(_ProblemRouter(routes=routes), settings, around)
 
 

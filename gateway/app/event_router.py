@@ -1,6 +1,6 @@
-"""Event router: one table of the subscribers of each type of event, in the order in which they are called.
+"""Event router: one table with the subscribers of each event type, in the order in which they are called.
 
-A replica receives its own events from the bus, too. Events may be lost; after a gap, each cache is checked or emptied.
+The bus also returns a replica's own events to it. Events may be lost; after a gap, each cache is checked or emptied.
 """
 
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -44,8 +44,8 @@ class EventRoute(Generic[_E]):
     """The subscribers of one type of event."""
 
     caches: Sequence[Callable[[_E], object]] = ()
-    """Called by the publisher before it sends the event, so that it reads its own writes, and by each replica at the
-    arrival.
+    """Called by the publisher before it sends the event, so that it reads its own writes, and by each replica
+    on arrival.
     """
     publisher: Sequence[Callable[[_E], object]] = ()
     """Called by the publisher only, before it sends the event; awaited if asynchronous."""
@@ -57,7 +57,7 @@ Routes = Mapping[type[Event], EventRoute[Any]]
 
 
 class EventRouter:
-    """Publishes events of this replica, and delivers events of all replicas to the parts of this one."""
+    """Publishes events of this replica, and delivers events of all replicas to the subscribers of this replica."""
 
     def __init__(self, bus: EventBus, routes: Routes, after_gap: Sequence[Callable[[], None]]) -> None:
         self._bus = bus
@@ -67,12 +67,12 @@ class EventRouter:
     @contextmanager
     def listening(self) -> Generator[None]:
         """Deliver events and gaps of the bus while the block runs."""
-        leave, leave_gaps = self._bus.subscribe(self._deliver), self._bus.subscribe_gaps(self._resync)
+        unsubscribe, unsubscribe_gaps = self._bus.subscribe(self._deliver), self._bus.subscribe_gaps(self._resync)
         try:
             yield
         finally:
-            leave_gaps()
-            leave()
+            unsubscribe_gaps()
+            unsubscribe()
 
     async def publish(self, event: Event) -> None:
         """Apply the event to this replica's caches, then send it to all replicas.

@@ -8,7 +8,7 @@ from typing import Any
 
 from gateway.app.secret_stores import build_secret_stores
 from gateway.app.secrets import GatewayKeys
-from gateway.app.tracing import find_traces
+from gateway.app.tracing import build_traces
 from gateway.catalog.identity.secret_keys.start_check import SecretKeyCheck
 from gateway.domain.fairness.queue import FairQueue
 from gateway.domain.fairness.share import FairSlotPool
@@ -36,7 +36,7 @@ from gateway.upstream.secret_stores.stores import SecretStores
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Infrastructure:
-    """The parts of the infrastructure, most of which have connections to other systems."""
+    """The components of the infrastructure, most of which are connected to other systems."""
 
     store: Store
     cipher: EnvelopeCipher
@@ -56,7 +56,7 @@ class Infrastructure:
 
     @property
     def parts(self) -> Sequence[AbstractAsyncContextManager[object]]:
-        """The parts to open, in this order."""
+        """The components to open, in this order."""
         traces = () if self.traces is None else (self.traces,)
         return (
             *traces,
@@ -92,7 +92,7 @@ class Infrastructure:
 def build_infrastructure(settings: Settings, keys: GatewayKeys, *, database_url: str, redis_url: str) -> Infrastructure:
     """Build the infrastructure of a replica; no part is opened."""
     cipher = EnvelopeCipher(keys.secret_keys)
-    traces = find_traces(settings)
+    traces = build_traces(settings)
     secret, *older = cipher.derive_all("bus")
     bus, chain_key = EventBus(redis_url, secret=secret, older=older), cipher.derive("audit")
     secret, *older = cipher.derive_all("audit overflow")

@@ -18,7 +18,7 @@ class KeyLookup:
         self._store = store
 
     async def find(self, wanted: Collection[KeyId], *, hurried: bool = False) -> Mapping[KeyId, tuple[Key, str]]:
-        """Return the wanted keys and grants that exist, each with the slug of its tenant."""
+        """Return those of the given keys and grants that exist, each with the slug of its tenant."""
         granted = [one for one in wanted if is_grant_id(one)]
         async with self._store.unscoped(within_s=PROMPT_S if hurried else None) as db:
             if not granted:
@@ -26,7 +26,7 @@ class KeyLookup:
             return {**await keys.find(db, set(wanted) - set(granted)), **await grants.find(db, granted)}
 
     async def note_uses(self, tenant: TenantId, uses: Sequence[KeyUse]) -> None:
-        """Store the uses of a tenant's keys, and the digests of their texts under the current secret key."""
+        """Store the uses of a tenant's keys, and new digests of their texts under the current secret key."""
         async with self._store.upkeep(tenant) as db:
             for hour in {use.hour for use in uses}:
                 await keys.note_use(tenant, db, hour, [use.key for use in uses if use.hour == hour])

@@ -35,7 +35,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveParts:
-    """The parts that serve requests to live sources on one replica."""
+    """The components that serve requests to live sources on one replica."""
 
     connectors: Mapping[LiveKind, LiveConnector]
     leases: AttachmentLeases
@@ -45,7 +45,7 @@ class LiveParts:
 
     @property
     def parts(self) -> Sequence[AbstractAsyncContextManager[object]]:
-        """The parts to open, in this order."""
+        """The components to open, in this order."""
         return self.forwarding, self.requests
 
     async def make_due(self, event: LiveSourceChanged) -> None:
@@ -53,7 +53,7 @@ class LiveParts:
         try:
             await self.leases.add([SourceKey(event.tenant, event.source)], is_due=True)
         except RedisUnavailable:
-            log.warning("live_source_not_added", source=event.source)  # the next recheck adds it
+            log.warning("live_source_not_added", source=event.source)  # the next recheck makes it due
 
     def interrupt_tenant(self, tenant: TenantId) -> None:
         """Close this replica's attachments and connections to the sources of a removed tenant."""
@@ -104,6 +104,6 @@ def build_provide_endpoint(
     attachments: LiveAttachments,
     providers: OpenProviders,
 ) -> ProvideEndpoint:
-    """Build the endpoint of programs that connect by themselves."""
+    """Build the endpoint of programs that connect to the gateway."""
     sources = AgentSources(catalog, attachments, live.leases, replica=infrastructure.bus.replica)
     return ProvideEndpoint(providers, sources)

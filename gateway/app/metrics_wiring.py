@@ -1,4 +1,4 @@
-"""Wiring of metrics: connects gauges and counters to the parts from which they are read at each scrape."""
+"""Wiring of metrics: connects gauges and counters to the components from which each scrape reads them."""
 
 from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
@@ -22,7 +22,7 @@ def make_metrics() -> Metrics:
 def connect_metrics(
     metrics: Metrics, *, infrastructure: Infrastructure, snapshots: Snapshots, sessions: Sessions, readiness: Readiness
 ) -> None:
-    """Connect each metric that a scrape reads from a part, instead of the part counting into it."""
+    """Connect each metric that a scrape reads from a component, as opposed to metrics that the component increments."""
     bus, audit = infrastructure.bus, infrastructure.audit
     metrics.draining.follow(lambda: readiness.is_draining)
     metrics.events_live.follow(lambda: bus.is_live)

@@ -1,4 +1,4 @@
-"""Assembly of the pages for people and of the authorization server, with keys for cookies, forms and requests."""
+"""Assembly of the browser pages and the authorization server. Keys for cookies, forms and requests are derived."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ from gateway.web.people.tenants import TenantLookup
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicPages:
-    """Routes of the pages for people and of the authorization server, and the pools that limit their requests."""
+    """Routes of the browser pages and the authorization server, and the slot pools that limit their requests."""
 
     routes: Sequence[BaseRoute]
     pools: tuple[FairSlotPool, ...]
@@ -48,7 +48,7 @@ class PublicPages:
 def build_pages(
     infrastructure: Infrastructure, catalog: CatalogContext, runtime: Runtime, settings: Settings
 ) -> PublicPages:
-    """Build the pages of approvals and of sign-in, the consent page, and the endpoints of the authorization server."""
+    """Build the pages of approvals and sign-in, the consent page, and the endpoints of the authorization server."""
     cipher, people = infrastructure.cipher, runtime.people
     console_keys = cipher.derive_all(console_sessions.SESSION_PURPOSE)
     approvals = ApprovalPages(catalog, runtime.credentials, runtime.stores.nonces, keys=console_keys)

@@ -63,7 +63,7 @@ from gateway.web.providers.open_providers import OpenProviders
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:
-    """The parts that cache tenants' state or serve their requests."""
+    """The components that cache tenants' state or serve their requests."""
 
     snapshots: Snapshots
     secrets: CredentialCache
@@ -109,7 +109,7 @@ def build_runtime(
     credentials, key_uses = _build_authenticator(infrastructure, keys, settings, people)
     orphans = OrphanedSessions(stores.sessions, credentials.has_ended, spawn=spawn)
     limiter = CallLimiter(infrastructure.bus, spawn=spawn)
-    approvals = ApprovalStation(_catalog_of_calls(infrastructure, settings), spawn=spawn)
+    approvals = ApprovalStation(_call_catalog(infrastructure, settings), spawn=spawn)
     guardrails = Guardrails(infrastructure.refusals, metrics, HookClient(infrastructure.upstream, secrets))
     safeguards = Safeguards(approvals, guardrails, ArgumentRecorder(infrastructure.cipher.derive))
     connections = Connections(snapshots, views, cursors, still_valid=credentials.still_valid, dismissed=orphans.check)
@@ -136,7 +136,7 @@ def build_runtime(
 def _build_identities(
     infrastructure: Infrastructure, settings: Settings, people: People
 ) -> tuple[Tokens, AssertionSigner, Delegations]:
-    cipher, catalog = infrastructure.cipher, _catalog_of_calls(infrastructure, settings)
+    cipher, catalog = infrastructure.cipher, _call_catalog(infrastructure, settings)
     checks = ProviderChecks(catalog, RelyingParty(infrastructure.upstream, people.keys))
     tokens = Tokens(infrastructure.upstream, SharedTokens(infrastructure.bus, secret=cipher.derive("access tokens")))
     signer = AssertionSigner(cipher.derive_all, public_url=settings.public_url)
@@ -168,7 +168,7 @@ def _build_people(infrastructure: Infrastructure, settings: Settings) -> People:
 async def _open_introspection(
     infrastructure: Infrastructure, settings: Settings, tenant: TenantId, issuer: Issuer
 ) -> str:
-    return await open_introspection_secret(tenant, _catalog_of_calls(infrastructure, settings), issuer)
+    return await open_introspection_secret(tenant, _call_catalog(infrastructure, settings), issuer)
 
 
 def _build_authenticator(
@@ -187,8 +187,8 @@ def _build_authenticator(
     return credentials, uses
 
 
-def _catalog_of_calls(infrastructure: Infrastructure, settings: Settings) -> CatalogContext:
-    """Return the catalog for changes that calls make; their events need no other subscribers at the publisher."""
+def _call_catalog(infrastructure: Infrastructure, settings: Settings) -> CatalogContext:
+    """Return the catalog context for changes by calls; their events need no other subscribers at the publisher."""
     return CatalogContext(
         store=infrastructure.store,
         sealer=infrastructure.cipher,

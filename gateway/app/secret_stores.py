@@ -1,4 +1,4 @@
-"""Outside stores of secrets, built from the settings."""
+"""External secret stores, built from the settings."""
 
 import ipaddress
 from urllib.parse import unquote, urlsplit

@@ -33,8 +33,8 @@ def find_keys(settings: Settings) -> GatewayKeys:
     if settings.operator_key is not None:
         operator_key = settings.operator_key.get_secret_value()
     else:
-        operator_key, is_new = _kept(settings.data_dir / OPERATOR_KEY_FILE)
-    secret_keys = configured or tuple(_kept(settings.data_dir / SECRET_KEYS_FILE)[0].split(","))
+        operator_key, is_new = _load_or_generate(settings.data_dir / OPERATOR_KEY_FILE)
+    secret_keys = configured or tuple(_load_or_generate(settings.data_dir / SECRET_KEYS_FILE)[0].split(","))
     return GatewayKeys(secret_keys=secret_keys, operator_key=operator_key, operator_key_is_new=is_new)
 
 
@@ -57,7 +57,7 @@ def _read(path: Path) -> str:
         return ""
 
 
-def _kept(path: Path) -> tuple[str, bool]:
+def _load_or_generate(path: Path) -> tuple[str, bool]:
     """Return the key in a file, and True if this call generated it.
 
     If two processes generate a key at the same time, both use the one that was stored first.

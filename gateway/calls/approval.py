@@ -2,7 +2,7 @@
 
 A call that is not approved in time ends with `ApprovalRequired`; an equal call later attaches to the same approval. A
 waiting call holds no slot of its tenant's concurrent calls. The replica renews the lease of each approved call while it
-runs; a replica that dies leaves an outcome that the sweep marks as unknown.
+runs. If the replica dies, the sweep marks the outcome as unknown.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ import msgspec
 import structlog
 
 from gateway.calls.invocation import Invocation
-from gateway.calls.policy import because
+from gateway.calls.policy import describe_reason
 from gateway.calls.risk_warnings import describe_risk, show_call
 from gateway.calls.safeguards import BoundCall
 from gateway.catalog.calls.approval_changes import page_of
@@ -66,7 +66,7 @@ _POLL_S = 5.0
 _RENEW_S = LEASE.total_seconds() / 3
 _FINISH_S = 5.0
 _STEP = 1e-6
-"""Progress of a waiting call; smaller than later values from its handler, because progress has to increase."""
+"""Progress of a waiting call; smaller than later values from its handler, because progress must increase."""
 
 
 class ApprovalStation:
@@ -91,7 +91,7 @@ class ApprovalStation:
             waiting.set()
 
     def approved(self, call: Invocation, bound: BoundCall, handler: Handler[Any], prepared: Prepared) -> "ApprovedRun":
-        """Return a block that runs only once the prepared call is approved, and stores its outcome."""
+        """Return a block that starts once the prepared call is approved, and stores its outcome."""
         return ApprovedRun(self, call, bound, handler, prepared)
 
     async def wait(self, call: Invocation, approval: Approval) -> ApprovalState:
@@ -119,7 +119,9 @@ class ApprovalStation:
             while state is ApprovalState.PENDING and anyio.current_time() < until:
                 steps += 1
                 await call.peer.progress(steps * _STEP, None, f"waiting for the approval {approval.id}")
-                with anyio.move_on_after(min(_POLL_S, until - anyio.current_time())):  # the event may be lost
+                with anyio.move_on_after(
+                    min(_POLL_S, until - anyio.current_time())
+                ):  # the event may be lost, so the state is also polled
                     await changed.wait()
                 changed.clear()
                 with suppress(Unavailable):  # nothing has run; a task waits for hours and polls
@@ -201,7 +203,7 @@ class ApprovedRun:
         earlier = call.peer.recall(APPROVED)
         if earlier is not None:
             if earlier[2] != _identity(asked):  # guard: approval-rounds-same
-                raise PolicyDenied("what the call would do has changed since it was approved; call again")
+                raise PolicyDenied("the effect of the call has changed since it was approved; call again")
             return await self._claim(ApprovalId(earlier[0]), asked, earlier[1])
         approval = await open_approval(asked.principal.tenant, station.catalog, asked, self._show)
         state = approval.state
@@ -234,7 +236,7 @@ class ApprovedRun:
         call, url = self._call, page_of(self._station.catalog, approval.id)
         if call.peer.approval_timeout_s > 0 or url is None or not call.peer.can("elicitation.url"):
             return await self._station.wait(call, approval)
-        message = f"Another person has to approve this call ({approval.id})."
+        message = f"Another person must approve this call ({approval.id})."
         params = {"mode": "url", "message": message, "url": url}
         with suppress(ClientSilent):
             await call.peer.ask({f"{APPROVE}/{approval.id}": Question(kind="elicitation", params=params)})
@@ -278,13 +280,13 @@ class ApprovedRun:
     async def _show(self) -> ShownCall:
         preview = await self._handler.preview(self._prepared)
         shown = show_call(preview, self._prepared, self._call.action[1])
-        reason, risks = because(self._call.judged), describe_risk(self._subject, self._prepared, shown, preview)
+        reason, risks = describe_reason(self._call.judged), describe_risk(self._subject, self._prepared, shown, preview)
         return ShownCall(request=shown, warnings=(reason, *risks) if reason else risks)
 
 
 _TEXTS: Final[Mapping[ApprovalState, str]] = {
     ApprovalState.PENDING: (
-        "Another person has to approve this call: {id}, until {until}{at}. Nothing was done yet. "
+        "Another person must approve this call: {id}, until {until}{at}. Nothing was done. "
         "Call again with the same arguments: the call runs once it is approved."
     ),
     ApprovalState.APPROVED: "The call is approved ({id}), but the catalog or the key has changed; call again.",
@@ -292,8 +294,7 @@ _TEXTS: Final[Mapping[ApprovalState, str]] = {
     ApprovalState.RUNNING: "Another request is running the approved call ({id}) and receives its result.",
     ApprovalState.DONE: "Another request ran the approved call ({id}). A further run needs a new approval.",
     ApprovalState.UNKNOWN: (
-        "The approved call ({id}) was interrupted; it is not known whether it was carried out. "
-        "Check that before you call again."
+        "The approved call ({id}) was interrupted; the outcome is unknown. Check that before you call again."
     ),
 }
 _ENDED: Final = "The approval {id} is {state}; nothing was done. Call again to request a new approval."

@@ -1,6 +1,6 @@
-"""Costly validations: checks that would block the event loop, made in child processes that can be killed.
+"""Costly validations: checks that would block the event loop, run in child processes that can be killed.
 
-Four checks run at once on a replica, one per tenant. Further checks wait in a bounded queue, for at most 30 s; then
+Four checks run at once on a replica, one per tenant. Further checks wait in a limited queue, for at most 30 s; then
 they are refused and can be retried. A check that exceeds its memory or time is a violation, as is a check that is too
 costly from the start.
 """
@@ -80,11 +80,11 @@ class CostlyValidation:
                 with anyio.fail_after(self._limits.wall_s):  # guard: child-wall-time
                     answer, status = await self._run(costly)
             except TimeoutError:
-                return (self._broken_off(),)
+                return (self._limit_violation(),)
         if status == 0:
             return decode_answer(answer).faults
         if status == OUT_OF_MEMORY or status < 0:  # killed by the system, or aborted by a library without memory
-            return (self._broken_off(),)
+            return (self._limit_violation(),)
         log.error("check_not_started", status=status)
         raise Unavailable("The check of a large value did not start.")
 
@@ -108,7 +108,7 @@ class CostlyValidation:
         log.info("value_checked", seconds=round(time.monotonic() - started, 3), units=costly.units, status=status)
         return answer, status
 
-    def _broken_off(self) -> Fault:
+    def _limit_violation(self) -> Fault:
         limits = self._limits
         reason = (
             f"is too large for this schema: checking it takes more than the {limits.cpu_s} seconds or the"

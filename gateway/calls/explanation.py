@@ -1,8 +1,8 @@
 """Explanations of tool calls: the steps of the pipeline, in order, without effects.
 
 An explanation sends nothing, counts against no limit, records nothing and asks no user. Stored credentials are read
-only to redact the shown request. Hooks of guardrails are named, but not called. The explanation ends at the step that
-would end the call.
+only to redact the displayed request. Hooks of guardrails are named, but not called. The explanation ends at the step
+that would end the call.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from typing import Literal
 from gateway.calls.field_selection import take_fields
 from gateway.calls.guardrails.chain import GuardrailFinding, of_arguments, refuse_blocked_call
 from gateway.calls.pipeline import CallPipeline
-from gateway.calls.policy import authorise, decide, judge
+from gateway.calls.policy import authorise, decide, evaluate
 from gateway.catalog.snapshots.field_argument import offers_fields
 from gateway.domain.tenancy.guardrails import Guardrail
 from gateway.domain.tenancy.policy import Decision, Judgement
@@ -42,7 +42,7 @@ class Explanation:
 
     @property
     def course(self) -> Literal["runs", "asks", "refused"]:
-        """`asks`: a person has to confirm or approve the call first."""
+        """`asks` means that a person must confirm or approve the call first."""
         if self.error is not None:
             return "refused"
         return "runs" if self.judgement.decision is Decision.ALLOW else "asks"
@@ -58,7 +58,7 @@ async def explain(
 ) -> Explanation:
     """Explain a call of this principal with these arguments, in a profile that may offer `_fields`."""
     has_fields = selects_fields and offers_fields(bound.tool)
-    known = Explanation(judgement=judge(bound, None), guardrails=bound.guardrails, selects_fields=has_fields)
+    known = Explanation(judgement=evaluate(bound, None), guardrails=bound.guardrails, selects_fields=has_fields)
     try:
         authorise(principal, bound)
         decide(bound)
@@ -67,7 +67,7 @@ async def explain(
         settled = bound.handler.settle(arguments)
         if faults := await calls.check(bound, settled):
             raise ArgumentsInvalid("the arguments do not match the tool's input schema", faults=faults)
-        known = replace(known, judgement=judge(bound, settled))
+        known = replace(known, judgement=evaluate(bound, settled))
         decide(bound, settled)
         found = await calls.guardrails.try_chain(principal.tenant, bound.guardrails, of_arguments(settled))
         known = replace(known, findings=found)

@@ -1,7 +1,7 @@
-"""Selection of fields: the argument `_fields` of imported tools, where a profile offers it (decision 53).
+"""Selection of fields: the argument `_fields` of imported tools, if a profile offers it (decision 53).
 
-The argument never leaves the gateway. What it selects is cut out of the response before the result is rendered, so
-that parts of large responses arrive complete; guardrails check what is left.
+The argument never leaves the gateway. The selected parts are extracted from the response before the result is rendered,
+so that parts of large responses arrive complete; guardrails check the extracted parts.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ from gateway.handlers.response_body.reading import read_json
 _INLINE = 64 * 1024
 """Bytes of a body above which a thread selects, because each value takes about 1 µs."""
 _MAX_VISITS = 20_000
-"""Limit on the parts that are visited to name what is missing."""
+"""Limit on the parts that are visited to find missing ones."""
 _MAX_NAMED = 10
 
 
@@ -57,9 +57,10 @@ def take_fields(arguments: Mapping[str, object]) -> tuple[Mapping[str, object], 
 
 
 async def select_fields(answer: UpstreamAnswer, paths: Sequence[str]) -> tuple[UpstreamAnswer, str | None]:
-    """Return the response with the selected parts in their containers, and a note about what could not be selected.
+    """Return the response with the selected parts in their containers, and a note about parts that could not be
+    selected.
 
-    An error, and a response that is no JSON object or list, stay as they are.
+    An error, and a response that is not a JSON object or list, are unchanged.
     """
     if answer.status >= FIRST_ERROR or not answer.body:
         return answer, None
@@ -72,7 +73,7 @@ def _select(answer: UpstreamAnswer, paths: Sequence[str]) -> tuple[UpstreamAnswe
     try:
         value = read_json(answer)
         if as_object(value) is None and as_list(value) is None:
-            raise HandlerFailed("the response is no JSON object or list")
+            raise HandlerFailed("the response is not a JSON object or list")
         selected = project_answer(answer, ResultSpec(keep=tuple(paths)))
     except HandlerFailed as error:
         return answer, f"{FIELDS} had no effect: {error.message}. The result is complete."

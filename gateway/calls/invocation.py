@@ -105,7 +105,7 @@ class PrimitiveLookup(Protocol):
 
 
 class InnerCalls(Protocol):
-    """The part of the pipeline that calls inside calls use."""
+    """The operations of the pipeline for calls inside calls."""
 
     def call_tool(
         self, call: "Invocation", bound: BoundTool, arguments: Mapping[str, object]
@@ -119,7 +119,7 @@ class InnerCalls(Protocol):
 
 
 class Invocation:
-    """One call; also the handlers' view of it (`handlers.interfaces.Call`).
+    """One call, which handlers use as `handlers.interfaces.Call`.
 
     The pipeline sets `outcome`, `status` and `size` for the audit trail: the word for a call that raises no error, the
     upstream's status, the result's size in bytes.
@@ -152,7 +152,7 @@ class Invocation:
     judged: Judgement
     """The decision of the policy; set only for a call that needs a person."""
 
-    def __init__(  # runs for every call: objects that few calls need are made later
+    def __init__(  # runs for every call, so objects that few calls need are created later
         self,
         inner_calls: InnerCalls,
         principal: Principal,
@@ -185,11 +185,11 @@ class Invocation:
 
     def within(self, seconds: float) -> AbstractContextManager[None, None]:
         """Bound the time of a block; see `Call`."""
-        return self._inner_side().budget.within(seconds)
+        return self._nesting_state().budget.within(seconds)
 
     @asynccontextmanager
     async def waiting(self) -> AsyncGenerator[None]:
-        """Free the call's slot and pause its time limits while the block waits for a person.
+        """Release the call's slot and pause its time limits while the block waits for a person.
 
         Raises:
             LimitExceeded: no slot is free afterwards.
@@ -203,8 +203,8 @@ class Invocation:
                 yield
 
     async def call_tool(self, name: str, arguments: Mapping[str, object], *, key: str | None = None) -> dict[str, Any]:
-        """Call another tool of the same registry through the whole pipeline; see `Call`."""
-        inside = self._inner_side()
+        """Call another tool of the same registry through the complete pipeline; see `Call`."""
+        inside = self._nesting_state()
         inside.budget.enter(inside.depth)
         bound = None if self.lookup is None else await self.lookup.inner_tool(name)
         if bound is None:
@@ -219,8 +219,8 @@ class Invocation:
         return () if self.lookup is None else self.lookup.queried()
 
     async def call_operation(self, tool: Tool, arguments: Mapping[str, object]) -> bytes:
-        """Call an operation through the whole pipeline; see `Call`."""
-        inside = self._inner_side()
+        """Call an operation through the complete pipeline; see `Call`."""
+        inside = self._nesting_state()
         inside.budget.enter(inside.depth)
         if self.lookup is None:
             raise NotFound(f"there is no tool {tool.name!r}")
@@ -230,8 +230,8 @@ class Invocation:
         return await self._inner_calls.call_tool(inner, bound, arguments)
 
     async def read_resource(self, uri: str) -> Contents:
-        """Read a resource of the same registry through the whole pipeline; see `Call`."""
-        inside = self._inner_side()
+        """Read a resource of the same registry through the complete pipeline; see `Call`."""
+        inside = self._nesting_state()
         inside.budget.enter(inside.depth)
         bound = None if self.lookup is None else await self.lookup.resource(uri)
         if bound is None:
@@ -276,7 +276,7 @@ class Invocation:
             detail=recorded,
         )
 
-    def _inner_side(self) -> "_Nesting":
+    def _nesting_state(self) -> "_Nesting":
         """Return the state for time limits and inner calls, made on first use because few calls need it."""
         if self._inside is None:
             self._inside = _Nesting(CallBudget(), "", 0)

@@ -18,7 +18,7 @@ from gateway.handlers.binding import BoundPrompt, BoundResource
 MAX_RESULT_BYTES = 10 * 1024 * 1024
 """The size limit of one answer, in bytes of JSON."""
 
-_ODD_SHAPE = "the handler's result does not have the form that the protocol requires"
+_INVALID_FORM = "the handler's result does not have the form that the protocol requires"
 _NO_STRUCTURE = "the result has no structured content, which the tool's output schema promises"
 _MAX_VALUES = 100
 _MAX_VALUE_LENGTH = 4096
@@ -47,7 +47,7 @@ def encode(result: Result) -> tuple[bytes, bytes]:
     members += (_IS_ERROR, b"true" if result.is_error else b"false")
     if result.meta:
         members += (b',"_meta":', _with_spaced_members(_json(dict(result.meta))))
-    return _bounded(b"".join(members)), structured
+    return _limit_size(b"".join(members)), structured
 
 
 class ResultChecks:
@@ -79,7 +79,7 @@ class ResultChecks:
     async def check_upstream_result(self, tenant: TenantId, output: Validator, members: bytes) -> bytes:
         """Check the members of an upstream's result against the output schema, and return them.
 
-        On a violation the result becomes an error without structured content; the upstream's text remains in it.
+        On a violation, the result becomes an error without structured content; the upstream's text remains in it.
         """
         if members.startswith(WHOLE_START):
             return await self._check_whole(tenant, output, members)
@@ -126,7 +126,7 @@ def check_contents(contents: Contents, bound: BoundResource) -> tuple[Contents, 
         checked = validate_contents(list(contents.contents), uri=bound.uri, mime_type=bound.mime_type)
     except BadInput as error:
         raise _wrong(error) from None
-    return Contents(contents=checked), len(_bounded(_json(checked)))
+    return Contents(contents=checked), len(_limit_size(_json(checked)))
 
 
 def check_messages(messages: Messages, bound: BoundPrompt) -> tuple[Messages, int]:
@@ -141,9 +141,9 @@ def check_messages(messages: Messages, bound: BoundPrompt) -> tuple[Messages, in
         raise _wrong(error) from None
     description = messages.description or bound.description
     if not isinstance(cast("object", description), str | None):
-        raise HandlerFailed(f"{_ODD_SHAPE}: the description is not text")
-    _bounded(_json(description))
-    return Messages(messages=checked, description=description), len(_bounded(_json(checked)))
+        raise HandlerFailed(f"{_INVALID_FORM}: the description is not text")
+    _limit_size(_json(description))
+    return Messages(messages=checked, description=description), len(_limit_size(_json(checked)))
 
 
 def check_completions(found: Completions) -> Completions:
@@ -154,7 +154,7 @@ def check_completions(found: Completions) -> Completions:
     """
     is_counted = isinstance(cast("object", found.total), int | None)
     if not is_counted or not all(isinstance(cast("object", value), str) for value in found.values):
-        raise HandlerFailed(f"{_ODD_SHAPE}: values must be strings, and their total a number")
+        raise HandlerFailed(f"{_INVALID_FORM}: values must be strings, and their total a number")
     shown = tuple(value[:_MAX_VALUE_LENGTH] for value in found.values[:_MAX_VALUES])
     _json(shown)
     has_more = found.has_more or len(found.values) > _MAX_VALUES
@@ -165,9 +165,9 @@ def check_completions(found: Completions) -> Completions:
 def _check_members(result: Result) -> None:
     """Refuse members of other types than declared: Python does not enforce the annotations of a handler."""
     if not isinstance(cast("object", result.is_error), bool):
-        raise HandlerFailed(f"{_ODD_SHAPE}: isError must be true or false")
+        raise HandlerFailed(f"{_INVALID_FORM}: isError must be true or false")
     if not isinstance(cast("object", result.meta), Mapping | None):
-        raise HandlerFailed(f"{_ODD_SHAPE}: _meta must be an object")
+        raise HandlerFailed(f"{_INVALID_FORM}: _meta must be an object")
 
 
 def _blocks(result: Result, structured: bytes) -> Sequence[Mapping[str, object]]:
@@ -196,11 +196,11 @@ def _with_spaced_members(encoded: bytes) -> bytes:
     return encoded
 
 
-def _bounded(encoded: bytes) -> bytes:
+def _limit_size(encoded: bytes) -> bytes:
     if len(encoded) > MAX_RESULT_BYTES:  # guard: answer-size
         raise HandlerFailed(f"the handler's result is larger than {MAX_RESULT_BYTES} bytes")
     return encoded
 
 
 def _wrong(error: BadInput) -> HandlerFailed:
-    return HandlerFailed(f"{_ODD_SHAPE}: {error.message}")
+    return HandlerFailed(f"{_INVALID_FORM}: {error.message}")

@@ -211,7 +211,7 @@ class CallPipeline:
             try:
                 members = await self._run_tool(call, bound, arguments)
             except (CapabilityMissing, AccountRequired):
-                raise  # the face of the call decides whether the client can be asked
+                raise  # the interface of the call determines whether its client can receive questions
             except _RESULT_ERRORS as error:
                 if isinstance(error, ApprovalRequired) and call.is_inner:
                     raise  # ends the outermost call, so that code after the inner call does not run
@@ -295,7 +295,7 @@ class CallPipeline:
     async def _needs_approval(
         self, call: Invocation, judged: Judgement, handler: Handler[Any], prepared: Prepared
     ) -> bool:
-        """Return True if another person has to approve the call; otherwise its user has confirmed it.
+        """Return True if another person must approve the call; otherwise its user has confirmed it.
 
         Raises:
             PolicyDenied, CredentialMissing, InputRequired: see `_confirm`.
@@ -308,7 +308,7 @@ class CallPipeline:
     async def _confirm(self, call: Invocation, handler: Handler[Any], prepared: Prepared) -> bool:
         """Ask the user for confirmation; record the question before it is sent, the outcome before the call continues.
 
-        Returns False if the client cannot ask its user: then another person has to approve the call.
+        Returns False if the client cannot ask its user; then another person must approve the call.
 
         Raises:
             PolicyDenied: the user declined or did not answer, or the call has changed since.

@@ -11,7 +11,7 @@ from gateway.domain.tenancy.principals import Principal
 from gateway.errors import CapabilityMissing, ClientSilent, Forbidden, NotFound, PolicyDenied
 from gateway.handlers.binding import BoundPrompt, BoundResource, BoundTemplate, BoundTool
 from gateway.handlers.interfaces import Question
-from gateway.handlers.previews.requests import cut, escape
+from gateway.handlers.previews.requests import escape, truncate
 
 BoundPrimitive: TypeAlias = BoundTool | BoundResource | BoundTemplate | BoundPrompt
 
@@ -40,7 +40,7 @@ class Confirmation(StrEnum):
 REFUSALS: Mapping[Confirmation, str] = {
     Confirmation.DECLINED: "the user declined this call",
     Confirmation.UNANSWERED: "the user was asked to confirm this call and gave no answer",
-    Confirmation.CHANGED: "what the call would do has changed since the user was asked; call again",
+    Confirmation.CHANGED: "the effect of the call has changed since the user was asked; call again",
 }
 """Error messages for calls that were not confirmed. A client that cannot ask falls back to an approval."""
 
@@ -64,7 +64,7 @@ def authorise(principal: Principal, bound: BoundPrimitive) -> None:
         raise Forbidden("the key lacks the scope mcp")
 
 
-def judge(bound: BoundPrimitive, arguments: Mapping[str, object] | None) -> Judgement:
+def evaluate(bound: BoundPrimitive, arguments: Mapping[str, object] | None) -> Judgement:
     """Return the policy's decision for a call and its reason, without any effect.
 
     `arguments` are valid and contain defaults. Without them, return the mildest decision that any arguments can lead
@@ -82,7 +82,7 @@ def decide(bound: BoundPrimitive, arguments: Mapping[str, object] | None = None)
     Raises:
         PolicyDenied: the call is refused.
     """
-    judged = judge(bound, arguments)
+    judged = evaluate(bound, arguments)
     if judged.decision is Decision.DENY:  # guard: policy-deny
         if judged.rule is None:
             raise PolicyDenied("the tenant's policy does not allow calls of this safety level")
@@ -90,9 +90,13 @@ def decide(bound: BoundPrimitive, arguments: Mapping[str, object] | None = None)
     return judged
 
 
-def because(judged: Judgement) -> str:
-    """The rule that asks for a person, and its reason, as one line; empty if the safety level asks."""
-    return "" if judged.rule is None else f"The tenant's policy asks for a person ({cut(escape(judged.reason), 500)})."
+def describe_reason(judged: Judgement) -> str:
+    """The rule that requires a person, and its reason, as one line; empty if the safety level requires the person."""
+    return (
+        ""
+        if judged.rule is None
+        else f"The tenant's policy requires a person ({truncate(escape(judged.reason), 500)})."
+    )
 
 
 async def ask_user(call: Invocation, digest: str, preview: str) -> Confirmation:
@@ -105,7 +109,7 @@ async def ask_user(call: Invocation, digest: str, preview: str) -> Confirmation:
     if asked is not None and asked != digest:  # guard: confirm-digest
         return Confirmation.CHANGED
     call.peer.remember(CONFIRM, digest)
-    lines = [line for line in ("Allow this call?", because(call.judged), preview) if line]
+    lines = [line for line in ("Allow this call?", describe_reason(call.judged), preview) if line]
     question = Question(kind="elicitation", params={"message": "\n".join(lines), "requestedSchema": _FORM})
     try:
         answers = await call.peer.ask({CONFIRM: question})

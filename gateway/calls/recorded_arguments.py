@@ -1,4 +1,6 @@
-"""The arguments of a call as the audit trail records them: by rule, bounded, without known forms of secrets."""
+"""The recorded form of a call's arguments in the audit trail: by rule, limited in size, without known forms of
+secrets.
+"""
 
 import hmac
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,11 +14,13 @@ from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
 from gateway.domain.text_search.search import search
 
 MAX_RECORD_BYTES: Final = 8_000
-"""Bytes of one call's recorded arguments, as a bound on their JSON."""
+"""Limit on the bytes of one call's recorded arguments, in JSON."""
 MAX_TEXT_LENGTH: Final = 1_000
 """Characters of one kept string; the rest is cut."""
 _SEARCHED = 2 * MAX_TEXT_LENGTH
-"""Characters that are searched for secrets; more than are kept, to find a secret at the end of the kept part."""
+"""Limit on the characters that are searched for secrets; more than are kept, to find a secret at the end of the
+kept part.
+"""
 _HASH_CHARACTERS = 32
 _MAX_INTEGER = 2**63
 _HIDDEN_NAME = "***"

@@ -1,4 +1,4 @@
-"""The record of a call's end in the audit trail and the metrics, written before the call has a result."""
+"""The record of a call's end in the audit trail and the metrics, written before the call returns its result."""
 
 from collections.abc import Coroutine
 from time import perf_counter_ns
@@ -88,7 +88,9 @@ class RecordedCall:
             raise HandlerFailed(result_rendering.CRASHED) from None
 
     def _count(self, outcome: str) -> None:
-        """Count a call that a limit refused before it was prepared: a flood of them must not fill the database."""
+        """Count a call that a limit refused before it was prepared, because a flood of them must not fill the
+        database.
+        """
         principal = self._call.principal
         self._audit.count(principal.tenant, CountedRefusal(principal.name, self._call.action[0], outcome))
         self._measure(outcome)

@@ -1,4 +1,4 @@
-"""Rendering of an upstream's answer as the members of a tool result (MCP `CallToolResult`), as JSON bytes.
+"""Rendering of an upstream's response as the members of a tool result (MCP `CallToolResult`), as JSON bytes.
 
 A JSON body is checked and minified in C and inserted as bytes, so numbers keep their spelling. A result beyond the size
 limit is truncated, with a note. Callers put braces around the members.
@@ -74,13 +74,13 @@ class OverflowStore(Protocol):
 
 
 class ResultRenderer:
-    """Renders upstream answers, and stores the complete body of a truncated answer for its caller."""
+    """Renders upstream responses, and stores the complete body of a truncated response for its caller."""
 
     def __init__(self, overflow: OverflowStore | None = None) -> None:
         self._overflow = overflow
 
     async def content(self, call: ResultOwner, answer: UpstreamAnswer, *, is_kept: bool, is_whole: bool) -> bytes:
-        """Return the members of the result for this answer; a truncated result links to the body, if it is kept.
+        """Return the members of the result for this response; a truncated result links to the body, if it is stored.
 
         A whole text is not truncated, because the result will be summarised.
         """
@@ -110,18 +110,18 @@ class ResultRenderer:
 
 
 def is_too_large(answer: UpstreamAnswer) -> bool:
-    """True if the result of this answer may have to be truncated."""
+    """True if the result of this response may have to be truncated."""
     return len(answer.body) > (MAX_TEXT_BYTES if is_read(answer) else MAX_BYTES)
 
 
 def is_read(answer: UpstreamAnswer) -> bool:
-    """True if the body of this answer may be JSON or text."""
+    """True if the body of this response may be JSON or text."""
     kind = kind_of(answer)[0]
     return is_json(kind) or is_text(kind) or not kind
 
 
 def content(answer: UpstreamAnswer, *, link: str | None = None, is_whole: bool = False) -> bytes:
-    """Return the members of the result for this answer; a status of 300 or above makes it an error.
+    """Return the members of the result for this response; a status of 300 or above makes it an error.
 
     `link` is the URI of the complete body, for a truncated result; a whole one is not truncated.
     """

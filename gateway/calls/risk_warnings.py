@@ -16,7 +16,7 @@ from gateway.domain.calls.approvals import RequestShown
 from gateway.domain.primitives import Primitive
 from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.handlers.interfaces import Prepared
-from gateway.handlers.previews.requests import cut, escape
+from gateway.handlers.previews.requests import escape, truncate
 
 _EFFECTS: Final[Mapping[str, str]] = {
     "DELETE": "Deletes",
@@ -45,7 +45,7 @@ _MAX_LISTS = 5
 _ACTS = ("sends ", "may send ", "calls ", "may call ", "and makes ")
 _MAX_STATEMENTS = 5
 _LEFT_OUT = re.compile(r"… \(\d+ |\(\d+ bytes that are not text\)|^and \d+ further ", re.MULTILINE)
-"""The marks of `gateway.handlers.previews.requests` in place of what it does not show."""
+"""The marks of `gateway.handlers.previews.requests` for omitted parts."""
 
 
 class _Annotations(msgspec.Struct, rename="camel"):
@@ -75,8 +75,11 @@ def describe_risk(subject: Tool | Primitive, prepared: Prepared, shown: RequestS
     """Return the facts about a call, each a sentence, the effect first."""
     facts = [*_effects(subject, prepared, shown, preview), *islice(_statements(subject), _MAX_STATEMENTS)]
     if prepared.request is not None:
-        facts += [*_counts(prepared.request.body), *_repeated(shown.url)]  # the caller chooses their number
-    return tuple(cut(fact, _MAX_FACT_LENGTH) for fact in facts[:_MAX_FACTS])
+        facts += [
+            *_counts(prepared.request.body),
+            *_repeated(shown.url),
+        ]  # limited, because the caller chooses their number
+    return tuple(truncate(fact, _MAX_FACT_LENGTH) for fact in facts[:_MAX_FACTS])
 
 
 def _effects(subject: Tool | Primitive, prepared: Prepared, shown: RequestShown, preview: str) -> Iterator[str]:
@@ -97,7 +100,7 @@ def _effects(subject: Tool | Primitive, prepared: Prepared, shown: RequestShown,
 
 def _repeated(url: str) -> Iterator[str]:
     names = Counter(name for name, _ in parse_qsl(urlsplit(url).query, max_num_fields=1000, keep_blank_values=True))
-    yield from (f"{cut(name, 60)!r} is in the query {count} times." for name, count in names.items() if count > 1)
+    yield from (f"{truncate(name, 60)!r} is in the query {count} times." for name, count in names.items() if count > 1)
 
 
 def _counts(body: bytes | None) -> Iterator[str]:
@@ -114,7 +117,7 @@ def _counts(body: bytes | None) -> Iterator[str]:
         members = cast("dict[str, object]", found).items()
         lists = [(name, cast("list[object]", value)) for name, value in members if isinstance(value, list)]
         for name, entries in lists[:_MAX_LISTS]:
-            yield f"{cut(escape(name), 60)!r} in the body lists {len(entries)} entries."
+            yield f"{truncate(escape(name), 60)!r} in the body lists {len(entries)} entries."
 
 
 def _statements(subject: Tool | Primitive) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The parts of a call pipeline that need a database or a secret key; a local server has none of them."""
+"""The components of a call pipeline that need a database or a secret key; a local server has none of them."""
 
 from contextlib import AbstractAsyncContextManager
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -18,7 +18,7 @@ class Approvals(Protocol):
     def approved(
         self, call: Invocation, bound: BoundCall, handler: Handler[Any], prepared: Prepared
     ) -> AbstractAsyncContextManager[Prepared]:
-        """Return a block that begins once the prepared call is approved, with the call to make, and stores its end."""
+        """Return a block that starts once the prepared call is approved, yields the call, and stores its outcome."""
         ...
 
 

@@ -1,6 +1,7 @@
-"""JSON results sent once: as structured content, with a sentence about their shape in place of the same JSON as text.
+"""JSON results sent once: as structured content, with a sentence about their shape instead of the same JSON as text.
 
-MCP recommends the JSON as text too, for clients that ignore structured content. So a profile has to ask for this.
+MCP recommends the JSON as text as well, for clients that ignore structured content. So this requires a setting of the
+profile.
 """
 
 from collections.abc import Mapping
@@ -33,7 +34,7 @@ _KINDS: Final[Mapping[bytes, str]] = {
 def send_once(members: bytes, *, is_modern: bool) -> bytes:
     """Return the members of a successful result with a sentence in place of a text that repeats structured content.
 
-    All other texts stay. Before 2026-07-28 structured content is an object, so other JSON stays a text there.
+    All other texts stay. Before 2026-07-28, structured content is an object, so other JSON stays a text.
     """
     at = members.find(_STRUCTURED)  # quotes inside texts are escaped, so the first match is the member
     end = members.rfind(_ERROR)

@@ -39,12 +39,12 @@ def cut_json(compact: bytes, limit: int, *, max_parts: int = _MAX_PARTS) -> Trun
     if len(compact) <= limit:
         return Truncated(compact)
     if compact.count(b",") > max_parts or compact.count(b":") > max_parts:
-        return _cut_behind(compact, limit)
+        return _cut_after(compact, limit)
     knife = _Truncator()
     try:
         kept = knife.value(compact, limit, "", 0)
     except RecursionError:
-        return _cut_behind(compact, limit)
+        return _cut_after(compact, limit)
     notes = tuple(knife.notes[:_MAX_NOTES])
     further = len(knife.notes) - len(notes)
     return Truncated(kept, (*notes, f"{further} further parts are cut") if further else notes)
@@ -87,7 +87,7 @@ class _Truncator:
         return b"[]" if opening == b"[" else b"{}" if opening == b"{" else b"null"
 
     def _list(self, raw: bytes, limit: int, where: str, depth: int) -> bytes:
-        items = _taken_apart(raw, list[msgspec.Raw])
+        items = _split(raw, list[msgspec.Raw])
         kept: list[bytes] = []
         room = limit - 2
         for item in items:
@@ -102,7 +102,7 @@ class _Truncator:
         return b"[" + b",".join(kept) + b"]"
 
     def _object(self, raw: bytes, limit: int, where: str, depth: int) -> bytes:
-        members = {name: bytes(value) for name, value in _taken_apart(raw, dict[str, msgspec.Raw]).items()}
+        members = {name: bytes(value) for name, value in _split(raw, dict[str, msgspec.Raw]).items()}
         heads = {name: _quoted(name) + b":" for name in members}
         names = list(_fitting(heads, limit - 2))
         if len(names) < len(members):
@@ -127,7 +127,7 @@ class _Truncator:
         self.notes.append(f"{where}: {what}" if where else what)
 
 
-def _taken_apart(raw: bytes, kind: type[_Container]) -> _Container:
+def _split(raw: bytes, kind: type[_Container]) -> _Container:
     return msgspec.json.decode(raw, type=kind)
 
 
@@ -151,7 +151,7 @@ def _share(sizes: dict[str, int], room: int) -> dict[str, int]:
     return shares
 
 
-def _cut_behind(compact: bytes, limit: int) -> Truncated:
+def _cut_after(compact: bytes, limit: int) -> Truncated:
     """Return the start of the value up to the last complete part that fits, with all open containers closed."""
     closers: list[bytes] = []
     end, closing = 0, b""

@@ -41,7 +41,7 @@ def error_result(answer: UpstreamAnswer) -> bytes:
 
 
 def _shown_body(answer: UpstreamAnswer) -> str:
-    """The beginning of an error's body if it is text, else its size and type."""
+    """The beginning of an error's body if it is text; otherwise its size and type."""
     if not answer.body:
         return ""
     kind, parameters = kind_of(answer)

@@ -1,7 +1,7 @@
-"""Status and shown headers of an upstream's response in its result (decision 53).
+"""Status and selected headers of an upstream's response in its result (decision 53).
 
-They are `_meta["gateway/upstream"]`, for programs, and a text where a response has no body. A response of status 200
-without such headers adds nothing, so most results stay as they are.
+They are `_meta["gateway/upstream"]`, for programs, and a text if the response has no body. A response of status 200
+without such headers adds nothing, so most results are unchanged.
 """
 
 from http import HTTPStatus
@@ -27,7 +27,7 @@ def status_line(status: int) -> str:
 
 
 def shown_headers(answer: UpstreamAnswer) -> dict[str, str]:
-    """Return the shown headers, each cut to 1,024 characters, all together to about 8 kB."""
+    """Return the selected headers, each cut to 1,024 characters, all together to about 8 kB."""
     room = _MAX_HEAD_LENGTH
     found: dict[str, str] = {}
     for name, value in answer.headers:
@@ -45,7 +45,7 @@ def describe_head(answer: UpstreamAnswer) -> str:
 def add_head(members: bytes, answer: UpstreamAnswer) -> bytes:
     """Add status and headers to the members of a result without `_meta`; they are unchanged for a plain 200.
 
-    After 201 and 202, a text block has the location, because models do not read `_meta`.
+    After 201 and 202, a text block contains the location, because models do not read `_meta`.
     """
     if answer.status == _OK and not answer.headers:
         return members

@@ -41,7 +41,7 @@ def trail_keys(sealer: EnvelopeCipher) -> TrailKeys:
 
 
 class TrailVerifier:
-    """Verifies audit trails, at most two at once, because a long audit trail takes long."""
+    """Verifies audit trails, at most two at once, because the verification of a long trail takes minutes."""
 
     def __init__(self, store: Store, sealer: EnvelopeCipher, heads: OutsideHeads) -> None:
         self._store = store

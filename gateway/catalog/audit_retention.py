@@ -52,7 +52,9 @@ class _NothingToCut(Exception):
 
 
 async def get_retention(tenant: TenantId, catalog: CatalogContext, days: int | None = None) -> RetentionStatus:
-    """The tenant's retention, and what a cut would remove now, under this retention if one is given."""
+    """The tenant's retention, and the entries that a cut would remove now; `days` replaces the retention in this
+    report.
+    """
     async with catalog.store.transaction(tenant) as db:
         stored = await retention.get(tenant, db)
         wanted, removable = stored.days if days is None else days, Removable()
@@ -113,7 +115,7 @@ async def cut_due(catalog: CatalogContext, due: Job) -> None:
 
 
 async def cut_batch(tenant: TenantId, catalog: CatalogContext, *, limit: int = BATCH) -> "CutBatch":
-    """Remove up to `most` entries in one transaction, with their records and the entry of the cut.
+    """Remove up to `limit` entries in one transaction, with their cut records and the audit entry of the cut.
 
     Raises:
         NotFound: the tenant does not exist any more.
@@ -177,7 +179,7 @@ class CutBatch:
 
     def detail(self) -> dict[str, object]:
         """The detail of the entry `audit.cut`."""
-        times = (moment(self._before_us), *(moment(edge) for edge in self._edges()))
+        times = (moment(self._before_us), *(moment(edge) for edge in self._removed_range()))
         return {
             **dict(zip(("before", "oldest", "newest"), times, strict=True)),
             "days": self._days,
@@ -186,7 +188,7 @@ class CutBatch:
             "digest": cuts.digest_of(self.made),
         }
 
-    def _edges(self) -> tuple[int, int]:
+    def _removed_range(self) -> tuple[int, int]:
         return min(one.row.oldest_us for one in self.made), max(one.row.newest_us for one in self.made)
 
     async def _apply(self, db: Db, row: CutRow) -> None:
@@ -197,16 +199,18 @@ class CutBatch:
         self._removed += expected
 
     async def _walk(self, db: Db, writer: str, bound: int, revision: int, anchor: str) -> CutRow | None:
-        """Verify the removable entries of one chain; return their record, None if there are none or one has a fault."""
+        """Verify the removable entries of one chain and return their cut record; None if there are none or one has a
+        fault.
+        """
         before = await cuts.last(self.tenant, db, writer)
         if before is not None and not before.is_signed_by(self.verifiers):
-            self._hold(writer, before.row.last)
+            self._record_fault(writer, before.row.last)
             return None
         place = (0, START, "") if before is None else (before.row.last, before.row.head, before.row.content.hex())
         first, times = place[0] + 1, list[int]()
         async for one in self._old_entries(db, writer, place[0], bound):
             if not self._follows(one, place[0], place[1]):
-                self._hold(writer, place[0] + 1)
+                self._record_fault(writer, place[0] + 1)
                 return None
             place = one.row.seq, one.mac, content_hash(place[2], entry_line(one))
             times.append(one.row.at_us)
@@ -216,7 +220,7 @@ class CutBatch:
         return CutRow(self.tenant, writer, first, place[0], revision, *ends)
 
     async def _old_entries(self, db: Db, writer: str, after: int, bound: int) -> AsyncGenerator[Link]:
-        """The next entries of a chain up to the first that has to stay."""
+        """The next entries of a chain, up to the first one that must stay."""
         room = self.limit - self._removed
         while room > 0:
             part = await entries.chain(self.tenant, db, writer, after=after, limit=min(PART, room))
@@ -234,7 +238,7 @@ class CutBatch:
         is_plain = one.row.seq == number + 1 and one.row.kind != AuditKind.BREAK and not one.is_contradicted
         return is_plain and is_authentic(self.keys, one, mac)  # guard: cut-verifies
 
-    def _hold(self, writer: str, number: int) -> None:
+    def _record_fault(self, writer: str, number: int) -> None:
         self.fault = f"chain {writer} has a fault at entry {number}; run `gateway audit verify`"
 
 
@@ -252,8 +256,9 @@ class _Bounds:
         return min([self.of_trail(writer), *(place.get(writer, 0) for place in self.places.values())])
 
     def of_trail(self, writer: str) -> int:
-        """The last number that is removable after its delivery. The last entry of changes stays, because the next one
-        follows it.
+        """The last number of the trail that is removable after its delivery.
+
+        The last entry of the changes stays, because the MAC of the next entry depends on it.
         """
         return self.last_change - 1 if writer == CATALOG else 2**62  # guard: cut-keeps-the-last-change
 

@@ -44,7 +44,7 @@ SCHEMES = {"tcp": False, "tls": True}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkDraft:
-    """A requested sink; `is_whole` is True if it receives the whole trail."""
+    """A requested sink; with `is_whole`, it receives the entire trail."""
 
     name: str
     kind: SinkKind
@@ -67,7 +67,7 @@ class SinkDelivery:
 
 
 async def create_sink(tenant: TenantId, catalog: CatalogContext, draft: SinkDraft, *, by: Author) -> TrailSink:
-    """Create a sink. It receives the whole trail if `draft.is_whole`, else the entries from now on.
+    """Create a sink. With `draft.is_whole` it receives the entire trail, otherwise the entries from now on.
 
     Raises:
         Forbidden: only the operator may create a sink of the kind file.
@@ -79,7 +79,7 @@ async def create_sink(tenant: TenantId, catalog: CatalogContext, draft: SinkDraf
     if draft.kind is SinkKind.FILE and not isinstance(by.caller, Operator):  # guard: sink-file-operator
         raise Forbidden("only the operator may create a sink of the kind file")
     now = datetime.now(UTC)
-    made = TrailSink(
+    sink = TrailSink(
         id=new_audit_sink_id(),
         name=draft.name,
         kind=draft.kind,
@@ -90,19 +90,19 @@ async def create_sink(tenant: TenantId, catalog: CatalogContext, draft: SinkDraf
         created_at=now,
         updated_at=now,
     )
-    entry = CatalogChange(action="audit_sink.create", target=draft.name, detail=_detail(made))
+    entry = CatalogChange(action="audit_sink.create", target=draft.name, detail=_audit_detail(sink))
     async with change(tenant, catalog, entry, by=by) as db:
         if await sinks.get(tenant, db, draft.name) is not None:
             conflict = NameConflict(name=draft.name, owner=f"audit_sink:{draft.name}")
             raise NameTaken("the tenant has a sink of this name", conflicts=[conflict])
         if await sinks.count(tenant, db) >= MAX_SINKS:
             raise LimitExceeded(f"the tenant has {MAX_SINKS} sinks (the limit); delete unused ones")
-        await _check(tenant, db, made)
-        await sinks.insert(tenant, db, made)
+        await _check(tenant, db, sink)
+        await sinks.insert(tenant, db, sink)
         if not draft.is_whole:
-            await places.save(tenant, db, made.id, await places.ends(tenant, db))
-        await jobs.schedule(tenant, db, _job(tenant, made))
-    return made
+            await places.save(tenant, db, sink.id, await places.ends(tenant, db))
+        await jobs.schedule(tenant, db, _job(tenant, sink))
+    return sink
 
 
 async def update_sink(
@@ -114,7 +114,7 @@ async def update_sink(
     by: Author,
     expected: Expected = None,
 ) -> TrailSink:
-    """Replace target, credential and state of a sink; its position is kept.
+    """Replace target, credential and state of a sink; its read position does not change.
 
     Raises:
         NotFound: the tenant has no such sink.
@@ -138,14 +138,14 @@ async def update_sink(
             status=replace(current.status, failures=0, fault=None),
         )
         await _check(tenant, db, revised)
-        entry.target, entry.detail = current.name, _detail(revised)
+        entry.target, entry.detail = current.name, _audit_detail(revised)
         await sinks.save(tenant, db, revised)
         await jobs.schedule(tenant, db, _job(tenant, revised))
     return replace(revised, version=current.version + 1)
 
 
 async def get_sink(tenant: TenantId, catalog: CatalogContext, name: str) -> TrailSink:
-    """The sink with this id or name, with the time since which entries wait for it.
+    """The sink with this id or name, and the time of its oldest undelivered entry.
 
     Raises:
         NotFound: the tenant has no such sink.
@@ -167,7 +167,7 @@ async def page_sinks(
 async def remove_sink(
     tenant: TenantId, catalog: CatalogContext, name: str, *, by: Author, expected: Expected = None
 ) -> None:
-    """Delete a sink, its place and its job.
+    """Delete a sink, its read position and its job.
 
     Raises:
         NotFound: the tenant has no such sink.
@@ -183,7 +183,9 @@ async def remove_sink(
 
 
 async def begin_delivery(catalog: CatalogContext, due: Job, *, lease: timedelta) -> SinkDelivery | None:
-    """Acquire the lease of a sink that is due; None if another replica has it, or the sink is gone or disabled."""
+    """Acquire the lease of a sink that is due; None if another replica holds it, or the sink was removed or
+    disabled.
+    """
     tenant, until = due.tenant, datetime.now(UTC) + lease
     async with catalog.store.upkeep(tenant) as db:
         if not await jobs.reschedule(tenant, db, due.id, seen=due.due_at, to=until):
@@ -272,7 +274,7 @@ def _job(tenant: TenantId, sink: TrailSink) -> Job:
     return Job(tenant=tenant, id=sink.id, kind=KIND, due_at=datetime.now(UTC))
 
 
-def _detail(sink: TrailSink) -> dict[str, object]:
+def _audit_detail(sink: TrailSink) -> dict[str, object]:
     return {
         "id": sink.id,
         "kind": sink.kind.value,

@@ -1,6 +1,6 @@
-"""Credentials to which handlers and watches refer by name: replaced as a whole, listed without their secrets.
+"""Credentials to which handlers and watches refer by name. They are replaced as a unit and listed without secrets.
 
-The allowed origins are written together with the secret. A caller that may change a credential but does not know its
+The allowed origins are stored together with the secret. So a caller that may change a credential but does not know its
 secret cannot redirect it to another origin.
 """
 
@@ -12,7 +12,7 @@ from gateway.catalog.egress import refusal
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.identity.credential_terms import CredentialDraft, find_terms
 from gateway.catalog.origins import read_origins
-from gateway.catalog.snapshots.credential_cache import read_outside
+from gateway.catalog.snapshots.credential_cache import read_external_secret
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
 from gateway.domain.credentials import (
     AUTHORIZATION,
@@ -115,7 +115,7 @@ async def test_credential(tenant: TenantId, catalog: CatalogContext, name: str) 
     async with catalog.store.transaction(tenant) as db:
         found = await find_credential(tenant, db, name)
         opened = await credentials.open_named(tenant, db, catalog.sealer, found.name)
-    await read_outside(catalog.store, catalog.secret_stores, tenant, opened)
+    await read_external_secret(catalog.store, catalog.secret_stores, tenant, opened)
     return found.reference
 
 
@@ -157,7 +157,7 @@ async def remove_credential(
         users += [("live_source", live) for live in await live_sources.of_credential(tenant, db, current.name)]
         users += [("guardrail", used) for used in await guardrails.of_credential(tenant, db, current.name)]
         users += [("audit_sink", used) for used in await sinks.of_credential(tenant, db, current.name)]
-        users += [("source", source) for source in await credentials.schemes_of(tenant, db, current.name)]
+        users += [("source", source) for source in await credentials.sources_using(tenant, db, current.name)]
         refuse_in_use("credential", current.name, users)
         await credentials.remove(tenant, db, current.id)
 
@@ -175,7 +175,7 @@ async def find_credential(tenant: TenantId, db: Db, name: str) -> StoredCredenti
 
 
 def terms_of(credential: StoredCredential | NamedCredential) -> str | None:
-    """The digest of the terms of accounts at a credential; None if it has none."""
+    """The digest of the terms under which users connect accounts at a credential; None if it has no such terms."""
     terms, place = credential.delegation, str(credential.place)
     if not isinstance(terms, AccountTerms):
         return None
@@ -185,10 +185,10 @@ def terms_of(credential: StoredCredential | NamedCredential) -> str | None:
 async def find_obstacle(
     tenant: TenantId, db: Db, name: str, origin: str | None, *, of_caller: bool = False
 ) -> str | None:
-    """Return the reason that requests to an origin cannot use this credential; None if they can.
+    """Return the reason why requests to an origin cannot use this credential; None if they can.
 
     With `of_caller`, these are requests of calls, and the credential must name the caller. Otherwise they are requests
-    of the gateway, and it must not.
+    of the gateway itself, and it must not.
     """
     found = await credentials.get(tenant, db, name)
     if found is None:
@@ -236,7 +236,7 @@ def _compose(draft: CredentialDraft, delegation: Delegation | None) -> tuple[Sto
 def _field(draft: CredentialDraft) -> str:
     if draft.place not in _WITH_FIELD:
         if draft.field is not None:
-            raise refusal("/field", f"a {draft.place} credential goes into the header {AUTHORIZATION}; leave it out")
+            raise refusal("/field", f"a {draft.place} credential is sent in the header {AUTHORIZATION}; omit `field`")
         return AUTHORIZATION
     if draft.field is None:
         raise refusal("/field", f"required: the name of the {draft.place} that the credential fills")
@@ -250,14 +250,14 @@ def _is_sendable(header: str) -> bool:
 
 
 def _check_reference(catalog: CatalogContext, draft: CredentialDraft, by: Author) -> None:
-    """Refuse a reference of a wrong form, one with a secret beside it, and one that the author may not make."""
+    """Refuse a malformed reference, one with a secret beside it, and one that the author is not allowed to create."""
     reference = draft.reference
     if reference is None:
         return
     if draft.value is not None or draft.password is not None:
-        raise refusal("/reference", "a secret is stored here or in an outside store, not both")
+        raise refusal("/reference", "the secret is either stored here or in an external store; give one of them")
     if draft.kind is CredentialKind.ASSERTION:
-        raise refusal("/reference", "an assertion has no secret; leave it out")
+        raise refusal("/reference", "an assertion has no secret; omit it")
     if (wrong := fault_of(reference)) is not None:
         raise refusal(f"/reference/{wrong[0]}", wrong[1])
     fault = catalog.secret_stores.fault_of(reference, is_operator=isinstance(by.caller, Operator))
@@ -280,7 +280,7 @@ def _secret(draft: CredentialDraft) -> Credential:
     if draft.value is None or draft.username is not None or draft.password is not None:
         raise refusal("", f"a {draft.place} credential has a value, and no username and password")
     if draft.place is not CredentialLocation.QUERY and not is_header_value(draft.value):
-        raise refusal("/value", "must be visible ASCII to go into a header")
+        raise refusal("/value", "must be visible ASCII, because it is sent in a header")
     return Credential(value=draft.value)
 
 

@@ -1,4 +1,4 @@
-"""Allow-lists of private upstreams that the operator sets per tenant, their reader, and the check of URLs for TLS.
+"""Allow-lists of private upstreams that the operator sets per tenant, their reader, and the TLS check of URLs.
 
 Like the policy, the list belongs to a catalog revision: each snapshot contains the list of its revision.
 """
@@ -107,7 +107,7 @@ async def require_tls(tenant: TenantId, catalog: CatalogContext, url: str, point
         entry = (read_address(host) or host, parts.port or 80)
         await catalog.upstream.check_listed(entry, tenant=tenant)  # guard: url-tls
     except EgressDenied:
-        raise refusal(pointer, "must be https; http is for hosts that the operator permits") from None
+        raise refusal(pointer, "must be https; http requires a host that the operator permits") from None
 
 
 def refusal(pointer: str, reason: str) -> InvalidBody:

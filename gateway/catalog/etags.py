@@ -1,4 +1,4 @@
-"""Entity tags: the version of an object as clients receive it, and the versions that a change requires."""
+"""Entity tags: the version of an object that clients receive, and the versions that a change requires."""
 
 import hashlib
 
@@ -54,7 +54,7 @@ Versioned = (
     | AuditRetention
     | AccessRules
 )
-"""Objects whose version a change may require."""
+"""Objects that have an entity tag."""
 
 
 def tag_of(thing: Versioned | Tool) -> str:

@@ -1,4 +1,4 @@
-"""Guardrails of a tenant: declared, ordered, and loaded with its snapshot."""
+"""Guardrails of a tenant: declared by admins, ordered, and loaded with each snapshot."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -42,7 +42,7 @@ async def create_guardrail(
     """
     now = datetime.now(UTC)
     made = Guardrail(id=new_guardrail_id(), name=name, rule=rule, created_at=now, updated_at=now)
-    entry = CatalogChange(action="guardrail.create", target=name, detail=_detail(made))
+    entry = CatalogChange(action="guardrail.create", target=name, detail=_audit_detail(made))
     async with change(tenant, catalog, entry, by=by) as db:
         if await guardrails.get(tenant, db, name) is not None:
             conflict = NameConflict(name=name, owner=f"guardrail:{name}")
@@ -75,7 +75,7 @@ async def update_guardrail(
         current = await _find(tenant, db, name)
         check_version(current, expected)
         revised = replace(current, rule=revise(current.rule), updated_at=datetime.now(UTC))
-        entry.target, entry.detail = current.name, _detail(revised)
+        entry.target, entry.detail = current.name, _audit_detail(revised)
         await _check(tenant, catalog, db, revised.rule)
         await guardrails.save(tenant, db, revised)
     return replace(revised, version=current.version + 1)
@@ -112,7 +112,7 @@ async def remove_guardrail(
     async with change(tenant, catalog, entry, by=by) as db:
         current = await _find(tenant, db, name)
         check_version(current, expected)
-        entry.target, entry.detail = current.name, _detail(current)
+        entry.target, entry.detail = current.name, _audit_detail(current)
         await guardrails.remove(tenant, db, current.id)
 
 
@@ -142,7 +142,7 @@ def _faults(rule: GuardrailRule) -> Iterator[Fault]:
 
 
 async def _check_hook(tenant: TenantId, catalog: CatalogContext, db: Db, hook: HookSettings) -> None:
-    """Refuse a hook that could never be called: a disallowed URL, or a credential that cannot sign for it."""
+    """Refuse a hook that could never be called: its URL is not allowed, or its credential cannot sign requests."""
     origin = find_origin(hook.url)
     if origin is None:
         message = "must be an absolute http or https URL"
@@ -162,7 +162,7 @@ def _missing(pointer: str, reason: str) -> ReferenceMissing:
     return ReferenceMissing(f"{pointer}: {reason}", faults=[Fault(pointer=pointer, reason=reason)])
 
 
-def _detail(guardrail: Guardrail) -> dict[str, object]:
+def _audit_detail(guardrail: Guardrail) -> dict[str, object]:
     rule = guardrail.rule
     shown: dict[str, object] = {"id": guardrail.id, "check": rule.check.value, "action": rule.action.value}
     shown |= {"phases": [phase.value for phase in rule.phases], "position": rule.position, "enabled": rule.enabled}

@@ -1,10 +1,10 @@
 """Idempotent requests: for 24 hours, each `Idempotency-Key` of a principal changes the catalog at most once.
 
-The caller reserves a record, runs the request with the attempt in its `Author`, then keeps the response or releases the
-record. The change marks the record as done in its own transaction. So if a record is not done, its request changed
-nothing, even if the replica died. An attempt that lost its record to a later attempt cannot commit.
+The caller reserves a record and runs the request with the attempt in its `Author`. Then it stores the response, or
+releases the record. The change marks the record as done in its own transaction. So if a record is not done, its request
+changed nothing, even if the replica died. An attempt that lost its record to a later attempt cannot commit.
 
-A kept response may contain the text of a new API key. Each response is sealed with a data key of its record and bound
+A stored response may contain the text of a new API key. Each response is sealed with a data key of its record and bound
 to tenant and record. Only the principal that sent the request receives the response.
 """
 
@@ -35,7 +35,7 @@ MAX_RECORDS = 1000
 """Limit on the records of one tenant. The tenant's keys share this limit; the operator's records have their own."""
 MAX_RESPONSE_BYTES = 1024 * 1024
 MAX_BYTES = 16 * 1024 * 1024
-"""Limits in bytes: `MAX_RESPONSE_BYTES` on one compressed body, `MAX_BYTES` on all kept responses of one tenant.
+"""Limits in bytes: `MAX_RESPONSE_BYTES` on one compressed body, `MAX_BYTES` on all stored responses of one tenant.
 
 The tenant's keys share `MAX_BYTES`; the operator's responses have a limit of the same size.
 """
@@ -53,7 +53,7 @@ class KeyedRequest:
 
 
 async def reserve(tenant: TenantId, catalog: CatalogContext, request: KeyedRequest) -> Attempt | KeptAnswer:
-    """Reserve the key: return the attempt to run now, or the kept response of an earlier one.
+    """Reserve the key: return the attempt to run now, or the stored response of an earlier attempt.
 
     Raises:
         IdempotencyKeyReused: the principal sent another request under this key.
@@ -75,11 +75,11 @@ async def reserve(tenant: TenantId, catalog: CatalogContext, request: KeyedReque
                 await jobs.schedule(tenant, db, _clean_up(tenant, now + RECORD_LIFETIME))
                 return attempt
             raise _in_progress()
-        _check_same(tenant, catalog, request, record)
+        _check_same_request(tenant, catalog, request, record)
         if record.answer is None and record.leased_until > now:  # completed or failed: the response is not stored yet
             raise _in_progress()
         if record.is_done:
-            return _open_answer(tenant, catalog, record)
+            return _open_response(tenant, catalog, record)
         await idempotency.lease(tenant, db, attempt, until=now + LEASE)
         return attempt
 
@@ -87,7 +87,7 @@ async def reserve(tenant: TenantId, catalog: CatalogContext, request: KeyedReque
 async def keep(tenant: TenantId, catalog: CatalogContext, attempt: Attempt, answer: KeptAnswer) -> None:
     """Seal and store the response, unless a later attempt has taken over the record.
 
-    A body that exceeds a limit is left out.
+    The body is omitted if it exceeds a limit.
     """
     packed = None if answer.body is None else zlib.compress(answer.body)
     async with catalog.store.transaction(tenant) as db:
@@ -150,7 +150,9 @@ def _new_record(
     )
 
 
-def _check_same(tenant: TenantId, catalog: CatalogContext, request: KeyedRequest, record: IdempotencyRecord) -> None:
+def _check_same_request(
+    tenant: TenantId, catalog: CatalogContext, request: KeyedRequest, record: IdempotencyRecord
+) -> None:
     try:
         seen = catalog.sealer.open(tenant, record.wrapped, record.request, KIND, record.id, _REQUEST)
     except SecretUnreadable:
@@ -164,7 +166,7 @@ def _check_same(tenant: TenantId, catalog: CatalogContext, request: KeyedRequest
         )
 
 
-def _open_answer(tenant: TenantId, catalog: CatalogContext, record: IdempotencyRecord) -> KeptAnswer:
+def _open_response(tenant: TenantId, catalog: CatalogContext, record: IdempotencyRecord) -> KeptAnswer:
     if record.answer is None:
         raise AnswerNotKept(
             "the request was completed, but its replica stopped before the response was stored; "

@@ -32,7 +32,7 @@ async def update_policy(
 ) -> BoundedPolicy:
     """Replace the policy with the one that `revise` returns; the new catalog revision contains it.
 
-    `given` names the limits that the caller sent. If the caller is the operator, a sent limit may raise a ceiling.
+    `given` names the limits that the caller sent. If the caller is the operator, these limits may raise a ceiling.
 
     Raises:
         Forbidden: a sent or changed limit exceeds its ceiling.
@@ -67,7 +67,7 @@ def _normalise(policy: Policy) -> Policy:
 
 
 def check_rules(rules: Sequence[PolicyRule], recorded: Sequence[RecordingRule] = ()) -> None:
-    """Refuse rules whose conditions cannot be tested, or whose arguments are never recorded.
+    """Refuse rules whose conditions cannot be evaluated, and recording rules whose arguments can never match.
 
     Raises:
         InvalidBody: each fault points at the wrong value of a condition, or at a pointer.

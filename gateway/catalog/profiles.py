@@ -1,4 +1,4 @@
-"""Profiles of a tenant: named selections of its primitives, each at a URL of its own."""
+"""Profiles of a tenant: named selections of its primitives, each with its own URL."""
 
 from collections.abc import Callable, Sequence
 

@@ -83,7 +83,7 @@ async def page_tenants(
 async def rename_tenant(
     tenant: TenantId, catalog: CatalogContext, name: str, *, by: Author, expected: Expected = None
 ) -> Tenant:
-    """Change the display name of the tenant; its slug stays.
+    """Change the display name of the tenant; its slug does not change.
 
     Raises:
         NotFound: the tenant does not exist.

@@ -1,7 +1,7 @@
 """Catalog changes: one transaction with the next revision and an audit entry, then an event to all replicas.
 
-A change locks the tenant's row first. So the changes of one tenant are serialised, and what a change has checked stays
-true until it commits.
+A change locks the tenant's row first. So the changes of one tenant are serialised, and the results of a change's checks
+are still valid at its commit.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -34,7 +34,7 @@ log = structlog.get_logger(__name__)
 _PUBLISH_S = 2.0
 
 GATEWAY = Operator(name="gateway")
-"""Author of changes that the gateway makes by itself: jobs and rules."""
+"""Author of changes by the gateway itself: jobs and rules."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,9 +83,9 @@ class CatalogContext:
     retention_min_days: int = 30
     """Minimum retention of audit entries in days."""
     refresh_min_s: int = 300
-    """Minimum number of seconds between two checks of a source's URL."""
+    """Minimum number of seconds between two refreshes of a source."""
     versions_kept: int = 10
-    """Number of versions of each source that are kept, the active one included."""
+    """Number of stored versions of each source, including the active one."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -127,7 +127,7 @@ class Connections:
         """Follow the catalog of the registry's tenant; the returned function ends that, and may be called repeatedly.
 
         The listener is called with the previous and the new registry each time a newer registry is adopted, including
-        one that exists already. It is called with None instead of a new registry when the tenant was removed or the
+        one that exists already. Instead of a new registry it receives None when the tenant is removed or the
         principal's key is no longer valid.
         """
         tenant = shown.principal.tenant
@@ -136,7 +136,7 @@ class Connections:
         return leave
 
     def is_current(self, shown: Registry) -> bool:
-        """True if no snapshot is known that is newer than the registry's, in revision or code generation."""
+        """True if no newer snapshot than the registry's is known, in revision or code generation."""
         snapshots, snapshot = self._snapshots, shown.view.snapshot
         return snapshot.revision >= snapshots.newest(snapshot.tenant) and snapshot.code >= snapshots.generation
 
@@ -187,7 +187,7 @@ class Connections:
                 subscribers.show(self._views.of(snapshot))
                 # the database is unavailable and an older snapshot remains in use; the recheck retries
                 is_stuck = snapshot.revision < wanted or snapshot.code < code
-                await self._examine(tenant, subscribers)
+                await self._drop_invalid(tenant, subscribers)
                 if is_stuck:
                     return
         except NotFound:
@@ -199,7 +199,7 @@ class Connections:
         finally:
             subscribers.is_refreshing = False
 
-    async def _examine(self, tenant: TenantId, subscribers: TenantSubscribers) -> None:
+    async def _drop_invalid(self, tenant: TenantId, subscribers: TenantSubscribers) -> None:
         """Remove the subscribers whose credential is no longer valid."""
         for principal in subscribers.principals:
             try:
@@ -229,9 +229,9 @@ class Connections:
         """Compare every followed tenant with the database, and check the credentials of its subscribers."""
         for tenant in self._subscribers:
             try:
-                self.refresh(tenant, await self._snapshots.reread(tenant))
+                self.refresh(tenant, await self._snapshots.reload_revision(tenant))
             except NotFound:
                 self.forget(tenant)
             subscribers = self._subscribers.find(tenant)
             if subscribers is not None:
-                await self._examine(tenant, subscribers)
+                await self._drop_invalid(tenant, subscribers)

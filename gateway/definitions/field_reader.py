@@ -16,7 +16,7 @@ _UNPRINTABLE = re.compile(
 )
 
 
-def copy_sent(raw: object, kind: type[DefinitionInvalid], what: str) -> object:
+def copy_untrusted(raw: object, kind: type[DefinitionInvalid], what: str) -> object:
     """Return a deep copy of the value that contains only JSON types.
 
     Raises:
@@ -177,7 +177,7 @@ class FieldReader:
             return None
 
     def items(self, name: str, *, max_items: int, min_items: int = 0, required: bool = False) -> Sequence[object]:
-        """Read a list with a bounded number of elements; the elements are returned as they were sent."""
+        """Read a list with a limited number of elements; the elements are returned unchanged."""
         if not self._is_there(name, required=required):
             return ()
         elements = as_list(self._members[name])

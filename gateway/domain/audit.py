@@ -101,8 +101,8 @@ class ChainFaultKind(StrEnum):
 class ChainFault:
     """A fault at one position of a chain.
 
-    `number` is the number of an entry: the changed one, the first missing one, the last one that should exist, or the
-    one that records a break.
+    `number` is the number of an entry: the changed entry, the first missing one, the last expected one, or the entry
+    that records a break.
     """
 
     kind: ChainFaultKind
@@ -180,7 +180,7 @@ class HeadsState(StrEnum):
     EMPTY = "empty"
     """The store has no head of the tenant, so there is nothing to compare."""
     REFUSED = "refused"
-    """The store has heads, but no configured secret key opens them: nothing to compare, and a reason to investigate."""
+    """The store has heads, but no configured secret key decrypts them: no comparison, but a reason to investigate."""
     UNREACHABLE = "unreachable"
     MISSING = "missing"
     """The database ends before the head in the store."""
@@ -271,7 +271,7 @@ class AuditRetention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removable:
-    """Entries that a cut would remove now; `is_partial` if there are more than were counted."""
+    """Entries that a cut would remove now; `is_partial` if there are more than the counted ones."""
 
     entries: int = 0
     chains: int = 0

@@ -1,4 +1,4 @@
-"""Named credentials of a tenant without their secrets, and how a request with one names the caller."""
+"""Named credentials of a tenant without their secrets, and their identification of a request's caller."""
 
 import hashlib
 from collections.abc import Sequence
@@ -22,9 +22,9 @@ class CredentialLocation(StrEnum):
 
 
 class CredentialKind(StrEnum):
-    """Kind of the identity that an upstream sees: one for all callers, or the caller's.
+    """Kind of the identity that an upstream sees: one for all callers, or that of the caller.
 
-    The caller's comes from an exchange, an assertion, or an account that each user has connected.
+    The caller's identity is an exchanged token, an assertion, or an account that each user has connected.
     """
 
     SHARED = "shared"
@@ -73,7 +73,7 @@ class AccountTerms(msgspec.Struct, frozen=True, kw_only=True, tag="user"):
 
 
 Delegation = SignedAssertion | TokenExchange | AccountTerms
-"""The way in which a credential names the caller."""
+"""The kinds of delegation with which a credential names the caller."""
 
 AUTHORIZATION = "Authorization"
 
@@ -82,7 +82,7 @@ AUTHORIZATION = "Authorization"
 class StoredCredential:
     """A named credential for declared handlers; `field` is the header or query parameter it fills.
 
-    The gateway sends it only to `origins`, whatever a handler declares.
+    The gateway sends it only to `origins`, regardless of the handler's declaration.
     """
 
     id: CredentialId
@@ -96,7 +96,7 @@ class StoredCredential:
     delegation: Delegation | None = None
     """None for a shared credential."""
     reference: SecretReference | None = None
-    """The place of the secret in an outside store; None if it is stored here."""
+    """The reference to the secret in an external store; None if it is stored here."""
 
     @property
     def kind(self) -> CredentialKind:
@@ -113,9 +113,9 @@ class StoredCredential:
 
 
 def terms_digest(terms: AccountTerms, place: str, field: str, origins: Sequence[str]) -> str:
-    """Digest of the places to which tokens of accounts go: the client's endpoints, and the origins of requests.
+    """Digest of the destinations of account tokens: the client's endpoints, and the origins of requests.
 
-    An account counts for the terms under which its user connected it.
+    An account is valid only for the terms under which its user connected it.
     """
     parts = (msgspec.structs.asdict(terms), place, field, sorted(origins))
     return hashlib.blake2b(msgspec.msgpack.encode(parts), digest_size=16).hexdigest()

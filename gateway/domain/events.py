@@ -81,7 +81,7 @@ class LiveSourceChanged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalChanged:
-    """An approval was created or has another state; calls that wait for it read it again."""
+    """An approval was created or changed its state; calls that wait for it read it again."""
 
     tenant: TenantId
     approval: ApprovalId

@@ -15,7 +15,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Result of one check; `mend`, the name in the admin API, is the remedy; empty if there is nothing to do."""
+    """Result of one check. `mend` (its name in the admin API) is the remedy; empty if nothing is to be done."""
 
     check: str
     status: Verdict
@@ -38,7 +38,7 @@ def failure(check: str, detail: str, remedy: str) -> Finding:
     return Finding(check=check, status=Verdict.FAILED, detail=detail, mend=remedy)
 
 
-def listed(names: Sequence[str], *, limit: int) -> str:
-    """The first names, and the number of the others."""
+def list_names(names: Sequence[str], *, limit: int) -> str:
+    """Return the first names, and the number of the others."""
     rest = len(names) - limit
     return ", ".join(names[:limit]) + (f" and {rest} more" if rest > 0 else "")

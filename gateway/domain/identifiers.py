@@ -37,7 +37,7 @@ def mint(prefix: str) -> str:
 
 
 def crockford(data: bytes) -> str:
-    """Return the last part of an id that follows from a digest of at least 13 bytes."""
+    """Return the last part of an id that is derived from a digest of at least 13 bytes."""
     number = int.from_bytes(data[:13])
     return "".join(_ALPHABET[number >> 5 * place & 31] for place in range(_LENGTH))
 

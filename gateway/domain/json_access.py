@@ -11,7 +11,7 @@ _LISTS: tuple[type[Any], ...] = (list, tuple)
 
 
 def as_object(value: Any) -> Object | None:
-    """Return the value if it is a JSON object (a dictionary with only text keys); otherwise None."""
+    """Return the value if it is a JSON object (a dictionary whose keys are all strings); otherwise None."""
     if not isinstance(value, _DICT):
         return None
     mapping: Object = value  # no `cast` here: imports call this hundreds of thousands of times

@@ -21,7 +21,9 @@ class LiveKind(StrEnum):
     AGENT = "agent"
     """A program that connects to the gateway with a key of the scope `provide`."""
     COMMAND = "command"
-    """A program that the gateway starts with the operator's permission; it speaks MCP on its standard streams."""
+    """A program that the gateway starts with the operator's permission, and that supports MCP on its standard
+    streams.
+    """
 
 
 class AttachmentState(StrEnum):
@@ -36,7 +38,7 @@ class AttachmentState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscoveredPrimitive:
-    """One primitive as the live source lists it: its name there, and the protocol's definition object, unchecked."""
+    """One primitive as listed by the live source: its name there, and the protocol's definition object, unchecked."""
 
     family: Family
     name: str
@@ -79,7 +81,7 @@ class LivePrimitive:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RememberedPrimitive:
-    """A primitive as discovered last, and its accepted definition. It is kept while its source is detached.
+    """A primitive as last discovered, and its accepted definition. It is kept while its source is detached.
 
     `accepted_digest` is None until the definition is accepted for the first time. `accepted_definition` is the accepted
     definition while another one is held.
@@ -98,7 +100,7 @@ class RememberedPrimitive:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveStatus:
-    """The attachment of a live source: its state, and the facts of the last discovery."""
+    """The attachment of a live source: its state, and the results of the last discovery."""
 
     state: AttachmentState = AttachmentState.DETACHED
     attachment: str = ""
@@ -112,7 +114,7 @@ class LiveStatus:
     failures: int = 0
     retry_at: datetime | None = None
     notices: tuple[str, ...] = ()
-    """Reasons that primitives are missing, for the source's author."""
+    """Reasons why primitives are missing, for the source's author."""
     can_subscribe: bool = False
 
 

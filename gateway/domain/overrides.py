@@ -68,7 +68,7 @@ class Alias:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverrideReport:
-    """Effect of an import on one override: `applies`, and the reasons why parts of it do not apply."""
+    """Effect of an import on one override: whether it applies, and why parts of it do not apply."""
 
     identity: str
     applies: bool

@@ -16,14 +16,16 @@ class QueriedSource:
     version: int
     is_live: bool = False
     is_listed: bool = False
-    """True if its operations are tools: then only the details of those that list a shortened input are shown."""
+    """True if its operations are listed as tools; query tools then return only details of tools with shortened
+    inputs.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Queried:
-    """The operations of a source that one profile shows, by identity: `METHOD path`, or `TOOL name` of a live source.
+    """The operations of a source that one profile permits, by identity: `METHOD path`, or `TOOL name` of a live source.
 
-    `is_whole` is True if the profile hides no operation; then the other parts of the document may be shown as well.
+    `is_whole` is True if the profile hides no operation; then the other parts of the document may be returned as well.
     """
 
     source: QueriedSource

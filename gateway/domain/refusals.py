@@ -84,13 +84,13 @@ class ResultBlocked(PolicyDenied):
 
 
 class ClientRefused(BadInput):
-    """The application is not known to the tenant's authorization server, or its metadata cannot be used."""
+    """The tenant's authorization server does not know the application, or cannot use its metadata."""
 
     code = "sign_in.client_refused"
 
 
 class SignInExpired(BadInput):
-    """The sign-in was not begun by this browser, is older than ten minutes, or was used."""
+    """The sign-in was started in another browser, is older than ten minutes, or was already used."""
 
     code = "sign_in.expired"
 
@@ -102,9 +102,9 @@ class SignInRefused(Forbidden):
 
 
 class AccountRequired(UpstreamError):
-    """The call acts with an account of its caller at the upstream, which is not connected; nothing was sent.
+    """The call needs an account of its caller at the upstream, which is not connected; nothing was sent.
 
-    `url` is the page on which the caller connects it; it names no user, and is no credential.
+    `url` is the page on which the caller connects it; it names no user, and is not a credential.
     """
 
     code = "upstream.account_required"
@@ -150,6 +150,6 @@ class ProofRefused(Unauthenticated):
 
 
 class SecretUnavailable(UpstreamError):
-    """The outside store to which a credential refers did not return the secret; nothing was sent."""
+    """The external store to which a credential refers did not return the secret; nothing was sent."""
 
     code = "upstream.secret_unavailable"

@@ -28,7 +28,7 @@ class Status(StrEnum):
 
 
 class Exposure(StrEnum):
-    """Exposure of the operations of a document, or of the tools of a live source: as tools, by query tools, or both."""
+    """Exposure of a document's operations or a live source's tools: as tools, through query tools, or both."""
 
     TOOLS = "tools"
     QUERY = "query"
@@ -59,7 +59,7 @@ class OperationReport:
     status: Status
     reasons: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    """Parts that are left out of the list; calls lose nothing by it."""
+    """Parts that the listed definition omits; calls are not affected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ class ListedPrice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExampleCounts:
-    """Examples of a document's requests: those that fit, fit once a schema was relaxed, do not fit, or are too large.
+    """Examples of a document's requests: those that fit, fit a relaxed schema, do not fit, or are too large.
 
     An example that does not fit degrades its operation.
     """
@@ -90,7 +90,7 @@ class ExampleCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextShare:
-    """The part of a context that a list of tools takes; `share` is 1 if it takes all of it."""
+    """The share of a model's context that a list of tools uses; `share` is 1 if it uses all of it."""
 
     tokens: int
     share: float
@@ -172,7 +172,7 @@ class Compilation:
     outline: bytes = b""
     """The query tools' outline of the document, in stored form; empty if they were not enabled."""
     changes: ImportChanges | None = None
-    """Differences from the version with which the document was compared, if it was."""
+    """Differences from the version that the document was compared with, if any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,10 +197,10 @@ class Source:
     """An operation is selected if `include` is empty or one of its rules matches, and no rule of `exclude` matches."""
     exclude: tuple[OperationRule, ...] = ()
     output_schemas: bool = False
-    """True if its tools list output schemas; results then have to conform to the schema."""
+    """True if its tools list output schemas; results must then conform to them."""
     refresh_policy: RefreshPolicy = RefreshPolicy.MANUAL
     refresh_interval_s: int | None = None
-    """Seconds between looks at the URL; None: without a schedule."""
+    """Seconds between refreshes from the URL; None means no schedule."""
     refresh: RefreshStatus = field(default_factory=RefreshStatus)
 
 

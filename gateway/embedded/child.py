@@ -141,9 +141,9 @@ def _parent_death_signal(death_signal: signal.Signals) -> Callable[[], None] | N
     prctl = ctypes.CDLL(None).prctl
     parent = os.getpid()
 
-    def ask() -> None:
+    def request_signal() -> None:
         prctl(_SET_DEATH_SIGNAL, death_signal.value)
         if os.getppid() != parent:
             os._exit(1)
 
-    return ask
+    return request_signal

@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL and Redis, opened and closed together."""
+"""Lifetime of the embedded PostgreSQL and Redis, which are opened and closed together."""
 
 from contextlib import AsyncExitStack
 from dataclasses import dataclass

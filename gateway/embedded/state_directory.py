@@ -26,7 +26,7 @@ from gateway.embedded.child import Account
 from gateway.errors import EmbeddedServerFailed
 
 _MAX_SOCKET_LENGTH = 103
-"""Longest path of a socket in bytes: the limit of macOS, which is lower than that of Linux (107)."""
+"""Maximum length of a socket path in bytes: the limit of macOS, which is lower than that of Linux (107)."""
 
 _SOCKET_NAME = "/.s.PGSQL.5432"
 _UNPRIVILEGED = "nobody"

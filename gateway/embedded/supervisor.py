@@ -1,4 +1,4 @@
-"""Supervisor of the embedded servers: restarts a server that ends by itself; if it ends too often, the gateway ends.
+"""Supervisor of the embedded servers: restarts a server that stops; after too many stops, the gateway stops.
 
 PostgreSQL recovers every commit, and Redis its append-only file. Clients of a restarted server have to reconnect.
 """
@@ -39,7 +39,7 @@ async def watching(servers: Sequence[Watched]) -> AsyncGenerator[None]:
     try:
         async with anyio.create_task_group() as group:
             for server in servers:
-                group.start_soon(_keep, server)
+                group.start_soon(_restart_forever, server)
             yield
             group.cancel_scope.cancel()
     except BaseExceptionGroup as errors:
@@ -48,7 +48,7 @@ async def watching(servers: Sequence[Watched]) -> AsyncGenerator[None]:
         raise
 
 
-async def _keep(server: Watched) -> None:
+async def _restart_forever(server: Watched) -> None:
     ends: list[float] = []
     name = server.child.name
     while True:

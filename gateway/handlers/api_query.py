@@ -50,7 +50,7 @@ class CursorSigner(Protocol):
         ...
 
     def open(self, tenant: TenantId, profile: str, listing: str, cursor: str) -> str:
-        """Return the position in a cursor, or raise InvalidCursor."""
+        """Return the position in a cursor; raises InvalidCursor."""
         ...
 
 
@@ -58,7 +58,7 @@ class Outlines(Protocol):
     """The outlines of documents and live sources."""
 
     async def of(self, tenant: TenantId, queried: Queried) -> DocumentIndex:
-        """Return the outline of one version of a source, or of the shown tools of a live source; or raise NotFound."""
+        """Return the outline of one version of a source, or of the visible tools of a live source; raises NotFound."""
         ...
 
 
@@ -107,11 +107,11 @@ class QueryHandler:
         return build_prepared_call(self._subject, arguments)
 
     async def preview(self, prepared: Prepared) -> str:
-        """Show the name and the arguments; an operation called by `call_endpoint` has its own preview."""
+        """Show the name and the arguments; an operation that `call_endpoint` calls has its own preview."""
         return escape(prepared.summary)
 
     async def run(self, prepared: Prepared, call: Call, /) -> Result:
-        """Answer the query, or call the named operation.
+        """Return the result of the query, or call the named operation.
 
         Raises:
             InvalidCursor: the cursor does not belong to the current list.
@@ -126,11 +126,11 @@ class QueryHandler:
                 return await self._call(views, visible_sources, arguments, call)
             query = self._build_query(arguments, visible_sources)
             if self._answer is get_endpoint_details:
-                query = replace(query, full_input=await self._full_input(views, query))
+                query = replace(query, full_input=await self._full_input_schema(views, query))
             async with self._places.hold(self._tenant):
                 return await anyio.to_thread.run_sync(_render, self._answer, views, query)
         except QueryRefused as refused:
-            return _refuse(refused)
+            return _refusal_result(refused)
 
     async def _views(self, visible_sources: Sequence[Queried]) -> Sequence[ApiView]:
         found: list[ApiView] = []
@@ -145,7 +145,7 @@ class QueryHandler:
             found.append(ApiView(source=one.source.name, api=api, tools=one.tools, is_whole=one.is_whole))
         return found
 
-    async def _full_input(self, views: Sequence[ApiView], query: QueryCall) -> bytes | None:
+    async def _full_input_schema(self, views: Sequence[ApiView], query: QueryCall) -> bytes | None:
         """Return the full input schema of the named operation, if its tool lists a shortened one."""
         chosen = choose_views(views, query.text("source"))
         async with self._places.hold(self._tenant):
@@ -197,7 +197,7 @@ def _render(answer: Answering, views: Sequence[ApiView], query: QueryCall) -> Re
     return Result(content=[{"type": "text", "text": render(content)}], structured=content)
 
 
-def _refuse(refused: QueryRefused) -> Result:
+def _refusal_result(refused: QueryRefused) -> Result:
     detail: dict[str, object] = {"error": refused.message}
     if refused.suggestions:
         detail["suggestions"] = list(refused.suggestions)

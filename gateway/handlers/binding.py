@@ -27,10 +27,10 @@ from gateway.upstream.client import UpstreamClient
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundTool:
-    """A tool ready to be called; nothing in it depends on the arguments.
+    """A tool ready for calls, independent of their arguments.
 
-    `output` is set if results have to conform to a declared schema. `is_interactive` is True if a call may send the
-    client notifications or questions before it ends. `task_support` is the definition's rule for tasks.
+    `output` is set if results must conform to a declared schema. `is_interactive` is True if a call may send the client
+    notifications or questions before it ends. `task_support` is the definition's rule for tasks.
     """
 
     tenant: TenantId

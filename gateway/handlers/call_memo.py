@@ -1,7 +1,8 @@
 """Memo of a call's completed actions, for a call that restarts after the client's answer.
 
-In protocol revision 2026-07-28 a question ends the request, and the answer arrives with a new request. Then results of
-actions before the question are looked up here. Meanwhile the client stores them, sealed, so their size is limited.
+In protocol revision 2026-07-28, a question ends the request, and the answer arrives with a new request, which looks up
+the results of actions before the question. Between the requests, the client stores the results, sealed, so their size
+is limited.
 """
 
 from collections.abc import Awaitable, Callable

@@ -68,10 +68,10 @@ class PythonCompleter:
 
 
 async def _fetch(requester: HttpRequester, value: str, chosen: Mapping[str, str], call: Call) -> Completions:
-    answer = await requester.send(requester.request({"value": value, "arguments": dict(chosen)}), call)
-    if answer.status >= _FIRST_ERROR:
-        raise UpstreamError(f"The upstream responded with status {answer.status}.")
-    found = read_json(answer)
+    response = await requester.send(requester.request({"value": value, "arguments": dict(chosen)}), call)
+    if response.status >= _FIRST_ERROR:
+        raise UpstreamError(f"The upstream responded with status {response.status}.")
+    found = read_json(response)
     if not isinstance(found, list):
         raise HandlerFailed("the upstream's response is not a list of values")
     values = [_text(each) for each in cast("list[object]", found)]

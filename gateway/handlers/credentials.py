@@ -17,7 +17,7 @@ from gateway.upstream.auth.credentials import apply
 from gateway.upstream.auth.delegation import Delegations
 
 _CONNECT = "gateway/connect/"
-"""Beginning of the keys of questions that open the page of an account."""
+"""Prefix of the keys of questions that open the page of an account."""
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _KINDS = {
     "header": SchemeKind.API_KEY_HEADER,
@@ -38,7 +38,7 @@ def with_credential(request: UpstreamRequest, named: NamedCredential) -> Upstrea
     if kind is None:
         raise CredentialMissing("The location of the credential in the request is unknown to this version.")
     if named.delegation is not None:  # guard: delegation-without-caller
-        raise CredentialMissing(f"The credential {named.name!r} names the caller, and this request has none.")
+        raise CredentialMissing(f"The credential {named.name!r} names the caller, but this request has no caller.")
     scheme = SchemePlan(name="credential", kind=kind, field=named.field)
     applied = apply(request, ((scheme,),), {"credential": named.credential})
     return applied if named.digest is None else replace(applied, credential=named.digest)
@@ -59,7 +59,9 @@ async def find_named(secrets: SecretReader, tenant: TenantId, name: str, url: st
 
 
 async def of_caller(delegations: Delegations, named: NamedCredential, call: Call) -> NamedCredential:
-    """Return the credential of the caller; the user of a client that can open a page is asked to connect an account.
+    """Return the credential of the caller.
+
+    If the client can open a page, its user is sent there to connect an account.
 
     Raises:
         InputRequired: the client opens the page first.
@@ -74,9 +76,9 @@ async def of_caller(delegations: Delegations, named: NamedCredential, call: Call
 
 
 async def ask_to_connect(peer: Peer, required: AccountRequired) -> None:
-    """Send the client of 2026-07-28 to the page on which its user connects the account; once in a call.
+    """Send the user of a 2026-07-28 client to the page that connects the account; once per call.
 
-    In a session, the error itself has the page (-32042), so no request waits for a person.
+    In a session, the error itself contains the page (-32042), so no request waits for a person.
 
     Raises:
         InputRequired: the client has to open the page, and to call again.
@@ -84,7 +86,7 @@ async def ask_to_connect(peer: Peer, required: AccountRequired) -> None:
     is_session = 0 < peer.approval_timeout_s < math.inf
     if is_session or not peer.can("elicitation.url"):
         return
-    message = f"Connect your account for {required.credential!r} at this gateway; then the call goes on."
+    message = f"Connect your account for {required.credential!r} at this gateway; then the call continues."
     params = {"mode": "url", "message": message, "url": required.url}
     with suppress(ClientSilent):
         await peer.ask({f"{_CONNECT}{required.credential}": Question(kind="elicitation", params=params)})

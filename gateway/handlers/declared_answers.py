@@ -1,4 +1,4 @@
-"""Declared answers: constant, or with placeholders."""
+"""Declared answers of handlers: constants, and templates with placeholders."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -35,7 +35,7 @@ from gateway.handlers.declared_answers import StaticAction, TemplateAction
 from gateway.handlers.http import HttpHandler
 from gateway.handlers.http_request import EgressContext, HttpRequester
 from gateway.handlers.interfaces import Completer, Handler, ResourceHandler, SecretReader, ToolHandler
-from gateway.handlers.live_source import LiveAction, LiveCompleter, LivePlace, LiveRequests, decode_live
+from gateway.handlers.live_source import LiveAction, LiveCompleter, LiveRequests, LiveTarget, decode_live
 from gateway.handlers.local_handler import HandlerSubject, LocalHandler, UnavailableHandler
 from gateway.handlers.openapi_operation import OperationHandler
 from gateway.handlers.overridden_operation import OverriddenHandler
@@ -51,14 +51,14 @@ from gateway.upstream.auth.delegation import Delegations
 from gateway.upstream.auth.oauth_tokens import Tokens
 from gateway.upstream.client import UpstreamClient
 
-_LARGE = 16 * 1024  # bytes of a declaration; 1 MiB of placeholders takes 2.6 s to parse
+_LARGE_BYTES = 16 * 1024  # bytes of a declaration; 1 MiB of placeholders takes 2.6 s to parse
 _MAX_REASON_LENGTH = 300
 _Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pinned:
-    """An imported operation, resolved, with its fixed arguments."""
+    """A resolved imported operation, with its fixed arguments."""
 
     operation: Tool
     handler: Handler[UpstreamAnswer]
@@ -66,7 +66,7 @@ class Pinned:
     fixed: Tree
 
 
-Runs = StaticSpec | TemplateSpec | HttpSpec | StepsSpec | Pinned | PythonHandler | LivePlace | UnavailableHandler
+Runs = StaticSpec | TemplateSpec | HttpSpec | StepsSpec | Pinned | PythonHandler | LiveTarget | UnavailableHandler
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ class ResolvedHandler:
     @property
     def is_interactive(self) -> bool:
         """True if a call may send the client notifications or questions before it ends."""
-        return isinstance(self.runs, StepsSpec | PythonHandler | LivePlace)
+        return isinstance(self.runs, StepsSpec | PythonHandler | LiveTarget)
 
     def handler(self, form: ResultForm[_Answer]) -> Handler[_Answer]:
         """Return the handler, with answers of this form."""
@@ -104,8 +104,8 @@ class ResolvedHandler:
             case PythonHandler() as code:
                 work = PythonAction(code=code, form=form, upstream=self.egress.upstream, threads=self.threads)
                 return LocalHandler(self.subject, work)
-            case LivePlace() as place:
-                return LocalHandler(self.subject, LiveAction(place=place, form=form))
+            case LiveTarget() as target:
+                return LocalHandler(self.subject, LiveAction(target=target, form=form))
             case UnavailableHandler() as broken:
                 return broken
 
@@ -173,7 +173,7 @@ class HandlerFactory:
         return await self._validators.of(b'{"inputSchema":' + without_pinned(full, tool.pinned) + b"}")
 
     def builtin(self, tenant: TenantId, tool: Tool) -> tuple[ToolHandler, bool]:
-        """Return the handler of a builtin tool, and True if it may ask the client a question."""
+        """Return the handler of a builtin tool, and True if it may send the client a question."""
         if tool.name == READ_RESULT:
             return ReadResultHandler(self._results), False
         if self._queries is None:
@@ -206,10 +206,10 @@ class HandlerFactory:
             if code is not None and code.complete is not None:
                 completer = PythonCompleter(code, code.complete, self._threads)
         elif item.origin is PrimitiveOrigin.LIVE:
-            runs = self._live_place(snapshot, item, family)
-            completer = LiveCompleter(runs) if isinstance(runs, LivePlace) else None
+            runs = self._live_handler(snapshot, item, family)
+            completer = LiveCompleter(runs) if isinstance(runs, LiveTarget) else None
         else:
-            if len(item.handler) > _LARGE:
+            if len(item.handler) > _LARGE_BYTES:
                 spec = await anyio.to_thread.run_sync(_read_spec, item.handler, family)
             else:
                 spec = _read_spec(item.handler, family)
@@ -220,7 +220,7 @@ class HandlerFactory:
                 completer = DeclaredCompleter(spec.completions, egress) if spec.completions else None
         return ResolvedHandler(subject=subject, runs=runs, egress=egress, threads=self._threads, completer=completer)
 
-    def _live_place(self, snapshot: Snapshot, item: Tool | Primitive, family: Family) -> Runs:
+    def _live_handler(self, snapshot: Snapshot, item: Tool | Primitive, family: Family) -> Runs:
         named = decode_live(item.handler)
         source = snapshot.live_sources.get(named.source)
         if self._live is None or source is None:
@@ -228,7 +228,7 @@ class HandlerFactory:
         origins = snapshot.http_origins if source.kind is LiveKind.MCP else None
         if origins is not None and not is_among(str(source.settings.get("url")), origins):  # guard: live-origin-called
             return UnavailableHandler("the tenant's policy does not allow requests to the origin of the live source")
-        return LivePlace(requests=self._live, source=source, family=family, remote=named.remote)
+        return LiveTarget(requests=self._live, source=source, family=family, remote=named.remote)
 
     async def _declared(self, snapshot: Snapshot, spec: HandlerSpec) -> Runs:
         action = spec.action

@@ -1,4 +1,4 @@
-"""Handlers that are one declared HTTP request. The confirmed request is sent unchanged, but with its credential."""
+"""Handlers of one declared HTTP request. The confirmed request is sent unchanged, except for its credential."""
 
 import hashlib
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ class HttpHandler(Generic[_Answer]):
         self._form = form
 
     def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
-        """Return the arguments unchanged; a null argument is not absent."""
+        """Return the arguments unchanged; null is a value here."""
         return arguments
 
     def prepare(self, arguments: Mapping[str, object]) -> Prepared:
@@ -47,7 +47,7 @@ class HttpHandler(Generic[_Answer]):
         """
         if prepared.request is None:
             raise TypeError("an HTTP handler is prepared as one request")
-        return self._form.of_answer(await self._requester.send(prepared.request, call))
+        return self._form.of_response(await self._requester.send(prepared.request, call))
 
 
 def digest_of(request: UpstreamRequest) -> bytes:

@@ -60,7 +60,9 @@ class InputRequired(Exception):  # not an error: the call continues when the cli
 
 
 class Peer(Protocol):
-    """The client of a call as its handler sees it: sends notifications and questions in any protocol revision."""
+    """The client of a call in the view of its handler: receives notifications and questions in any protocol
+    revision.
+    """
 
     @property
     def approval_timeout_s(self) -> float:
@@ -68,7 +70,7 @@ class Peer(Protocol):
         ...
 
     def can(self, kind: str) -> bool:
-        """True if the client declared this: `elicitation`, `elicitation.url`, `sampling`, `roots`."""
+        """True if the client declared this capability: `elicitation`, `elicitation.url`, `sampling`, `roots`."""
         ...
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:

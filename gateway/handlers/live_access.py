@@ -37,7 +37,7 @@ class StoredSourceAccess:
         return with_credential(request, named), (named.credential,)
 
     async def note_refusal(self, source: LiveSource, caller: ToolCaller | None, credentials: Credentials) -> None:
-        """Drop a token of the caller that the source refused, so that the next request has a new one.
+        """Drop a token of the caller that the source refused, so that the next request obtains a new one.
 
         Raises:
             AccountRequired: the caller has to connect the account again.

@@ -55,7 +55,7 @@ decode_live = msgspec.json.Decoder(LiveHandler).decode
 
 
 class LiveRequests(Protocol):
-    """Sends requests to live sources, at whichever replica they are attached."""
+    """Sends requests to live sources, regardless of the replica to which they are attached."""
 
     async def request(
         self, source: LiveSource, method: LiveMethod, params: Mapping[str, object], client: LiveClient
@@ -71,8 +71,8 @@ class LiveRequests(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LivePlace:
-    """A primitive at its live source: the family, and its name there."""
+class LiveTarget:
+    """A primitive at its live source: the family, and its remote name."""
 
     requests: LiveRequests
     source: LiveSource
@@ -90,36 +90,36 @@ class LivePlace:
 class LiveAction(Generic[_Answer]):
     """Sends a call to the live source of its primitive."""
 
-    place: LivePlace
+    target: LiveTarget
     form: ResultForm[_Answer]
 
     async def run(self, arguments: Mapping[str, object], call: Call, /) -> _Answer:
-        """Return the source's answer.
+        """Return the source's result as an answer of the family.
 
         Raises:
             LiveSourceFailed, NotFound: there is no answer.
             HandlerFailed: the answer does not have the protocol's form.
             InputRequired: the client has to answer first.
         """
-        place = self.place
+        target = self.target
         params: dict[str, object]
         if self.form.uri is not None:
             params = {"uri": self.form.uri}
         else:
-            params = {"name": place.remote, "arguments": dict(arguments)}
-        method = _METHODS[place.family]
-        with call.within(place.limit_s):
-            result = await place.requests.request(
-                place.source, method, params, CallClient(call.peer, ToolCaller(call.principal, call.action))
+            params = {"name": target.remote, "arguments": dict(arguments)}
+        method = _METHODS[target.family]
+        with call.within(target.limit_s):
+            result = await target.requests.request(
+                target.source, method, params, CallClient(call.peer, ToolCaller(call.principal, call.action))
             )
-        return self.form.of_returned(_known_members(result, place.family))
+        return self.form.of_returned(_known_members(result, target.family))
 
 
 @dataclass(frozen=True, slots=True)
 class LiveCompleter:
     """Completes arguments at the live source."""
 
-    place: LivePlace
+    target: LiveTarget
 
     async def complete(self, argument: str, value: str, chosen: Mapping[str, str], call: Call) -> Completions:
         """Return the first 100 values of the source.
@@ -127,17 +127,17 @@ class LiveCompleter:
         Raises:
             LiveSourceFailed: the source does not complete this.
         """
-        place = self.place
-        is_prompt = place.family is Family.PROMPT
-        ref = {"type": "ref/prompt", "name": place.remote} if is_prompt else _at(place.remote)
+        target = self.target
+        is_prompt = target.family is Family.PROMPT
+        ref = {"type": "ref/prompt", "name": target.remote} if is_prompt else _at(target.remote)
         params = {
             "ref": ref,
             "argument": {"name": argument, "value": value},
             "context": {"arguments": dict(chosen)},
         }
         client = CallClient(call.peer, ToolCaller(call.principal, call.action))
-        with call.within(place.limit_s):
-            result = await place.requests.request(place.source, "completion/complete", params, client)
+        with call.within(target.limit_s):
+            result = await target.requests.request(target.source, "completion/complete", params, client)
         found = result.get("completion")
         listed = cast("Mapping[str, object]", found).get("values") if isinstance(found, Mapping) else None
         texts = cast("list[object]", listed) if isinstance(listed, list) else []
@@ -166,7 +166,7 @@ class CallClient:
         await self.peer.log(cast("Any", level), data, logger)
 
     async def ask(self, method: str, params: Mapping[str, object]) -> Mapping[str, Any]:
-        """Ask the client. Questions are numbered, so that a call that is run again finds the earlier answers."""
+        """Send a question to the client. Questions are numbered, so that a repeated call finds the earlier answers."""
         kind = _QUESTIONS.get(method)
         if kind is None:
             message = f"the live source sent the request {shorten(method, _MAX_NAME_LENGTH)!r}, which is not forwarded"

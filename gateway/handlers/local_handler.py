@@ -66,7 +66,7 @@ class LocalHandler(Generic[_Answer]):
         self._outline = outline
 
     def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
-        """Return the arguments unchanged; a null argument is not absent."""
+        """Return the arguments unchanged; null is a value here."""
         return arguments
 
     def prepare(self, arguments: Mapping[str, object]) -> Prepared:

@@ -8,7 +8,7 @@ from gateway.handlers.interfaces import LogLevel, Peer, Question
 
 
 class _NullPeer:
-    """Ignores every notification and answers no question."""
+    """Ignores every notification and refuses every question."""
 
     approval_timeout_s = 0.0
 

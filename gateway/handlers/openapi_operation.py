@@ -116,23 +116,23 @@ class OperationHandler:
                 if named.delegation is not None:
                     if self._delegations is None:
                         raise CredentialMissing(
-                            f"The credential {reference!r} names the caller, and this request has none."
+                            f"The credential {reference!r} names the caller, but this request has no caller."
                         )
                     caller = await of_caller(self._delegations, named, call)
                 found[scheme.name] = named, caller
-        sent, answer = await self._send_for(request, stored, found)
+        sent, answer = await self._send_as_caller(request, stored, found)
         secrets = tuple(sent.values())
         if answer.status == _UNAUTHORISED and self._delegations is not None:
             renewed = await self._renew(found, call)
             if renewed and request.idempotent:
-                sent, answer = await self._send_for(request, stored, {**found, **renewed})
+                sent, answer = await self._send_as_caller(request, stored, {**found, **renewed})
                 secrets = (*secrets, *sent.values())
                 if answer.status == _UNAUTHORISED:
                     await self._renew(renewed, call)
         return await self._redaction.apply(answer, secrets)  # guard: reference-echo
 
     async def _renew(self, found: Mapping[str, _Callers], call: Call) -> dict[str, _Callers]:
-        """Drop the tokens that were refused; return the schemes that have another one now."""
+        """Drop the refused tokens; return the schemes that have another token now."""
         renewed: dict[str, _Callers] = {}
         for scheme, (named, caller) in found.items():
             if self._delegations is not None:
@@ -141,7 +141,7 @@ class OperationHandler:
                     renewed[scheme] = named, other
         return renewed
 
-    async def _send_for(
+    async def _send_as_caller(
         self, request: UpstreamRequest, stored: Mapping[str, Credential], found: Mapping[str, _Callers]
     ) -> tuple[Mapping[str, Credential], UpstreamAnswer]:
         """Send the request with the credentials of the caller; return the credentials and the response."""

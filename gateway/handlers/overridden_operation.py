@@ -1,4 +1,4 @@
-"""Imported operations with overrides: pinned arguments and projected responses."""
+"""Imported operations with overrides: fixed arguments and projected responses."""
 
 from collections.abc import Mapping
 

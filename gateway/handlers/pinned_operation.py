@@ -1,4 +1,4 @@
-"""Handlers that are an imported operation under another name, with some of its arguments fixed."""
+"""Handlers of an imported operation under another name, with some of its arguments fixed."""
 
 from collections.abc import Mapping
 from typing import Any, Generic, TypeVar, cast
@@ -63,4 +63,4 @@ class PinnedHandler(Generic[_Answer]):
 
     async def run(self, prepared: Prepared, call: Call, /) -> _Answer:
         """Send the request and return the response in the form of the family."""
-        return self._form.of_answer(await self._handler.run(prepared, call))
+        return self._form.of_response(await self._handler.run(prepared, call))

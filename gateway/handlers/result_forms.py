@@ -1,4 +1,4 @@
-"""Forms of answers, one per family, so that each kind of handler is written only once.
+"""Forms of answers, one per family, so that each kind of handler is implemented only once.
 
 The call pipeline checks the answers against the protocol, for declared handlers and Python functions alike.
 """
@@ -44,7 +44,7 @@ class ResultForm(Protocol[_Answer_co]):
         """Return an answer with these content blocks, contents or messages."""
         ...
 
-    def of_answer(self, answer: UpstreamAnswer) -> _Answer_co:
+    def of_response(self, answer: UpstreamAnswer) -> _Answer_co:
         """Return the answer for an upstream's response.
 
         Raises:
@@ -69,7 +69,7 @@ class ResultForm(Protocol[_Answer_co]):
         ...
 
     def of_nothing(self) -> _Answer_co:
-        """Return the answer of a handler that ended without one.
+        """Return the answer of a handler that ended without an answer.
 
         Raises:
             HandlerFailed: the family requires an answer.
@@ -100,7 +100,7 @@ class ToolForm:
         """Return a result with the blocks."""
         return Result(content=blocks, structured=structured, is_error=is_error)
 
-    def of_answer(self, answer: UpstreamAnswer) -> UpstreamAnswer | Result:
+    def of_response(self, answer: UpstreamAnswer) -> UpstreamAnswer | Result:
         """Return the response itself; the call pipeline renders it."""
         return answer
 
@@ -150,7 +150,7 @@ class ResourceForm:
         """Return one blob."""
         return self._one({"blob": b64encode(content).decode()}, mime_type or self.mime_type)
 
-    def of_answer(self, answer: UpstreamAnswer) -> Contents:
+    def of_response(self, answer: UpstreamAnswer) -> Contents:
         """Return the body, as text if it is text.
 
         Raises:
@@ -214,7 +214,7 @@ class PromptForm:
         del structured, is_error
         return Messages(messages=blocks, description=self.description)
 
-    def of_answer(self, answer: UpstreamAnswer) -> Messages:
+    def of_response(self, answer: UpstreamAnswer) -> Messages:
         """Return the `messages` of a JSON object; otherwise the text of the response as one message.
 
         Raises:

@@ -1,9 +1,9 @@
 """Handlers that are a list of steps, which run in order until a step returns an answer.
 
-There are no loops, so a run has at most as many steps as the list. Its time and the size of stored results are bounded
-too. A failed tool call or request ends the list with its failure.
+There are no loops, so a run has at most as many steps as the list. Its duration and the size of stored results are
+limited as well. A failed tool call or request ends the list with its failure.
 
-With clients of 2026-07-28 a question ends the request, and the list runs again from its start when the answer arrives.
+With clients of 2026-07-28, a question ends the request, and the list runs again from its start when the answer arrives.
 Completed calls and requests are not repeated, except safe requests with results too large to store. Notifications, log
 messages and pauses are not repeated either.
 """
@@ -44,9 +44,9 @@ from gateway.handlers.response_body.reading import kind_of, read_json, read_text
 from gateway.handlers.result_forms import ResultForm
 
 LIST_S = 60.0
-_MAX_KEPT = 4 * 1024 * 1024
+_MAX_RESULTS_BYTES = 4 * 1024 * 1024
 _FIRST_ERROR = 300
-_DONE = "steps"
+_COMPLETED = "steps"
 _LEVELS = frozenset(get_args(LogLevel))
 _Answer = TypeVar("_Answer")
 
@@ -62,7 +62,7 @@ class StepsAction(Generic[_Answer]):
     async def run(self, arguments: Mapping[str, object], call: Call, /) -> _Answer:
         """Return the answer of the step that ends the list; without such a step, that of `ResultForm.of_nothing`."""
         with call.within(LIST_S):
-            ended = await _Run(self.form, self.egress, call, variables_of(arguments)).go(self.spec.steps, "")
+            ended = await _Run(self.form, self.egress, call, variables_of(arguments)).run_steps(self.spec.steps, "")
         return self.form.of_nothing() if ended is None else ended.answer
 
 
@@ -85,12 +85,12 @@ class _Run(Generic[_Answer]):
         self._peer = call.peer
         self._variables = variables
         self._memory = CallMemo(self._peer)
-        self._left = _MAX_KEPT
+        self._left = _MAX_RESULTS_BYTES
         self._taken = 0
-        progress_sent = self._peer.recall(_DONE)
+        progress_sent = self._peer.recall(_COMPLETED)
         self._progress_sent = progress_sent if isinstance(progress_sent, int) else 0
 
-    async def go(self, steps: tuple[Step, ...], path: str) -> _Ended[_Answer] | None:
+    async def run_steps(self, steps: tuple[Step, ...], path: str) -> _Ended[_Answer] | None:
         """Run the steps in order; return None if none of them ended the list."""
         for number, step in enumerate(steps):
             ended = await self._run_step(step, f"{path}/{number}")
@@ -104,7 +104,7 @@ class _Run(Generic[_Answer]):
         match step:
             case IfStep():
                 branch = step.then if step.when.holds(self._variables) else step.otherwise
-                return await self.go(branch, f"{path}/{'then' if branch is step.then else 'else'}")
+                return await self.run_steps(branch, f"{path}/{'then' if branch is step.then else 'else'}")
             case ReturnStep():
                 return _Ended(fill(step.answer, self._variables, self._form))
             case CallStep():
@@ -134,11 +134,11 @@ class _Run(Generic[_Answer]):
                 await self._peer.progress(_number(step.progress.render(self._variables)), total, message)
 
     async def _ask(self, steps: tuple[QuestionStep, ...]) -> None:
-        self._peer.remember(_DONE, self._taken)
+        self._peer.remember(_COMPLETED, self._taken)
         questions = {step.key: question_of(step, self._variables) for step in steps}
         answers = await self._peer.ask(questions)
         for step in steps:
-            self._keep(step.keep_as, answer_of(step, answers[step.key]))
+            self._store_result(step.keep_as, answer_of(step, answers[step.key]))
 
     async def _call_tool(self, step: CallStep, path: str) -> _Ended[_Answer] | None:
         arguments = step.arguments.render(self._variables)
@@ -155,7 +155,7 @@ class _Run(Generic[_Answer]):
         result = cast("dict[str, Any]", await self._memory.once(f"do{path}", act, repeatable=False))
         if result.get("isError"):
             return _Ended(self._form.of_failure(result))
-        self._keep(step.keep_as, result)
+        self._store_result(step.keep_as, result)
         return None
 
     async def _send(self, step: HttpStep, path: str) -> _Ended[_Answer] | None:
@@ -167,18 +167,18 @@ class _Run(Generic[_Answer]):
             if answer.status >= _FIRST_ERROR:
                 failed.append(answer)
                 return []
-            return [_value(answer)]
+            return [_stored_form(answer)]
 
         failed: list[UpstreamAnswer] = []
         kept = await self._memory.once(f"do{path}", act, repeatable=requester.is_safe)
         if failed:
-            return _Ended(self._form.of_answer(failed[0]))
+            return _Ended(self._form.of_response(failed[0]))
         if not kept:
             raise HandlerFailed("a request failed in an earlier round of the call")
-        self._keep(step.keep_as, kept[0])
+        self._store_result(step.keep_as, kept[0])
         return None
 
-    def _keep(self, name: str | None, value: object) -> None:
+    def _store_result(self, name: str | None, value: object) -> None:
         if name is None:
             return
         try:
@@ -186,11 +186,11 @@ class _Run(Generic[_Answer]):
         except (TypeError, ValueError, RecursionError):
             raise HandlerFailed(f"the value to store as {name!r} is not valid JSON") from None
         if self._left < 0:  # guard: steps-kept
-            raise HandlerFailed(f"the stored results of the steps are larger than {_MAX_KEPT} bytes together")
+            raise HandlerFailed(f"the stored results of the steps are larger than {_MAX_RESULTS_BYTES} bytes in total")
         self._variables[name] = value
 
 
-def _value(answer: UpstreamAnswer) -> object:
+def _stored_form(answer: UpstreamAnswer) -> object:
     """Return the stored form of a response: a JSON value if it is JSON, otherwise text; None without a body."""
     kind = kind_of(answer)
     if not answer.body:

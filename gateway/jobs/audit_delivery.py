@@ -28,7 +28,7 @@ from gateway.domain.http.requests import UpstreamRequest
 from gateway.domain.identifiers import AuditSinkId
 from gateway.errors import CredentialMissing, EgressDenied, GatewayError, SecretUnreadable, UpstreamError
 from gateway.handlers.credentials import is_among, with_credential
-from gateway.jobs.watch_poller import Named
+from gateway.jobs.watch_poller import CredentialLookup
 from gateway.store.audit.export_lines import ExportKey, entry_line, moment
 from gateway.store.audit.hash_chain import Link
 from gateway.store.jobs import Job
@@ -63,7 +63,7 @@ class AuditDelivery:
 
     catalog: CatalogContext
     upstream: UpstreamClient
-    named: Named
+    named: CredentialLookup
     folder: Path | None = None
     """The folder of sinks that are files; if None, this replica does not write them."""
     delivered: int = 0
@@ -89,7 +89,7 @@ class AuditDelivery:
         ends_at = anyio.current_time() + _ROUND_S
         try:
             while anyio.current_time() < ends_at:
-                batch = _bounded(await audit_sinks.read_behind(self.catalog, delivery, limit=_BATCH))
+                batch = _limit_size(await audit_sinks.read_behind(self.catalog, delivery, limit=_BATCH))
                 if not batch:
                     self.lags.pop(delivery.sink.id, None)
                     break
@@ -124,12 +124,14 @@ class AuditDelivery:
             case SinkKind.HTTPS:
                 await self._post(delivery, b"".join(line + b"\n" for line in lines))
             case SinkKind.SYSLOG:
-                await self._send_syslog(delivery, b"".join(map(_framed, links, lines)))
+                await self._send_syslog(delivery, b"".join(map(_syslog_frame, links, lines)))
             case SinkKind.FILE:
                 await self._append(delivery, b"".join(line + b"\n" for line in lines))
 
     async def _post(self, delivery: SinkDelivery, body: bytes) -> None:
-        """Send one signed request, by Standard Webhooks with an Ed25519 key; 2xx accepts it."""
+        """Send the batch in one request, signed per Standard Webhooks with an Ed25519 key; a 2xx response
+        accepts it.
+        """
         sink = delivery.sink
         if delivery.origins is not None and not is_among(sink.target, delivery.origins):
             raise EgressDenied("The tenant's policy does not allow requests to this origin.")
@@ -148,9 +150,9 @@ class AuditDelivery:
             if named is None or not is_among(sink.target, named.origins):
                 raise CredentialMissing("The credential is not stored for this origin.")
             request = with_credential(request, named)
-        answer = await self.upstream.send(request, tenant=delivery.tenant, limit_bytes=_ANSWER_BYTES)
-        if not 200 <= answer.status < 300:
-            raise OSError(f"the endpoint responded with status {answer.status}")
+        response = await self.upstream.send(request, tenant=delivery.tenant, limit_bytes=_ANSWER_BYTES)
+        if not 200 <= response.status < 300:
+            raise OSError(f"the endpoint responded with status {response.status}")
 
     async def _send_syslog(self, delivery: SinkDelivery, messages: bytes) -> None:
         """Send messages over one connection, and wait until the receiver has closed it, for at most 5 s."""
@@ -180,8 +182,8 @@ class AuditDelivery:
         await anyio.to_thread.run_sync(append_lines, path, lines, abandon_on_cancel=True)
 
 
-def _bounded(links: Sequence[Link]) -> Sequence[Link]:
-    """The first entries, of at most 1 MiB together, at least one."""
+def _limit_size(links: Sequence[Link]) -> Sequence[Link]:
+    """The longest prefix of at most 1 MiB; contains at least one entry."""
     size = 0
     for index, one in enumerate(links):
         size += 1024 + len(one.row.detail)
@@ -190,8 +192,8 @@ def _bounded(links: Sequence[Link]) -> Sequence[Link]:
     return links
 
 
-def _framed(link: Link, line: bytes) -> bytes:
-    """One message of RFC 5424, with its length before it (RFC 5425 section 4.3)."""
+def _syslog_frame(link: Link, line: bytes) -> bytes:
+    """One message of RFC 5424, prefixed with its length (RFC 5425 section 4.3)."""
     name = _NOT_A_NAME.sub("_", link.row.action)[:32] or "-"
     message = f"<{_PRIORITY}>1 {moment(link.row.at_us) or '-'} - mcp-gateway - {name} - ".encode() + line
     return b"%d %b" % (len(message), message)

@@ -26,8 +26,9 @@ AT_ONCE_EACH = 4
 _PAUSE_S = 1.0
 _SEEN_AT_ONCE = 1000
 _SEEN_OF_EACH = 2 * AT_ONCE_EACH
-"""Jobs per query; twice the limit of running jobs. A slow job becomes due again while it runs, and must not hide later
-jobs.
+"""Jobs per query: twice the limit of running jobs.
+
+A slow job becomes due again while it runs, and must not hide later jobs.
 """
 
 Perform = Callable[[Job], Awaitable[None]]

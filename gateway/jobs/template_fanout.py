@@ -10,7 +10,7 @@ from contextlib import aclosing
 import anyio.to_thread
 import structlog
 
-from gateway.catalog.updates.resource_updates import made_by
+from gateway.catalog.updates.resource_updates import matched_by
 from gateway.domain.identifiers import TenantId
 from gateway.domain.task_supervisor import Spawn
 from gateway.errors import RedisUnavailable
@@ -40,9 +40,9 @@ class TemplateFanout:
         self._waiting.setdefault(tenant, {})[template] = None
         if tenant not in self._looking:
             self._looking.add(tenant)
-            self._spawn(self._look, tenant)
+            self._spawn(self._run_pass, tenant)
 
-    async def _look(self, tenant: TenantId) -> None:
+    async def _run_pass(self, tenant: TenantId) -> None:
         try:
             while templates := self._waiting.pop(tenant, None):
                 await self._notify_instances(tenant, tuple(templates))
@@ -56,7 +56,7 @@ class TemplateFanout:
         notified: Set[str] = frozenset()
         async with aclosing(self._followed(tenant)) as followed:
             async for uris in followed:
-                made = await anyio.to_thread.run_sync(made_by, templates, uris)
+                made = await anyio.to_thread.run_sync(matched_by, templates, uris)
                 for uri in sorted(made - notified):
                     await self._publish(tenant, uri)
                 notified = (

@@ -27,14 +27,14 @@ from gateway.upstream.conditional_requests import NOT_MODIFIED, condition_header
 log = structlog.get_logger(__name__)
 
 MAX_LOOK_S = 60.0
-"""Seconds of a replica's lease on a poll that it has begun; the deadlines of the upstream request are shorter."""
+"""Seconds of a replica's lease on its poll; the deadlines of the upstream request are shorter."""
 MAX_BACKOFF_S = 3600.0
-"""The longest back-off after failed polls, in seconds, unless the watch's own interval is longer."""
+"""Maximum back-off after failed polls, in seconds, unless the watch's own interval is longer."""
 MAX_RESPONSE_BYTES = 10 * 1024 * 1024
 _OK, _REDIRECTS, _ERRORS = 200, 300, 400
 _MAX_FAULT_LENGTH = 300
 
-Named = Callable[[TenantId, str], Awaitable[NamedCredential | None]]
+CredentialLookup = Callable[[TenantId, str], Awaitable[NamedCredential | None]]
 """Returns the tenant's credential of a name, with its secret; None if there is none."""
 
 
@@ -44,7 +44,7 @@ class WatchPoller:
 
     catalog: CatalogContext
     upstream: UpstreamClient
-    named: Named
+    named: CredentialLookup
 
     async def perform(self, due: Job) -> None:
         """Make one poll, unless another replica makes it.
@@ -53,61 +53,64 @@ class WatchPoller:
             Unavailable: a part of the gateway is unavailable; the poll is made again.
         """
         now = datetime.now(UTC)
-        look = await begin_poll(self.catalog, due, until=now + timedelta(seconds=MAX_LOOK_S))
-        if look is None:
+        poll = await begin_poll(self.catalog, due, until=now + timedelta(seconds=MAX_LOOK_S))
+        if poll is None:
             return
-        watch = look.watch
+        watch = poll.watch
         try:
-            seen = judge(watch.seen, await self._look(look), now=now)
+            seen = compare_response(watch.seen, await self._look(poll), now=now)
         except (UpstreamError, NotFound, SecretUnreadable) as error:
-            seen = fail(watch.seen, error.message, now=now)
+            seen = failed_sighting(watch.seen, error.message, now=now)
         if seen.changed_at == now:
-            await publish_updates(look.tenant, self.catalog, [watch.uri])
-            log.info("watch_changed", tenant_id=look.tenant, watch=watch.id)
-        await end_poll(self.catalog, look, seen, again_at=now + pause(watch, seen))
+            await publish_updates(poll.tenant, self.catalog, [watch.uri])
+            log.info("watch_changed", tenant_id=poll.tenant, watch=watch.id)
+        await end_poll(self.catalog, poll, seen, again_at=now + pause(watch, seen))
 
-    async def _look(self, look: Poll) -> FullResponse:
-        watch = look.watch
-        if not look.is_known:
-            raise NotFound("the tenant has no such resource any more")
-        if look.origins is not None and not is_among(watch.url, look.origins):
+    async def _look(self, poll: Poll) -> FullResponse:
+        watch = poll.watch
+        if not poll.is_known:
+            raise NotFound("the tenant no longer has this resource")
+        if poll.origins is not None and not is_among(watch.url, poll.origins):
             raise EgressDenied("The tenant's policy does not allow requests to this origin.")
         request = make_request(watch)
         if watch.credential is not None:
-            named = await self.named(look.tenant, watch.credential)
+            named = await self.named(poll.tenant, watch.credential)
             if named is None or not is_among(watch.url, named.origins):
                 raise CredentialMissing("The credential is not stored for this origin.")
             request = with_credential(request, named)
         # guard: egress-tenant-of-each-request
-        return await self.upstream.send_full(request, tenant=look.tenant, limit_bytes=MAX_RESPONSE_BYTES)
+        return await self.upstream.send_full(request, tenant=poll.tenant, limit_bytes=MAX_RESPONSE_BYTES)
 
 
 def make_request(watch: Watch) -> UpstreamRequest:
-    """Return the request of a poll: conditional if the last complete response had an `ETag` or `Last-Modified`."""
+    """Return the request of a poll.
+
+    It is conditional if the last complete response had an `ETag` or `Last-Modified`.
+    """
     headers = (("Accept", "*/*"), *condition_headers(watch.seen))
     return UpstreamRequest(method="GET", url=watch.url, headers=headers, idempotent=True)
 
 
-def judge(before: Sighting, answer: FullResponse, *, now: datetime) -> Sighting:
+def compare_response(before: Sighting, response: FullResponse, *, now: datetime) -> Sighting:
     """Return the result of a poll; `changed_at` is set to `now` if the body differs from the previous body."""
-    if answer.status == NOT_MODIFIED and before.digest is not None:
+    if response.status == NOT_MODIFIED and before.digest is not None:
         return replace(before, failures=0, fault=None, checked_at=now)
-    if not _OK <= answer.status < _REDIRECTS:
-        is_redirect = _REDIRECTS <= answer.status < _ERRORS and answer.status != NOT_MODIFIED
+    if not _OK <= response.status < _REDIRECTS:
+        is_redirect = _REDIRECTS <= response.status < _ERRORS and response.status != NOT_MODIFIED
         more = "; redirects are not followed" if is_redirect else ""
-        return fail(before, f"the URL responded with status {answer.status}{more}", now=now)
-    digest = hashlib.sha256(answer.body).digest()
+        return failed_sighting(before, f"the URL responded with status {response.status}{more}", now=now)
+    digest = hashlib.sha256(response.body).digest()
     is_other = before.digest is not None and before.digest != digest
     return Sighting(
-        etag=validator_of(answer, "etag"),
-        last_modified=validator_of(answer, "last-modified"),
+        etag=validator_of(response, "etag"),
+        last_modified=validator_of(response, "last-modified"),
         digest=digest,
         checked_at=now,
         changed_at=now if is_other else before.changed_at,
     )
 
 
-def fail(before: Sighting, why: str, *, now: datetime) -> Sighting:
+def failed_sighting(before: Sighting, why: str, *, now: datetime) -> Sighting:
     """Return the result of a failed poll, which keeps the state of the last successful poll."""
     return replace(before, failures=before.failures + 1, fault=why[:_MAX_FAULT_LENGTH], checked_at=now)
 

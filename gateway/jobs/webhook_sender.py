@@ -1,7 +1,7 @@
-"""Attempts of outbound webhooks: a signed POST through the guarded upstream client, bounded in time and response.
+"""Attempts of outbound webhooks: a signed POST through the guarded upstream client, limited in time and response size.
 
-One job sends the due deliveries of one endpoint, one after the other; the first failure ends the batch. A redirect is
-a failure. The scheduler gives each tenant a share of its slots, so that slow endpoints of one tenant delay no other.
+One job sends the due deliveries of one endpoint, one after the other; the first failure ends the batch. A redirect is a
+failure. The scheduler gives each tenant a share of its slots, so that slow endpoints of one tenant do not delay others.
 """
 
 import time
@@ -33,7 +33,7 @@ from gateway.upstream.client import UpstreamClient
 log = structlog.get_logger(__name__)
 
 ATTEMPT_S = 15.0
-"""Seconds for one attempt, from the name look-up to the end of the response."""
+"""Seconds for one attempt, from the name lookup to the end of the response."""
 _MAX_ANSWER_BYTES = 64 * 1024
 _DRAIN_S = 2.0
 _OK, _REDIRECTS, _ERRORS = 200, 300, 400
@@ -81,22 +81,22 @@ class WebhookSender:
 
     async def _send(self, leased: LeasedDeliveries, request: UpstreamRequest) -> AttemptOutcome:
         # guard: egress-tenant-of-each-webhook
-        answer = await self.upstream.open_response(request, tenant=leased.tenant, limit_bytes=_MAX_ANSWER_BYTES)
-        with answer:
+        response = await self.upstream.open_response(request, tenant=leased.tenant, limit_bytes=_MAX_ANSWER_BYTES)
+        with response:
             with suppress(UpstreamError), anyio.move_on_after(_DRAIN_S):
-                await answer.read_whole()  # an unread response would reset the receiver's connection
-            if _OK <= answer.status < _REDIRECTS:
-                return AttemptOutcome(status=answer.status)
-            more = "; redirects are not followed" if _REDIRECTS <= answer.status < _ERRORS else ""
+                await response.read_whole()  # an unread response would reset the receiver's connection
+            if _OK <= response.status < _REDIRECTS:
+                return AttemptOutcome(status=response.status)
+            more = "; redirects are not followed" if _REDIRECTS <= response.status < _ERRORS else ""
             return AttemptOutcome(
-                status=answer.status, error=f"the endpoint responded with status {answer.status}{more}"
+                status=response.status, error=f"the endpoint responded with status {response.status}{more}"
             )
 
 
 def make_delivery_request(url: str, delivery: OutboundDelivery, signing: SigningSecrets, *, at: int) -> UpstreamRequest:
-    """The signed request of an attempt (Standard Webhooks): the id is the delivery's, the time is the attempt's.
+    """The signed request of an attempt (Standard Webhooks), with the id of the delivery and the time of the attempt.
 
-    Endpoints have connections of their own.
+    Endpoints have their own connections.
     """
     secrets = [secret for secret in (signing.current, signing.previous) if secret is not None]
     signatures = [sign(secret, delivery=delivery.id, at=str(at), body=delivery.payload) for secret in secrets]

@@ -130,7 +130,7 @@ class _Compiler:
         compiled, reports = self._fit(compiled, reports)
         outline: Outline | None = None
         if self._options.outline:
-            outline = self._outline(chosen, compiled, is_part=choice.leaves_out)  # guard: chosen-outline
+            outline = self._outline(chosen, compiled, is_part=choice.has_exclusions)  # guard: chosen-outline
         findings = find_texts(self._document, compiled, outline)
         warnings = (*choice.warnings(), *self._warnings.texts())
         return Compilation(
@@ -148,7 +148,7 @@ class _Compiler:
     def _fit(
         self, compiled: Sequence[CompiledOperation], reports: Sequence[OperationReport]
     ) -> tuple[list[CompiledOperation], list[OperationReport]]:
-        """The tools within the budget of the whole list, and reports with notes about what was shortened."""
+        """The tools within the budget of the whole list, and reports with notes about shortened parts."""
         self._listed_tools.update(shrink_list(self._listed_tools))
         notes = {tool: listed.notes for tool, listed in self._listed_tools.items()}
         return (
@@ -162,7 +162,9 @@ class _Compiler:
         )
 
     def _name(self, operations: Sequence[Operation]) -> Mapping[str, ToolName]:
-        """Names all operations, also those not selected, so that the selection does not change any tool's name."""
+        """Name all operations, including those not selected, so that the selection does not change the name of
+        a tool.
+        """
         known = self._options.known_names
         hints = {item.identity: item.hints.name for item in operations if item.hints.name is not None}
         for identity in hints.keys() & known.keys():

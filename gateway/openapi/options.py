@@ -40,7 +40,7 @@ class DocumentForm:
     entry: str | None = None
     """The name of an archive's root document if it was given."""
     lists_missing: bool = False
-    """True if only the files that an archive refers to and lacks are wanted, and no compilation."""
+    """True if only the files that an archive references but lacks are requested, without compilation."""
 
 
 PLAIN = DocumentForm()

@@ -1,4 +1,4 @@
-"""Assembles all MCP transports; opened with the application and mounted below `/t/`."""
+"""Assembly of all MCP transports, which are mounted below `/t/` and opened with the application."""
 
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -35,8 +35,8 @@ from gateway.telemetry.traces import Traces
 class McpApp:
     """All MCP transports of this replica.
 
-    `state_keys` seal `requestState`, the first for new states, all for old. `traces` exports a span for each message
-    that a client POSTs.
+    `state_keys` seal `requestState`: the first key seals new states, and every key opens them. `traces` exports a span
+    for each message that a client POSTs.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class McpApp:
 
     @property
     def open_requests(self) -> FairSlotPool:
-        """The capacity for open requests, shared fairly between tenants."""
+        """The slots for open requests, shared fairly between tenants."""
         return self._endpoint.in_flight.places
 
     @property

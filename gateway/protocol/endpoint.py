@@ -1,7 +1,7 @@
 """The ASGI endpoint of the tenants' URLs: authenticates the caller, checks the tenant and selects the transport.
 
 The credential is checked before the body is read. The tenant is that of the credential, and the path must name the same
-one. At `…/mcp` the `MCP-Protocol-Version` header selects the protocol revision (MCP specification).
+one. At `…/mcp`, the `MCP-Protocol-Version` header selects the protocol revision (MCP specification).
 """
 
 import time
@@ -80,7 +80,7 @@ class McpEndpoint:
         self.in_flight = InFlightLimiter()
         self.pacing = RequestRateLimiter()
         self._users = BoundedCache[KeyId, tuple[Principal, AuthenticatedUser]](_MAX_USERS)
-        self._find_user = self._users.get  # bound once: a lookup then costs what a dictionary's costs
+        self._find_user = self._users.get  # bound once, so that a lookup costs as much as a dictionary lookup
         self._traces = traces
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -115,7 +115,7 @@ class McpEndpoint:
     async def _admit(self, scope: Scope) -> tuple[Principal, str, str]:
         """Return the principal of the request, and the profile and the path suffix that its URL names."""
         caller = await authenticate(scope, self._credentials)
-        slug, profile, door = _named(scope["path"])
+        slug, profile, door = _parse_path(scope["path"])
         if not isinstance(caller, Principal) or caller.slug != slug:  # guard: mcp-tenant-of-the-path
             raise NotFound("not found")
         if caller.profile not in {None, profile}:  # guard: mcp-profile-of-the-path
@@ -140,7 +140,7 @@ class McpEndpoint:
         allowed = _ALLOWED[door]
         if request.method not in allowed:
             text = ", ".join(allowed)
-            refused = invalid_request(f"this URL takes {text}", context.correlation_id)
+            refused = invalid_request(f"this URL accepts {text}", context.correlation_id)
             await request.respond(405, refused, headers=((b"allow", text.encode()),))
         elif door == "sse":
             await self._legacy.get(request, context)
@@ -168,7 +168,7 @@ class McpEndpoint:
         declared = declared_length(request.scope)
         raw = await read_body(request.receive, limit=MAX_BODY, deadline=BODY_DEADLINE_S, declared=declared)
         refuse_many_values(raw, values=MAX_VALUES, containers=MAX_CONTAINERS)  # guard: body-values
-        message = _one_object(load_json(raw))
+        message = _as_json_object(load_json(raw))
         if message is None:
             text = "the body must be one JSON-RPC message; batches are refused"
             await request.respond(400, invalid_request(text, context.correlation_id))
@@ -179,11 +179,11 @@ class McpEndpoint:
                 if is_old:
                     await self._legacy.post(traced_request, message, context)
                 else:
-                    await self._choose(traced_request, message, raw, context)
+                    await self._select_transport(traced_request, message, raw, context)
             except GatewayError as error:
                 await self._refuse(traced_request, error, context.correlation_id, request_id=id_of(message))
 
-    def _choose(
+    def _select_transport(
         self, request: McpRequest, message: dict[str, Any], raw: bytes, context: RequestContext
     ) -> Awaitable[None]:
         """Pass the message to the transport of its protocol revision."""
@@ -218,7 +218,7 @@ def _is_modern(request: McpRequest) -> bool:
     return request.version is not None and request.version not in HANDSHAKE_PROTOCOL_VERSIONS
 
 
-def _named(path: str) -> tuple[str, str, str]:
+def _parse_path(path: str) -> tuple[str, str, str]:
     """Tenant, profile and suffix of `/t/{tenant}/mcp`, `/t/{tenant}/{profile}/mcp`, and of `…/sse` and `…/messages`."""
     match path.split("/"):
         case ["", "t", slug, door] if door in _ALLOWED:
@@ -229,13 +229,13 @@ def _named(path: str) -> tuple[str, str, str]:
             raise NotFound("not found")
 
 
-def _one_object(value: object) -> dict[str, Any] | None:
+def _as_json_object(value: object) -> dict[str, Any] | None:
     """Return the value if it is a JSON object; None for anything else, such as a batch."""
     return cast(dict[str, Any], value) if isinstance(value, dict) else None  # guard: no-batches
 
 
 async def _refuse_era(request: McpRequest, context: RequestContext) -> None:
-    """Refuse GET and DELETE, because 2026-07-28 has no sessions. An unknown revision gets another error."""
+    """Refuse GET and DELETE, because 2026-07-28 has no sessions. An unknown revision causes another error."""
     if request.version in MODERN_PROTOCOL_VERSIONS:
         refused = invalid_request(f"{request.version} has no sessions; use POST", context.correlation_id)
         await request.respond(405, refused, headers=((b"allow", b"POST"),))
@@ -245,5 +245,5 @@ async def _refuse_era(request: McpRequest, context: RequestContext) -> None:
 
 def _has_envelope(message: dict[str, Any]) -> bool:
     """True if the message's `_meta` names its revision, as in 2026-07-28."""
-    params = _one_object(message.get("params")) or {}
-    return PROTOCOL_VERSION_META_KEY in (_one_object(params.get("_meta")) or {})
+    params = _as_json_object(message.get("params")) or {}
+    return PROTOCOL_VERSION_META_KEY in (_as_json_object(params.get("_meta")) or {})

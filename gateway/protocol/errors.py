@@ -1,7 +1,7 @@
 """Translation of gateway errors into JSON-RPC errors.
 
-The gateway's own error codes are outside the range that JSON-RPC and MCP reserve. Every error made here contains
-`data.code` and `data.correlation_id`.
+The gateway's own error codes are outside the range that JSON-RPC and MCP reserve. Every error contains `data.code` and
+`data.correlation_id`.
 """
 
 import secrets
@@ -88,7 +88,9 @@ def to_mcp(error: GatewayError, correlation_id: str) -> MCPError:
 
 
 def to_url_elicitation(error: AccountRequired, correlation_id: str) -> MCPError:
-    """The error of 2025-11-25 for a call that can succeed after its user has opened a page; 2026-07-28 has none."""
+    """The error of 2025-11-25 for a call that can succeed after its user has opened a page; 2026-07-28 has no
+    such error.
+    """
     page = {"mode": "url", "elicitationId": secrets.token_urlsafe(16), "url": error.url, "message": error.message}
     details = {**details_of(error, correlation_id), "elicitations": [page]}
     return MCPError(URL_ELICITATION_REQUIRED, error.message, details)
@@ -109,7 +111,7 @@ def unknown(text: str, correlation_id: str, *, code: int = INVALID_PARAMS, **mor
 
 
 def internal_error(correlation_id: str) -> ErrorData:
-    """The error for an unexpected exception; it reveals only a generic code and the correlation id."""
+    """The error for an unexpected exception; it contains only a generic code and the correlation id."""
     return ErrorData(
         code=INTERNAL_ERROR, message="Internal server error", data=details_of(GatewayError(""), correlation_id)
     )

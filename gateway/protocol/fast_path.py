@@ -50,8 +50,8 @@ _MEMBERS: Mapping[str, frozenset[str]] = {
 
 _ENVELOPE = (PROTOCOL_VERSION_META_KEY, CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY, LOG_LEVEL_META_KEY)
 _TOKEN = "progressToken"  # noqa: S105  # a member's name
-_OURS: Final = ("mcp", "modelcontextprotocol", "progress")
-"""Substrings that mark a `_meta` member as MCP's own; no other member of `_meta` changes a response."""
+_MCP_MARKS: Final = ("mcp", "modelcontextprotocol", "progress")
+"""Substrings that identify a `_meta` member as MCP's own; other members of `_meta` do not affect a response."""
 
 _ASKED = frozenset({"elicitation", "sampling", "roots"})
 """Capabilities of clients that can receive questions."""
@@ -59,7 +59,7 @@ _ASKED = frozenset({"elicitation", "sampling", "roots"})
 _REQUIRED = TaskSupport.REQUIRED  # an enum lookup costs more than a function call
 _MAX_ENVELOPES = 1024
 _MAX_CACHED_BYTES = 4096
-"""The largest envelope that is cached, in bytes. A client may send a different envelope of 1 MB with each request."""
+"""Limit on the bytes of a cached envelope. A client may send a different envelope of 1 MB with each request."""
 
 _MAX_ID = 1024
 _PARAMETER = b"mcp-param-"
@@ -255,7 +255,7 @@ def _is_bare(meta: object) -> bool:
 
 def _is_idle(meta: Mapping[str, Any], names: Iterable[str]) -> bool:
     """True if these `_meta` members do not affect a JSON response: a progress token, or members that are not MCP's."""
-    return all(_is_id(meta[name]) if name == _TOKEN else not any(ours in name for ours in _OURS) for name in names)
+    return all(_is_id(meta[name]) if name == _TOKEN else not any(ours in name for ours in _MCP_MARKS) for name in names)
 
 
 def _mirrors(request: McpRequest, method: str, name: str | None) -> bool:

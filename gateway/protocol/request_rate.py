@@ -1,9 +1,8 @@
-"""Rate limiter for one tenant's requests of any kind at this replica; it delays requests and refuses none.
+"""Rate limiter for one tenant's requests of any kind at this replica; it delays requests and never refuses them.
 
-Calls have separate limits. Lists, pings and refused calls have none, and each takes time on the event loop that all
+Calls have separate limits. Lists, pings and refused calls have none, but each takes time on the event loop that all
 tenants share. A request above its tenant's rate waits after authentication and before any work, so a flood delays only
-its own tenant. A wait takes at most `MAX_DELAY_S`; the cap of open requests bounds how many requests of a tenant
-wait.
+its own tenant. A wait takes at most `MAX_DELAY_S`; the cap of open requests limits the number of waiting requests.
 
 When the event loop is late because the machine is busy, requests above the rate start even less often. A tenant that
 stays below its rate never waits.
@@ -18,7 +17,7 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.policy import Limits
 
 MIN_PER_S: Final = 250.0
-"""The lowest rate of a tenant, in requests per second: about a seventh of what one replica serves."""
+"""The minimum rate of a tenant, in requests per second: about a seventh of the capacity of one replica."""
 
 MAX_DELAY_S: Final = 5.0
 _RATE_FACTOR: Final = 1.25
@@ -49,7 +48,7 @@ class RequestRateLimiter:
 
     def __init__(self) -> None:
         self._schedules = BoundedCache[TenantId, _Schedule](_MAX_SCHEDULES)
-        self._find = self._schedules.get  # bound once: a lookup then costs what a dictionary's costs
+        self._find = self._schedules.get  # bound once, so that a lookup costs as much as a dictionary lookup
         self._lag = 0.0
         self.waited = 0
         """Number of requests that had to wait."""

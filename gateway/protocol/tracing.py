@@ -19,9 +19,9 @@ from gateway.telemetry.traces import TRACE_HEADERS, Traces, fail
 
 _MAX_ATTRIBUTE_LENGTH: Final = 128
 _MAX_SCANNED_BODY_BYTES: Final = 1 << 16
-"""The largest part of a response that is searched for errors, in bytes; longer parts are skipped."""
+"""Limit on the bytes of a response part that is searched for errors; longer parts are skipped."""
 
-_NAMED: Final[Mapping[str, str]] = {"tools/call": "gen_ai.tool.name", "prompts/get": "gen_ai.prompt.name"}
+_NAME_PARAMS: Final[Mapping[str, str]] = {"tools/call": "gen_ai.tool.name", "prompts/get": "gen_ai.prompt.name"}
 _HEADERS: Final[Mapping[bytes, str]] = {
     b"mcp-session-id": "mcp.session.id",
     b"mcp-protocol-version": "mcp.protocol.version",
@@ -34,7 +34,7 @@ def traced(
 ) -> Generator[McpRequest]:
     """Open a span around the message; yields the request with a `send` that records the outcome of the response."""
     name, attributes = _describe(request, message, context)
-    with traces.serving(name, attributes, _carried(request, message)) as span:
+    with traces.serving(name, attributes, _trace_context(request, message)) as span:
         yield request if span is None else structs.replace(request, send=_observe_send(request.send, span))
 
 
@@ -56,14 +56,14 @@ def _describe(
         attributes["jsonrpc.request.id"] = str(request_id)[:_MAX_ATTRIBUTE_LENGTH]
     if method == "tools/call":
         attributes["gen_ai.operation.name"] = "execute_tool"
-    named = _text(_member(message, "params").get("name")) if method in _NAMED else ""
+    named = _text(_member(message, "params").get("name")) if method in _NAME_PARAMS else ""
     if not named:
         return method, attributes
-    attributes[_NAMED[method]] = named
+    attributes[_NAME_PARAMS[method]] = named
     return f"{method} {named}", attributes
 
 
-def _carried(request: McpRequest, message: Mapping[str, Any]) -> Mapping[str, object]:
+def _trace_context(request: McpRequest, message: Mapping[str, Any]) -> Mapping[str, object]:
     """The client's trace context: from `_meta` if it contains a `traceparent`, otherwise from the headers."""
     meta = _member(_member(message, "params"), "_meta")
     if TRACE_HEADERS[0] in meta:
@@ -102,8 +102,8 @@ def _record_errors(span: Span, body: bytes) -> None:
         error = _member(members, "error")
         if error:
             code = str(error.get("code"))
-            ours = _text(_member(error, "data").get("code"))
-            fail(span, ours or code, **{"rpc.response.status_code": code})
+            gateway_error = _text(_member(error, "data").get("code"))
+            fail(span, gateway_error or code, **{"rpc.response.status_code": code})
         elif _member(members, "result").get("isError") is True:
             fail(span, "tool_error")
 

@@ -97,7 +97,7 @@ class AuditSpool:
         with self._counting():
             answer: tuple[int, _Found] = await self._peek((stream, f"{stream}:turn"), self._replica, _LEASE_MS, limit)
         self.waiting, found = answer
-        good = self._ours(stream, found)
+        good = self._authentic(stream, found)
         if len(good) < len(found):
             log.error("audit_overflow_refused", entries=len(found) - len(good))
             believed = {entry_id for entry_id, _ in good}
@@ -123,7 +123,7 @@ class AuditSpool:
             RedisUnavailable: the stream cannot be read.
         """
         found: _Found = await self._peek_shared((self._shared,), after, limit)
-        return found[-1][0].decode() if found else after, self._ours(self._shared, found)
+        return found[-1][0].decode() if found else after, self._authentic(self._shared, found)
 
     async def forget_shared(self, entry_ids: Sequence[str]) -> None:
         """Delete these entries of the shared stream.
@@ -148,11 +148,11 @@ class AuditSpool:
             self.waiting = None
             raise
 
-    def _ours(self, stream: str, found: _Found) -> Sequence[tuple[str, bytes]]:
+    def _authentic(self, stream: str, found: _Found) -> Sequence[tuple[str, bytes]]:
         waiting = [(entry_id.decode(), fields[1]) for entry_id, fields in found]
-        return [(entry_id, sealed[_MAC_BYTES:]) for entry_id, sealed in waiting if self._is_ours(stream, sealed)]
+        return [(entry_id, sealed[_MAC_BYTES:]) for entry_id, sealed in waiting if self._is_authentic(stream, sealed)]
 
-    def _is_ours(self, stream: str, sealed: bytes) -> bool:
+    def _is_authentic(self, stream: str, sealed: bytes) -> bool:
         mac, entry = sealed[:_MAC_BYTES], sealed[_MAC_BYTES:]
         # guard: overflow-signature
         return any(hmac.compare_digest(mac, _mac(secret, stream, entry)) for secret in self._secrets)

@@ -57,10 +57,10 @@ class _Commands(Protocol):
 
 
 class Client:
-    """The connections of one replica to Redis: a pool for commands, and one more for subscriptions."""
+    """The connections of one replica to Redis: a pool for commands, and one connection for subscriptions."""
 
     def __init__(self, url: str) -> None:
-        never_again = Retry(NoBackoff(), 0)
+        no_retries = Retry(NoBackoff(), 0)
         self._pool: BlockingConnectionPool = cast(Any, BlockingConnectionPool).from_url(
             url,
             max_connections=_CONNECTIONS,
@@ -68,11 +68,11 @@ class Client:
             protocol=_PROTOCOL,
             socket_timeout=_COMMAND_S,
             socket_connect_timeout=_CONNECT_S,
-            retry=never_again,
+            retry=no_retries,
         )
         self._commands = cast(_Commands, Redis(connection_pool=self._pool))
         self._listening: Redis = cast(Any, Redis).from_url(
-            url, protocol=_PROTOCOL, socket_timeout=None, socket_connect_timeout=_CONNECT_S, retry=never_again
+            url, protocol=_PROTOCOL, socket_timeout=None, socket_connect_timeout=_CONNECT_S, retry=no_retries
         )
 
     async def close(self) -> None:
@@ -82,7 +82,7 @@ class Client:
         await self._pool.disconnect(inuse_connections=True)
 
     def script(self, text: str) -> "Script":
-        """Return a callable Lua script; its text is sent only when Redis has not stored it yet."""
+        """Return a callable Lua script; its text is sent only if Redis has not stored it yet."""
         return Script(self._commands.register_script(text))
 
     def listener(self) -> PubSub:
@@ -91,12 +91,12 @@ class Client:
 
     async def publish(self, channel: str, payload: bytes) -> None:
         """Publish a message to the current subscribers of the channel."""
-        with translated():
+        with redis_errors_translated():
             await self._commands.publish(channel, payload)
 
     async def ping(self) -> None:
         """Raise `RedisUnavailable` when Redis does not respond."""
-        with translated():
+        with redis_errors_translated():
             await self._commands.ping()
 
 
@@ -112,12 +112,12 @@ class Script:
         Raises:
             RedisUnavailable: the script may or may not have run.
         """
-        with translated():
+        with redis_errors_translated():
             return await self._script(keys=keys, args=arguments)
 
 
 @contextmanager
-def translated() -> Generator[None]:
+def redis_errors_translated() -> Generator[None]:
     """Translate every exception of redis-py and of its socket to `RedisUnavailable`."""
     try:
         yield

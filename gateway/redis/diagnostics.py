@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from gateway.redis.client import translated
+from gateway.redis.client import redis_errors_translated
 
 _TIMEOUT_S = 3.0
 
@@ -35,7 +35,7 @@ async def examine_redis(url: str) -> RedisFacts:
     Raises:
         RedisUnavailable: Redis is not reachable, or refuses the login or a command.
     """
-    with translated():
+    with redis_errors_translated():
         client: Any = cast(Any, Redis).from_url(
             url,
             protocol=2,

@@ -60,7 +60,7 @@ class ValueMac:
         return any(hmac.compare_digest(_digest_parts(fresh.copy(), named), mac) for fresh in self._fresh)
 
     def is_current(self, name: str, *parts: bytes, mac: bytes | None) -> bool:
-        """True if this is the MAC that is made now, rather than one of an older secret key."""
+        """True if this is a MAC under the current secret key, rather than one under an older key."""
         return mac is not None and hmac.compare_digest(self.make(name, *parts), mac)
 
 

@@ -18,7 +18,7 @@ import structlog
 from gateway.domain.events import Event
 from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.errors import RedisUnavailable
-from gateway.redis.client import Client, PubSub, Script, translated
+from gateway.redis.client import Client, PubSub, Script, redis_errors_translated
 from gateway.redis.envelopes import Envelope, MessageRefused
 from gateway.redis.refused_events import RefusedEvents
 from gateway.redis.wakeups import Wakeups
@@ -33,7 +33,7 @@ _RETRY_S = (0.05, 1.0)
 
 
 class EventBus:
-    """One replica's end of the bus; open it with `async with`, once.
+    """The bus connection of one replica; open it with `async with`, once.
 
     Events carry a MAC made with `secret`. MACs made with an older secret are accepted, so that secrets can be rotated
     one replica after the other.
@@ -117,7 +117,7 @@ class EventBus:
         """
         await self._client.ping()
         if not self._is_live:
-            raise RedisUnavailable("events of other replicas do not arrive", retry_after_s=1.0)
+            raise RedisUnavailable("the event subscription is down", retry_after_s=1.0)
 
     @property
     def accepts_unsealed(self) -> bool:
@@ -155,15 +155,15 @@ class EventBus:
         """Receive on one connection until it fails."""
         listener = self._client.listener()
         try:
-            with translated(), anyio.fail_after(_OPEN_TIMEOUT_S):
+            with redis_errors_translated(), anyio.fail_after(_OPEN_TIMEOUT_S):
                 await listener.psubscribe(self._envelope.pattern)
                 await listener.subscribe(self._heartbeat)
                 await self._await_confirmation(listener)
-            self._begin()
-            with translated(), anyio.fail_after(_OPEN_TIMEOUT_S):
+            self._mark_subscribed()
+            with redis_errors_translated(), anyio.fail_after(_OPEN_TIMEOUT_S):
                 await self._channels.attach(listener)
             while True:
-                with translated():
+                with redis_errors_translated():
                     message = await listener.get_message(timeout=_HEARTBEAT_S)
                 now = time.monotonic()
                 if message is not None:
@@ -173,7 +173,7 @@ class EventBus:
                     raise RedisUnavailable("Redis does not respond on an open connection")
         finally:
             self._channels.detach()
-            with anyio.move_on_after(_CLOSE_TIMEOUT_S, shield=True), translated():
+            with anyio.move_on_after(_CLOSE_TIMEOUT_S, shield=True), redis_errors_translated():
                 await listener.aclose()
 
     async def _await_confirmation(self, listener: PubSub) -> None:
@@ -183,7 +183,7 @@ class EventBus:
             if message is not None:
                 missing.discard(message["type"])
 
-    def _begin(self) -> None:
+    def _mark_subscribed(self) -> None:
         self._received_at = time.monotonic()
         self._is_live = True
         if self._subscribed.is_set():

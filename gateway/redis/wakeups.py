@@ -11,7 +11,7 @@ import anyio
 import structlog
 
 from gateway.errors import RedisUnavailable
-from gateway.redis.client import PubSub, translated
+from gateway.redis.client import PubSub, redis_errors_translated
 
 log = structlog.get_logger(__name__)
 
@@ -112,7 +112,7 @@ class Wakeups:
                 listener = self._listener  # the connection may have been lost while this task waited
                 if listener is not None and not channel.is_asked_for:
                     channel.is_asked_for = True
-                    with translated():
+                    with redis_errors_translated():
                         await listener.subscribe(name)
         except RedisUnavailable as error:
             log.debug("channel_not_subscribed", reason=str(error))
@@ -125,7 +125,7 @@ class Wakeups:
             if name in self._channels or self._listener is None:
                 return  # the channel has a new listener, or the connection is lost
             try:
-                with anyio.move_on_after(_CONFIRM_TIMEOUT_S), translated():
+                with anyio.move_on_after(_CONFIRM_TIMEOUT_S), redis_errors_translated():
                     await self._listener.unsubscribe(name)
             except RedisUnavailable as error:
                 log.debug("channel_not_unsubscribed", reason=str(error))

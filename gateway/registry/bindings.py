@@ -1,6 +1,6 @@
-"""The primitives of one snapshot bound to their handlers, each on its first use.
+"""The primitives of one snapshot bound to their handlers, each on first use.
 
-All profiles share them, unless the policy has rules for a profile: then each profile has its own.
+All profiles share them, unless the policy has rules for a profile; such a profile has its own.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -75,7 +75,10 @@ def _is_alike(then: Snapshot, now: Snapshot) -> bool:
 
 
 def _lasts(item: Tool | Primitive, *, with_code: bool) -> bool:
-    """True if an unchanged item runs as before. Otherwise its code is new, or a reference names another operation."""
+    """True if an unchanged item runs as before.
+
+    False if its code is new, or a reference now names another operation.
+    """
     if item.origin is PrimitiveOrigin.CODE:
         return with_code
     return kind_of(item) != _REFERRING

@@ -1,7 +1,7 @@
 """Opaque positions in a list: the last name of a page, signed for one tenant, profile and list.
 
 A cursor is keyset-based, so it stays valid when the catalog changes. A client can neither forge a cursor nor use it for
-another list (REQUIREMENTS RES-3).
+another list (RES-3).
 """
 
 import binascii

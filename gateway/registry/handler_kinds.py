@@ -25,7 +25,7 @@ def completes(item: Primitive) -> bool:
 
 
 def _spec_of(item: Tool | Primitive) -> _Spec:
-    """Decode the declaration. An unreadable one counts as empty here; it fails only when its primitive is used."""
+    """Decode the declaration. An unreadable one is treated as empty here; it fails only when its primitive is used."""
     if not item.handler:
         return _Spec()
     try:

@@ -12,7 +12,7 @@ from gateway.domain.tools import Tool
 
 PAGE = 100
 PAGE_BYTES = 256 * 1024
-"""Bytes of the definitions of one page; the first one is always in it."""
+"""Limit on the bytes of one page's definitions; the first definition is always included."""
 
 Item = TypeVar("Item", bound=Tool | Primitive)
 
@@ -43,7 +43,7 @@ class PagedList(Generic[Item]):
     """The primitives of one family, sorted by name."""
 
     def __init__(self, items: Sequence[Item], listed_form: Callable[[Item], Item] | None = None) -> None:
-        """Given `listed_form`, pages have these forms of the items."""
+        """Pages contain these forms of the items, given `listed_form`."""
         self.items: Sequence[Item] = items
         self.listed_form = listed_form
         self.by_name: Mapping[str, Item] = {item.name: item for item in items}

@@ -39,7 +39,7 @@ class Registry(msgspec.Struct, frozen=True):
 
     @property
     def shown(self) -> VisiblePrimitives:
-        """The primitives that the profile and the access rules show, shared by all connections with the same view."""
+        """The primitives that the profile and the access rules permit, shared by all connections with the same view."""
         return self.view.shown(self.profile, self.principal)
 
     @property
@@ -148,7 +148,7 @@ class Registry(msgspec.Struct, frozen=True):
         return self.shown.can_read(uri)
 
     def access_verdict(self, item: Tool | Primitive) -> AccessVerdict:
-        """Return the access of the principal to a primitive, whatever the profile shows."""
+        """Return the access of the principal to a primitive, regardless of the profile."""
         return self.view.snapshot.access.judge(self.view.rules_for(self.principal), item)
 
     def lists_the_same(self, other: "Registry", family: Family = Family.TOOL) -> bool:

@@ -22,13 +22,13 @@ from gateway.registry.visibility import VisiblePrimitives
 
 _MAX_CALLERS = 1000
 _MAX_RESTRICTED = 32
-"""Limit on the views that access rules restrict, per snapshot; a further one replaces the one that was used first."""
+"""Limit per snapshot on the views that access rules restrict; a further one replaces the view that was used first."""
 
 _CallerFacts = tuple[KeyId, str, bool, bytes | None]
 
 
 class SnapshotView:
-    """A snapshot, its bound primitives, and the lists of each profile; each part is made on first use."""
+    """A snapshot, its bound primitives, and the lists of each profile; each part is built on first use."""
 
     def __init__(
         self, snapshot: Snapshot, binder: Binder, code: PythonHandlers | None, previous: "SnapshotView | None" = None
@@ -86,11 +86,11 @@ class SnapshotView:
         return self._binder.bind_result(self.snapshot, uri)
 
     def rules_for(self, principal: Principal) -> int:
-        """The set of the access rules that apply to a caller; cached by everything that rules test."""
-        facts = principal.key, principal.subject, principal.is_person, principal.packed_groups  # guard: access-facts
-        found = self._rules.get(facts)
+        """The set of the access rules that apply to a caller, cached by all attributes that rules test."""
+        tested = principal.key, principal.subject, principal.is_person, principal.packed_groups  # guard: access-facts
+        found = self._rules.get(tested)
         if found is None:
-            found = self._rules[facts] = self.snapshot.access.rules_for(principal)
+            found = self._rules[tested] = self.snapshot.access.rules_for(principal)
         return found
 
     def mirrored_schema(self, name: str) -> dict[str, Any] | None:

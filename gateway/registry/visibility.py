@@ -1,4 +1,4 @@
-"""The part of a snapshot that one profile shows: four lists, the readable URIs, and the capabilities to declare."""
+"""The part of a snapshot that one profile shows: four lists, the readable URIs, and the declared capabilities."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -46,9 +46,9 @@ class VisiblePrimitives:
         rules: int | None = None,
     ) -> None:
         self.rules = rules
-        """The access rules that restrict it; None if none does."""
+        """The access rules that restrict the primitives; None if there are none."""
         if rules is not None:
-            selection = _within(snapshot.access, rules, selection)
+            selection = _restrict(snapshot.access, rules, selection)
         stored = snapshot.profiles.get(profile)
         tools = _with_details(_chosen(snapshot.tools, selection), snapshot, rules)
         self.tools = PagedList(_with_added(tools, added_tools(stored), snapshot, rules), form_of(stored))
@@ -118,7 +118,7 @@ class VisiblePrimitives:
 
     @cached_property
     def _hidden_uris(self) -> frozenset[str]:
-        """The URIs of the resources that access rules hide, without letter case."""
+        """The case-folded URIs of the resources that access rules hide."""
         assert self.rules is not None
         hidden = (one for one in self._snapshot.resources if not self._snapshot.access.allows(self.rules, one))
         return frozenset(one.name.casefold() for one in hidden)
@@ -203,13 +203,13 @@ class _Route:
     def _read(self) -> UriTemplate | None:
         try:
             return UriTemplate.parse(self.primitive.name)
-        except ResourceValidationError as error:  # an older version accepted it
+        except ResourceValidationError as error:  # an older version of the gateway accepted the template
             log.warning("template_unreadable", template=self.primitive.name, reason=error.message)
             self._begins = None
             return None
 
 
-def _within(access: AccessTable, rules: int, selection: Selection | None) -> Selection:
+def _restrict(access: AccessTable, rules: int, selection: Selection | None) -> Selection:
     """The part of a selection that access rules show."""
 
     def shows(item: Tool | Primitive) -> bool:
@@ -223,7 +223,7 @@ def _is_live(primitive: Primitive) -> bool:
 
 
 def _with_details(tools: Sequence[Tool], snapshot: Snapshot, rules: int | None) -> Sequence[Tool]:
-    """The shown tools, with the one for details if a shown tool lists a shortened input schema and refers to it."""
+    """The shown tools, and `get_endpoint_details` if a shown tool lists a shortened input schema and refers to it."""
     details = snapshot.by_name.get(DETAILS)
     if details is None or details in tools or not any(tool.is_shortened for tool in tools):
         return tools

@@ -1,7 +1,7 @@
-"""Credentials that handlers and watches refer to by name: stored sealed, opened for requests.
+"""Credentials that handlers and watches refer to by name: stored encrypted, decrypted for upstream requests.
 
-The sealed value is bound to the credential's id, name, version, location, field, origins and delegation. If one of
-these is changed in the database, the value does not open, so it is not sent.
+The encrypted value is bound to the credential's id, name, version, location, field, origins and delegation. If one of
+these is changed in the database, decryption fails, so the secret is not sent.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from gateway.store.pagination import select_page
 from gateway.store.secrets import tenant_key
 from gateway.store.tables import credentials, data_keys, secrets, sources
 
-_DELEGATED, _OUTSIDE = "delegation", "reference"  # not valid origins, so they cannot be confused with one
+_DELEGATED, _REFERENCE = "delegation", "reference"  # not valid origins, so they cannot be confused with one
 _PUBLIC_COLUMNS = (
     credentials.c.id,
     credentials.c.name,
@@ -56,7 +56,7 @@ async def get(tenant: TenantId, db: Db, name_or_id: str) -> StoredCredential | N
     is_named = or_(credentials.c.id == name_or_id, credentials.c.name == name_or_id)
     query = _listed(tenant).where(is_named).order_by((credentials.c.id == name_or_id).desc()).limit(1)
     row = (await db.execute(query)).mappings().one_or_none()
-    return _shown(row) if row else None
+    return _from_row(row) if row else None
 
 
 async def page(
@@ -64,7 +64,7 @@ async def page(
 ) -> Sequence[StoredCredential]:
     """One page of the tenant's credentials without their secrets, by default sorted by name."""
     query = select_page(_listed(tenant), credentials.c, "name", after=after, limit=limit, order=order)
-    return [_shown(row) for row in (await db.execute(query)).mappings()]
+    return [_from_row(row) for row in (await db.execute(query)).mappings()]
 
 
 async def count(tenant: TenantId, db: Db) -> int:
@@ -77,16 +77,16 @@ async def open_named(tenant: TenantId, db: Db, sealer: EnvelopeCipher, name: str
     """The credential of this name with its secret, for requests to upstreams.
 
     Raises:
-        SecretUnreadable: it was changed, or no configured key opens it.
+        SecretUnreadable: the stored value was changed, or no configured key decrypts it.
     """
     columns = (*_PUBLIC_COLUMNS, credentials.c.sealed, data_keys.c.wrapped)
-    query = select(*columns).join_from(credentials, data_keys, _of_key())
+    query = select(*columns).join_from(credentials, data_keys, _key_join())
     rows = await db.execute(query.where(credentials.c.tenant_id == tenant, credentials.c.name == name))
     row = rows.mappings().one_or_none()
     if row is None:
         return None
-    found = _shown(row)
-    plain = sealer.open(tenant, row["wrapped"], row["sealed"], *_bound(found))
+    found = _from_row(row)
+    plain = sealer.open(tenant, row["wrapped"], row["sealed"], *_sealing_context(found))
     secret = msgspec.json.decode(plain, type=_OpenCredential)
     return NamedCredential(
         place=found.place.value,
@@ -103,7 +103,7 @@ async def open_named(tenant: TenantId, db: Db, sealer: EnvelopeCipher, name: str
 async def save(
     tenant: TenantId, db: Db, sealer: EnvelopeCipher, credential: StoredCredential, secret: Credential
 ) -> None:
-    """Store a credential with a new secret, under the version that the credential contains.
+    """Store a credential with a new secret. The version is taken from `credential`.
 
     Raises:
         NotFound: the tenant has no such credential.
@@ -115,13 +115,13 @@ async def save(
         raise NotFound("There is no such credential.")
 
 
-async def referring(tenant: TenantId, db: Db, *, limit: int) -> Sequence[str]:
-    """Names of credentials that refer to outside stores, in order."""
+async def names_with_reference(tenant: TenantId, db: Db, *, limit: int) -> Sequence[str]:
+    """Names of the credentials that refer to external secret stores, sorted."""
     query = select(credentials.c.name).where(credentials.c.tenant_id == tenant, credentials.c.reference.is_not(None))
     return list((await db.execute(query.order_by(credentials.c.name).limit(limit))).scalars())
 
 
-async def schemes_of(tenant: TenantId, db: Db, name: str) -> Sequence[str]:
+async def sources_using(tenant: TenantId, db: Db, name: str) -> Sequence[str]:
     """Names of the sources whose security schemes use the credential of this name."""
     is_related = (secrets.c.tenant_id == tenant, secrets.c.credential == name)
     joined = (sources.c.tenant_id == secrets.c.tenant_id) & (sources.c.id == secrets.c.source_id)
@@ -154,35 +154,35 @@ async def _seal(
         "reference": None if credential.reference is None else msgspec.to_builtins(credential.reference),
         "version": credential.version,
         "data_key_id": key_id,
-        "sealed": sealer.seal(tenant, wrapped, plain, *_bound(credential)),
+        "sealed": sealer.seal(tenant, wrapped, plain, *_sealing_context(credential)),
         "updated_at": credential.updated_at,
     }
 
 
-def _bound(credential: StoredCredential) -> tuple[str, ...]:
+def _sealing_context(credential: StoredCredential) -> tuple[str, ...]:
     """The context to which the sealed value is bound."""
     row_values = (credential.name, str(credential.version), credential.place.value, credential.field)
     delegation = credential.delegation
     # guard: delegation-sealed
     more = () if delegation is None else (_DELEGATED, msgspec.json.encode(delegation, order="sorted").decode())
-    outside = () if credential.reference is None else (_OUTSIDE, str(credential.reference))  # guard: reference-sealed
+    outside = () if credential.reference is None else (_REFERENCE, str(credential.reference))  # guard: reference-sealed
     return ("credential", credential.id, *row_values, *credential.origins, *more, *outside)
 
 
 def sealed_context(row: RowMapping, _: str) -> tuple[str, ...]:
     """The context of a sealed credential."""
-    return _bound(_shown(row))
+    return _sealing_context(_from_row(row))
 
 
 def _listed(tenant: TenantId) -> Select[*tuple[object, ...]]:
     return select(*_PUBLIC_COLUMNS).where(credentials.c.tenant_id == tenant)
 
 
-def _of_key() -> ColumnElement[bool]:
+def _key_join() -> ColumnElement[bool]:
     return and_(data_keys.c.tenant_id == credentials.c.tenant_id, data_keys.c.id == credentials.c.data_key_id)
 
 
-def _shown(row: RowMapping) -> StoredCredential:
+def _from_row(row: RowMapping) -> StoredCredential:
     return StoredCredential(
         id=CredentialId(row["id"]),
         name=row["name"],

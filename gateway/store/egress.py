@@ -18,17 +18,17 @@ async def get(tenant: TenantId, db: Db) -> Egress:
     return Egress(allow=tuple(row["allow"]), version=row["version"]) if row else Egress()
 
 
-async def save(tenant: TenantId, db: Db, wanted: Egress) -> Egress:
+async def save(tenant: TenantId, db: Db, new_list: Egress) -> Egress:
     """Replace the tenant's allow-list, and return it with its new version.
 
     Raises:
         NotFound: there is no such tenant.
     """
-    allow = list(wanted.allow)
+    allow = list(new_list.allow)
     # A tenant without a row has the empty list at version 1, so its first row is version 2.
     first = insert_into(egress).values(tenant_id=tenant, allow=allow, version=Egress().version + 1)
     written = first.on_conflict_do_update(
         index_elements=[egress.c.tenant_id], set_={"allow": allow, "version": egress.c.version + 1}
     )
     version = (await db.execute(written.returning(egress.c.version))).scalar_one()
-    return replace(wanted, version=int(version))
+    return replace(new_list, version=int(version))

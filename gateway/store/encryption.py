@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from gateway.domain.identifiers import TenantId
 from gateway.errors import BrokenSetting, SecretUnreadable
 
-_FORM = b"\x01"
+_VERSION = b"\x01"
 _KEY_BYTES = 32
 _NAME_BYTES = 8
 _NONCE_BYTES = 12
@@ -34,7 +34,7 @@ class EnvelopeCipher:
         if not keys or not all(keys):
             raise BrokenSetting("There is no secret key for encryption: set GATEWAY_SECRET_KEYS.")
         self._keys = tuple(key.encode() for key in dict.fromkeys(keys))
-        self._wrapping = {_name_of(key): _derive(key, _WRAPPING) for key in self._keys}
+        self._wrapping = {_key_name(key): _derive(key, _WRAPPING) for key in self._keys}
         self._first = next(iter(self._wrapping))
         self._kept: dict[str, list[bytes]] = {}
 
@@ -80,7 +80,7 @@ class EnvelopeCipher:
 
     def retain(self, name: str, purposes: Sequence[str]) -> bytes:
         """Keys that are derived from the secret key of this name, sealed by the first one, so that they outlast it."""
-        key = next(key for key in self._keys if _name_of(key) == bytes.fromhex(name))
+        key = next(key for key in self._keys if _key_name(key) == bytes.fromhex(name))
         return self._seal_retained(name, {purpose: _derive(key, f"for {purpose}") for purpose in purposes})
 
     def reseal_retained(self, name: str, sealed: bytes) -> bytes:
@@ -111,7 +111,7 @@ class EnvelopeCipher:
         Raises:
             SecretUnreadable: no configured key opens the data key.
         """
-        return _FORM + _encrypt(self._unwrap(tenant, wrapped), value, _bound(tenant, *context))
+        return _VERSION + _encrypt(self._unwrap(tenant, wrapped), value, _length_prefixed(tenant, *context))
 
     def open(self, tenant: TenantId, wrapped: bytes, sealed: bytes, *context: str) -> bytes:
         """Open a sealed value.
@@ -120,32 +120,36 @@ class EnvelopeCipher:
             SecretUnreadable: no configured key opens it, it was changed, or it was sealed for another context.
         """
         key = self._unwrap(tenant, wrapped)
-        if sealed[:1] != _FORM:
+        if sealed[:1] != _VERSION:
             raise _unreadable()
-        return _decrypt(key, sealed[1:], _bound(tenant, *context))
+        return _decrypt(key, sealed[1:], _length_prefixed(tenant, *context))
 
     def _seal_retained(self, name: str, keys: Mapping[str, bytes]) -> bytes:
-        bound = _bound(_RETAINING, name)
-        return _FORM + self._first + _encrypt(self._wrapping[self._first], msgspec.msgpack.encode(keys), bound)
+        bound = _length_prefixed(_RETAINING, name)
+        return _VERSION + self._first + _encrypt(self._wrapping[self._first], msgspec.msgpack.encode(keys), bound)
 
     def _open_retained(self, name: str, sealed: bytes) -> Mapping[str, bytes]:
         wrapping = self._wrapping.get(sealed[1 : 1 + _NAME_BYTES])
-        if sealed[:1] != _FORM or wrapping is None:
+        if sealed[:1] != _VERSION or wrapping is None:
             raise _unreadable()
-        plain = _decrypt(wrapping, sealed[1 + _NAME_BYTES :], _bound(_RETAINING, name))
+        plain = _decrypt(wrapping, sealed[1 + _NAME_BYTES :], _length_prefixed(_RETAINING, name))
         return msgspec.msgpack.decode(plain, type=dict[str, bytes])
 
     def _wrap(self, tenant: TenantId, data_key: bytes) -> bytes:
-        return _FORM + self._first + _encrypt(self._wrapping[self._first], data_key, _bound(tenant, _WRAPPING))
+        return (
+            _VERSION
+            + self._first
+            + _encrypt(self._wrapping[self._first], data_key, _length_prefixed(tenant, _WRAPPING))
+        )
 
     def _unwrap(self, tenant: TenantId, wrapped: bytes) -> bytes:
         wrapping = self._wrapping.get(wrapped[1 : 1 + _NAME_BYTES])
-        if wrapped[:1] != _FORM or wrapping is None:
+        if wrapped[:1] != _VERSION or wrapping is None:
             raise _unreadable()
-        return _decrypt(wrapping, wrapped[1 + _NAME_BYTES :], _bound(tenant, _WRAPPING))
+        return _decrypt(wrapping, wrapped[1 + _NAME_BYTES :], _length_prefixed(tenant, _WRAPPING))
 
 
-def _name_of(key: bytes) -> bytes:
+def _key_name(key: bytes) -> bytes:
     return _derive(key, _NAMING)[:_NAME_BYTES]
 
 
@@ -153,8 +157,8 @@ def _derive(key: bytes, purpose: str) -> bytes:
     return HKDF(algorithm=SHA256(), length=_KEY_BYTES, salt=b"mcp-gateway", info=purpose.encode()).derive(key)
 
 
-def _bound(*parts: str) -> bytes:
-    """The parts with their lengths, so that different lists of parts have different encodings."""
+def _length_prefixed(*parts: str) -> bytes:
+    """The parts, each prefixed with its length, so that different lists of parts have different encodings."""
     encoded = [part.encode() for part in parts]
     return b"".join(len(part).to_bytes(4, "big") + part for part in encoded)  # guard: secret-in-its-place
 

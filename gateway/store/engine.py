@@ -164,7 +164,7 @@ class Store:
                     yield db
                     await db.commit()
                 finally:
-                    if db.sync_connection is not None:  # it was started
+                    if db.sync_connection is not None:  # the transaction has begun
                         await db.__aexit__(None, None, None)  # runs to its end even if this task is cancelled
         except exc.TimeoutError:
             raise DatabaseUnavailable(
@@ -194,7 +194,7 @@ class Store:
 
     async def _begin_within(self, seconds: float, db: Db, tenant: TenantId | None, level: Level) -> None:
         if not self._silence.may_ask():
-            raise _silent()
+            raise _not_responding()
         try:
             async with bounded_wait(seconds):
                 await _begin(db, tenant, level)
@@ -202,7 +202,7 @@ class Store:
             if self._is_exhausted:
                 raise exc.TimeoutError from None
             self._silence.note()
-            raise _silent() from None
+            raise _not_responding() from None
         except DatabaseUnavailable:
             self._silence.end()  # PostgreSQL has responded
             raise
@@ -226,12 +226,12 @@ async def _begin(db: Db, tenant: TenantId | None, level: Level) -> None:
 
 @contextmanager
 def _translated_timeout() -> Generator[None]:
-    """Translate the timeout of the check of a pooled connection, an error of the driver that passes SQLAlchemy."""
+    """Translate the timeout of the check of a pooled connection, a driver error that SQLAlchemy does not wrap."""
     try:
         yield
     except TimeoutError:
-        raise _silent() from None
+        raise _not_responding() from None
 
 
-def _silent() -> DatabaseUnavailable:
+def _not_responding() -> DatabaseUnavailable:
     return DatabaseUnavailable("PostgreSQL does not respond.", retry_after_s=RETRY_S)

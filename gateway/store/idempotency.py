@@ -1,4 +1,4 @@
-"""Records of a tenant's requests with an `Idempotency-Key`: the running attempt, then the sealed response."""
+"""Idempotency records of a tenant: for each `Idempotency-Key`, the running attempt, then the sealed response."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -66,7 +66,7 @@ async def release(tenant: TenantId, db: Db, attempt: Attempt, *, now: datetime) 
 
 
 async def remove_expired(tenant: TenantId, db: Db, *, now: datetime) -> datetime | None:
-    """Delete expired records; return the time at which the next record expires, None without records."""
+    """Delete expired records; return the time at which the next record expires, or None if there are no records."""
     await db.execute(delete(records).where(records.c.tenant_id == tenant, records.c.expires_at <= now))
     found = await db.execute(select(func.min(records.c.expires_at)).where(records.c.tenant_id == tenant))
     next_at = found.scalar_one()
@@ -74,7 +74,9 @@ async def remove_expired(tenant: TenantId, db: Db, *, now: datetime) -> datetime
 
 
 async def rewrap_some(tenant: TenantId, db: Db, sealer: EnvelopeCipher, *, limit: int) -> int:
-    """Wrap the data keys of records with the first secret key; return how many records of this batch had another."""
+    """Wrap data keys of records with the first secret key; return the number of records in this batch under
+    other keys.
+    """
     query = select(records.c.id, records.c.wrapped).where(records.c.tenant_id == tenant)
     rows = (await db.execute(query)).all()
     stale = [(row[0], row[1]) for row in rows if sealer.can_open(row[1]) and not sealer.is_current(row[1])][:limit]
@@ -88,8 +90,8 @@ async def usage(tenant: TenantId, db: Db, *, is_operators: bool) -> tuple[int, i
     """Number of records, and bytes of their sealed responses: of the operator, or of the tenant's own keys."""
     size = func.coalesce(func.sum(func.octet_length(records.c.answer)), 0)
     query = select(func.count(), size).where(records.c.tenant_id == tenant, records.c.is_operators == is_operators)
-    count, taken = (await db.execute(query)).one()
-    return int(count), int(taken)
+    count, usage_row = (await db.execute(query)).one()
+    return int(count), int(usage_row)
 
 
 def _is_of(tenant: TenantId, attempt: Attempt) -> tuple[ColumnElement[bool], ...]:

@@ -1,6 +1,6 @@
 """Owners of names in all tenants, for Python primitives.
 
-The SQL function lists the tenants past row-level security, then reads each tenant's names under it.
+The SQL function lists the tenants while bypassing row-level security, then reads each tenant's names under it.
 """
 
 from collections.abc import Collection, Sequence
@@ -19,7 +19,7 @@ _OWNERS = select(*_FOUND.c).order_by(_FOUND.c.slug, _FOUND.c.kind, _FOUND.c.name
 async def find_owners(
     db: Db, places: Collection[tuple[Family, str]], slugs: Collection[str] | None
 ) -> Sequence[OwnedName]:
-    """The given names that tenants of these slugs have, sorted by slug; `slugs=None` means all tenants.
+    """The given names that tenants with these slugs use, sorted by slug; `slugs=None` means all tenants.
 
     Needs an unscoped transaction.
     """

@@ -1,7 +1,7 @@
 """The operations of a tenant's sources, from which its imported tools are made, and the owner of each tool name.
 
-The column `tool` contains the effective name of a tool. The column `definition` contains the definition that the
-document gives, with the document's name, even if an override changes the tool.
+The column `tool` contains the effective name of a tool. The column `definition` contains the document's definition and
+name, even if an override changes the tool.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -108,7 +108,7 @@ async def of_source(tenant: TenantId, db: Db, source: SourceId) -> Sequence[Load
 
 
 async def find(tenant: TenantId, db: Db, named: Collection[str], keys: Collection[str]) -> Sequence[LoadedOperation]:
-    """Operations of the sources `named` that have one of `keys` as operationId, identity or tool name."""
+    """Operations of the sources `named` whose operationId, identity or tool name is one of `keys`."""
     columns = operations.c
     is_called = or_(columns.operation_id.in_(keys), columns.identity.in_(keys), columns.tool.in_(keys))
     query = _selected(tenant).where(sources.c.name.in_(named), is_called).order_by(columns.tool)
@@ -116,7 +116,7 @@ async def find(tenant: TenantId, db: Db, named: Collection[str], keys: Collectio
 
 
 async def input_schema(tenant: TenantId, db: Db, operation: OperationId) -> bytes | None:
-    """The full input schema of an operation whose tool lists a shortened one; None if there is none."""
+    """The full input schema of an operation whose tool lists a shortened one; None if it is not shortened."""
     query = select(operations.c.input_schema).where(_is_of(tenant), operations.c.id == operation)
     found: bytes | None = (await db.execute(query)).scalar_one_or_none()
     return found
@@ -137,7 +137,7 @@ async def has_shortened(tenant: TenantId, db: Db) -> bool:
 
 
 async def find_named(tenant: TenantId, db: Db, name_or_id: str) -> LoadedOperation | None:
-    """The operation with this id or tool name, query-only sources included; an id takes precedence."""
+    """The operation with this id or tool name, including those of query-only sources; an id takes precedence."""
     matches = or_(operations.c.tool == name_or_id, operations.c.id == name_or_id)
     query = _selected(tenant).where(matches).order_by((operations.c.id == name_or_id).desc()).limit(1)
     row = (await db.execute(query)).mappings().one_or_none()

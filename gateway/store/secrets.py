@@ -1,4 +1,4 @@
-"""Credentials of a tenant's sources: stored sealed, opened for requests, never returned by the API."""
+"""Credentials of a tenant's sources: stored encrypted, decrypted for requests, never returned by the API."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -69,8 +69,8 @@ async def remove_all(tenant: TenantId, db: Db, source: SourceId) -> int:
 async def tenant_key(tenant: TenantId, db: Db, sealer: EnvelopeCipher) -> TenantKey:
     """A data key of the tenant, for values that are sealed in this transaction.
 
-    It is the newest key that a configured secret key wrapped, or else a new one. So a lost secret key does not lock the
-    tenant out. The keys stay until the transaction ends.
+    It is the newest key that a configured secret key wrapped, or else a new key, so that the loss of a secret key does
+    not lock the tenant out. The keys stay until the transaction ends.
     """
     for key in await _tenant_keys(tenant, db, is_shared=True):
         if sealer.can_open(key.wrapped):

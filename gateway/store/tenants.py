@@ -87,10 +87,10 @@ async def advance(tenant: TenantId, db: Db) -> int:
         .values(revision=tenants.c.revision + 1)
         .returning(tenants.c.revision)
     )
-    risen = changed.scalar_one_or_none()
-    if risen is None:
+    advanced = changed.scalar_one_or_none()
+    if advanced is None:
         raise _missing()
-    return int(risen)
+    return int(advanced)
 
 
 async def lock(tenant: TenantId, db: Db) -> int | None:

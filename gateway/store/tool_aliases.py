@@ -1,4 +1,4 @@
-"""Aliases: old names of imported tools, which can still be called for a while."""
+"""Aliases: former names of imported tools, which can still be called until they expire."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -10,7 +10,7 @@ from gateway.domain.overrides import ALIAS_LIFETIME, Alias
 from gateway.store.engine import Db
 from gateway.store.tables import aliases, operations
 
-_MAX_OF_ONE = 5
+_MAX_PER_OPERATION = 5
 """Limit on the aliases of one operation; the oldest are deleted first."""
 
 
@@ -66,5 +66,5 @@ async def _drop_oldest(tenant: TenantId, db: Db, source: SourceId) -> None:
     newest_first = [aliases.c.expires_at.desc(), aliases.c.name]
     rank = func.row_number().over(partition_by=aliases.c.identity, order_by=newest_first).label("rank")
     ranked = select(aliases.c.name, rank).where(aliases.c.tenant_id == tenant, aliases.c.source_id == source).subquery()
-    beyond = select(ranked.c.name).where(ranked.c.rank > _MAX_OF_ONE)
+    beyond = select(ranked.c.name).where(ranked.c.rank > _MAX_PER_OPERATION)
     await db.execute(delete(aliases).where(aliases.c.tenant_id == tenant, aliases.c.name.in_(beyond)))

@@ -1,7 +1,7 @@
 """All metrics of a replica, by name; `docs/metrics.md` is generated from them.
 
-`app` creates one `Metrics` object and passes it to the modules that count. The first hundred tenants with calls on a
-replica have their own labels; later tenants count as `_other`, so that the page stays bounded.
+`app` creates one `Metrics` object and passes it to the modules that record metrics. The first hundred tenants with
+calls on a replica have their own labels; later tenants count as `_other`, so that the page stays limited.
 """
 
 import os
@@ -20,7 +20,7 @@ MAX_SOURCES = 10
 MAX_OUTCOMES = 60
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-_FOUND = "Findings of guardrails; a hook without a valid response counts as `failed`."
+_GUARDRAIL_HELP = "Findings of guardrails; a hook without a valid response counts as `failed`."
 
 
 class Metrics:
@@ -41,7 +41,7 @@ class Metrics:
             parts=("gateway", "upstream"),
             bounds=_SECONDS,
         )
-        self.guardrails = Counter("gateway_guardrail_findings_total", _FOUND, ("tenant", "check", "done"))
+        self.guardrails = Counter("gateway_guardrail_findings_total", _GUARDRAIL_HELP, ("tenant", "check", "done"))
         self.answers = Counter("gateway_http_answers_total", "Started HTTP responses, by status.", ("status",))
         self.requests = Gauge("gateway_http_requests_open", "Open HTTP requests, including streams.")
         self.streams = Gauge("gateway_streams_open", "Open event streams.")
@@ -63,8 +63,8 @@ class Metrics:
         self._add_pools()
         self.live_held, self.live_failures, self.live_forwarded = _live_metrics()
         self.webhook_attempts, self.webhook_lag = _webhook_metrics()
-        looks = "Looks at the URLs of sources by schedule or report, by outcome; `failed` changes nothing."
-        self.source_refreshes = Counter("gateway_source_refreshes_total", looks, ("outcome",))
+        refreshes_help = "Looks at the URLs of sources by schedule or report, by outcome; `failed` changes nothing."
+        self.source_refreshes = Counter("gateway_source_refreshes_total", refreshes_help, ("outcome",))
         self.tasks_running = Callback("gateway_tasks_running", "Running tasks of clients on this replica.")
         ended = "Tasks of clients that this replica ended, by state: `completed`, `failed` or `cancelled`."
         self.tasks_ended = Callback("gateway_tasks_ended_total", ended, ("state",), kind="counter")
@@ -77,8 +77,10 @@ class Metrics:
 
     def _add_audit_deliveries(self) -> None:
         """Add the metrics of audit heads and of audit sinks."""
-        lost = "Failed deliveries of audit heads to a store outside the database."
-        self.audit_heads_failures = Callback("gateway_audit_heads_failures_total", lost, ("store",), kind="counter")
+        failures_help = "Failed deliveries of audit heads to a store outside the database."
+        self.audit_heads_failures = Callback(
+            "gateway_audit_heads_failures_total", failures_help, ("store",), kind="counter"
+        )
         self.audit_delivered = Callback(
             "gateway_audit_delivered_total", "Audit entries that sinks of tenants accepted.", kind="counter"
         )
@@ -129,22 +131,24 @@ def _registry_of(families: Iterable[MetricFamily]) -> CollectorRegistry:
 def _live_metrics() -> tuple[Callback, Callback, Callback]:
     """Return the metrics of live sources: attachments, their failures, and forwarded requests."""
     ended = "Attachments of live sources that failed or were lost."
-    sent = "Requests to live sources that another replica ran."
+    forwarded_help = "Requests to live sources that another replica ran."
     return (
         Callback("gateway_live_attachments", "Live sources attached to this replica.", ("kind",)),
         Callback("gateway_live_failures_total", ended, ("kind",), kind="counter"),
-        Callback("gateway_live_forwarded_total", sent, kind="counter"),
+        Callback("gateway_live_forwarded_total", forwarded_help, kind="counter"),
     )
 
 
 def _webhook_metrics() -> tuple[Counter, Histogram]:
     """Return the metrics of outbound webhooks: attempts by outcome, and their lag."""
-    made = "Attempts of outbound webhooks, by result: `delivered`, `retried` or `failed`."
-    late = "Delay of attempts of outbound webhooks in seconds, by attempt of a delivery: the `first`, or a `later` one."
+    attempts_help = "Attempts of outbound webhooks, by result: `delivered`, `retried` or `failed`."
+    lag_help = (
+        "Delay of attempts of outbound webhooks in seconds, by attempt of a delivery: the `first`, or a `later` one."
+    )
     bounds = (0.5, 1.0, 2.0, 5.0, 15.0, 60.0, 300.0, 1800.0)
     return (
-        Counter("gateway_webhook_attempts_total", made, ("outcome",)),
-        Histogram("gateway_webhook_lag_seconds", late, "attempt", parts=("first", "later"), bounds=bounds),
+        Counter("gateway_webhook_attempts_total", attempts_help, ("outcome",)),
+        Histogram("gateway_webhook_lag_seconds", lag_help, "attempt", parts=("first", "later"), bounds=bounds),
     )
 
 

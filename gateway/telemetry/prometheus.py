@@ -22,7 +22,7 @@ Read = Callable[[], float | Mapping[Labels, float] | None]
 class Counter:
     """A counter for each combination of label values.
 
-    `most` limits the number of values of each label, per combination of the labels before it. A value beyond the limit
+    `limit` bounds the number of values of each label, per combination of the labels before it. A value beyond the limit
     is counted as `_other`, and so are the labels after it, except the last one. A value that has its own series keeps
     it until the process ends.
     """
@@ -42,8 +42,8 @@ class Counter:
         try:
             self._values[labels] += by
         except KeyError:
-            bounded = self._bound(labels)
-            self._values[bounded] = self._values.get(bounded, 0) + by
+            limited = self._limit_labels(labels)
+            self._values[limited] = self._values.get(limited, 0) + by
 
     def value(self, *labels: str) -> float:
         """Return the count of these labels."""
@@ -56,18 +56,18 @@ class Counter:
             family.add_metric(labels, value)
         yield family
 
-    def _bound(self, labels: Labels) -> Labels:
-        bounded: Labels = ()
+    def _limit_labels(self, labels: Labels) -> Labels:
+        limited: Labels = ()
         last = len(labels) - 1
         for position, value in enumerate(labels):
-            known = self._known.setdefault(bounded, set())
+            known = self._known.setdefault(limited, set())
             is_beyond = value not in known and len(known) >= self._max_labels[position]
-            if is_beyond or (OTHER in bounded and position < last):
+            if is_beyond or (OTHER in limited and position < last):
                 value = OTHER  # noqa: PLW2901  # the label that is counted
             else:
                 known.add(value)
-            bounded = (*bounded, value)
-        return bounded
+            limited = (*limited, value)
+        return limited
 
 
 class Histogram:

@@ -103,7 +103,7 @@ class Traces:
     def _span(
         self, name: str, kind: SpanKind, attributes: Attributes, parent: Context | None
     ) -> Generator[Span | None]:
-        if self._tracer is None:  # closed while this was under way
+        if self._tracer is None:  # closed during the block
             yield None
             return
         span = self._tracer.start_span(name, context=parent, kind=kind, attributes=attributes)

@@ -48,9 +48,9 @@ class EndpointHeads:
         request = UpstreamRequest(
             method="POST", url=str(self._url), headers=headers, body=body, idempotent=True, credential=self._credential
         )
-        answer = await self._upstream.send(request, tenant=None, limit_bytes=_LIMIT_BYTES)
-        if not 200 <= answer.status < 300:
-            raise _refused(answer)
+        response = await self._upstream.send(request, tenant=None, limit_bytes=_LIMIT_BYTES)
+        if not 200 <= response.status < 300:
+            raise _refused(response)
 
     async def get(self, tenant: TenantId) -> Sequence[bytes]:
         """Return the newest heads of the tenant; empty if the endpoint responds with 404 or 405.
@@ -62,16 +62,16 @@ class EndpointHeads:
         request = UpstreamRequest(
             method="GET", url=url, headers=self._headers, idempotent=True, credential=self._credential
         )
-        answer = await self._upstream.send(request, tenant=None, limit_bytes=_LIMIT_BYTES)
-        if answer.status in _NOTHING_KEPT:
+        response = await self._upstream.send(request, tenant=None, limit_bytes=_LIMIT_BYTES)
+        if response.status in _NOTHING_KEPT:
             return []
-        if answer.status != 200:
-            raise _refused(answer)
+        if response.status != 200:
+            raise _refused(response)
         try:
-            return [bytes(head) for head in msgspec.json.decode(answer.body, type=_StoredHeads).heads]
+            return [bytes(head) for head in msgspec.json.decode(response.body, type=_StoredHeads).heads]
         except msgspec.MsgspecError:
             raise UpstreamAnswerBroken("The endpoint for audit heads did not return heads as JSON.") from None
 
 
-def _refused(answer: UpstreamAnswer) -> UpstreamUnreachable:
-    return UpstreamUnreachable(f"The endpoint for audit heads responded with status {answer.status}.")
+def _refused(response: UpstreamAnswer) -> UpstreamUnreachable:
+    return UpstreamUnreachable(f"The endpoint for audit heads responded with status {response.status}.")

@@ -1,11 +1,11 @@
 """Bulkhead, circuit breaker and retry budget between one tenant and one origin.
 
-A bulkhead limits the running and the waiting calls; its load and failures affect no other bulkhead. Waiting calls are
-admitted in order, and time out after `wait_s`. After several consecutive failures the circuit opens: waiting and new
-calls are refused. After the rest time, one call at a time probes the upstream. Retries are paid from a budget that
+A bulkhead limits the running and the waiting calls; its load and failures do not affect other bulkheads. Waiting calls
+are admitted in order, and time out after `wait_s`. After several consecutive failures the circuit opens: waiting and
+new calls are refused. After the rest time, one call at a time probes the upstream. Retries are paid from a budget that
 grows with calls and time.
 
-The fast path, a free slot at a healthy upstream, costs one look-up and two counters.
+The fast path, a free slot at a healthy upstream, costs one lookup and two counters.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ _Waiter: TypeAlias = "asyncio.Future[UpstreamError | None]"
 class BulkheadLimits:
     """The limits of a bulkhead: running calls, waiting calls, their wait time, consecutive failures, and rest time.
 
-    `reserve` is the initial and largest retry budget, in retries.
+    `reserve` is the initial and maximum retry budget, in retries.
     """
 
     at_once: int = 32
@@ -93,7 +93,7 @@ class Bulkhead:
         """
         began = loop.time()
         if self._rests_until:
-            self._try(began)
+            self._admit_probe(began)
             self.running += 1
         elif self.running >= self._rules.at_once:
             await self._queue(loop)
@@ -159,7 +159,7 @@ class Bulkhead:
         """True if no calls are in flight and no rest time is left."""
         return self.running == 0 and self._rests_until <= now
 
-    def _try(self, now: float) -> None:
+    def _admit_probe(self, now: float) -> None:
         """Refuse the call unless it may probe the upstream: the rest time is over, and no other call is in flight."""
         if now < self._rests_until or self.running:
             raise self._suspended(now)
@@ -170,7 +170,7 @@ class Bulkhead:
             raise _busy()
         waiter: _Waiter = loop.create_future()
         self._waiting.append(waiter)
-        timer = loop.call_later(self._rules.wait_s, _give_up, waiter)
+        timer = loop.call_later(self._rules.wait_s, _cancel_wait, waiter)
         try:
             refusal = await waiter
         except asyncio.CancelledError:
@@ -232,6 +232,6 @@ def _busy() -> UpstreamBusy:
     )
 
 
-def _give_up(waiter: _Waiter) -> None:
+def _cancel_wait(waiter: _Waiter) -> None:
     if not waiter.done():
         waiter.set_result(_busy())

@@ -27,11 +27,11 @@ _DESCRIPTORS = "/proc/self/fd"
 Dial: TypeAlias = Callable[
     [Origin, Callable[[], asyncio.StreamReaderProtocol], AllowList], Awaitable[asyncio.StreamReaderProtocol]
 ]
-"""Connects to an origin whose addresses the guard judges."""
+"""Connects to an origin whose addresses the guard checks."""
 
 
 class _TlsStreamProtocol(asyncio.StreamReaderProtocol):
-    """A stream that begins with its TLS connection, without the plain connection before it."""
+    """A stream that starts with its TLS connection, without the plain connection before it."""
 
     _plain: asyncio.WriteTransport | None = None
 

@@ -1,9 +1,9 @@
 """Upstream client: sends requests and reads their responses over one pool of guarded connections per replica.
 
-The client never follows a redirect, keeps a cookie or uses a proxy from the environment. It never reads a response
-without bounds. A request that is not idempotent is sent at most once. After an exception, including cancellation, the
-connection is closed. A kept connection serves one tenant and one set of credentials. Each tenant has its own bulkhead
-per upstream, so that a failing or slow upstream of one tenant does not affect another tenant.
+The client never follows a redirect, stores a cookie or uses a proxy from the environment. Every response is read within
+limits. A request that is not idempotent is sent at most once. After an exception, including cancellation, the
+connection is closed. An idle connection is reused only for the same tenant and credentials. Each tenant has its own
+bulkhead per upstream, so that a failing or slow upstream of one tenant does not affect other tenants.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from gateway.upstream.http.errors import FAULTS, translate
 from gateway.upstream.http.exchange import WireClient, WireRequest, write_request
 from gateway.upstream.http.response import Response
 from gateway.upstream.response_stream import ResponseStream
-from gateway.upstream.retries import FIRST_RETRIABLE, after_answer, after_fault, is_failure
+from gateway.upstream.retries import FIRST_RETRIABLE, after_fault, after_response, is_failure
 from gateway.upstream.shown_headers import read_shown_headers
 from gateway.upstream.tracing import Carried, Carry, run_traced
 
@@ -45,7 +45,7 @@ _SHARE = _CONNECTIONS // 4
 _IDLE_S = 10.0
 _TICK_S = 0.25
 _MIN_RETRY_WINDOW_S = 1.0
-"""A request is not retried if less than this would remain of its total time."""
+"""A request is not retried if less than this part of its total time would remain."""
 _REDIRECTS, _ERRORS = 300, 400
 
 
@@ -130,7 +130,7 @@ class UpstreamClient:
             UpstreamAnswerBroken: the response is not HTTP, or its content encoding is invalid or was not offered.
             Unavailable: the tenant's allow-list cannot be read.
         """
-        return _answer(await self._whole(request, tenant, limit_bytes))
+        return _answer(await self._send_complete(request, tenant, limit_bytes))
 
     async def send_streaming(self, request: UpstreamRequest, *, tenant: TenantId | None = None) -> UpstreamAnswer:
         """Send one request, as `send` does, but accept an event stream that does not end.
@@ -150,7 +150,7 @@ class UpstreamClient:
         Raises:
             UpstreamError, Unavailable: as for `send`.
         """
-        answer, body, _ = await self._whole(request, tenant, limit_bytes)
+        answer, body, _ = await self._send_complete(request, tenant, limit_bytes)
         return FullResponse(status=answer.status, headers=answer.headers(), body=body)
 
     async def open_stream(self, entry: AllowEntry, *, tenant: TenantId, is_tls: bool = False) -> ByteStream:
@@ -213,7 +213,9 @@ class UpstreamClient:
             answer.close()
             raise
 
-    async def _whole(self, request: UpstreamRequest, tenant: TenantId | None, limit_bytes: int | None) -> Carried:
+    async def _send_complete(
+        self, request: UpstreamRequest, tenant: TenantId | None, limit_bytes: int | None
+    ) -> Carried:
         carried = await self._run(request, tenant, limit_bytes or self._limit)
         if carried[2] is not None:  # guard: part-of-an-answer
             raise UpstreamTimeout("The upstream responded with an endless stream of events.")
@@ -276,7 +278,7 @@ class UpstreamClient:
                 answer.release()
                 if answer.status < FIRST_RETRIABLE:
                     return answer, body, cut
-                pause_s = after_answer(answer.status, answer.field(b"retry-after"), request, attempt)
+                pause_s = after_response(answer.status, answer.field(b"retry-after"), request, attempt)
                 if not self._may_repeat(pause_s, deadline, bulkhead):
                     return answer, body, cut
             attempt += 1

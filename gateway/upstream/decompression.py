@@ -1,6 +1,6 @@
-"""Decompression of gzip and deflate response bodies, within bounds.
+"""Decompression of gzip and deflate response bodies within limits.
 
-Bounds: bytes in, bytes out, bytes out per byte in, number of gzip members. The stream must end where the body ends.
+The limits: bytes in, bytes out, bytes out per byte in, number of gzip members. The stream must end where the body ends.
 """
 
 import zlib
@@ -11,10 +11,10 @@ from gateway.errors import UpstreamAnswerBroken, UpstreamAnswerTooLarge
 
 ACCEPTED = "gzip, deflate"
 
-_PLAIN = frozenset(("", "identity"))
+_SMALL_OUTPUT = frozenset(("", "identity"))
 _RATIO = 100
 _RATIO_FROM = 1 << 20
-"""Below this many bytes out a high ratio is normal (repetitive JSON) and harmless."""
+"""A body with fewer bytes out may have a high ratio, which is normal (repetitive JSON) and harmless."""
 _MEMBERS = 1_000
 _PIECE = 1 << 18
 """Limit on the bytes out per step, so that the bounds are checked while a small piece inflates to a large one."""
@@ -42,7 +42,7 @@ def open_inflater(encodings: Sequence[str], *, limit: int) -> "Inflater | None":
     Raises:
         UpstreamAnswerBroken: an encoding that was not offered, or more than one.
     """
-    names = [name for text in encodings for name in text.split(",") if name.strip().lower() not in _PLAIN]
+    names = [name for text in encodings for name in text.split(",") if name.strip().lower() not in _SMALL_OUTPUT]
     return Inflater(",".join(names), limit=limit) if names else None
 
 

@@ -18,7 +18,7 @@ _UNSEEN = Sighting()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedDocument:
-    """A document with its validators; `is_modified` is False if the server kept its body back."""
+    """A document with its validators; `is_modified` is False if the server did not send the body."""
 
     body: bytes = field(repr=False, default=b"")
     etag: str | None = None
@@ -38,7 +38,7 @@ async def fetch_document(upstream: UpstreamClient, url: str, *, limit: int, tena
 async def fetch_changed(
     upstream: UpstreamClient, url: str, *, limit: int, tenant: TenantId | None = None, seen: Sighting = _UNSEEN
 ) -> FetchedDocument:
-    """Return the document at an http or https URL; without its body if the server has it as it was `seen`.
+    """Return the document at an http or https URL; without its body if it is unchanged since `seen`.
 
     Raises:
         FetchFailed: not such a URL, one with a user name, or the status is not 200; redirects are not followed.
@@ -79,5 +79,5 @@ def _read_url(text: str) -> str:
     if not is_web:
         raise FetchFailed("The document URL must start with http:// or https:// and name a host.")
     if has_user:
-        raise FetchFailed("The document URL must not hold a user name or password.")
+        raise FetchFailed("The document URL must not contain a user name or password.")
     return sent

@@ -1,7 +1,7 @@
-"""httpx transport over the upstream client: for libraries that use httpx, and for requests that are not tool calls.
+"""httpx transport over the upstream client, for libraries that use httpx and for requests that are not tool calls.
 
 Every request, including each one that follows a redirect, passes the same controls as a tool call: address check,
-bounds, the tenant's bulkhead, no proxy. The response is read completely before httpx receives it.
+limits, the tenant's bulkhead, no proxy. The response is read completely before httpx receives it.
 """
 
 import httpx
@@ -11,11 +11,11 @@ from gateway.domain.identifiers import TenantId
 from gateway.upstream.auth.credentials import digest_of_headers
 from gateway.upstream.client import UpstreamClient
 
-_OURS = frozenset(
+_OMITTED_REQUEST_HEADERS = frozenset(
     {"host", "content-length", "transfer-encoding", "connection", "accept-encoding", "user-agent", "keep-alive"}
 )
-"""Headers that httpx adds and that are not sent: the pool frames the request itself."""
-_DONE = frozenset({"content-encoding", "content-length", "transfer-encoding", "connection"})
+"""Headers that httpx adds but that are not sent, because the pool frames the request itself."""
+_OMITTED_RESPONSE_HEADERS = frozenset({"content-encoding", "content-length", "transfer-encoding", "connection"})
 """Headers that describe the response on the wire, but not the decoded body that httpx receives."""
 _IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -38,7 +38,11 @@ class GuardedTransport(httpx.AsyncBaseTransport):
             UpstreamRequest(
                 method=request.method,
                 url=str(request.url.copy_with(fragment=None)),
-                headers=tuple((name, value) for name, value in request.headers.multi_items() if name not in _OURS),
+                headers=tuple(
+                    (name, value)
+                    for name, value in request.headers.multi_items()
+                    if name not in _OMITTED_REQUEST_HEADERS
+                ),
                 body=await request.aread() or None,
                 idempotent=request.method in _IDEMPOTENT,
                 credential=digest_of_headers(request.headers.multi_items()),
@@ -46,7 +50,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
             tenant=self._tenant,
             limit_bytes=self._limit,
         )
-        headers = [(name, value) for name, value in answer.headers if name.lower() not in _DONE]
+        headers = [(name, value) for name, value in answer.headers if name.lower() not in _OMITTED_RESPONSE_HEADERS]
         return httpx.Response(answer.status, headers=headers, content=answer.body, request=request)
 
 

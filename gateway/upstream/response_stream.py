@@ -1,6 +1,6 @@
-"""One response that is read during its arrival: decoded pieces, within a limit, without its own deadline.
+"""One response that is read while it arrives: decoded pieces, within a size limit, without its own deadline.
 
-For protocols whose responses are streams of messages. The caller bounds the time.
+It serves protocols whose responses are streams of messages. The caller limits the time.
 """
 
 from types import TracebackType
@@ -15,7 +15,7 @@ from gateway.upstream.http.response import Response
 class ResponseStream:
     """A response whose head has arrived; leaving the block releases its connection, or closes it if bytes are unread.
 
-    `limit_bytes` bounds the decoded body.
+    `limit_bytes` limits the decoded body.
     """
 
     def __init__(self, answer: Response, *, limit_bytes: int) -> None:

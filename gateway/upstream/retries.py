@@ -1,8 +1,8 @@
-"""Retry policy: decides if a request is repeated, and after which pause.
+"""Retry policy: decides whether a request is repeated, and after which pause.
 
 A request is repeated only if it is idempotent, or if it certainly did not arrive. So a request that is not idempotent
-is retried only if no connection was made. Pauses are random, so that many callers do not retry at the same moment. Only
-the first retry after a closed connection has no pause.
+is retried only if no connection was established. Pauses are random, so that many callers do not retry at the same
+moment. Only the first retry after a closed connection has no pause.
 """
 
 import random
@@ -32,16 +32,16 @@ def after_fault(error: Exception, request: UpstreamRequest, attempt: int) -> flo
     """Return the pause in seconds before a retry of a request without a response; None: no retry."""
     if attempt >= MAX_RETRIES:
         return None
-    if isinstance(error, ConnectedLate):  # seconds have passed already, so at most one retry
+    if isinstance(error, ConnectedLate):  # seconds have already passed, so at most one retry
         return _jitter(attempt) if attempt == 0 else None
     if isinstance(error, NotConnected):
         return _jitter(attempt)
     if request.idempotent and isinstance(error, Disconnected):  # guard: never-twice
-        return 0.0 if attempt == 0 else _jitter(attempt)  # most likely the upstream closed a kept connection
+        return 0.0 if attempt == 0 else _jitter(attempt)  # most likely the upstream closed an idle connection
     return None
 
 
-def after_answer(status: int, retry_after: str | None, request: UpstreamRequest, attempt: int) -> float | None:
+def after_response(status: int, retry_after: str | None, request: UpstreamRequest, attempt: int) -> float | None:
     """Return the pause in seconds before a retry of a request with this response; None: no retry."""
     if attempt >= MAX_RETRIES or not request.idempotent:
         return None

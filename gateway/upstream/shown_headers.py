@@ -1,7 +1,7 @@
-"""Headers of responses that results show: places, paging, validators, rate limits.
+"""Response headers that results include: locations, paging, validators, rate limits.
 
-Values are untrusted. They have neither control characters nor the user of a URL here; stored credentials are redacted
-before a result is made, and only then are values cut.
+Values are untrusted. They contain neither control characters nor the user of a URL. Stored credentials are redacted
+before a result is built, and values are cut only after that.
 """
 
 import re
@@ -29,7 +29,7 @@ SHOWN = frozenset(
 """Lower-case names of the headers that a result shows."""
 
 _OF_NO_BODY = frozenset((b"content-type", b"content-length", b"accept-ranges", b"allow"))
-"""Headers that are shown too if a response has no body, as after HEAD and OPTIONS."""
+"""Headers that are also included if a response has no body, as after HEAD and OPTIONS."""
 _EMPTY = (b"content-length", "0")
 _LOCATION = b"location"
 _FIRST_REDIRECT, _FIRST_REFUSAL = 300, 400
@@ -37,7 +37,7 @@ _USER = re.compile(r"//[^/?#<>\s\"]*@")
 
 
 def read_shown_headers(answer: Response, *, has_body: bool) -> tuple[tuple[str, str], ...]:
-    """Return the shown headers of a response. The target of a redirect is none: its query may contain secrets."""
+    """Return the included headers of a response, except the target of a redirect, whose query may contain secrets."""
     names = answer.names
     if has_body and SHOWN.isdisjoint(names):
         return ()

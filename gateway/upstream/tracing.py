@@ -20,7 +20,7 @@ _MAX_METHOD_LENGTH = 32
 async def run_traced(
     traces: Traces, carry: Carry, request: UpstreamRequest, tenant: TenantId | None, limit: int
 ) -> Carried:
-    """Run the request in a span of its own; if forwarding is on, the upstream receives its context."""
+    """Run the request in a separate span; if forwarding is on, the upstream receives its context."""
     method = request.method[:_MAX_METHOD_LENGTH]
     with traces.asking(method, _describe(request, method)) as span:
         response, body, cut = await carry(_with_trace_headers(request, traces), tenant, limit)

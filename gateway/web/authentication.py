@@ -1,4 +1,4 @@
-"""Authentication of a request: connects the Authorization header with `gateway.identity`."""
+"""Authentication of a request: passes the Authorization header to `gateway.identity`."""
 
 from collections.abc import Mapping, MutableMapping
 from typing import Any

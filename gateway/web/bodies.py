@@ -1,4 +1,4 @@
-"""Request bodies: bytes within limits of size and time; `gateway.domain.json_text` reads their JSON."""
+"""Request bodies: bytes, limited in size and time; `gateway.domain.json_text` parses their JSON."""
 
 import time
 from collections.abc import MutableMapping

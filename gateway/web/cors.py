@@ -27,7 +27,7 @@ def is_preflight(scope: Scope) -> bool:
     )
 
 
-def permission(scope: Scope) -> Headers:
+def preflight_headers(scope: Scope) -> Headers:
     """Return the headers of a preflight response: they permit five methods and all requested header names.
 
     Names in an invalid or overlong `Access-Control-Request-Headers` are not permitted.
@@ -42,8 +42,8 @@ def permission(scope: Scope) -> Headers:
     ]
 
 
-def shown_to(origin: bytes) -> Headers:
-    """Return the CORS headers of responses to this origin; they permit the page to read body and some headers."""
+def response_headers(origin: bytes) -> Headers:
+    """Return the CORS headers of responses to this origin; they permit the page to read the body and some headers."""
     return [
         (b"access-control-allow-origin", origin),
         (b"access-control-expose-headers", _EXPOSED_HEADERS),

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from gateway.telemetry.log_context import LABELS, LogContext
 from gateway.telemetry.metrics import Metrics
 from gateway.web.body_timeout import PacedBody
-from gateway.web.cors import is_preflight, permission, shown_to
+from gateway.web.cors import is_preflight, preflight_headers, response_headers
 from gateway.web.headers import HeaderIndex, headers_of
 from gateway.web.hosts import AllowedHosts, AllowedOrigins
 from gateway.web.problems import MEDIA_TYPE, problem_bytes, unexpected_bytes
@@ -121,15 +121,15 @@ class Edge:
             await self._forward(scope, receive, send)
             return
         fields = headers_of(scope)
-        correlation_id = scope["correlation_id"] = _named(fields) or self._names.make()
+        correlation_id = scope["correlation_id"] = _client_request_id(fields) or self._names.make()
         around = self._around
         if around.proxies:
             _set_client_address(around.proxies, scope)
         page = fields.get(b"origin")
         if page is not None and not self._origins.names(page):  # guard: cors-named-origins
             page = None
-        answer = _Answer(send, scope, around, page=page)
-        refusal = self._judge(scope, fields)
+        answer = _ResponseSink(send, scope, around, page=page)
+        refusal = self._check(scope, fields)
         if refusal is not None:
             await answer.refuse(refusal)
             return
@@ -165,10 +165,10 @@ class Edge:
     async def _open_socket(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
         """Forward a WebSocket after the checks of HTTP requests."""
         fields = headers_of(scope)
-        correlation_id = scope["correlation_id"] = _named(fields) or self._names.make()
+        correlation_id = scope["correlation_id"] = _client_request_id(fields) or self._names.make()
         if self._around.proxies:
             _set_client_address(self._around.proxies, scope)
-        if (refusal := self._judge(scope, fields)) is not None:  # guard: websocket-edge
+        if (refusal := self._check(scope, fields)) is not None:  # guard: websocket-edge
             body = problem_bytes(refusal.status, refusal.code, refusal.detail, correlation_id)
             await refuse_handshake(scope, send, Response(body, refusal.status, media_type=MEDIA_TYPE))
             return
@@ -188,7 +188,7 @@ class Edge:
         finally:
             LABELS.reset(labelled)
 
-    def _judge(self, scope: Scope, fields: HeaderIndex) -> _Refusal | None:
+    def _check(self, scope: Scope, fields: HeaderIndex) -> _Refusal | None:
         limits = self._limits
         if fields.count > limits.headers or len(fields.text) > limits.header_bytes:  # guard: headers-limit
             return TOO_MANY_HEADERS
@@ -222,13 +222,13 @@ class _Names:
 _SINGLE = frozenset({b"host", b"origin", b"authorization", b"content-type"})
 
 
-def _named(fields: HeaderIndex) -> str | None:
-    """Return the client's own request id if it is safe to log and send back, else None."""
+def _client_request_id(fields: HeaderIndex) -> str | None:
+    """Return the client's own request id if it is safe to log and to send back; otherwise None."""
     named = fields.get(b"x-request-id")
     return named.decode() if named is not None and _REQUEST_ID.fullmatch(named) else None
 
 
-class _Answer:
+class _ResponseSink:
     """The response sink of a request: adds the edge's headers to the response, and tracks its progress."""
 
     __slots__ = ("_around", "_is_complete", "_is_refused", "_is_started", "_is_stream", "_page", "_scope", "_send")
@@ -265,7 +265,7 @@ class _Answer:
 
     async def permit(self) -> None:
         """Respond to a preflight request of a browser."""
-        await self({"type": "http.response.start", "status": 204, "headers": permission(self._scope)})
+        await self({"type": "http.response.start", "status": 204, "headers": preflight_headers(self._scope)})
         await self({"type": "http.response.body", "body": b""})
 
     async def fail(self) -> bool:
@@ -284,7 +284,7 @@ class _Answer:
         await self({"type": "http.response.body", "body": body})
 
     def close(self) -> None:
-        """Update the gauge of open streams at the end of a request, whatever its outcome."""
+        """Update the gauge of open streams at the end of a request, regardless of its outcome."""
         if self._is_stream:
             self._is_stream = False
             self._around.metrics.streams.now -= 1
@@ -301,11 +301,11 @@ class _Answer:
                 is_cached = True
             elif name == b"connection":
                 is_closing = True
-            completed.append((name, _with_error(value) if self._is_wrong_key(name) else value))
+            completed.append((name, _with_error_code(value) if self._is_failed_challenge(name) else value))
         completed.append((b"x-request-id", self._scope["correlation_id"].encode()))
         completed.append((b"x-content-type-options", b"nosniff"))
         if self._page is not None:
-            completed += shown_to(self._page)
+            completed += response_headers(self._page)
         if not is_cached:
             completed.append((b"cache-control", b"no-store"))
         if not is_closing and self._around.is_draining():
@@ -313,10 +313,10 @@ class _Answer:
             completed.append((b"connection", b"close"))
         return completed
 
-    def _is_wrong_key(self, name: bytes) -> bool:
+    def _is_failed_challenge(self, name: bytes) -> bool:
         """True if this is the challenge header and the client sent an access token or key.
 
-        Only then the challenge has an error code (RFC 6750 §3).
+        Only in this case the challenge has an error code (RFC 6750 §3).
         """
         if name != b"www-authenticate":
             return False
@@ -329,7 +329,7 @@ class _Answer:
             self._around.metrics.streams.now += 1
 
 
-def _with_error(asked: bytes) -> bytes:
+def _with_error_code(asked: bytes) -> bytes:
     """Add the error code of a wrong credential to a challenge that has no other code."""
     scheme, _, parameters = asked.partition(b" ")
     if b"error=" in parameters:

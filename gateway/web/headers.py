@@ -1,4 +1,4 @@
-"""Header index of a request. It is built once per request, because many parts look up one or two headers."""
+"""Header index of a request, built once per request, because many components look up one or two headers."""
 
 from collections import Counter
 from collections.abc import MutableMapping

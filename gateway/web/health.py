@@ -1,7 +1,7 @@
 """Health probes: `/healthz` shows that the process is alive, `/readyz` whether this replica should receive requests.
 
-Both respond to every client. Only a request with a monitoring key receives the failing parts and their reasons; the log
-contains each change.
+Both respond to every client. Only a request with a monitoring key receives the failing components and their reasons;
+the log contains each change.
 """
 
 import math
@@ -32,7 +32,7 @@ def _never(_: Request) -> bool:
 def health_routes(
     checks: Sequence[Check], *, is_draining: Callable[[], bool], sees_reasons: Callable[[Request], bool] = _never
 ) -> list[Route]:
-    """Return the probes; each check is the name of a part and a function that raises if the part cannot serve."""
+    """Return the probes; each check is the name of a component and a function that raises if it cannot serve."""
     readiness = ReadinessProbe(checks)
 
     async def healthz(_: Request) -> Response:
@@ -51,7 +51,10 @@ def health_routes(
 
 
 class ReadinessProbe:
-    """Finds the parts that cannot serve. A result is reused for 0.25 s, so frequent probes cost little."""
+    """Evaluates the readiness checks and reports the failing components.
+
+    A result is reused for 0.25 s, so frequent probes cost little.
+    """
 
     def __init__(self, checks: Sequence[Check]) -> None:
         self._checks = tuple(checks)
@@ -64,17 +67,17 @@ class ReadinessProbe:
         self._found_at = -math.inf
 
     async def failing(self) -> list[dict[str, str]]:
-        """Return the failing parts and their reasons, in the order of the checks."""
+        """Return the failing components and their reasons, in the order of the checks."""
         async with self._lock:
             if time.monotonic() - self._found_at >= _FRESH_S:
-                found = await self._ask()
-                self._note(found)
+                found = await self._run_checks()
+                self._log_change(found)
                 self._found = found
                 self._found_at = time.monotonic()
             return self._found
 
-    def _note(self, found: list[dict[str, str]]) -> None:
-        """Log a change in the list of failing parts; a change of the reasons alone is not logged."""
+    def _log_change(self, found: list[dict[str, str]]) -> None:
+        """Log a change in the list of failing components; a change of the reasons alone is not logged."""
         if [one["part"] for one in found] == [one["part"] for one in self._found]:
             return
         if found:
@@ -82,15 +85,15 @@ class ReadinessProbe:
         else:
             log.info("readiness_regained")
 
-    async def _ask(self) -> list[dict[str, str]]:
+    async def _run_checks(self) -> list[dict[str, str]]:
         reasons: dict[str, str] = {}
         async with anyio.create_task_group() as tasks:
             for part, check in self._checks:
-                tasks.start_soon(_judge, part, check, reasons)
+                tasks.start_soon(_run_check, part, check, reasons)
         return [{"part": part, "reason": reasons[part]} for part, _ in self._checks if part in reasons]
 
 
-async def _judge(part: str, check: Callable[[], Awaitable[None]], reasons: dict[str, str]) -> None:
+async def _run_check(part: str, check: Callable[[], Awaitable[None]], reasons: dict[str, str]) -> None:
     try:
         with anyio.fail_after(_CHECK_S):
             await check()

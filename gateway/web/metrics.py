@@ -1,4 +1,4 @@
-"""`/metrics` for Prometheus, and the check of the metrics key and the operator's key, one of which it requires.
+"""`/metrics` for Prometheus, which requires the metrics key or the operator's key.
 
 The page contains names of tenants, so a loopback client address is not sufficient: behind a proxy on the same machine,
 every client has one.

@@ -1,6 +1,6 @@
 """Problem documents (RFC 9457) for refusals, with one HTTP status for each kind of error.
 
-They contain no internal details. An unforeseen error becomes a 500 with a correlation id.
+They contain no internal details. An unexpected error becomes a 500 with a correlation id.
 """
 
 import json
@@ -103,12 +103,12 @@ def problem_bytes(
     }
     try:
         return orjson.dumps(document)
-    except TypeError:  # a lone surrogate in a text of the caller that the error quotes
+    except TypeError:  # a text of the caller in the error may contain a lone surrogate
         return json.dumps(document).encode()
 
 
 def problem_handlers() -> dict[Any, Any]:
-    """Return the exception handlers for Starlette's `ExceptionMiddleware`; the edge logs and answers other errors."""
+    """Return the exception handlers for Starlette's `ExceptionMiddleware`; the edge logs and handles other errors."""
     return {GatewayError: _answer_refusal, HTTPException: _answer_http}
 
 
@@ -135,7 +135,7 @@ async def _answer_http(request: Request, error: Exception) -> Response:
 def unexpected_bytes(correlation_id: str) -> bytes:
     """Return the problem document of an unforeseen error."""
     return problem_bytes(
-        500, GatewayError.code, "internal error; the gateway's log has it with this correlation id", correlation_id
+        500, GatewayError.code, "internal error; the gateway's log contains it with this correlation id", correlation_id
     )
 
 

@@ -1,8 +1,8 @@
-"""Protected resources: metadata (RFC 9728), the challenges that point clients to it (RFC 6750, RFC 9449), and the
+"""Protected resources: metadata (RFC 9728), the challenges that refer clients to it (RFC 6750, RFC 9449), and the
 gateway's public keys.
 
 The challenge has the scheme that the client used, and is the same for existing and missing tenants. The metadata exists
-where a tenant has an enabled issuer. It names the gateway itself in place of issuers at which the gateway signs people
+for tenants with an enabled issuer. It names the gateway itself in place of issuers at which the gateway signs people
 in.
 """
 
@@ -64,7 +64,7 @@ def key_set_route(keys: Mapping[str, object]) -> Route:
 
 
 def challenge(scope: MutableMapping[str, Any], credentials: Authenticator, error: GatewayError) -> bytes | None:
-    """Return the `WWW-Authenticate` header of a refusal; None if the error is not about the credential.
+    """Return the `WWW-Authenticate` header of a refusal; None if the error does not concern the credential.
 
     The edge adds the error code if the client sent a credential.
     """

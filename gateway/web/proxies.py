@@ -22,7 +22,8 @@ class Proxies:
     def client_of(self, peer: str, headers: Iterable[tuple[bytes, bytes]]) -> str:
         """Return the client address: the nearest address that does not belong to a trusted proxy.
 
-        The search ends after 16 hops, at a malformed hop or at the end of the header; the last valid address counts.
+        The search ends after 16 hops, at a malformed hop or at the end of the header; the last valid address is then
+        used.
         """
         nearest = _address_of(peer)
         if nearest is None or not self._trusts(nearest):

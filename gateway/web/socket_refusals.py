@@ -1,4 +1,4 @@
-"""Refusals of WebSocket handshakes: an HTTP response where the server can send one (ASGI extension), else a close."""
+"""Refusals of WebSocket handshakes: an HTTP response if the server supports it (ASGI extension), otherwise a close."""
 
 from starlette.responses import Response
 from starlette.types import Scope, Send

@@ -1,8 +1,7 @@
-"""Webhook endpoint `/t/{tenant}/hooks/{id}`: receives signed notifications from a tenant's systems that
-resources have changed.
+"""Webhook endpoint `/t/{tenant}/hooks/{id}`: receives a tenant's signed notifications of changed resources.
 
-A body is parsed only after its signature is verified. Limits apply earlier: size of the body, time to receive it, and
-number of concurrent verifications.
+A body is parsed only after its signature is verified. Earlier limits apply to the size of the body, the time to receive
+it, and the number of concurrent verifications.
 """
 
 from collections.abc import Mapping
@@ -84,9 +83,10 @@ class WebhookReceiver:
 
 
 def read_changes(body: bytes) -> ReportedChanges:
-    """Return the resources (`uri`, `uris`) or else the sources (`source`, `sources`) that a delivery names.
+    """Return the resources (`uri`, `uris`) or the sources (`source`, `sources`) that a delivery names.
 
-    Other members are ignored, and with a URI also `source`, which formats such as CloudEvents use for the sender.
+    Other members are ignored. With a URI, `source` is ignored as well, because formats such as CloudEvents use it for
+    the sender.
 
     Raises:
         InvalidBody: the body is not a JSON object with one of these members, or has more than 100 values. Or a value
@@ -111,7 +111,7 @@ def _read_texts(members: Mapping[str, object], singular: str, plural: str) -> Ma
         raise _broken(f"/{plural}", "must be a list with at least one text")
     texts = cast("list[object]", several)
     if len(texts) > MAX_CHANGES:
-        raise _broken(f"/{plural}", f"must not hold more than {MAX_CHANGES} texts")
+        raise _broken(f"/{plural}", f"must have at most {MAX_CHANGES} texts")
     return {(pointer := f"/{plural}/{index}"): _text(text, pointer) for index, text in enumerate(texts)}
 
 

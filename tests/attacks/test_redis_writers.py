@@ -229,7 +229,7 @@ async def _forge_message(stored: Stored) -> None:
 
 async def _forge_answer(stored: Stored) -> None:
     questions, mine = stored.stores.questions, stored.mine
-    real = await questions.look(mine, "question")
+    real = await questions.get_answer(mine, "question")
     assert real == f"of {mine.session}".encode()
     await stored.stores.logs.append(mine, STANDALONE, b"asked", question="another")
     mac = await stored.intruder.hget(mine.state, "a:question")
@@ -249,7 +249,7 @@ async def _forge_answer(stored: Stored) -> None:
         await stored.intruder.hset(mine.state, "q:another", answer)
         if planted is not None:
             await stored.intruder.hset(mine.state, "a:another", planted)
-        assert await questions.look(mine, "another") is None, answer
+        assert await questions.get_answer(mine, "another") is None, answer
 
 
 async def _forge_result(stored: Stored) -> None:
@@ -382,7 +382,7 @@ async def _works_for(stored: Stored, tenant: TenantId, keys: SessionKeys) -> Non
     assert await stored.results.keep(tenant, "subject", "text/plain", b"more") is not None
     async with stored.tokens.lock(tenant, "place"):
         assert await stored.tokens.get(tenant, "place") == _TOKEN
-    assert await stores.questions.look(keys, "question") == f"of {keys.session}".encode()
+    assert await stores.questions.get_answer(keys, "question") == f"of {keys.session}".encode()
 
 
 async def test_planted_subscribers_reach_no_other_place(stored: Stored) -> None:

@@ -19,14 +19,14 @@ def _everyone() -> list[str]:
     return [EVERYONE]
 
 
-def _anything() -> RuleSent:
+def _match_all() -> RuleSent:
     return RuleSent.model_validate({})
 
 
 class AccessRuleSent(BodyModel):
-    """A rule: allows or denies the primitives of `what` to the callers that `who` names and `unless` does not."""
+    """A rule that allows or denies the primitives matched by `what` to callers matched by `who` but not by `unless`."""
 
-    effect: Annotated[Effect, Field(description="A deny rule counts before every allow rule.")]
+    effect: Annotated[Effect, Field(description="Deny rules take precedence over allow rules.")]
     who: Annotated[
         list[Caller],
         Field(
@@ -43,7 +43,7 @@ class AccessRuleSent(BodyModel):
             default_factory=list[str], max_length=MAX_WHO, description="The callers to whom the rule does not apply."
         ),
     ]
-    what: Annotated[RuleSent, Field(default_factory=_anything, description="The primitives; by default, all.")]
+    what: Annotated[RuleSent, Field(default_factory=_match_all, description="The primitives; by default, all.")]
     reason: Annotated[
         str,
         Field(max_length=200, description="The reason, for administrators; clients do not see it."),
@@ -83,7 +83,7 @@ AccessRulesSent = Annotated[
 
 
 class AccessReplace(BodyModel):
-    """All access rules of the tenant; they replace the stored ones."""
+    """All access rules of the tenant, which replace the stored ones."""
 
     default: Annotated[
         Effect, Field(description="The access to a primitive for which no rule applies to the caller.")

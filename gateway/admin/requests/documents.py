@@ -1,4 +1,4 @@
-"""A document or archive that is a whole request body, and its query."""
+"""Request models of a document or archive that is a complete request body, and of its query."""
 
 from collections.abc import Sequence
 from typing import Annotated, ClassVar
@@ -9,7 +9,7 @@ from gateway.admin.requests.models import Absent, BodyModel, QueryModel
 
 
 class DocumentSent(BodyModel):
-    """A document or archive that is a whole request body."""
+    """A document or archive that is a complete request body."""
 
     archive_types: ClassVar[Sequence[str]] = ("application/zip", "application/x-tar", "application/gzip")
     media_types: ClassVar[Sequence[str]] = (
@@ -27,7 +27,7 @@ class DocumentSent(BodyModel):
 
 
 class DocumentQuery(QueryModel):
-    """Options of a document that is a whole request body."""
+    """Options of a document that is a complete request body."""
 
     entry: Annotated[
         str | Absent, Field(min_length=1, max_length=1024, description="The path of the root document in an archive.")

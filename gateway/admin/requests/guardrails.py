@@ -34,7 +34,7 @@ Position = Annotated[
 ]
 
 
-def _everything() -> RuleSent:
+def _match_all() -> RuleSent:
     return RuleSent.model_validate({})
 
 
@@ -63,7 +63,7 @@ class GuardrailReplace(BodyModel):
     action: ActionSent
     position: Position = 100
     scope: Annotated[
-        RuleSent, Field(default_factory=_everything, description="The primitives to check; an empty list means all.")
+        RuleSent, Field(default_factory=_match_all, description="The primitives to check; an empty list means all.")
     ]
     origins: Annotated[
         list[Annotated[PrimitiveOrigin, Field(strict=False)]],

@@ -51,11 +51,11 @@ def _check_url(value: str) -> str:
         parts = urlsplit(value)
         is_usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        raise ValueError("must be a URL that can be read") from None
+        raise ValueError("must be a valid URL") from None
     if not is_usable:
         raise ValueError("must be an absolute http or https URL")
     if parts.username is not None or parts.password is not None:
-        raise ValueError("must not hold a user name or password; store them as credentials")
+        raise ValueError("must not contain a user name or password; store them as credentials")
     if parts.fragment:
         raise ValueError("must not have a fragment")
     return value
@@ -214,7 +214,7 @@ class KeyCheck(BodyModel):
 
 
 class SecretRotate(BodyModel):
-    """The re-encryption of everything that an older secret key has sealed."""
+    """The re-encryption of all values that an older secret key has sealed."""
 
     is_optional = True
 
@@ -233,7 +233,7 @@ class LimitsUpdate(BodyModel):
 
 
 class AdminBoundsSent(BodyModel):
-    """The bounds of what the tenant's own admins may do; absent or null means no bound."""
+    """Bounds on the actions of the tenant's own admins; absent or null means no bound."""
 
     keys: Annotated[Count | None, BOUNDED_KEYS] = None
     key_lifetime_s: Annotated[Annotated[int, Field(ge=60, le=315_360_000)] | None, BOUNDED_LIFETIME] = None

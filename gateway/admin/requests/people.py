@@ -1,4 +1,4 @@
-"""Request models of issuers and of the people whom they name."""
+"""Request models of issuers and of the people who sign in through them."""
 
 from typing import Annotated, Literal
 
@@ -53,7 +53,7 @@ Rules = Annotated[
 
 
 class SignInClientGiven(BodyModel):
-    """The gateway's own client at the issuer: with it the gateway signs people in, and is the MCP clients' issuer."""
+    """The gateway's own client at the issuer. With it, the gateway signs people in and is the issuer of MCP clients."""
 
     client_id: Annotated[str, Field(min_length=1, max_length=500, pattern=PRINTABLE, description="The client's id.")]
     client_secret: Annotated[

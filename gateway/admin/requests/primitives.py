@@ -153,7 +153,7 @@ class ResourceChanged(BodyModel):
 
 
 class RuleSent(BodyModel):
-    """A rule for primitives. Every member that is sent must match; one matching entry of a member is enough."""
+    """A rule for primitives. All sent members must match; within a member, one matching entry is sufficient."""
 
     names: Annotated[
         Texts, Field(default_factory=list[str], description="Shell patterns of names; for resources, of URIs.")

@@ -65,7 +65,7 @@ class ArchiveObject(BodyModel):
 
 
 class OperationRuleSent(BodyModel):
-    """A rule for operations. Every member that is sent must match; one matching entry of a member is enough."""
+    """A rule for operations. All sent members must match; within a member, one matching entry is sufficient."""
 
     operation_ids: Annotated[
         list[Pattern],
@@ -183,7 +183,7 @@ class SourceUpdate(SourceOptions):
 
 
 class ProposalSent(DocumentOptions):
-    """A document that a person has to activate before clients get its tools."""
+    """A document whose tools clients receive only after a person activates it."""
 
     allow_removals: Annotated[
         bool, Field(description="True permits a document with less than half of the tools; else it is refused (409).")
@@ -197,7 +197,7 @@ class ProposalSent(DocumentOptions):
 
 
 class SourceRefresh(BodyModel):
-    """A look at the URL of a source, now."""
+    """A manual refresh of a source."""
 
     is_optional = True
 
@@ -207,7 +207,7 @@ class SourceRefresh(BodyModel):
 
 
 class VersionActivate(BodyModel):
-    """The activation of a proposal, or the rollback to a kept version."""
+    """The activation of a proposal, or the rollback to a stored version."""
 
     is_optional = True
 

@@ -13,9 +13,9 @@ from gateway.domain.tenancy.access import AccessEffect, Role
 
 
 class AccessRuleShown(CopiedModel):
-    """A rule: allows or denies the primitives of `what` to the callers that `who` names and `unless` does not."""
+    """A rule that allows or denies the primitives matched by `what` to callers matched by `who` but not by `unless`."""
 
-    effect: Annotated[AccessEffect, Field(description="A deny rule counts before every allow rule.")]
+    effect: Annotated[AccessEffect, Field(description="Deny rules take precedence over allow rules.")]
     who: Annotated[Sequence[str], Field(description="The callers.")]
     unless: Annotated[Sequence[str], Field(description="The callers to whom the rule does not apply.")]
     what: Annotated[RuleShown, Field(description="The primitives.")]

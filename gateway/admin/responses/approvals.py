@@ -11,7 +11,7 @@ from gateway.domain.calls.approvals import Approval, ApprovalState, RequestShown
 
 
 class RequestToApprove(ResponseModel):
-    """The request of a call as it will be sent, without credentials and cut to fixed lengths."""
+    """The request of a call in its final form, without credentials and cut to fixed lengths."""
 
     method: Annotated[str, Field(description="The HTTP method; empty if the call is not a single request.")]
     url: Annotated[str, Field(description="The URL, or the name of the tool.")]

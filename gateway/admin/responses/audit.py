@@ -230,10 +230,10 @@ class RemovableShown(CopiedModel):
 
 
 class RetentionShown(ResponseModel):
-    """The time for which the tenant's audit entries are kept, and what was and would be removed."""
+    """The retention of the tenant's audit entries, with the removed entries and those that a cut would remove now."""
 
     days: Annotated[int | None, Field(description="Days after which entries are removed; null keeps all entries.")]
-    minimum_days: Annotated[int, Field(description="The shortest retention that the operator permits.")]
+    minimum_days: Annotated[int, Field(description="The minimum retention that the operator permits.")]
     removed: Annotated[int, Field(description="The number of removed entries so far.")]
     cut_at: Annotated[datetime | None, Field(description="The time of the last cut.")]
     fault: Annotated[

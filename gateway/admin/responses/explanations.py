@@ -29,7 +29,7 @@ class RefusalShown(ResponseModel):
 
 
 class GuardrailExplained(ResponseModel):
-    """A guardrail of the tool, with what it finds in the arguments."""
+    """A guardrail of the tool, with its findings in the arguments."""
 
     name: Annotated[str, Field(description="The name of the guardrail.")]
     check: Annotated[GuardrailCheck, Field(description="The check.")]
@@ -42,7 +42,7 @@ class GuardrailExplained(ResponseModel):
 
 
 class LimitsExplained(ResponseModel):
-    """The limits that the call counts against; the explanation itself does not count."""
+    """The limits that apply to the call; the explanation itself is not counted."""
 
     calls_per_second: Annotated[float, Field(description="Calls per second.")]
     burst: Annotated[int, Field(description="The number of calls that may arrive at once.")]
@@ -54,7 +54,7 @@ class ToolExplained(ResponseModel):
 
     tool: Annotated[str, Field(description="The name of the tool.")]
     visible: Annotated[bool, Field(description="True if the client can list and call the tool.")]
-    hidden_because: Annotated[str | None, Field(description="The reason that it is not visible.")]
+    hidden_because: Annotated[str | None, Field(description="The reason why it is not visible.")]
     course: Annotated[
         Literal["runs", "asks", "refused", "hidden"],
         Field(

@@ -34,7 +34,7 @@ class ClientShown(CopiedModel):
 
 
 class ClientMinted(ClientShown):
-    """A client with its secret. Only the responses to creation and rotation contain the secret."""
+    """A client with its secret, which only the responses to creation and rotation contain."""
 
     secret: Annotated[
         str | None, Field(description="The client's secret; it is returned only once. Null for a client without one.")
@@ -51,7 +51,7 @@ class ClientPage(Page[ClientShown]):
 
 
 class ConsentShown(CopiedModel):
-    """A person's permission for a client to get tokens for a resource."""
+    """A person's permission for a client to receive tokens for a resource."""
 
     id: Id
     subject: Subject

@@ -30,11 +30,11 @@ class LiveStatusShown(CopiedModel):
     replica: Annotated[str, Field(description="The replica that holds the attachment; empty without one.")]
     since: Annotated[datetime | None, Field(description="Time of the last change of state.")]
     fault: Annotated[
-        str | None, Field(description="The reason that it is not attached; empty if it is attached or disabled.")
+        str | None, Field(description="The reason why it is not attached; empty if it is attached or disabled.")
     ]
     failures: Annotated[int, Field(description="The number of consecutive failed attempts.")]
     retry_at: Annotated[datetime | None, Field(description="Time of the next attempt.")]
-    notices: Annotated[Sequence[str], Field(description="The reasons that primitives are missing or truncated.")]
+    notices: Annotated[Sequence[str], Field(description="The reasons why primitives are missing or truncated.")]
 
 
 class LiveCountsShown(CopiedModel):
@@ -125,11 +125,11 @@ class LiveSourceShown(ResponseModel):
     @classmethod
     def of(cls, overview: LiveOverview) -> Self:
         """Build the response from a described live source."""
-        return cls(**_facts(overview))
+        return cls(**_shared_fields(overview))
 
 
 class LiveSourceDetails(LiveSourceShown):
-    """A live source with the primitives that wait for an admin, at most 50 of each state."""
+    """A live source with the primitives that an admin has to review, at most 50 of each state."""
 
     held: Annotated[Sequence[LivePrimitiveShown], Field(description="The definitions that wait for a review.")]
     hidden: Annotated[Sequence[LivePrimitiveShown], Field(description="The primitives whose names are taken.")]
@@ -142,7 +142,9 @@ class LiveSourceDetails(LiveSourceShown):
             found = [one for one in overview.needs_attention if one.state is state]
             return [LivePrimitiveShown.of(one, overview.source) for one in found[:_MAX_WAITING]]
 
-        return cls(**_facts(overview), held=waiting(LivePrimitiveState.HELD), hidden=waiting(LivePrimitiveState.HIDDEN))
+        return cls(
+            **_shared_fields(overview), held=waiting(LivePrimitiveState.HELD), hidden=waiting(LivePrimitiveState.HIDDEN)
+        )
 
 
 class LiveSourcePage(Page[LiveSourceShown]):
@@ -153,7 +155,7 @@ class LivePrimitivePage(Page[LivePrimitiveShown]):
     """One page of the primitives of a live source."""
 
 
-def _facts(overview: LiveOverview) -> dict[str, Any]:
+def _shared_fields(overview: LiveOverview) -> dict[str, Any]:
     source = overview.source
     return {
         "id": source.id,

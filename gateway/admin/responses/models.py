@@ -170,7 +170,7 @@ class AdminBoundsShown(CopiedModel):
 
 
 class CeilingsShown(LimitsShown):
-    """The highest value that each limit of the tenant may have; only the operator sets it."""
+    """The ceiling of each limit of the tenant; only the operator sets it."""
 
     defaulted: Annotated[Sequence[str], Field(description="The limits whose ceiling is the installation's default.")]
     admin_bounds: Annotated[AdminBoundsShown, Field(description="The operator's bounds for the tenant's admins.")]
@@ -184,7 +184,7 @@ class CeilingsShown(LimitsShown):
 
 
 class EgressShown(CopiedModel):
-    """The private upstreams that the tenant may reach, beside those that are open to every tenant."""
+    """The private upstreams that the tenant may reach, in addition to those that are open to every tenant."""
 
     allow: Annotated[Sequence[str], Field(description="The permitted `host:port` entries in canonical form, sorted.")]
 

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from gateway.admin.fields import DESCRIPTION, UNIQUE_NAME, CreatedAt, Id, UpdatedAt
 from gateway.admin.responses.models import Page, ResponseModel
-from gateway.catalog.overrides.overrides import KeptOverride
+from gateway.catalog.overrides.overrides import StoredOverride
 from gateway.domain.overrides import Override
 from gateway.domain.tenancy.policy import Safety
 
@@ -37,7 +37,7 @@ class OverrideShown(ResponseModel):
     @classmethod
     def of(cls, override: Override) -> Self:
         """Build the response from an override."""
-        return cls(**_facts(override))
+        return cls(**_shared_fields(override))
 
 
 class KeptOverrideShown(OverrideShown):
@@ -48,16 +48,16 @@ class KeptOverrideShown(OverrideShown):
     ]
 
     @classmethod
-    def kept(cls, kept: KeptOverride) -> Self:
+    def kept(cls, kept: StoredOverride) -> Self:
         """Build the response from a stored override."""
-        return cls(**_facts(kept.override), tool=kept.tool)
+        return cls(**_shared_fields(kept.override), tool=kept.tool)
 
 
 class OverridePage(Page[KeptOverrideShown]):
     """One page of a source's overrides, by method and path."""
 
 
-def _facts(override: Override) -> dict[str, Any]:
+def _shared_fields(override: Override) -> dict[str, Any]:
     changes = override.changes
     return {
         "id": override.id,

@@ -73,9 +73,7 @@ class PolicyShown(ResponseModel):
     effective: Annotated[
         LimitsShown, Field(description="The effective limits: the smaller of each limit and its ceiling.")
     ]
-    ceilings: Annotated[
-        LimitsShown, Field(description="The ceilings: the highest value of each limit, set by the operator.")
-    ]
+    ceilings: Annotated[LimitsShown, Field(description="The ceilings: the maximum of each limit, set by the operator.")]
     http_origins: Annotated[
         Sequence[str] | None,
         Field(description="The only origins that declared `http` handlers may call; null permits all."),
@@ -99,7 +97,7 @@ class PolicyShown(ResponseModel):
 
 
 class RuleMatchesShown(CopiedModel):
-    """The current primitives that one rule matches, whatever the arguments of their calls."""
+    """The current primitives that one rule matches, regardless of the arguments of their calls."""
 
     rule: Annotated[int, Field(description="Number of the rule, from 1.")]
     count: Annotated[int, Field(description="The number of primitives that the rule matches.")]

@@ -10,7 +10,7 @@ from pydantic import Field
 from gateway.admin.fields import Id, Name
 from gateway.admin.responses.models import Page, ResponseModel
 from gateway.admin.responses.overrides import OverrideShown
-from gateway.catalog.primitives.primitives import Tried
+from gateway.catalog.primitives.primitives import DryRun
 from gateway.catalog.primitives.queries import Listed
 from gateway.domain.primitives import Primitive
 from gateway.domain.tenancy.policy import Safety
@@ -75,7 +75,7 @@ class ToolShown(PrimitiveShown):
         """Build the response from a listed tool."""
         item = listed.item
         return cls(
-            **_facts(listed),
+            **_shared_fields(listed),
             name=item.name,
             source=item.source_name,
             operation=item.identity if isinstance(item, Tool) else "",
@@ -93,7 +93,7 @@ class PromptShown(PrimitiveShown):
     @classmethod
     def of(cls, listed: Listed) -> Self:
         """Build the response from a listed prompt."""
-        return cls(**_facts(listed), name=listed.name)
+        return cls(**_shared_fields(listed), name=listed.name)
 
 
 class ResourceShown(PrimitiveShown):
@@ -104,7 +104,7 @@ class ResourceShown(PrimitiveShown):
     @classmethod
     def of(cls, listed: Listed) -> Self:
         """Build the response from a listed resource."""
-        return cls(**_facts(listed), uri=listed.name)
+        return cls(**_shared_fields(listed), uri=listed.name)
 
 
 class TemplateShown(PrimitiveShown):
@@ -115,7 +115,7 @@ class TemplateShown(PrimitiveShown):
     @classmethod
     def of(cls, listed: Listed) -> Self:
         """Build the response from a listed resource template."""
-        return cls(**_facts(listed), uri_template=listed.name)
+        return cls(**_shared_fields(listed), uri_template=listed.name)
 
 
 class PrimitiveValid(ResponseModel):
@@ -129,7 +129,7 @@ class PrimitiveValid(ResponseModel):
     definition: Annotated[Json, Field(description="The definition that MCP clients would see.")]
 
     @classmethod
-    def of(cls, tried: Tried) -> Self:
+    def of(cls, tried: DryRun) -> Self:
         """Build the response from a validated primitive."""
         made = tried.listed.item
         return cls(
@@ -174,8 +174,8 @@ class TemplatePage(Page[TemplateShown]):
     """One page of a tenant's resource templates."""
 
 
-def _facts(listed: Listed) -> dict[str, Any]:
-    """Return the fields that primitives of every family have."""
+def _shared_fields(listed: Listed) -> dict[str, Any]:
+    """Return the fields that primitives of all families have."""
     item = listed.item
     stored = item if isinstance(item, Primitive) else None
     return {

@@ -92,7 +92,7 @@ class ReplicaShown(ResponseModel):
 
 
 class SecretKeysShown(ResponseModel):
-    """The secret keys of the installation, what needs them, and the last re-encryption."""
+    """The secret keys of the installation, the values that need them, and the last re-encryption."""
 
     keys: Annotated[Sequence[SecretKeyShown], Field(description="All secret keys that were ever configured.")]
     unmarked_api_keys: Annotated[

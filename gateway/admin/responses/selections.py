@@ -93,7 +93,7 @@ class ProfileShown(ResponseModel):
 
 
 class SecretReferenceShown(ResponseModel):
-    """The place of a secret in an outside store."""
+    """The location of a secret in an external store."""
 
     store: Annotated[SecretStoreKind, Field(description="The kind of the store.")]
     path: Annotated[str, Field(description="The path in the tenant's place of the store, or the name of a variable.")]
@@ -104,7 +104,7 @@ class CredentialTested(ResponseModel):
     """A credential whose secret could be read."""
 
     reference: Annotated[
-        str | None, Field(description="The place in the outside store; null for a secret that is stored here.")
+        str | None, Field(description="The location in the external store; null for a secret that is stored here.")
     ]
 
 
@@ -136,7 +136,7 @@ class CredentialShown(ResponseModel):
         str | None, Field(description="The redirect URI to register there; null for other kinds.")
     ] = None
     reference: Annotated[
-        SecretReferenceShown | None, Field(description="The place of the secret in an outside store; null if none.")
+        SecretReferenceShown | None, Field(description="The location of the secret in an external store; null if none.")
     ] = None
     created_at: CreatedAt
     updated_at: UpdatedAt

@@ -38,7 +38,7 @@ class SensitiveChangeShown(CopiedModel):
 
 
 class TextFindingShown(CopiedModel):
-    """A suspicious text. It can be harmless: a person has to read it."""
+    """A suspicious text. It can be harmless, so a person has to read it."""
 
     kind: Annotated[FindingKind, Field(description="The kind of the finding.")]
     pattern: Annotated[str, Field(description="The pattern that was found; empty if the kind has none.")]

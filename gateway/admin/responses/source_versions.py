@@ -1,4 +1,4 @@
-"""Response models of the versions of a source's document, and of the proposal that waits."""
+"""Response models of the versions of a source's document, and of the pending proposal."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -22,7 +22,7 @@ _SHA256 = "SHA-256 of the document, in hexadecimal."
 
 
 class VersionShown(ResponseModel):
-    """A kept version of a source's document."""
+    """A stored version of a source's document."""
 
     version: Annotated[int, Field(description="The number; it is never used again.")]
     is_active: Annotated[bool, Field(description="True if clients have its tools.")]
@@ -51,7 +51,7 @@ class VersionShown(ResponseModel):
 
 
 class VersionPage(Page[VersionShown]):
-    """One page of a source's kept versions, the newest first."""
+    """One page of a source's stored versions, the newest first."""
 
 
 class ProposalShown(ResponseModel):
@@ -62,7 +62,7 @@ class ProposalShown(ResponseModel):
     replaces: Annotated[int, Field(description="The active version with which it was compared.")]
     origin: Annotated[ProposalOrigin, Field(description="`url`: a look found it; `upload`: it was sent.")]
     obstacle: Annotated[
-        str | None, Field(description="The reason that it cannot become active as it is; null if none is known.")
+        str | None, Field(description="The reason why it cannot be activated unchanged; null if none is known.")
     ]
     tools: Annotated[int, Field(description="The number of its tools.")]
     digest: Annotated[str, Field(description=_SHA256)]
@@ -94,7 +94,7 @@ class ProposalMade(RootModel[ProposalShown | ImportTried]):
 
 
 class SourceRefreshed(ResponseModel):
-    """The outcome of a look at a source's URL."""
+    """The outcome of a refresh of a source."""
 
     name: Name
     outcome: Annotated[

@@ -38,7 +38,7 @@ class OperationShown(CopiedModel):
 
 
 class ContextShown(CopiedModel):
-    """The part of a model's context that a list takes."""
+    """The share of a model's context that a list uses."""
 
     tokens: Annotated[int, Field(description="The size of the context, in tokens.")]
     share: Annotated[float, Field(description="The estimated part of it; 1 is all of it.")]
@@ -72,7 +72,7 @@ class OverrideReportShown(CopiedModel):
 
 
 class ExamplesShown(CopiedModel):
-    """The number of examples of the document's requests, by the result of checking them against the listed schemas."""
+    """Counts of examples of the document's requests, by their result against the listed schemas."""
 
     accepted: Annotated[int, Field(description="Examples that fit.")]
     relaxed: Annotated[int, Field(description="Examples that fit since a keyword that they contradict is not checked.")]
@@ -136,7 +136,7 @@ class OperationRuleShown(CopiedModel):
 
 
 class RefreshShown(CopiedModel):
-    """The looks at the URL of a source, and the proposal that waits."""
+    """The refresh state of a source, and the pending proposal."""
 
     checked_at: Annotated[datetime | None, _seen("checked_at"), Field(description="Time of the last look.")]
     changed_at: Annotated[

@@ -31,7 +31,7 @@ async def verify_audit(admin: AdminDependencies, call: Plain) -> AdminResponse:
 async def export_audit(admin: AdminDependencies, call: AdminRequest[NoBody, AuditFilters]) -> AdminResponse:
     """Export the tenant's audit trail as signed lines of JSON, which `gateway.cli.audit_verifier` verifies offline.
 
-    Without a filter, the whole trail is verified during the export.
+    Without a filter, the entire trail is verified during the export.
     """
     return AdminResponse(lines=admin.exporter.export(call.tenant, call.query.as_filter()))
 

@@ -92,7 +92,7 @@ def _draft(name: str, body: CredentialReplace) -> CredentialDraft:
 
 
 async def test_credential(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """Read the secret of a credential as a call would; the response does not contain it."""
+    """Read the secret of a credential in the same way as a call; the response does not contain it."""
     reference = await credentials.test_credential(call.tenant, admin.catalog, call.path["name"])
     return AdminResponse(content=CredentialTested(reference=None if reference is None else str(reference)))
 

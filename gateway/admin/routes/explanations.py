@@ -15,7 +15,7 @@ from gateway.admin.responses.explanations import (
     ToolExplained,
 )
 from gateway.admin.responses.models import FaultShown
-from gateway.admin.routes.try_calls import show_request, stand_in
+from gateway.admin.routes.try_calls import show_request, trial_principal
 from gateway.calls.explanation import Explanation, explain
 from gateway.calls.guardrails.chain import GuardrailFinding
 from gateway.catalog.identity.keys import get_key
@@ -38,7 +38,7 @@ _Request = AdminRequest[ToolExplain, NoQuery]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _VisibleTool:
-    """A tool, and in `hidden` the reason that the client does not see it."""
+    """A tool; `hidden` is the reason why the client does not see it."""
 
     bound: BoundTool | None = None
     hidden: str | None = None
@@ -53,7 +53,7 @@ async def explain_tool(admin: AdminDependencies, call: _Request) -> AdminRespons
     if refusal is not None:
         found = replace(found, hidden=refusal)
     if found.bound is None:
-        return AdminResponse(content=_absent(name, found.hidden))
+        return AdminResponse(content=_missing_tool(name, found.hidden))
     arguments, selects = call.body.arguments, registry.selects_fields
     explained = await explain(admin.calls, principal, found.bound, arguments, selects_fields=selects)
     shown: dict[str, object] = {"structured_once": registry.sends_once, "summary_threshold": registry.summary_threshold}
@@ -63,8 +63,8 @@ async def explain_tool(admin: AdminDependencies, call: _Request) -> AdminRespons
 
 
 async def client_of(admin: AdminDependencies, call: AnyRequest, wanted: ExplainAs) -> tuple[Principal, str, str | None]:
-    """Return the principal and the profile of a simulated client, and the reason for which they do not go together."""
-    principal = await stand_in(admin, call)
+    """Return the principal and the profile of a simulated client, and the reason if they cannot be combined."""
+    principal = await trial_principal(admin, call)
     bound, refusal = None, None
     if wanted.subject is not None or wanted.groups is not None:
         principal = _person(principal, wanted)
@@ -110,7 +110,7 @@ async def _find(admin: AdminDependencies, call: _Request, registry: Registry, na
 
 
 def _denied(registry: Registry, name: str) -> tuple[Tool, str] | None:
-    """The tool of this name that access rules hide from the client, and the rule in words."""
+    """The tool of this name that access rules hide from the client, and a description of the rule."""
     snapshot = registry.view.snapshot
     candidates = (
         snapshot.by_name.get(name),
@@ -129,7 +129,7 @@ def _queried(registry: Registry, name: str) -> Tool | None:
     return next((tool for source in operations for tool in source.values() if tool.name == name), None)
 
 
-def _absent(name: str, reason: str | None) -> ToolExplained:
+def _missing_tool(name: str, reason: str | None) -> ToolExplained:
     return ToolExplained(
         tool=name,
         visible=False,
@@ -179,11 +179,11 @@ def _guardrail(guardrail: Guardrail, explained: Explanation) -> GuardrailExplain
         check=rule.check,
         phases=rule.phases,
         action=rule.action,
-        findings=_reasons(guardrail, explained.findings) if _was_run(guardrail, explained) else None,
+        findings=_reasons(guardrail, explained.findings) if _was_evaluated(guardrail, explained) else None,
     )
 
 
-def _was_run(guardrail: Guardrail, explained: Explanation) -> bool:
+def _was_evaluated(guardrail: Guardrail, explained: Explanation) -> bool:
     """True if the explanation reached the guardrails, and this guardrail checks arguments without a hook."""
     is_reached = explained.prepared is not None or bool(explained.findings)
     return is_reached and guardrail.rule.hook is None and GuardrailPhase.CALL in guardrail.rule.phases

@@ -11,7 +11,7 @@ from gateway.admin.requests.overrides import IMPORTED_FIELDS, OWN_FIELDS, ToolUp
 from gateway.admin.responses.overrides import KeptOverrideShown, OverridePage
 from gateway.admin.routes.primitives import PrimitiveNoun, show_item, update_item
 from gateway.catalog.overrides import overrides
-from gateway.catalog.overrides.overrides import KeptOverride
+from gateway.catalog.overrides.overrides import StoredOverride
 from gateway.catalog.primitives import queries as listing
 from gateway.domain.overrides import OverrideFields
 from gateway.errors import Fault, InvalidBody
@@ -80,7 +80,7 @@ def _refuse(fields: list[str], reason: str) -> None:
         raise InvalidBody(f"the body at /{fields[0]}: {reason}", faults=faults)
 
 
-def _identity(kept: KeptOverride) -> str:
+def _identity(kept: StoredOverride) -> str:
     return kept.override.identity
 
 

@@ -12,7 +12,7 @@ from gateway.admin.limits import WorkKind
 from gateway.admin.requests.models import NoBody, NoQuery
 from gateway.admin.requests.policies import PolicyRuleSent, PolicyUpdate, RecordingRuleSent, RulesCheck
 from gateway.admin.responses.policies import PolicyShown, RuleMatchesShown, RuleReport
-from gateway.admin.routes.try_calls import stand_in
+from gateway.admin.routes.try_calls import trial_principal
 from gateway.catalog import policies
 from gateway.catalog.etags import tag_of
 from gateway.catalog.snapshots.rule_report import report_rules
@@ -54,7 +54,7 @@ async def check_rules(admin: AdminDependencies, call: AdminRequest[RulesCheck, N
     given = call.body.rules
     rules = (await policies.get_policy(call.tenant, admin.catalog)).stored.rules if given is None else _rules(given)
     policies.check_rules(rules)
-    async with admin.connections.open(await stand_in(admin, call)) as registry:
+    async with admin.connections.open(await trial_principal(admin, call)) as registry:
         found = await to_thread.run_sync(report_rules, registry.view.snapshot, rules)
     return AdminResponse(content=RuleReport(rules=[RuleMatchesShown.of(one) for one in found]))
 

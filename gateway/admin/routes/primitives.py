@@ -51,7 +51,7 @@ class PrimitiveNoun:
 async def list_items(
     noun: PrimitiveNoun, admin: AdminDependencies, call: AdminRequest[NoBody, PrimitiveListQuery]
 ) -> AdminResponse:
-    """List the tenant's primitives of a family, or only the one with the URI; an unknown URI gives an empty list."""
+    """List the tenant's primitives of a family, or only the one with the URI; an unknown URI yields an empty list."""
     query = call.query
     if isinstance(query, UriListQuery) and query.uri is not None:
         shown, cursor = await _find(noun, admin, call, query.uri), None
@@ -95,7 +95,7 @@ async def replace_item(
         if is_id(name) or (noun.key == "id" and not isinstance(call.query, UriQuery)):
             raise NotFound(f"no such {noun.family.replace('_', ' ')}; to create one, use a name or URI, not an id")
         if call.body.definition.get(member) != name:
-            reason = "must be what the path or query names, for there is none yet"
+            reason = "must equal the name in the path or query, because the object does not exist yet"
             faults = [Fault(pointer=f"/definition/{member}", reason=reason)]
             raise InvalidBody(f"the body at /definition/{member}: {reason}", faults=faults)
         return await _create(noun, admin, call)

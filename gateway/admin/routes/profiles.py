@@ -20,7 +20,7 @@ from gateway.domain.tenancy.profiles import Profile, Rule
 
 
 async def create_profile(admin: AdminDependencies, call: AdminRequest[ProfileCreate, NoQuery]) -> AdminResponse:
-    """Create a profile: a selection of the tenant's primitives, at a URL of its own."""
+    """Create a profile: a selection of the tenant's primitives, with its own URL."""
     return await _create(admin, call, call.body.name)
 
 

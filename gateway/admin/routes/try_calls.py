@@ -1,7 +1,7 @@
-"""Endpoints for trying a call as an admin.
+"""Endpoints for test calls by an admin.
 
 The call passes the same checks as a client's call, and can also reach tools that an override hides from clients. The
-response shows the result and the upstream request.
+response contains the result and the upstream request.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ _MAX_BODY_LENGTH = 64 * 1024
 
 async def try_tool(admin: AdminDependencies, call: AdminRequest[ToolTry, NoQuery]) -> AdminResponse:
     """Call a tool with all checks, and show the request and the result."""
-    principal, name = await stand_in(admin, call), call.path["name"]
+    principal, name = await trial_principal(admin, call), call.path["name"]
     async with admin.connections.open(principal) as registry:
         bound = await registry.inner_tool(name)
         bound = bound or await registry.inner_tool(await _name_of(admin, call, Family.TOOL, name))
@@ -46,7 +46,7 @@ async def try_tool(admin: AdminDependencies, call: AdminRequest[ToolTry, NoQuery
 
 async def try_resource(admin: AdminDependencies, call: AdminRequest[NoBody, UriQuery]) -> AdminResponse:
     """Read a resource, fixed or of a template, with all checks."""
-    principal, uri = await stand_in(admin, call), call.query.uri
+    principal, uri = await trial_principal(admin, call), call.query.uri
     async with admin.connections.open(principal) as registry:
         bound = await registry.resource(uri)
         if bound is None:
@@ -61,7 +61,7 @@ async def try_resource(admin: AdminDependencies, call: AdminRequest[NoBody, UriQ
 
 async def try_prompt(admin: AdminDependencies, call: AdminRequest[PromptTry, NoQuery]) -> AdminResponse:
     """Get a prompt through every gate."""
-    principal, name = await stand_in(admin, call), call.path["name"]
+    principal, name = await trial_principal(admin, call), call.path["name"]
     async with admin.connections.open(principal) as registry:
         bound = await registry.prompt(name) or await registry.prompt(await _name_of(admin, call, Family.PROMPT, name))
         if bound is None:
@@ -74,7 +74,7 @@ async def try_prompt(admin: AdminDependencies, call: AdminRequest[PromptTry, NoQ
     return _answer(prepared, summary, {**described, "messages": list(got.messages)})
 
 
-async def stand_in(admin: AdminDependencies, call: AnyRequest) -> Principal:
+async def trial_principal(admin: AdminDependencies, call: AnyRequest) -> Principal:
     """Return the principal for the audit trail and the limits: the caller's key or `operator`, with the MCP scope."""
     caller = call.by.caller
     tenant = await get_tenant(call.tenant, admin.catalog)

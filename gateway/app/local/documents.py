@@ -26,7 +26,7 @@ _MAX_BYTES = 32 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalDocument:
-    """A document to serve: its bytes, or the URL from which it is fetched. `place` names it in messages."""
+    """A document to serve: its bytes, or the URL from which it is fetched. `place` is its label in messages."""
 
     name: str
     place: str

@@ -1,7 +1,7 @@
 """Wiring of a local server: the call pipeline over a snapshot in memory, for one client on standard streams.
 
-Validation, policy, serialisation, egress guard, redaction and truncation are those of a gateway. There is one tenant
-and one principal; limits are those of the streams, and the record of a call is a log line (decision 36).
+Validation, policy, serialisation, egress guard, redaction and truncation are the same as in a gateway. There is one
+tenant and one principal. The stream server enforces limits, and each call is recorded as a log line (decision 36).
 """
 
 import secrets

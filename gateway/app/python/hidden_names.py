@@ -1,8 +1,7 @@
-"""Names in tenants' catalogs that hide Python primitives: looked up when the gateway starts and after each
-registration.
+"""Names in tenants' catalogs that hide Python primitives, looked up at start and after each registration.
 
 The result is written to the log, to each affected tenant's audit trail and to `Registrations.hidden`. While the gateway
-serves, a registration also looks up its own name first, so that the caller receives the result.
+serves, each registration first checks its own name and returns the result to the caller.
 """
 
 import asyncio
@@ -26,7 +25,7 @@ from gateway.store.engine import Store
 log = structlog.get_logger(__name__)
 
 _TIMEOUT_S: Final = 3.0
-"""Timeout of the lookup. It is generous, for a loaded machine; a caller on the event loop blocks the loop meanwhile."""
+"""Timeout of the lookup, long enough for a loaded machine. A call on the event loop blocks the loop for this long."""
 _RETRY_S: Final = 10.0
 
 

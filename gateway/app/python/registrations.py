@@ -1,7 +1,7 @@
 """Registrations of Python primitives: the primitives that catalogs list, and their functions.
 
-Each gateway has one `Registrations`. It can change while the gateway serves, from any thread: a change replaces the
-whole mapping, so a reader never sees half a change. Primitives of one name for different tenants are independent.
+Each gateway has one `Registrations`. Any thread can change it while the gateway serves: a change replaces the whole
+mapping, so a reader never sees a partial change. Primitives of one name for different tenants are independent.
 """
 
 import threading
@@ -126,11 +126,11 @@ class Registrations:
 
     def consult(self, look_up: Lookup) -> Callable[[], None]:
         """Set the function that looks up names in each `add`; the returned function removes it."""
-        return _kept_in(self._lookups, look_up)
+        return _remover(self._lookups, look_up)
 
     def subscribe(self, listener: Callable[[], object]) -> Callable[[], None]:
         """Call the listener after each change, in the thread of the change; the returned function removes it."""
-        return _kept_in(self._listeners, listener)
+        return _remover(self._listeners, listener)
 
     def _change(self, kept: Mapping[_Key, Sequence[Registration]]) -> None:
         self._kept = kept
@@ -152,7 +152,7 @@ def _refuse_taken(primitive: PythonPrimitive, kept: Mapping[_Key, Sequence[Regis
     if family is Family.TOOL:
         raise DuplicateToolError(name)
     conflict = NameConflict(name=name, owner=_OWNER)
-    raise NameTaken(f"a {_NOUNS[family]} named '{name}' is registered already", conflicts=[conflict])
+    raise NameTaken(f"a {_NOUNS[family]} named '{name}' is already registered", conflicts=[conflict])
 
 
 def _owned_by_tenants(primitive: PythonPrimitive, owned: Sequence[OwnedName]) -> NameTaken:
@@ -179,7 +179,7 @@ def _overlap(some: Tenants, others: Tenants) -> bool:
     return some is None or others is None or not set(some).isdisjoint(others)
 
 
-def _kept_in(those: dict[object, _Kept], one: _Kept) -> Callable[[], None]:
+def _remover(those: dict[object, _Kept], one: _Kept) -> Callable[[], None]:
     """Add an entry; the returned function removes it."""
     token = object()
     those[token] = one

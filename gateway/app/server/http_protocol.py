@@ -2,7 +2,7 @@
 
 uvicorn has none of these limits. A connection is aborted if its header does not arrive in time, or if the client does
 not read the response. The kernel detects dead peers. `gateway.web.body_timeout` limits the time for a body, because a
-response is still possible there.
+response is still possible at that point.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ _PROVIDE: Final = re.compile(rb"/t/[^/?#]+/provide(?:\?[^#]*)?")
 """Request targets that may become a WebSocket."""
 _GONE_MS = 30_000
 _PROBE_S = 30
-_FULL = (
+_TOO_MANY_CONNECTIONS = (
     b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 5\r\n"
     b"content-type: text/plain\r\ncontent-length: 21\r\n\r\ntoo many connections\n"
 )
@@ -52,7 +52,7 @@ class HardenedHttpProtocol(IgnoredUpgrades):
         super().connection_made(transport)
         if len(self.connections) > MAX_CONNECTIONS:
             log.warning("connection_refused", open=len(self.connections))
-            transport.write(_FULL)
+            transport.write(_TOO_MANY_CONNECTIONS)
             transport.close()
             return
         _detect_dead_peer(transport)
@@ -68,7 +68,7 @@ class HardenedHttpProtocol(IgnoredUpgrades):
         super().data_received(data)
         if self._is_upgraded:
             return
-        if self._is_in_header or self._is_between:
+        if self._is_in_header or self._is_idle:
             self._expect_header()
         elif self._header_timer is not None:
             self._header_timer.cancel()
@@ -118,15 +118,15 @@ class HardenedHttpProtocol(IgnoredUpgrades):
         return bool(is_idle and is_provider) and super()._should_upgrade()  # guard: upgrade-of-one-url
 
     @property
-    def _is_between(self) -> bool:
-        """True if no request is being answered and uvicorn's keep-alive timer does not run."""
+    def _is_idle(self) -> bool:
+        """True if no response is pending and uvicorn's keep-alive timer does not run."""
         return self.timeout_keep_alive_task is None and not (self._has_asked and not self.cycle.response_complete)
 
     def _expect_header(self) -> None:
         if self._header_timer is None and not self.transport.is_closing():
-            self._header_timer = self.loop.call_later(self.header_s, self._give_up_header)  # guard: header-deadline
+            self._header_timer = self.loop.call_later(self.header_s, self._abort_slow_header)  # guard: header-deadline
 
-    def _give_up_header(self) -> None:
+    def _abort_slow_header(self) -> None:
         self._header_timer = None
         log.debug("header_too_slow", client=self.client and self.client[0])
         self.transport.abort()
@@ -143,8 +143,8 @@ class JoinedWrites:
     """Transport of one response: sends the head and the first part of the body with one system call.
 
     They are joined if both are written in one turn of the event loop. A proxy written in Go can cut a response whose
-    head arrives alone (caddyserver/caddy#5431): it then closes the request body, and drops the connection if it still
-    waits for the end of that body.
+    head arrives alone (caddyserver/caddy#5431). The proxy then closes the request body, and drops the connection if it
+    still waits for the end of that body.
     """
 
     __slots__ = ("_head", "_loop", "_transport")

@@ -57,7 +57,7 @@ class IgnoredUpgrades(HttpToolsProtocol):
 
 
 class _Reader:
-    """Callbacks of the second parser: they ignore the repeated header and pass on everything after it."""
+    """Callbacks of the second parser: they ignore the repeated header and forward everything after it."""
 
     def __init__(self, connection: IgnoredUpgrades) -> None:
         self._connection = connection
@@ -71,7 +71,7 @@ class _Reader:
             self._connection.on_message_begin()
 
     def on_url(self, url: bytes) -> None:
-        """Pass on a part of the request target."""
+        """Forward a part of the request target."""
         if self.is_past_header:
             self._connection.on_url(url)
 

@@ -27,7 +27,7 @@ _CLOSE_TIMEOUT_S = 3.0
 Started = Callable[[], Awaitable[None]]
 
 
-async def _nothing() -> None: ...
+async def _do_nothing() -> None: ...
 
 
 class BoundListener:
@@ -78,7 +78,7 @@ async def serve_listeners(
     """Serve each application on its listener until a signal; call `on_started` once when all of them respond."""
     (first, listener), *others = served
     main = _Server(_config(first, settings), on_started=on_started)
-    beside = [(_Server(_config(app, settings), on_started=_nothing), other) for app, other in others]
+    beside = [(_Server(_config(app, settings), on_started=_do_nothing), other) for app, other in others]
     servers = [main, *(server for server, _ in beside)]
     with _Signals(servers, readiness, notice_s=settings.notice_s).captured():
         async with _serving(*beside[0]) if beside else nullcontext():
@@ -102,7 +102,7 @@ def _config(app: ASGIApp, settings: Settings) -> uvicorn.Config:
         app,
         loop="uvloop",
         http=HardenedHttpProtocol,
-        lifespan="off",  # opened around the servers: its failure raises our error, uvicorn would exit
+        lifespan="off",  # opened around the servers: a failure here raises the gateway's error; uvicorn would exit
         access_log=False,
         log_config=None,
         server_header=False,

@@ -34,9 +34,9 @@ class StalledReader:
 
     def _measure(self) -> None:
         self._unread = self._transport.get_write_buffer_size()
-        self._timer = self._loop.call_later(self._seconds, self._judge)
+        self._timer = self._loop.call_later(self._seconds, self._check_progress)
 
-    def _judge(self) -> None:
+    def _check_progress(self) -> None:
         if self._unread - self._transport.get_write_buffer_size() >= STALL_BYTES:
             self._measure()
             return

@@ -1,7 +1,8 @@
-"""Hardened WebSocket protocol: uvicorn's, with bounds on what a peer can make the event loop parse, hold or write.
+"""Hardened WebSocket protocol: uvicorn's, with limits on what the event loop parses, buffers or writes for a peer.
 
-uvicorn bounds the size of a message. Not bounded there: frames without content (each ping is answered, each empty
-fragment is kept), the parsing time of one read, frames before the handshake has ended, and a peer that does not read.
+uvicorn limits only the size of a message. This class also limits frames without content (each ping is answered, each
+empty fragment is buffered) and the parsing time of one read. It disconnects a peer that sends frames before the
+handshake has ended, and stops reading from a peer that does not read.
 """
 
 import asyncio

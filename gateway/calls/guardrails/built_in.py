@@ -1,4 +1,4 @@
-"""Built-in guardrails: searches of bounded texts for patterns, on the event loop or in a thread.
+"""Built-in guardrails: searches of texts for patterns, on the event loop or in a thread.
 
 A text is searched in overlapping windows. A search of more than one window runs in a thread, two at once on a replica
 and one per tenant, so that large texts delay neither the event loop nor other tenants.

@@ -1,8 +1,10 @@
-"""The chain of guardrails around a call: its arguments before it is prepared, its result before the client receives it.
+"""The chain of guardrails of a call.
+
+It checks the arguments before the call is prepared, and the result before it is returned.
 
 The binder selects the guardrails of a primitive, so a call without guardrails costs one comparison. Guardrails run in
 their order until one blocks. Each finding is logged, counted and recorded in the audit trail; no record contains the
-text that was found. A check that cannot be made counts as a finding, except for a hook that is declared to fail open.
+matched text. A check that cannot be made counts as a finding, except for a hook that is declared to fail open.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -32,9 +34,9 @@ from gateway.telemetry.metrics import Metrics
 log = structlog.get_logger(__name__)
 
 _UNCHECKED = "it is too large or too deep to be checked"
-_BUSY = "too many checks of large texts wait"
-_OWN = frozenset({CallBlocked.code, ResultBlocked.code})
-_DONE: Mapping[GuardrailAction, str] = {
+_BUSY = "too many checks of large texts are queued"
+_BLOCKED_CODES = frozenset({CallBlocked.code, ResultBlocked.code})
+_OUTCOMES: Mapping[GuardrailAction, str] = {
     GuardrailAction.BLOCK: "blocked",
     GuardrailAction.MARK: "marked",
     GuardrailAction.LOG: "logged",
@@ -58,7 +60,7 @@ class _NoHooks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """The value that one phase checks: as JSON, and as decoded."""
+    """The value checked in one phase, encoded and decoded."""
 
     phase: GuardrailPhase
     content: Mapping[str, object]
@@ -103,7 +105,7 @@ class Guardrails:
 
     async def check_members(self, call: Invocation, chain: Sequence[Guardrail], members: bytes) -> bytes:
         """Check the members of a tool's result; return them, marked or replaced by an error."""
-        if call.outcome in _OWN:
+        if call.outcome in _BLOCKED_CODES:
             return members
         found = await self._findings(call, chain, of_members(members))
         try:
@@ -112,7 +114,7 @@ class Guardrails:
             members = result_rendering.failure(error, call.correlation_id)
             call.outcome = error.code
         marks = _marks(found)
-        members = mark_members(members, marks) if marks and call.outcome not in _OWN else members
+        members = mark_members(members, marks) if marks and call.outcome not in _BLOCKED_CODES else members
         call.size = len(members)
         return members
 
@@ -203,23 +205,23 @@ class Guardrails:
             AuditUnavailable: it could not be recorded.
         """
         rule, name = finding.guardrail.rule, finding.guardrail.name
-        done = _DONE[rule.action]
+        outcome = _OUTCOMES[rule.action]
         log.warning(
             "guardrail_found",
             guardrail=name,
             check=rule.check.value,
-            done=done,
+            done=outcome,
             reasons=finding.reasons,
             tenant=call.principal.slug,
             target=call.action[1],
             correlation_id=call.correlation_id,
         )
-        self._metrics.guardrails.add(call.principal.slug, rule.check.value, done)
+        self._metrics.guardrails.add(call.principal.slug, rule.check.value, outcome)
         # guard: guardrail-recorded
-        await self._audit.write(replace(call.record(AuditKind.CALL, f"{done}:{name}"), action="guardrail"))
+        await self._audit.write(replace(call.record(AuditKind.CALL, f"{outcome}:{name}"), action="guardrail"))
 
     def _note_failure(self, call: Invocation, guardrail: Guardrail, reason: str) -> None:
-        """Log and count a hook that gave no valid answer."""
+        """Log and count a hook that returned no valid response."""
         log.warning(
             "guardrail_hook_failed",
             guardrail=guardrail.name,

@@ -1,5 +1,5 @@
-"""HTTP hooks of guardrails: a signed POST (Standard Webhooks) with the call or its result; the response allows or
-blocks it.
+"""HTTP hooks of guardrails: a signed POST (Standard Webhooks) with the call or its result; the response allows
+or blocks it.
 
 A hook receives arguments and results, but no credentials, because the handler adds them later. Each hook of a tenant
 has its own bulkhead and circuit breaker. So a slow hook delays only the calls that it checks. A hook whose receiver
@@ -22,7 +22,7 @@ from gateway.domain.tenancy.guardrails import Guardrail, HookSettings
 from gateway.errors import UpstreamAnswerBroken, UpstreamBusy, UpstreamError, UpstreamSuspended
 from gateway.handlers.credentials import is_among
 from gateway.handlers.interfaces import SecretReader
-from gateway.handlers.previews.requests import cut, escape
+from gateway.handlers.previews.requests import escape, truncate
 from gateway.upstream.auth.credentials import digest_of
 from gateway.upstream.bulkhead import Bulkhead, BulkheadLimits
 from gateway.upstream.client import UpstreamClient
@@ -37,14 +37,14 @@ _OK = 200
 
 
 class HookAnswer(msgspec.Struct, frozen=True):
-    """The answer of a hook; other members are ignored."""
+    """The response of a hook; other members are ignored."""
 
     action: Literal["allow", "block"]
     reason: str = ""
 
 
 class HookFailed(Exception):
-    """The hook gave no valid response in time; `reason` is for logs and for the client."""
+    """The hook returned no valid response in time; `reason` is for logs and for the client."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -52,9 +52,7 @@ class HookFailed(Exception):
 
 
 class HookEvaded(HookFailed):
-    """The content makes the request to the hook impossible. Caller or upstream choose the content, so this never fails
-    open.
-    """
+    """The content prevents the request to the hook. Caller or upstream choose the content, so this never fails open."""
 
 
 _decode = msgspec.json.Decoder(HookAnswer).decode
@@ -70,7 +68,7 @@ class HookClient:
         self._bulkheads = BoundedCache[tuple[TenantId, GuardrailId], Bulkhead](_MAX_HOOKS)
 
     async def ask(self, tenant: TenantId, guardrail: Guardrail, hook: HookSettings, event: object) -> HookAnswer:
-        """Return the hook's answer.
+        """Return the hook's response.
 
         Raises:
             HookFailed: there is no valid answer, or the hook cannot be asked.
@@ -143,4 +141,4 @@ def _read(status: int, body: bytes) -> HookAnswer:
         found = _decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise UpstreamAnswerBroken("its response has no valid action") from None
-    return HookAnswer(found.action, cut(escape(found.reason[:_MAX_EXAMINED]), _MAX_REASON_LENGTH))
+    return HookAnswer(found.action, truncate(escape(found.reason[:_MAX_EXAMINED]), _MAX_REASON_LENGTH))

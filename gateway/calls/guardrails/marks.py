@@ -30,7 +30,7 @@ def mark_members(members: bytes, marks: Marks) -> bytes:
     comma = b"" if head.startswith(b"]") else b","
     flag, _, meta = end.partition(_META)
     others: dict[str, object] = json.loads(meta) if meta else {}
-    others[GUARDRAILS_META] = _facts(marks)
+    others[GUARDRAILS_META] = _to_member(marks)
     written = msgspec.json.encode(others)
     for name in (_IS_ERROR, b',"structuredContent":'):
         written = written.replace(name, name.replace(b",", b", "))
@@ -38,7 +38,7 @@ def mark_members(members: bytes, marks: Marks) -> bytes:
 
 
 def mark_contents(contents: Contents, marks: Marks) -> Contents:
-    """Mark each content of a resource in its `_meta`; its text stays as it is."""
+    """Mark each content of a resource in its `_meta`; its text is unchanged."""
     return Contents(contents=[_with_meta(content, marks) for content in contents.contents])
 
 
@@ -51,10 +51,10 @@ def mark_messages(messages: Messages, marks: Marks) -> Messages:
 def _with_meta(content: Mapping[str, object], marks: Marks) -> Mapping[str, object]:
     meta = content.get("_meta")
     others: Mapping[str, object] = cast("Mapping[str, object]", meta) if isinstance(meta, Mapping) else {}
-    return {**content, "_meta": {**others, GUARDRAILS_META: _facts(marks)}}
+    return {**content, "_meta": {**others, GUARDRAILS_META: _to_member(marks)}}
 
 
-def _facts(marks: Marks) -> list[dict[str, object]]:
+def _to_member(marks: Marks) -> list[dict[str, object]]:
     return [
         {"guardrail": guardrail.name, "check": guardrail.rule.check.value, "reasons": list(reasons)}
         for guardrail, reasons in marks

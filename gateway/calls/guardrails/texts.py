@@ -67,7 +67,7 @@ def text_of(value: object, binary: Collection[str] = BINARY) -> str:
         elif isinstance(one, Sequence):
             items = cast("Sequence[object]", one)
             pending += reversed(items)
-            piece = _joined_blocks(items)
+            piece = _join_blocks(items)
         elif isinstance(one, int | float) and _MIN_NUMBER <= abs(one) < _MIN_NUMBER**3:
             piece = str(int(one))
         elif isinstance(one, msgspec.Raw):
@@ -90,7 +90,7 @@ def _add_members(members: Mapping[object, object], pending: list[object], binary
 
 
 def _decode(encoded: str) -> str:
-    """The text that base64 encodes; the given text if it is short or no base64, and nothing for other content."""
+    """The decoded text of base64; the given text if it is short or not base64, and nothing for other content."""
     try:
         found = b64decode("".join(encoded.split()), validate=True)
     except (Error, ValueError):
@@ -101,8 +101,8 @@ def _decode(encoded: str) -> str:
         return encoded if len(encoded) < _MIN_BINARY_LENGTH else ""
 
 
-def _joined_blocks(items: Sequence[object]) -> str:
-    """The texts of content blocks without a break between them; empty if there are fewer than two."""
+def _join_blocks(items: Sequence[object]) -> str:
+    """The texts of content blocks without separators; empty if there are fewer than two."""
     blocks = (cast("Mapping[str, object]", item) for item in items if isinstance(item, Mapping))
     texts = [text for block in blocks if (text := _block_text(block))]
     return "".join(texts) if len(texts) > 1 else ""

@@ -36,7 +36,7 @@ class ApprovalChanges:
         self._catalog = catalog
         self._changed: list[ApprovalId] = []
 
-    async def note(self, db: Db, changed: ApprovalId, by: Author | None = None) -> Approval:
+    async def record_change(self, db: Db, changed: ApprovalId, by: Author | None = None) -> Approval:
         """Write the audit entry and the webhooks of a changed approval in its transaction, and return the approval.
 
         Raises:
@@ -65,7 +65,7 @@ class ApprovalChanges:
         return approval
 
     async def enqueue(self, db: Db, approval: Approval) -> None:
-        """Write the webhooks of a changed approval. They contain nothing of the request."""
+        """Write the webhooks of a changed approval. They contain no part of the request."""
         self._changed.append(approval.id)
         kind = _KINDS.get(approval.state)
         if kind is None:

@@ -1,7 +1,7 @@
 """Approvals of a tenant's calls: opened or attached to, decided by another subject, claimed for one run, ended.
 
 Each change of state is a conditional update with an audit entry, which is stored before the transaction commits. The
-job `sweep` ends approvals whose time is past, and deletes old ones.
+job `sweep` ends overdue approvals and deletes old ones.
 """
 
 import hashlib
@@ -37,20 +37,20 @@ LIFETIME = timedelta(hours=24)
 USABLE = timedelta(hours=1)
 """Time after the decision in which the call can run."""
 DENIED_FOR = timedelta(hours=1)
-"""Time in which equal calls are refused after a denial, instead of asking again."""
+"""Time after a denial in which equal calls are refused without a new approval."""
 LEASE = timedelta(seconds=30)
 """Time for which a run holds its approval; the replica renews it while the call runs."""
 ROUND_LEASE = timedelta(minutes=11)
 """Lease of a run between two rounds of its call; the client's state of a round is valid for ten minutes."""
 KEPT = timedelta(days=30)
 MAX_KEPT = 10_000
-"""The newest ended approvals of a tenant are kept, at most this many, for `KEPT`."""
+"""The newest ended approvals of a tenant are stored for `KEPT`; this is their maximum number."""
 MAX_OPEN = 1000
 MAX_OPEN_OF_SUBJECT = 50
 """Limits on open approvals, so that the calls of one subject cannot hide those of others."""
 
 
-_BEFORE = {
+_PRIOR_RUN = {
     ApprovalState.DONE: "The same call was approved and run before, until {}.",
     ApprovalState.UNKNOWN: "The same call was approved and interrupted at {}; it may have been carried out.",
 }
@@ -61,10 +61,10 @@ _RETRY_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallToApprove:
-    """A prepared call of one principal, as an approval is bound to it.
+    """A prepared call of one principal, to which an approval is bound.
 
     `digest` covers the prepared call, `tool_digest` the definition and handler. `revision` is that of the catalog in
-    which the tool was found; None in a later round, whose tool and policy the client's sealed state names.
+    which the tool was found. It is None in a later round, because the client's sealed state names the tool and policy.
     """
 
     principal: Principal
@@ -80,7 +80,7 @@ class CallToApprove:
 
     @property
     def fingerprint(self) -> bytes:
-        """Digest of requester and call: equal calls of one subject in one profile have the same."""
+        """Digest of requester and call. Equal calls of one subject in one profile have the same fingerprint."""
         parts = (self.principal.subject, self.profile, self.action, self.tool, self.digest)  # guard: approval-exact
         return hashlib.blake2b(msgspec.msgpack.encode(parts), digest_size=32).digest()
 
@@ -126,9 +126,9 @@ async def open_approval(
         if found is None:
             if not await _may_call(tenant, db, call.principal.key):
                 raise Forbidden("a call that needs an approval needs a valid key with the scope mcp")
-            await _check_room(tenant, db, call.principal.subject)
+            await _check_open_limit(tenant, db, call.principal.subject)
             found = await _insert(tenant, catalog, db, call, shown)
-            await changes.note(db, found.id)
+            await changes.record_change(db, found.id)
     await changes.announce()
     return found
 
@@ -190,14 +190,14 @@ async def decide_approval(
         current = await read_approval(tenant, catalog, db, ApprovalId(approval))
         check_version(current, expected)
         if is_same_subject(current.subject, subject):  # guard: approval-by-another-subject
-            raise Forbidden("the subject that requested the call cannot decide about it; ask another person")
+            raise Forbidden("the subject that requested the call cannot decide on it; ask another person")
         if not await approvals.decide(tenant, db, current.id, decided=decided, usable=USABLE):
             now = await approvals.state_of(tenant, db, current.id)
-            raise Conflict(f"the approval is {now or current.state} and cannot be decided any more")
+            raise Conflict(f"the approval is {now or current.state} and can no longer be decided")
         if by.attempt is not None and not await idempotency.commit(tenant, db, by.attempt):
             raise Conflict("the request took too long, and another replica repeated it; this attempt changed nothing")
         await _make_sweep_due(tenant, db, USABLE)
-        found = await changes.note(db, current.id, by)
+        found = await changes.record_change(db, current.id, by)
     await changes.announce()
     return found
 
@@ -227,10 +227,10 @@ async def claim_approval(
         credentials = await approvals.credential_identity(tenant, db, call.uses)
         claim = Claim(name=secrets.token_hex(16), credentials=credentials, lease=LEASE)
         if earlier is None:
-            is_ours = await approvals.claim(tenant, db, approval, claim)
+            is_claimed = await approvals.claim(tenant, db, approval, claim)
         else:
-            is_ours = await approvals.take_over(tenant, db, approval, claim, earlier=earlier)
-        if not is_ours:
+            is_claimed = await approvals.take_over(tenant, db, approval, claim, earlier=earlier)
+        if not is_claimed:
             return None
         await _make_sweep_due(tenant, db, LEASE)
         await catalog.audit(intent)  # guard: approval-intent-first
@@ -245,7 +245,7 @@ async def renew_claims(tenant: TenantId, catalog: CatalogContext, claims: Sequen
 
 
 async def park_approval(tenant: TenantId, catalog: CatalogContext, approval: ApprovalId, claim: str) -> bool:
-    """Keep a run for the next round of its call; False if its lease has expired."""
+    """Keep the lease of a run until the next round of its call; False if the lease has expired."""
     async with catalog.store.transaction(tenant) as db:
         return await approvals.park(tenant, db, approval, claim, lease=ROUND_LEASE)
 
@@ -269,7 +269,7 @@ async def sweep(catalog: CatalogContext, due: Job) -> None:
         if not await jobs.reschedule(tenant, db, due.id, seen=due.due_at, to=datetime.now(UTC) + LEASE):
             return
         for ended in await approvals.end_overdue(tenant, db, limit=_SWEEP_BATCH):
-            await changes.note(db, ended)
+            await changes.record_change(db, ended)
         await approvals.remove_old(tenant, db, kept=KEPT, limit=MAX_KEPT)
         next_at = await approvals.next_due(tenant, db, kept=KEPT)
         if next_at is None:
@@ -284,7 +284,7 @@ async def _attach(
 ) -> Approval | None:
     """Return the open approval of an equal call, unless a new one is required."""
     for ended in await approvals.end_overdue(tenant, db, limit=1, fingerprint=call.fingerprint):
-        await changes.note(db, ended)
+        await changes.record_change(db, ended)
     attached = await approvals.get_attached(tenant, db, catalog.sealer, call.fingerprint, denied_for=DENIED_FOR)
     if attached is None:
         return None
@@ -294,14 +294,14 @@ async def _attach(
     if is_same or found.state is ApprovalState.RUNNING:
         return found
     if await approvals.supersede(tenant, db, found.id):
-        await changes.note(db, found.id)
+        await changes.record_change(db, found.id)
     return None
 
 
 async def _insert(tenant: TenantId, catalog: CatalogContext, db: Db, call: CallToApprove, shown: ShownCall) -> Approval:
     now, warnings = datetime.now(UTC), shown.warnings
     if (ran := await approvals.last_run(tenant, db, call.fingerprint)) is not None:
-        warnings = (_BEFORE[ran[0]].format(ran[1].astimezone(UTC).isoformat(timespec="seconds")), *warnings)
+        warnings = (_PRIOR_RUN[ran[0]].format(ran[1].astimezone(UTC).isoformat(timespec="seconds")), *warnings)
     approval = Approval(
         id=new_approval_id(),
         tenant=tenant,
@@ -333,7 +333,7 @@ async def _make_sweep_due(tenant: TenantId, db: Db, within: timedelta) -> None:
     await jobs.bring_forward(tenant, db, Job(tenant=tenant, id=KIND, kind=KIND, due_at=datetime.now(UTC) + within))
 
 
-async def _check_room(tenant: TenantId, db: Db, subject: str) -> None:
+async def _check_open_limit(tenant: TenantId, db: Db, subject: str) -> None:
     of_tenant, of_subject = await approvals.count_open(tenant, db, subject)
     if of_subject >= MAX_OPEN_OF_SUBJECT:  # guard: approvals-capped-by-subject
         message = f"too many calls of this subject wait for an approval or run (limit {MAX_OPEN_OF_SUBJECT})"
@@ -344,8 +344,9 @@ async def _check_room(tenant: TenantId, db: Db, subject: str) -> None:
 
 
 async def _may_call(tenant: TenantId, db: Db, key: KeyId) -> bool:
-    """True for the operator, and for a valid key with `mcp`. Without this check, an owner could try calls with a new
-    key.
+    """True for the operator, and for a valid key with `mcp`.
+
+    Without this check, an owner could try calls with a new key.
     """
     find = grants.credential if is_grant_id(key) else keys.get
     found = None if key == OPERATOR else await find(tenant, db, key)

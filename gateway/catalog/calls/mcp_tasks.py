@@ -56,7 +56,7 @@ _UNKNOWN: Final = TaskError(
 
 _Sealed = TypeVar("_Sealed", TaskCall, TaskRounds, TaskOutcome)
 IsAnswer = Callable[[AskedKind, object], bool]
-"""True if an object has the form of an answer to a kind of question."""
+"""True if an object has the form of an answer to a question of this kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +98,7 @@ class TaskRecords:
         """
         tenant, task = draft.owner.tenant, new_task_id()
         async with self._store.transaction(tenant) as db:
-            await _check_room(draft.owner, db)
+            await _check_limits(draft.owner, db)
             key, wrapped = await secrets.tenant_key(tenant, db, self._cipher)
             row = NewTask(
                 id=task,
@@ -128,7 +128,7 @@ class TaskRecords:
             return self._open(owner.tenant, await _owned(owner, db, task))
 
     async def owned(self, owner: TaskOwner, wanted: Sequence[str]) -> Sequence[TaskId]:
-        """Return those of the wanted ids that are tasks of the owner."""
+        """Return the ids among the given ones that are tasks of the owner."""
         named = {TaskId(task) for task in wanted if _ID.fullmatch(task)}
         async with self._store.transaction(owner.tenant) as db:
             return await mcp_tasks.owned(owner.tenant, db, named, subject=owner.subject, profile=owner.profile)
@@ -169,7 +169,7 @@ class TaskRecords:
         return claimed
 
     async def cancel(self, owner: TaskOwner, task: str) -> bool:
-        """Cancel a task; a task that has ended stays as it is. True if it was open.
+        """Cancel a task and return True; False if it has already ended.
 
         Raises:
             NotFound: it is unknown, expired, or belongs to another owner.
@@ -220,7 +220,7 @@ class TaskRecords:
         await self._announce(tenant, task.id)
 
     async def end(self, task: McpTask, state: TaskState, outcome: TaskOutcome | None, *, message: str = "") -> bool:
-        """Store the end of the holder's task; False if it had ended, or another holder has it."""
+        """Store the end of the holder's task; False if it has already ended, or another holder has it."""
         tenant = task.owner.tenant
         async with self._store.upkeep(tenant) as db:
             stored = await mcp_tasks.get(tenant, db, task.id, is_locked=True)
@@ -232,9 +232,9 @@ class TaskRecords:
         return True
 
     async def take_due(self, tenant: TenantId, task: TaskId, *, holder: str) -> McpTask | None:
-        """Handle a task whose job is due: delete it if expired, fail or take it if its holder is gone.
+        """Handle a task whose job is due: delete it if it has expired; fail it, or lease it, if its holder has stopped.
 
-        Returns the task, leased, if it has to be run from its start.
+        Returns the leased task if it must run again from its start.
         """
         async with self._store.upkeep(tenant) as db:
             stored = await mcp_tasks.get(tenant, db, task, is_locked=True)
@@ -327,19 +327,19 @@ class TaskRecords:
         )
 
 
-async def _check_room(owner: TaskOwner, db: Db) -> None:
+async def _check_limits(owner: TaskOwner, db: Db) -> None:
     used = await mcp_tasks.usage(owner.tenant, db, subject=owner.subject)
     if used.open_of_subject >= MAX_OPEN_EACH:  # guard: tasks-of-one-subject
-        raise _full(f"too many open tasks of this subject (limit {MAX_OPEN_EACH})")
+        raise _limit_exceeded(f"too many open tasks of this subject (limit {MAX_OPEN_EACH})")
     if used.open >= MAX_OPEN:
-        raise _full(f"too many open tasks of this tenant (limit {MAX_OPEN})")
+        raise _limit_exceeded(f"too many open tasks of this tenant (limit {MAX_OPEN})")
     if used.stored >= MAX_STORED or used.size >= MAX_BYTES:  # guard: tasks-stored
-        raise _full(
+        raise _limit_exceeded(
             f"too many stored tasks of the last {LIFETIME} (limit {MAX_STORED} tasks and {MAX_BYTES} bytes per tenant)"
         )
 
 
-def _full(text: str) -> LimitExceeded:
+def _limit_exceeded(text: str) -> LimitExceeded:
     return LimitExceeded(f"{text}; cancel some, or wait until they end", retry_after_s=_RETRY_S)
 
 

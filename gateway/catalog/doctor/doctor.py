@@ -1,7 +1,7 @@
-"""Runs all checks of the doctor on one installation. Each finding that is not OK names a remedy.
+"""The doctor: runs all checks on one installation. Each finding that is not OK contains a remedy.
 
-If PostgreSQL or Redis does not respond, only the findings that depend on it are missing. The doctor changes nothing.
-No finding contains a secret or a connection URL.
+If PostgreSQL or Redis does not respond, only the findings that depend on it are missing. The doctor changes nothing. No
+finding contains a secret or a connection URL.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -28,7 +28,7 @@ from gateway.catalog.doctor.source_checks import check_sources
 from gateway.catalog.doctor.store_checks import check_database, check_redis, check_versions
 from gateway.catalog.identity.secret_keys.status import read_state
 from gateway.catalog.snapshots.hidden_primitives import find_hidden
-from gateway.domain.findings import Finding, failure, fine, listed, warning
+from gateway.domain.findings import Finding, failure, fine, list_names, warning
 from gateway.domain.tenancy.tenants import Tenant
 from gateway.errors import GatewayError, SecretUnreadable, Unavailable
 from gateway.redis.diagnostics import RedisFacts, examine_redis
@@ -45,7 +45,7 @@ _MAX_TENANTS = 100
 _MAX_SOURCES = 5
 _MORE_THAN_ONE = 2
 _DATABASE_FIRST = "fix the findings on the database first"
-_listed = partial(listed, limit=5)
+_listed = partial(list_names, limit=5)
 
 
 class Doctor:
@@ -57,8 +57,8 @@ class Doctor:
     async def examine(self) -> Sequence[Finding]:
         """Run all checks; return the findings in the order in which an operator would fix them."""
         installation = self._installation
-        database = await _look(lambda: examine_database(installation.database_url))
-        redis = await _look(lambda: examine_redis(installation.redis_url))
+        database = await _examine(lambda: examine_database(installation.database_url))
+        redis = await _examine(lambda: examine_redis(installation.redis_url))
         findings = [*check_database(database), *check_redis(redis)]
         facts = database if isinstance(database, DatabaseFacts) else None
         known = redis if isinstance(redis, RedisFacts) else None
@@ -108,7 +108,7 @@ class Doctor:
         return warning("code", f"hidden by primitives of tenants: {_listed(names)}", remedy)
 
     async def _check_secrets(self) -> Finding:
-        """Finding on stored secrets: those of one source per tenant are opened, so a wrong key is found before a call.
+        """Finding on stored secrets: some of each tenant are decrypted, so a wrong key is found before a call.
 
         At most 100 tenants are examined, and at most five sources of each.
         """
@@ -117,9 +117,9 @@ class Doctor:
             return warning("secrets", "not decrypted: no secret key is configured", "set GATEWAY_SECRET_KEYS")
         try:
             with anyio.fail_after(_TIMEOUT_S):
-                opened, broken = await _open_some(self._installation.database_url, cipher)
+                opened, broken = await _decrypt_samples(self._installation.database_url, cipher)
         except TimeoutError:
-            return warning("secrets", "not decrypted: it took too long", "check the load of PostgreSQL")
+            return warning("secrets", "not decrypted: timeout", "check the load of PostgreSQL")
         except GatewayError as error:
             return warning("secrets", f"not decrypted: {error.message}", _DATABASE_FIRST)
         if broken:
@@ -146,17 +146,17 @@ class Doctor:
         """Finding on credentials that refer to outside stores."""
         cipher, stores = self._installation.cipher, self._installation.secret_stores
         if cipher is None or stores is None:
-            return fine("secret_references", "no outside store of secrets is known here")
+            return fine("secret_references", "no external secret store is configured")
         try:
             with anyio.fail_after(_TIMEOUT_S):
                 async with Store(self._installation.database_url, pool_size=1) as store:
                     return await check_references(store, cipher, stores)
         except (GatewayError, TimeoutError):
-            return warning("secret_references", "the references were not read in time", _DATABASE_FIRST)
+            return warning("secret_references", "the references were not read: timeout", _DATABASE_FIRST)
 
 
-async def _look(examine: Callable[[], Awaitable[_Facts]]) -> _Facts | GatewayError:
-    """The facts from an examination, or the error that ended it."""
+async def _examine(examine: Callable[[], Awaitable[_Facts]]) -> _Facts | GatewayError:
+    """Return the facts of an examination, or the error that ended it."""
     try:
         with anyio.fail_after(_TIMEOUT_S):
             return await examine()
@@ -166,21 +166,21 @@ async def _look(examine: Callable[[], Awaitable[_Facts]]) -> _Facts | GatewayErr
         return error
 
 
-async def _open_some(url: str, cipher: EnvelopeCipher) -> tuple[int, Sequence[str]]:
-    """Number of tenants whose secrets open, and slugs of tenants with secrets that do not; 100 tenants at most."""
+async def _decrypt_samples(url: str, cipher: EnvelopeCipher) -> tuple[int, Sequence[str]]:
+    """Return the number of tenants whose secrets can be decrypted, and the slugs of the others; at most 100 tenants."""
     opened, broken = 0, list[str]()
     async with Store(url, pool_size=1) as store:
         async with store.unscoped() as db:
             found = await tenants.page(db, after=None, limit=_MAX_TENANTS)
         for tenant in found:
             try:
-                opened += await _open_one(tenant, store, cipher)
+                opened += await _can_decrypt(tenant, store, cipher)
             except SecretUnreadable:
                 broken.append(tenant.slug)
     return opened, broken
 
 
-async def _open_one(tenant: Tenant, store: Store, cipher: EnvelopeCipher) -> bool:
+async def _can_decrypt(tenant: Tenant, store: Store, cipher: EnvelopeCipher) -> bool:
     async with store.transaction(tenant.id) as db:
         for source in await sources.page(tenant.id, db, after=None, limit=_MAX_SOURCES):
             if await secrets.load(tenant.id, db, cipher, source.id):

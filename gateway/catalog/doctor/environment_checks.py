@@ -26,7 +26,7 @@ _MIN_KEY_LENGTH = 32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installation:
-    """Facts about the installation that the app takes from its settings and its Python registrations."""
+    """Facts about the installation from its settings and its Python registrations."""
 
     database_url: str = field(repr=False)
     redis_url: str = field(repr=False)
@@ -73,7 +73,7 @@ def check_keys(installation: Installation) -> Iterable[Finding]:
 def check_egress(allowed: Sequence[str], tenants: int | None) -> Finding:
     """Finding on private upstreams that `GATEWAY_EGRESS_ALLOW` opens to several tenants.
 
-    `tenants` is the number of tenants, None if it is unknown.
+    `tenants` is the number of tenants; None if it is unknown.
     """
     inner = [entry for entry in allowed if not _is_public(entry)]
     if not inner:
@@ -101,8 +101,8 @@ def check_clock(database: DatabaseFacts | None, redis: RedisFacts | None) -> Fin
     worst = max(abs(skew) for skew in skews.values())
     if worst < _SMALL_SKEW_S:
         return fine("clock", f"agrees with {' and '.join(skews)}")
-    judge = failure if worst >= _LARGE_SKEW_S else warning
-    return judge("clock", f"against this machine: {message}", "run a time service (NTP) on every machine")
+    verdict_of = failure if worst >= _LARGE_SKEW_S else warning
+    return verdict_of("clock", f"against this machine: {message}", "run a time service (NTP) on every machine")
 
 
 def check_disk(folder: Path, *, is_embedded: bool) -> Finding:
@@ -111,15 +111,15 @@ def check_disk(folder: Path, *, is_embedded: bool) -> Finding:
     existing = next((path for path in (folder.absolute(), *folder.absolute().parents) if path.exists()), Path("/"))
     free = shutil.disk_usage(existing).free
     message = f"{free // _MIB:,} MiB are free on the file system of the data folder"
-    message += "" if is_embedded else ", which holds no data of the configured servers"
+    message += "" if is_embedded else ", which contains no data of the configured servers"
     if free >= little:
         return fine("disk", message)
-    judge = failure if free < none else warning
-    return judge("disk", message, "free disk space, or move GATEWAY_DATA_DIR")
+    verdict_of = failure if free < none else warning
+    return verdict_of("disk", message, "free disk space, or move GATEWAY_DATA_DIR")
 
 
 def check_default_policy(policy: Policy) -> Finding:
-    """Finding on the decisions that new tenants get."""
+    """Finding on the policy decisions of new tenants."""
     decisions = ", ".join(f"{level} {policy.decision_for(level)}" for level in Safety)
     weaker = weaker_levels(policy)
     if not weaker:

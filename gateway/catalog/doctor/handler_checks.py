@@ -1,6 +1,6 @@
 """Doctor check for stored handlers that can never return a valid result.
 
-An older gateway stored them; this version refuses such a handler. Each call fails until the tenant replaces the
+An older gateway version stored them; this version refuses such handlers. Each call fails until the tenant replaces the
 handler.
 """
 
@@ -16,7 +16,7 @@ from gateway.definitions.contract.tools import ToolDefinition
 from gateway.definitions.handlers.output_contracts import Definition, find_faults
 from gateway.definitions.handlers.parser import parse_handler
 from gateway.definitions.json_access import shorten
-from gateway.domain.findings import Finding, fine, listed, warning
+from gateway.domain.findings import Finding, fine, list_names, warning
 from gateway.domain.json_access import as_object
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tenancy.tenants import Tenant
@@ -38,7 +38,7 @@ _decode = msgspec.json.Decoder(dict[str, object]).decode
 async def check_handlers(url: str) -> Finding:
     """Finding on the stored handlers of all tenants, checked against their output contracts like new handlers.
 
-    After 15 s the remaining tenants are skipped, and the finding reports this.
+    After 15 s, the remaining tenants are skipped, and the finding mentions this.
     """
     examined, broken = 0, list[str]()
     try:
@@ -51,10 +51,10 @@ async def check_handlers(url: str) -> Finding:
                     examined += len(own)
     except GatewayError as error:
         return warning("handlers", f"not examined: {error.message}", "fix the findings on the database first")
-    looked = f"{examined} examined" + (", the rest skipped after a timeout" if scope.cancelled_caught else "")
+    examined_text = f"{examined} examined" + (", the rest skipped after a timeout" if scope.cancelled_caught else "")
     if not broken:
-        return fine("handlers", f"every stored handler is valid ({looked})")
-    detail = f"stored handlers that always fail: {listed(broken, limit=_MAX_NAMED)} ({looked})"
+        return fine("handlers", f"every stored handler is valid ({examined_text})")
+    detail = f"stored handlers that always fail: {list_names(broken, limit=_MAX_NAMED)} ({examined_text})"
     return warning("handlers", detail, _REMEDY)
 
 
@@ -72,10 +72,10 @@ async def all_tenants(store: Store) -> Sequence[Tenant]:
 def _find_broken(slug: str, own: Sequence[Primitive]) -> Sequence[str]:
     """Tenant, primitive and location of the first fault, for each handler that cannot return a valid result."""
     found = [(primitive, _first_fault(primitive)) for primitive in own]
-    return [f"{slug}: {_called(primitive)} ({shorten(pointer)})" for primitive, pointer in found if pointer is not None]
+    return [f"{slug}: {_label(primitive)} ({shorten(pointer)})" for primitive, pointer in found if pointer is not None]
 
 
-def _called(primitive: Primitive) -> str:
+def _label(primitive: Primitive) -> str:
     """Family and name of the primitive. A URI may contain data of the tenant, so the id replaces it."""
     is_named = primitive.family in {Family.TOOL, Family.PROMPT}
     return f"{primitive.family.replace('_', ' ')} {primitive.name if is_named else primitive.id}"
@@ -95,12 +95,12 @@ def _first_fault(primitive: Primitive) -> str | None:
 
 def _definition_of(primitive: Primitive) -> Definition:
     """The members of a stored definition that constrain results; all members were validated when it was stored."""
-    listed = _decode(primitive.definition)
-    mime_type = listed.get("mimeType")
+    list_names = _decode(primitive.definition)
+    mime_type = list_names.get("mimeType")
     kind = mime_type if isinstance(mime_type, str) else None
     match primitive.family:
         case Family.TOOL:
-            schemas = (as_object(listed.get("inputSchema")) or {}, as_object(listed.get("outputSchema")))
+            schemas = (as_object(list_names.get("inputSchema")) or {}, as_object(list_names.get("outputSchema")))
             return ToolDefinition(
                 name=primitive.name, description="", input_schema=schemas[0], output_schema=schemas[1]
             )

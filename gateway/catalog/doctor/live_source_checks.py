@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import anyio
 
-from gateway.domain.findings import Finding, fine, listed, warning
+from gateway.domain.findings import Finding, fine, list_names, warning
 from gateway.domain.live_sources import AttachmentState, LiveStatus
 from gateway.errors import GatewayError
 from gateway.store import tenants
@@ -23,7 +23,7 @@ _REMEDY = (
 async def check_live_sources(url: str) -> Finding:
     """Finding on the enabled live sources of all tenants. It names sources, not faults, which may contain URLs.
 
-    After 15 s the remaining tenants are skipped, and the finding reports this.
+    After 15 s, the remaining tenants are skipped, and the finding mentions this.
     """
     examined, failing = 0, list[str]()
     try:
@@ -39,7 +39,7 @@ async def check_live_sources(url: str) -> Finding:
                     failing += [f"{slug}: {one.name}" for one in found if _is_failing(one.status)]
     except GatewayError as error:
         return warning("live_sources", f"not examined: {error.message}", "fix the findings on the database first")
-    return _judge(
+    return _to_finding(
         failing, f"{examined} examined" + (", the rest skipped after a timeout" if scope.cancelled_caught else "")
     )
 
@@ -48,7 +48,7 @@ def _is_failing(status: LiveStatus) -> bool:
     return status.state is AttachmentState.FAILED and status.failures >= _FAILURES
 
 
-def _judge(failing: Sequence[str], examined: str) -> Finding:
+def _to_finding(failing: Sequence[str], examined: str) -> Finding:
     if not failing:
         return fine("live_sources", f"no live source fails repeatedly ({examined})")
-    return warning("live_sources", f"failing: {listed(failing, limit=_MAX_NAMED)} ({examined})", _REMEDY)
+    return warning("live_sources", f"failing: {list_names(failing, limit=_MAX_NAMED)} ({examined})", _REMEDY)

@@ -1,4 +1,6 @@
-"""Doctor checks of policies and access rules: weak ones, tenants without an approver, rules about what is missing."""
+"""Doctor checks of policies and access rules: weak policies, tenants without an approver, rules that name missing
+objects.
+"""
 
 from collections.abc import Sequence
 
@@ -6,7 +8,7 @@ import anyio
 
 from gateway.catalog.doctor.handler_checks import all_tenants
 from gateway.catalog.identity.access_rules import find_missing_sources, find_unknown_entries
-from gateway.domain.findings import Finding, fine, listed, warning
+from gateway.domain.findings import Finding, fine, list_names, warning
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.policy import PROTECTING, Decision, Policy, Safety, weaker_levels
 from gateway.errors import GatewayError
@@ -23,7 +25,7 @@ _REMEDY = f"`gateway --tenant SLUG policy set {_SET}`, or keep it: an upgrade ne
 async def check_policies(url: str) -> Sequence[Finding]:
     """Findings on all tenants' decisions by level, on tenants without an approver, and on access rules.
 
-    After 15 s the remaining tenants are skipped, and the findings report this. Rules of policies are not examined.
+    After 15 s, the remaining tenants are skipped, and the findings mention this. Rules of policies are not examined.
     """
     examined, weaker, unapproved, dangling = 0, list[str](), list[str](), list[str]()
     try:
@@ -42,15 +44,21 @@ async def check_policies(url: str) -> Sequence[Finding]:
                     examined += 1
     except GatewayError as error:
         return [warning("policies", f"not examined: {error.message}", "fix the findings on the database first")]
-    looked = f"{examined} examined" + (", the rest skipped after a timeout" if scope.cancelled_caught else "")
-    return [_check_weaker(weaker, looked), _check_approvers(unapproved, looked), _check_access(dangling, looked)]
+    scope_note = f"{examined} examined" + (", the rest skipped after a timeout" if scope.cancelled_caught else "")
+    return [
+        _check_weaker(weaker, scope_note),
+        _check_approvers(unapproved, scope_note),
+        _check_access(dangling, scope_note),
+    ]
 
 
-def _check_access(dangling: Sequence[str], looked: str) -> Finding:
+def _check_access(dangling: Sequence[str], scope_note: str) -> Finding:
     if not dangling:
-        return fine("access_rules", f"every key, issuer and source that access rules name exists ({looked})")
-    detail = f"access rules name what does not exist: {listed(dangling, limit=_MAX_NAMED)} ({looked})"
-    return warning("access_rules", detail, "`gateway --tenant SLUG access report`, then `access set` without them")
+        return fine("access_rules", f"every key, issuer and source that access rules name exists ({scope_note})")
+    detail = (
+        f"access rules name missing keys, issuers or sources: {list_names(dangling, limit=_MAX_NAMED)} ({scope_note})"
+    )
+    return warning("access_rules", detail, "`gateway --tenant SLUG access report`, then remove them with `access set`")
 
 
 def _may_need_approval(policy: Policy) -> bool:
@@ -59,17 +67,17 @@ def _may_need_approval(policy: Policy) -> bool:
     return not {Decision.CONFIRM, Decision.APPROVE}.isdisjoint(decisions)
 
 
-def _check_weaker(weaker: Sequence[str], looked: str) -> Finding:
+def _check_weaker(weaker: Sequence[str], scope_note: str) -> Finding:
     if not weaker:
-        return fine("policies", f"no tenant's policy is weaker than the default ({looked})")
-    detail = f"weaker than the default of new tenants: {listed(weaker, limit=_MAX_NAMED)} ({looked})"
+        return fine("policies", f"no tenant's policy is weaker than the default ({scope_note})")
+    detail = f"weaker than the default of new tenants: {list_names(weaker, limit=_MAX_NAMED)} ({scope_note})"
     return warning("policies", detail, _REMEDY)
 
 
-def _check_approvers(unapproved: Sequence[str], looked: str) -> Finding:
+def _check_approvers(unapproved: Sequence[str], scope_note: str) -> Finding:
     """Finding on tenants without an approver; not a warning, because the operator can approve calls too."""
     if not unapproved:
-        return fine("approvers", f"every tenant whose policy needs approvals has an approver ({looked})")
-    named = listed(unapproved, limit=_MAX_NAMED)
+        return fine("approvers", f"every tenant whose policy needs approvals has an approver ({scope_note})")
+    named = list_names(unapproved, limit=_MAX_NAMED)
     reason = "no key has the scope approve, and no people have the role"
-    return fine("approvers", f"only the operator can approve calls of {named}; {reason} ({looked})")
+    return fine("approvers", f"only the operator can approve calls of {named}; {reason} ({scope_note})")

@@ -1,7 +1,7 @@
-"""Doctor check of credentials that refer to outside stores: each secret is read as a call would read it."""
+"""Doctor check of credentials that refer to external secret stores: each secret is read as in a call."""
 
-from gateway.catalog.snapshots.credential_cache import read_outside
-from gateway.domain.findings import Finding, fine, listed, warning
+from gateway.catalog.snapshots.credential_cache import read_external_secret
+from gateway.domain.findings import Finding, fine, list_names, warning
 from gateway.errors import GatewayError
 from gateway.store import credentials, tenants
 from gateway.store.encryption import EnvelopeCipher
@@ -21,16 +21,16 @@ async def check_references(store: Store, cipher: EnvelopeCipher, stores: SecretS
     async with stores.opened():
         for tenant in found:
             async with store.transaction(tenant.id) as db:
-                names = await credentials.referring(tenant.id, db, limit=_MAX_REFERENCES - read)
+                names = await credentials.names_with_reference(tenant.id, db, limit=_MAX_REFERENCES - read)
             for name in names:
                 read += 1
                 try:
                     async with store.transaction(tenant.id) as db:
                         opened = await credentials.open_named(tenant.id, db, cipher, name)
-                    await read_outside(store, stores, tenant.id, opened)
+                    await read_external_secret(store, stores, tenant.id, opened)
                 except GatewayError as error:
                     faults.append(f"{tenant.slug}: {name}: {error.message}")
     if faults:
-        remedy = "put the secret where the credential refers to, or run `gateway credential test NAME` for the reason"
-        return warning(_CHECK, f"secrets in outside stores cannot be read: {listed(faults, limit=5)}", remedy)
-    return fine(_CHECK, f"{read} secrets in outside stores were read")
+        remedy = "create the secret at the referenced location; `gateway credential test NAME` shows the reason"
+        return warning(_CHECK, f"secrets in external stores cannot be read: {list_names(faults, limit=5)}", remedy)
+    return fine(_CHECK, f"{read} secrets in external stores were read")

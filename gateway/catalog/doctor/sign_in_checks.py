@@ -7,7 +7,7 @@ import anyio
 
 from gateway.catalog.doctor.handler_checks import all_tenants
 from gateway.domain.credentials import CredentialKind
-from gateway.domain.findings import Finding, fine, listed, warning
+from gateway.domain.findings import Finding, fine, list_names, warning
 from gateway.errors import GatewayError
 from gateway.store import credentials
 from gateway.store.engine import Store
@@ -25,10 +25,10 @@ _REMEDY = (
 
 
 async def check_sign_in(url: str, public_url: str | None) -> Finding:
-    """Finding on tenants whose people sign in at a provider or connect accounts, if the gateway's own URL does not fit.
+    """Finding on tenants whose people sign in at a provider or connect accounts, if the gateway's own URL is unfit.
 
-    Cookies, links, redirect URIs, issuer and audiences of tokens follow from this URL. After 15 s the remaining tenants
-    are skipped, and the finding reports this.
+    Cookies, links, redirect URIs, issuer and audiences of tokens are derived from this URL. After 15 s, the
+    remaining tenants are skipped, and the finding mentions this.
     """
     examined, signing = 0, list[str]()
     try:
@@ -44,14 +44,14 @@ async def check_sign_in(url: str, public_url: str | None) -> Finding:
                     examined += 1
     except GatewayError as error:
         return warning("sign_in", f"not examined: {error.message}", "fix the findings on the database first")
-    looked = f"{examined} examined" + (", the rest skipped after a timeout" if patience.cancelled_caught else "")
-    return _judge(signing, public_url, looked)
+    scope_note = f"{examined} examined" + (", the rest skipped after a timeout" if patience.cancelled_caught else "")
+    return _to_finding(signing, public_url, scope_note)
 
 
-def _judge(signing: Sequence[str], public_url: str | None, looked: str) -> Finding:
+def _to_finding(signing: Sequence[str], public_url: str | None, scope_note: str) -> Finding:
     if not signing:
-        return fine("sign_in", f"no tenant's people sign in at a provider or connect accounts ({looked})")
-    named = f"people of {listed(signing, limit=_MAX_NAMED)} sign in or connect accounts ({looked})"
+        return fine("sign_in", f"no tenant's people sign in at a provider or connect accounts ({scope_note})")
+    named = f"people of {list_names(signing, limit=_MAX_NAMED)} sign in or connect accounts ({scope_note})"
     if public_url is None:
         return warning("sign_in", f"GATEWAY_PUBLIC_URL is not set, and {named}", _REMEDY)
     parts = urlsplit(public_url)

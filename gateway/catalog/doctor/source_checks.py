@@ -1,4 +1,4 @@
-"""Doctor check for sources whose URL cannot be read, or whose proposal waits for long."""
+"""Doctor check for sources whose URL cannot be read, or whose proposal has been pending for a long time."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import anyio
 
 from gateway.catalog.doctor.handler_checks import all_tenants
-from gateway.domain.findings import Finding, fine, listed, warning
+from gateway.domain.findings import Finding, fine, list_names, warning
 from gateway.errors import GatewayError
 from gateway.store.engine import Store
 from gateway.store.sources import refreshes
@@ -14,18 +14,18 @@ from gateway.store.sources import refreshes
 _TIMEOUT_S = 15.0
 _MAX_NAMED = 5
 _FAILURES = 3
-"""Number of looks in a row that failed after which a source is reported."""
-_PATIENCE_OF_PEOPLE = timedelta(days=14)
+"""Number of consecutive failed refreshes after which a source is reported."""
+_MAX_PROPOSAL_AGE = timedelta(days=14)
 _REMEDY = "`gateway --tenant SLUG source status` shows each fault and proposal; `source review NAME` decides"
 
 
 async def check_sources(url: str) -> Finding:
     """Finding on the sources of all tenants. It names sources, not faults, which may contain URLs.
 
-    After 15 s the remaining tenants are skipped, and the finding reports this.
+    After 15 s, the remaining tenants are skipped, and the finding mentions this.
     """
     failing, waiting = list[str](), list[str]()
-    since = datetime.now(UTC) - _PATIENCE_OF_PEOPLE
+    since = datetime.now(UTC) - _MAX_PROPOSAL_AGE
     try:
         with anyio.move_on_after(_TIMEOUT_S) as scope:
             async with Store(url, pool_size=1) as store:
@@ -38,12 +38,12 @@ async def check_sources(url: str) -> Finding:
     except GatewayError as error:
         return warning("sources", f"not examined: {error.message}", "fix the findings on the database first")
     skipped = " (tenants skipped after a timeout)" if scope.cancelled_caught else ""
-    return _judge(failing, waiting, skipped)
+    return _to_finding(failing, waiting, skipped)
 
 
-def _judge(failing: Sequence[str], waiting: Sequence[str], skipped: str) -> Finding:
+def _to_finding(failing: Sequence[str], waiting: Sequence[str], skipped: str) -> Finding:
     if not failing and not waiting:
-        return fine("sources", f"no look at a source fails repeatedly, and no proposal is old{skipped}")
-    facts = (("looks fail", failing), (f"proposals older than {_PATIENCE_OF_PEOPLE.days} days", waiting))
-    detail = "; ".join(f"{fact}: {listed(names, limit=_MAX_NAMED)}" for fact, names in facts if names)
+        return fine("sources", f"no refresh of a source fails repeatedly, and no proposal is old{skipped}")
+    problems = (("looks fail", failing), (f"proposals older than {_MAX_PROPOSAL_AGE.days} days", waiting))
+    detail = "; ".join(f"{problem}: {list_names(names, limit=_MAX_NAMED)}" for problem, names in problems if names)
     return warning("sources", f"{detail}{skipped}", _REMEDY)

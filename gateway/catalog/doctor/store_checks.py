@@ -1,11 +1,11 @@
-"""Doctor checks of PostgreSQL and Redis, their oldest supported versions included."""
+"""Doctor checks of PostgreSQL and Redis, including their minimum versions."""
 
 import sys
 from collections.abc import Iterable
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 
-from gateway.domain.findings import Finding, failure, fine, listed, warning
+from gateway.domain.findings import Finding, failure, fine, list_names, warning
 from gateway.errors import GatewayError
 from gateway.redis.diagnostics import RedisFacts
 from gateway.store.database.diagnostics import DatabaseFacts, RoleFacts
@@ -16,7 +16,7 @@ MIN_REDIS = (6, 2)
 """The oldest supported versions."""
 
 _MIGRATE = "run `gateway migrate`"
-_list_some = partial(listed, limit=6)
+_list_some = partial(list_names, limit=6)
 
 
 def check_database(found: DatabaseFacts | GatewayError) -> Iterable[Finding]:
@@ -24,7 +24,7 @@ def check_database(found: DatabaseFacts | GatewayError) -> Iterable[Finding]:
     if isinstance(found, GatewayError):
         remedy = "start PostgreSQL and check GATEWAY_DATABASE_URL; the other database checks run once it responds"
         return [failure("database", found.message, remedy)]
-    return [_reached(found), _migrations(found), _role(found), _row_level_security(found), _grants(found)]
+    return [_check_login(found), _migrations(found), _role(found), _row_level_security(found), _grants(found)]
 
 
 def check_redis(found: RedisFacts | GatewayError) -> Iterable[Finding]:
@@ -46,7 +46,7 @@ def check_versions(database: DatabaseFacts | None, redis: RedisFacts | None) -> 
     return fine("versions", ", ".join(parts))
 
 
-def _reached(facts: DatabaseFacts) -> Finding:
+def _check_login(facts: DatabaseFacts) -> Finding:
     if facts.login_bypasses_isolation:
         detail = f"reached, but the login {facts.login} is a superuser or bypasses row-level security"
         remedy = "log in as gateway_app: an injected statement can reset the role, but not the login"

@@ -1,4 +1,4 @@
-"""The access rules of a tenant with the roles of its people: read and replaced as a whole."""
+"""The access rules of a tenant and the roles of its people, which are replaced as a unit."""
 
 from collections.abc import Callable
 
@@ -104,7 +104,7 @@ async def find_unknown_entries(tenant: TenantId, db: Db, access: AccessRules) ->
 
 
 async def find_missing_sources(tenant: TenantId, db: Db, access: AccessRules) -> frozenset[str]:
-    """Return the sources that rules name and the tenant does not have."""
+    """Return the sources that the rules name but the tenant does not have."""
     named = {name for rule in access.rules for name in rule.what.sources}
     return frozenset(
         [

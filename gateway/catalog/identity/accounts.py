@@ -1,7 +1,7 @@
 """Accounts of users at upstreams: connected by their users, listed, disconnected by them or by an administrator.
 
-An account belongs to the row of a person or key, and counts for the terms of its credential under which it was
-connected. It is deleted with its owner, its credential or its tenant.
+An account belongs to a person or key, and is valid only for the terms of its credential under which it was connected.
+It is deleted with its owner, its credential or its tenant.
 """
 
 import secrets
@@ -14,7 +14,7 @@ import structlog
 from gateway.catalog.credentials import find_credential, terms_of
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.identity.person_records import record_use
-from gateway.catalog.snapshots.credential_cache import read_outside
+from gateway.catalog.snapshots.credential_cache import read_external_secret
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
 from gateway.domain.credentials import AccountTerms, CredentialKind, StoredCredential
 from gateway.domain.http.requests import Credential, NamedCredential
@@ -50,7 +50,7 @@ async def find_account(
 ) -> tuple[KeyId, OpenAccount | None]:
     """The owner for whom a key or grant acts, and the owner's account at a credential, with its tokens.
 
-    An account of other terms does not count.
+    An account that was connected under other terms is ignored.
 
     Raises:
         SecretUnreadable: the tokens were changed, or no configured key opens them.
@@ -75,7 +75,7 @@ async def open_client(tenant: TenantId, catalog: CatalogContext, name: str) -> N
         found = await credentials.open_named(tenant, db, catalog.sealer, name)
     if found is None or not isinstance(found.delegation, AccountTerms):
         raise NotFound("There is no such page.")
-    return await read_outside(catalog.store, catalog.secret_stores, tenant, found) or found
+    return await read_external_secret(catalog.store, catalog.secret_stores, tenant, found) or found
 
 
 async def connect_account(
@@ -103,7 +103,7 @@ async def connect_account(
             raise Conflict("The credential was changed during the connection; begin again.")
         holder = await keys.get(tenant, db, owner.id)
         if holder is None or holder.revoked_at is not None:  # guard: account-owner-valid
-            raise Forbidden("You may not use the tenant any more; ask its administrator.")
+            raise Forbidden("You may no longer use the tenant; ask its administrator.")
         former = await accounts.find(tenant, db, owner.id, named.id)
         if former is None and await accounts.count(tenant, db) >= MAX_ACCOUNTS:  # guard: accounts-bounded
             raise LimitExceeded(f"the tenant has {MAX_ACCOUNTS} accounts (the limit); disconnect unused ones")
@@ -151,7 +151,7 @@ async def get_account(tenant: TenantId, catalog: CatalogContext, account: str) -
 async def page_accounts(
     tenant: TenantId, catalog: CatalogContext, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[UserAccount]:
-    """One page of the tenant's accounts, by default in order of ids."""
+    """One page of the tenant's accounts, by default sorted by id."""
     async with catalog.store.transaction(tenant) as db:
         return await accounts.page(tenant, db, after=after, limit=limit, order=order)
 
@@ -197,7 +197,7 @@ async def disconnect_own(catalog: CatalogContext, owner: AccountOwner, name: str
 
 
 async def take_lease(tenant: TenantId, catalog: CatalogContext, account: AccountId) -> str | None:
-    """A lease with which this request alone refreshes the tokens of an account; None while another one has it."""
+    """Acquire the lease to refresh the tokens of an account; None while another request holds it."""
     lease, now = secrets.token_hex(16), datetime.now(UTC)
     async with catalog.store.transaction(tenant) as db:
         is_taken = await accounts.take_lease(tenant, db, account, lease, now=now, until=now + _LEASE)
@@ -205,7 +205,7 @@ async def take_lease(tenant: TenantId, catalog: CatalogContext, account: Account
 
 
 async def end_lease(tenant: TenantId, catalog: CatalogContext, account: AccountId, lease: str) -> None:
-    """Let other requests refresh the tokens again."""
+    """Release the lease, so that other requests can refresh the tokens."""
     async with catalog.store.transaction(tenant) as db:
         await accounts.end_lease(tenant, db, account, lease)
 
@@ -213,13 +213,13 @@ async def end_lease(tenant: TenantId, catalog: CatalogContext, account: AccountI
 async def save_refreshed(
     tenant: TenantId, catalog: CatalogContext, account: UserAccount, tokens: ProviderTokens, *, lease: str
 ) -> bool:
-    """Store the tokens of a refresh; False if its lease was past, or the account is gone."""
+    """Store the tokens of a refresh; False if its lease has expired, or the account was deleted."""
     async with catalog.store.transaction(tenant) as db:
         return await accounts.save(tenant, db, catalog.sealer, account, tokens, lease=lease)
 
 
 async def note_refused(catalog: CatalogContext, owner: AccountOwner, account: UserAccount, *, lease: str) -> None:
-    """Record that the upstream refreshes the tokens of an account no more; its user has to connect it again.
+    """Record that the upstream no longer refreshes the tokens of an account; its user has to connect it again.
 
     Raises:
         AuditUnavailable: it could not be recorded; the account stays as it is.
@@ -261,7 +261,7 @@ async def _revoke(
     if not isinstance(terms, AccountTerms) or terms.revocation_url is None:
         return
     try:
-        named = await read_outside(catalog.store, catalog.secret_stores, tenant, named) or named
+        named = await read_external_secret(catalog.store, catalog.secret_stores, tenant, named) or named
         client = Credential(username=terms.client_id, value=named.credential.value)
         token = tokens.refresh_token or tokens.access_token
         wanted = token_revocation(named.name, terms.revocation_url, client, token)

@@ -1,4 +1,4 @@
-"""The operator's bounds of what a tenant's own admins may do with keys, issuers and roles, checked in each change."""
+"""The operator's bounds on the keys, issuers and roles a tenant's own admins may manage, checked in each change."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -29,7 +29,7 @@ async def check_new_key(tenant: TenantId, db: Db, key: Key, *, by: Author) -> No
         return
     bounds = await _bounds(tenant, db)
     if bounds.keys is not None and await keys.count(tenant, db) >= bounds.keys:  # guard: delegated-keys
-        raise LimitExceeded(f"the tenant may have {bounds.keys} keys; delete revoked or unused ones; {_ASK}")
+        raise LimitExceeded(f"the tenant is limited to {bounds.keys} keys; delete revoked or unused ones; {_ASK}")
     _check_scopes(bounds, key)
     _check_lifetime(bounds, key)
 

@@ -1,4 +1,4 @@
-"""Consents of people to clients: given on the consent page, listed, and revoked with their grants."""
+"""Consents of people to clients: given on the consent page, listed, and revoked together with their grants."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ MAX_CONSENTS = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permission:
-    """A permission of a person: a client, the place of its code, and the resource and scopes of its tokens."""
+    """A permission of a person: the client, the redirect host, and the resource and scopes of its tokens."""
 
     client: OAuthClient
     redirect_uri: str
@@ -57,7 +57,7 @@ async def has_consented(tenant: TenantId, catalog: CatalogContext, person: Key, 
 async def give_consent(
     tenant: TenantId, catalog: CatalogContext, db: Db, person: Key, wanted: Permission, *, correlation_id: str
 ) -> None:
-    """Store a consent in the transaction of its grant; a consent of before gets these scopes.
+    """Store a consent in the transaction of its grant; an existing consent receives these scopes.
 
     Raises:
         LimitExceeded: the person has too many consents.
@@ -113,7 +113,7 @@ async def revoke_consent(
     expected: Expected = None,
     person: KeyId | None = None,
 ) -> None:
-    """Delete a consent, and revoke the grants that the person gave this client for the resource.
+    """Delete a consent, and revoke the grants of the person to this client for the resource.
 
     Raises:
         NotFound: the tenant has none; with a person, also if it is another person's.
@@ -133,7 +133,7 @@ async def revoke_consent(
 
 
 async def announce_ended(tenant: TenantId, catalog: CatalogContext, ended: Sequence[KeyId]) -> None:
-    """Publish that grants have ended, so that their callers, streams and tasks end at every replica."""
+    """Publish that grants have ended; every replica then ends their calls, streams and tasks."""
     for grant in ended:
         await announce(catalog, KeyChanged(tenant=tenant, key=grant, is_ended=True))  # guard: grant-end-announced
 

@@ -1,6 +1,7 @@
 """Requested credentials, and the terms under which they name the caller of a request.
 
-Endpoints come from metadata when the credential is stored, so a later change of it sends no secret to another place.
+The endpoints are read from the server's metadata when the credential is stored. A later change of the metadata
+therefore sends no secret to another host.
 """
 
 from collections.abc import Mapping, Sequence
@@ -67,7 +68,7 @@ class CredentialDraft:
 
 
 async def find_terms(tenant: TenantId, catalog: CatalogContext, draft: CredentialDraft) -> Delegation | None:
-    """The way in which a requested credential names the caller; None for a shared one.
+    """The delegation of a requested credential; None for a shared credential.
 
     Raises:
         InvalidBody: members of the draft do not fit together, or the metadata of a server lacks an endpoint.
@@ -115,15 +116,15 @@ def _check_members(draft: CredentialDraft) -> None:
     wanted = tuple(name for name in wanted if name != "value" or draft.reference is None)
     for name in ("audience", "issuer", "client_id", "scopes", *_OF_ACCOUNTS):
         if getattr(draft, name) and name not in possible:
-            raise refusal(f"/{name}", f"a credential of the kind {draft.kind} has none; leave it out")
+            raise refusal(f"/{name}", f"a credential of the kind {draft.kind} does not have this member; omit it")
     for name in wanted:
         if not getattr(draft, name):
             raise refusal(f"/{name}", f"required for the kind {draft.kind}")
     is_delegated = draft.kind is not CredentialKind.SHARED
     if is_delegated and draft.place not in {CredentialLocation.BEARER, CredentialLocation.HEADER}:
-        raise refusal("/place", "a token of the caller goes into a header: bearer or header")
+        raise refusal("/place", "a token of the caller is sent in a header; use bearer or header")
     if draft.kind is CredentialKind.ASSERTION and (draft.value or draft.username or draft.password):
-        raise refusal("/value", "an assertion has no secret; leave it out")
+        raise refusal("/value", "an assertion has no secret; omit it")
 
 
 async def _accounts(tenant: TenantId, catalog: CatalogContext, draft: CredentialDraft) -> AccountTerms:
@@ -136,7 +137,7 @@ async def _accounts(tenant: TenantId, catalog: CatalogContext, draft: Credential
     urls: dict[str, str | None] = {each: getattr(draft, each) for each in _ENDPOINTS}
     if draft.server is not None:
         if any(urls.values()):
-            raise refusal("/server", "has the endpoints in its metadata; leave the server or the endpoints out")
+            raise refusal("/server", "has the endpoints in its metadata; omit either the server or the endpoints")
         try:
             metadata = await fetch_metadata(catalog.upstream, tenant, draft.server)
         except GatewayError as error:

@@ -1,7 +1,7 @@
-"""Grants of people: made with a consent, used by tokens, listed, and revoked.
+"""Grants of people: created with a consent, used by tokens, listed, and revoked.
 
-Codes and refresh tokens are stored as digests. A code that is used a second time, and a refresh token that was replaced
-before, revoke the grant: one of their two holders has stolen it.
+Codes and refresh tokens are stored as digests. A code that is used twice, or a refresh token that was already replaced,
+revokes the grant, because one of its two holders has stolen it.
 """
 
 import secrets
@@ -66,7 +66,7 @@ async def permit(
 async def redeem_code(
     tenant: TenantId, catalog: CatalogContext, presented: Presented, *, correlation_id: str
 ) -> tuple[Grant, GrantSecrets] | None:
-    """Use an authorization code, once; return its grant, or None if it is unknown, ended or was used before.
+    """Exchange an authorization code; return its grant, or None if the code is unknown, ended or already used.
 
     A second use revokes the grant.
     """
@@ -85,7 +85,7 @@ async def redeem_code(
 
 
 async def find_grant(tenant: TenantId, catalog: CatalogContext, grant: str) -> tuple[Grant, GrantSecrets] | None:
-    """The grant with this id with its digests; None if there is none."""
+    """The grant with this id and its digests; None if there is no such grant."""
     async with catalog.store.transaction(tenant) as db:
         found = await grants.get(tenant, db, grant)
         stored = None if found is None else await grants.secrets_of(tenant, db, found.id)
@@ -93,7 +93,7 @@ async def find_grant(tenant: TenantId, catalog: CatalogContext, grant: str) -> t
 
 
 async def find_holder(tenant: TenantId, catalog: CatalogContext, found: TenantIssuers, grant: Grant) -> SignedInPerson:
-    """The person of a grant, with the sign-in that counts for it.
+    """The person of a grant, with the sign-in that is valid for it.
 
     Raises:
         SignInRefused: the person is denied or gone, or the issuer signs no one in any more.
@@ -102,7 +102,7 @@ async def find_holder(tenant: TenantId, catalog: CatalogContext, found: TenantIs
         person = await find_person(tenant, db, grant.person)
         sign_in = await stored_sign_ins.get(tenant, db, grant.sign_in)
     if person is None or sign_in is None:  # guard: grant-person-denied
-        raise SignInRefused("The person is denied, or has to sign in again.")
+        raise SignInRefused("The person is denied or must sign in again.")
     issuer = next((each for each in found.issuers if each.id == sign_in.issuer), None)
     if issuer is None or issuer.sign_in is None:  # guard: grant-issuer
         raise SignInRefused("The issuer of the person is not one at which the gateway signs people in.")
@@ -112,9 +112,9 @@ async def find_holder(tenant: TenantId, catalog: CatalogContext, found: TenantIs
 async def record_use(
     tenant: TenantId, catalog: CatalogContext, person: Key, use: GrantUse, *, correlation_id: str
 ) -> bool:
-    """Store the use of a grant and its next refresh token; False if another request has replaced the former one.
+    """Store the use of a grant and its next refresh token; False if another request has replaced the former token.
 
-    The first tokens of a grant are an audit entry; those of a refresh are not.
+    The first tokens of a grant are recorded in the audit trail; those of a refresh are not.
 
     Raises:
         AuditUnavailable: the first tokens could not be recorded.
@@ -133,7 +133,7 @@ async def record_use(
 async def end_grant(
     tenant: TenantId, catalog: CatalogContext, grant: Grant, reason: str, *, correlation_id: str
 ) -> None:
-    """Revoke a grant of which something was used that should not have been; the trail has the reason."""
+    """Revoke a grant after the misuse of its code or token; the audit trail contains the reason."""
     wanted = GrantFilter(id=grant.id)
     async with catalog.store.transaction(tenant) as db:
         ended = await grants.revoke(tenant, db, wanted, at=datetime.now(UTC), reason=reason)
@@ -147,7 +147,7 @@ async def end_grant(
 
 
 async def end_grants_of(tenant: TenantId, catalog: CatalogContext, sign_in: SignIn, reason: str) -> None:
-    """Revoke the grants of a sign-in whose person the issuer does not know any more, and end its session."""
+    """Revoke the grants of a sign-in whose person the issuer no longer knows, and end its session."""
     now, wanted = datetime.now(UTC), GrantFilter(sign_in_id=sign_in.id)
     async with catalog.store.transaction(tenant) as db:
         ended = await grants.revoke(tenant, db, wanted, at=now, reason=reason)
@@ -186,7 +186,7 @@ async def page_grants(
 async def revoke_grant(
     tenant: TenantId, catalog: CatalogContext, grant: str, *, by: Author, expected: Expected = None
 ) -> Grant:
-    """Revoke a grant: its tokens are refused everywhere within five seconds. A grant that was revoked before stays so.
+    """Revoke a grant: every replica refuses its tokens within five seconds. A revoked grant is unchanged.
 
     Raises:
         NotFound: the tenant has none.
@@ -243,6 +243,6 @@ def _new_grant(holder: SignedInPerson, wanted: Permission, now: datetime) -> Gra
 
 
 def prolonged(grant: Grant, terms: SignInClient) -> Grant:
-    """The grant after a use: its idle time begins again, within its longest life."""
+    """The grant after a use: its idle time restarts, up to its maximum lifetime."""
     now = datetime.now(UTC)
     return replace(grant, used_at=now, idle_ends_at=min(grant.ends_at, now + timedelta(seconds=terms.grant_idle_s)))

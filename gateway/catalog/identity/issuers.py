@@ -43,9 +43,7 @@ from gateway.upstream.auth.key_sets import check_key_set, discover
 MAX_ISSUERS = 10
 """Limit on the issuers of one tenant."""
 _MAX_ANNOUNCED = 1000
-"""Number of people whose sessions end at once when their issuer is changed or removed; others' sessions end within
-seconds.
-"""
+"""Number of people whose sessions end at once when their issuer changes; other sessions end within seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,7 +281,7 @@ async def _save_secret(
     *,
     before: Issuer | None = None,
 ) -> None:
-    """Store the secret of the issuer's client; a secret that stays is sealed again if its token endpoint is another."""
+    """Store the secret of the issuer's client. An unchanged secret is sealed again if the token endpoint changes."""
     secret = None if draft.sign_in is None else draft.sign_in.secret
     if secret is None and issuer.sign_in is not None and before is not None:
         if before.sign_in is None or issuer.sign_in.token_url == before.sign_in.token_url:

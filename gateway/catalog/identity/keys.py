@@ -1,4 +1,4 @@
-"""API keys of a tenant: created, read, changed, rotated, revoked, deleted.
+"""API keys of a tenant: created, changed, rotated, revoked, deleted.
 
 The text of a key is returned only when the key is created or rotated.
 """
@@ -24,7 +24,7 @@ MAX_KEYS = 1000
 """Limit on the keys of one tenant, revoked and expired ones included."""
 _NO_OVERLAP = timedelta()
 _END_OLD = "key.end_old_secret"
-"""The action that takes something from a key; the bounds of what admins may grant do not matter to it."""
+"""The action that only reduces a key; the bounds on grants of admins do not apply to it."""
 _OPERATORS = frozenset({Scope.PROVIDE})
 """Scopes that only the operator grants.
 
@@ -147,8 +147,9 @@ async def rotate_key(
     by: Author,
     expected: Expected = None,
 ) -> tuple[Key, MintedKey]:
-    """Rotate a key: it gets a new secret and keeps its id and subject. The old secret ends after the overlap, by
-    default at once.
+    """Rotate a key: its secret changes, its id and subject do not.
+
+    The old secret ends after the overlap, by default at once.
 
     Raises:
         NotFound: the tenant has no key with this id.
@@ -193,7 +194,7 @@ async def end_old_secret(
 async def revoke_key(
     tenant: TenantId, catalog: CatalogContext, key: KeyId, *, by: Author, expected: Expected = None
 ) -> Key:
-    """Revoke a key permanently. A second revocation keeps the time of the first.
+    """Revoke a key permanently. A second revocation does not change the time of the first.
 
     Raises:
         NotFound: the tenant has no key with this id.

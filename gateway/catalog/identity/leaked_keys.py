@@ -1,4 +1,4 @@
-"""Check of found texts for API keys of this installation, for the operator: whose key it is, and its end if wanted."""
+"""Search of texts for API keys of this installation: the operator learns the key's owner, and may revoke the key."""
 
 import hmac
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ class FoundKey:
 async def check_text(catalog: CatalogContext, text: str, *, is_revoking: bool, by: Author) -> Sequence[FoundKey]:
     """Find keys in a text, and revoke those whose secret is valid if `is_revoking`.
 
-    A key whose secret does not match is not revoked: its id alone could have been made up.
+    A key whose secret does not match is not revoked, because its id may be invented.
     """
     found: dict[KeyId, str] = {}
     for one in find_key_texts(text):

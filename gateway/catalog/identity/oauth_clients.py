@@ -20,7 +20,7 @@ from gateway.store.identity import consents, grants, oauth_clients
 MAX_REGISTERED = 200
 """Limit on the clients that administrators of one tenant register."""
 MAX_DYNAMIC = 500
-"""Limit on the clients that registered themselves; the oldest one that was never used makes room."""
+"""Limit on the clients that registered themselves; the oldest unused client is then replaced."""
 _SPARED = timedelta(minutes=10)
 
 
@@ -36,7 +36,7 @@ class ClientDraft:
 async def create_client(
     tenant: TenantId, catalog: CatalogContext, draft: ClientDraft, *, by: Author
 ) -> tuple[OAuthClient, str | None]:
-    """Register a client, and return it with its secret, which is not stored.
+    """Register a client; return it with its secret, of which only a digest is stored.
 
     Raises:
         LimitExceeded: the tenant has reached its limit of clients.
@@ -60,7 +60,7 @@ async def create_client(
 
 
 async def enter_client(tenant: TenantId, catalog: CatalogContext, client: OAuthClient) -> None:
-    """Store a client that registers itself; an old one that was never used makes room.
+    """Store a client that registers itself; it replaces an old unused client if the limit is reached.
 
     Raises:
         LimitExceeded: the tenant has too many such clients, all of them used or new.
@@ -133,7 +133,7 @@ async def update_client(
 async def rotate_client(
     tenant: TenantId, catalog: CatalogContext, client: str, *, by: Author, expected: Expected = None
 ) -> tuple[OAuthClient, str]:
-    """Give a client a new secret, and return it; the former one is refused from now on.
+    """Replace the secret of a client and return the new one; the former secret is refused at once.
 
     Raises:
         NotFound: the tenant has no such client.
@@ -155,7 +155,7 @@ async def rotate_client(
 async def remove_client(
     tenant: TenantId, catalog: CatalogContext, client: str, *, by: Author, expected: Expected = None
 ) -> None:
-    """Delete a client with the consents to it, and revoke its grants.
+    """Delete a client with its consents, and revoke its grants.
 
     Raises:
         NotFound: the tenant has none.

@@ -1,4 +1,4 @@
-"""Audit entries of what people do themselves: sign in, consent, connect a client."""
+"""Audit entries of actions by people themselves: sign-in, consent, connection of a client."""
 
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.audit import AuditKind, CallRecord
@@ -15,7 +15,7 @@ async def record_act(
     outcome: str = "ok",
     detail: dict[str, object] | None = None,
 ) -> None:
-    """Store the entry of an act of a person; returns when it is stored.
+    """Store the audit entry of a person's action; returns when it is stored.
 
     Raises:
         AuditUnavailable: it could not be stored, so the act must not commit.
@@ -33,7 +33,7 @@ async def record_use(
     outcome: str = "ok",
     detail: dict[str, object] | None = None,
 ) -> None:
-    """Store the entry of an act of a person or a key holder; see `record_act`."""
+    """Store the audit entry of an action of a person or a key holder; see `record_act`."""
     record = CallRecord(
         tenant=owner.tenant,
         kind=AuditKind.CALL,

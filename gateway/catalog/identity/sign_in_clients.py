@@ -1,6 +1,7 @@
-"""The gateway's own client at an issuer: its form, and its endpoints, which the issuer's metadata names.
+"""The gateway's own client at an issuer: its declaration, and its endpoints from the issuer's metadata.
 
-The metadata is read when the client is stored, so a change of it later sends no secret to another place (decision 46).
+The metadata is read when the client is stored. A later change of the metadata therefore sends no secret to another host
+(decision 46).
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,7 +40,7 @@ _FOUND = ("authorization_url", "token_url", "userinfo_url", "names_issuer")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignInDraft:
-    """A requested client, whose endpoints do not count; without a secret, the stored one stays."""
+    """A requested client, whose endpoints are ignored; without a secret, the stored secret is kept."""
 
     client: SignInClient
     secret: str | None = field(default=None, repr=False)
@@ -79,9 +80,9 @@ def is_changed(draft: SignInDraft, before: Issuer | None) -> bool:
 
 
 def described(draft: SignInDraft, before: SignInClient | None) -> SignInClient:
-    """The client of a draft without new endpoints: with those of before, if there are any."""
-    known = before or SignInClient(client_id=draft.client.client_id)
-    return replace(draft.client, **{name: getattr(known, name) for name in _FOUND})
+    """The client of a draft without new endpoints; the endpoints of the stored client are kept."""
+    endpoints = before or SignInClient(client_id=draft.client.client_id)
+    return replace(draft.client, **{name: getattr(endpoints, name) for name in _FOUND})
 
 
 async def find_endpoints(

@@ -25,7 +25,7 @@ DENIED = "This person may not use the tenant; ask the tenant's administrator."
 _LEASE = timedelta(minutes=5)
 _PAUSE = timedelta(minutes=10)
 KEPT = timedelta(days=1)
-"""Time for which ended grants stay listed, and used codes are recognised."""
+"""Time for which ended grants are listed, and used codes are recognised."""
 CODE_KEPT = timedelta(minutes=10)
 UNUSED = timedelta(days=1)
 """Time after which a client that registered itself and was never used is deleted."""
@@ -76,7 +76,7 @@ async def find_session(tenant: TenantId, catalog: CatalogContext, sign_in: SignI
 
 
 async def find_person(tenant: TenantId, db: Db, person: KeyId) -> Key | None:
-    """The person with this id; None if the person is gone or denied."""
+    """The person with this id; None if the person was deleted or denied."""
     found = await keys.get(tenant, db, person)
     return None if found is None or found.revoked_at is not None else found
 
@@ -101,7 +101,7 @@ async def open_client_secret(tenant: TenantId, catalog: CatalogContext, issuer: 
 
 
 async def open_provider_tokens(tenant: TenantId, catalog: CatalogContext, sign_in: SignIn) -> ProviderTokens | None:
-    """The tokens that the issuer gave for a sign-in; None if it is gone.
+    """The tokens that the issuer returned for a sign-in; None if it was deleted.
 
     Raises:
         SecretUnreadable: no configured key opens them.
@@ -111,14 +111,14 @@ async def open_provider_tokens(tenant: TenantId, catalog: CatalogContext, sign_i
 
 
 async def take_lease(tenant: TenantId, catalog: CatalogContext, sign_in: SignInId, lease: str) -> bool:
-    """Let this request alone refresh the tokens of a sign-in for 45 seconds; False while another one may."""
+    """Acquire the lease to refresh the tokens of a sign-in for 45 seconds; False while another request holds it."""
     now = datetime.now(UTC)
     async with catalog.store.transaction(tenant) as db:
         return await sign_ins.take_lease(tenant, db, sign_in, lease, now=now, until=now + _REFRESH)
 
 
 async def end_lease(tenant: TenantId, catalog: CatalogContext, sign_in: SignInId, lease: str) -> None:
-    """Let other requests refresh the tokens again."""
+    """Release the lease, so that other requests can refresh the tokens."""
     async with catalog.store.transaction(tenant) as db:
         await sign_ins.end_lease(tenant, db, sign_in, lease)
 
@@ -126,13 +126,13 @@ async def end_lease(tenant: TenantId, catalog: CatalogContext, sign_in: SignInId
 async def save_provider_tokens(
     tenant: TenantId, catalog: CatalogContext, sign_in: SignIn, tokens: ProviderTokens, *, lease: str
 ) -> bool:
-    """Store the claims and tokens of a refresh; False if its lease was past."""
+    """Store the claims and tokens of a refresh; False if its lease has expired."""
     async with catalog.store.transaction(tenant) as db:
         return await sign_ins.save(tenant, db, catalog.sealer, sign_in, tokens, lease=lease)
 
 
 async def clean_up(catalog: CatalogContext, due: Job) -> None:
-    """Delete ended sign-ins and grants, and unused clients with the consents to them; move the job to the next end."""
+    """Delete ended sign-ins and grants, and unused clients with their consents; reschedule the job for the next end."""
     tenant, now = due.tenant, datetime.now(UTC)
     async with catalog.store.upkeep(tenant) as db:
         if not await jobs.reschedule(tenant, db, due.id, seen=due.due_at, to=now + _LEASE):

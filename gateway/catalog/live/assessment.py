@@ -1,6 +1,6 @@
 """The safety level of a live source's tool, and the annotations that clients see.
 
-What a tool does at its source is unknown, so the level is at least moderate. The source's own hints can raise the
+The effect of a tool at its source is unknown, so the level is at least moderate. The source's own hints can raise the
 level, but not lower it.
 """
 
@@ -29,7 +29,7 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 def assess_tool(remote: str, hints: Mapping[str, object]) -> tuple[Safety, str]:
-    """The level of the tool of this remote name, and the reason for it."""
+    """The level of the tool with this remote name, and the reason for it."""
     if hints.get("destructiveHint") is True:
         return Safety.DANGEROUS, "its source marks it as destructive (destructiveHint)"
     harmful = next((word for word in _WORD.findall(remote) if word.lower() in _HARMFUL), None)
@@ -39,7 +39,7 @@ def assess_tool(remote: str, hints: Mapping[str, object]) -> tuple[Safety, str]:
 
 
 def explicit_annotations(hints: Mapping[str, object], level: Safety) -> dict[str, object]:
-    """All annotations of a tool. A dangerous tool is shown as destructive, whatever its source hints."""
+    """All annotations of a tool. A dangerous tool is marked as destructive, regardless of its source's hints."""
     is_dangerous = level is Safety.DANGEROUS
     reads = hints.get("readOnlyHint") is True and not is_dangerous  # guard: live-hint-of-dangerous
     destroys = hints.get("destructiveHint") is not False and not reads

@@ -1,4 +1,4 @@
-"""Attachments of live sources, as `gateway.jobs.live` reports them: attached with a discovery, detached, failed.
+"""Attachments of live sources, as reported by `gateway.jobs.live`: attached with a discovery, detached, failed.
 
 A definition that differs from the accepted one is held: clients do not see the primitive until an admin accepts it.
 Each report locks the tenant's row. The revision advances only if clients see another catalog.
@@ -48,8 +48,9 @@ _Key = tuple[Family, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acceptance:
-    """Held definitions to accept: those of these names, or all. `digests` identify the definitions that the admin
-    reviewed.
+    """Held definitions to accept: those with these names, or all.
+
+    `digests` identify the definitions that the admin reviewed.
     """
 
     names: Sequence[str] | None = None
@@ -96,7 +97,7 @@ async def record_attached(
     """
     async with catalog.store.transaction(tenant) as db:
         known = await live_primitives.of_source(tenant, db, source.id)
-        room = await _room(tenant, catalog, db, source.id)
+        room = await _primitives_left(tenant, catalog, db, source.id)
     reading = await anyio.to_thread.run_sync(lambda: read_discovery(source, discovery, known, room=room))
     async with _report(tenant, catalog, source.id) as report:
         current = report.source
@@ -117,7 +118,7 @@ async def record_attached(
         )
         before = await live_primitives.of_source(tenant, report.db, source.id)
         after = review(current, before, reading)
-        await _store(tenant, report.db, source.id, before, after)
+        await _store_differences(tenant, report.db, source.id, before, after)
         report.is_visible = (
             _visible(before) != _visible(after) or current.status.can_subscribe != discovery.can_subscribe
         )
@@ -140,7 +141,7 @@ async def record_detached(
 
 
 async def record_failure(tenant: TenantId, catalog: CatalogContext, source: LiveSourceId, end: AttachmentEnd) -> None:
-    """Store that an attempt to attach failed. A recorded attachment stays; `record_detached` ends it."""
+    """Store a failed attempt to attach. A recorded attachment stays; `record_detached` ends it."""
     async with _report(tenant, catalog, source) as report:
         if report.source is not None and report.source.status.state is not AttachmentState.ATTACHED:
             report.status = _ended(report.source.status, end)
@@ -177,8 +178,8 @@ async def accept_changes(
         seen = wanted.digests
         if seen is not None and any(one.primitive.digest not in seen for one in chosen):  # guard: live-accept-seen
             raise Conflict("a definition has changed since it was read; read the live source again")
-        await live_primitives.replace_some(
-            tenant, db, source.id, gone=chosen, added=[_accepted(one.primitive) for one in chosen]
+        await live_primitives.apply_changes(
+            tenant, db, source.id, removed=chosen, added=[_accepted(one.primitive) for one in chosen]
         )
         entry.target = source.name
         entry.detail = {
@@ -250,29 +251,29 @@ async def _report(
         await announce(catalog, CatalogMoved(tenant=tenant, revision=revision))
 
 
-async def _store(
+async def _store_differences(
     tenant: TenantId,
     db: Db,
     source: LiveSourceId,
     before: Sequence[RememberedPrimitive],
     after: Sequence[RememberedPrimitive],
 ) -> None:
-    """Store the differences, in parts: preparing rows blocks the event loop."""
+    """Store the differences in parts, because preparing rows blocks the event loop."""
     kept = {_key(one.primitive): one for one in before}
     added = [one for one in after if kept.get(_key(one.primitive)) != one]
     remembered = {_key(one.primitive) for one in after}
     replaced = {_key(one.primitive) for one in added}
     gone = [one for key, one in kept.items() if key not in remembered or key in replaced]
-    await live_primitives.replace_some(tenant, db, source, gone=gone, added=())
+    await live_primitives.apply_changes(tenant, db, source, removed=gone, added=())
     for start in range(0, len(added), _ROWS_AT_ONCE):
-        await live_primitives.replace_some(tenant, db, source, gone=(), added=added[start : start + _ROWS_AT_ONCE])
+        await live_primitives.apply_changes(tenant, db, source, removed=(), added=added[start : start + _ROWS_AT_ONCE])
 
 
-async def _room(tenant: TenantId, catalog: CatalogContext, db: Db, source: LiveSourceId) -> int:
+async def _primitives_left(tenant: TenantId, catalog: CatalogContext, db: Db, source: LiveSourceId) -> int:
     """Number of primitives that the tenant may have at this live source."""
     allowed = (await policy_in_force(tenant, db, catalog.ceilings)).limits.primitives
     others = await primitives.count(tenant, db) + await operations.count(tenant, db)
-    return allowed - others - await live_primitives.count(tenant, db, but=source)
+    return allowed - others - await live_primitives.count(tenant, db, exclude=source)
 
 
 def _ended(before: LiveStatus, end: AttachmentEnd) -> LiveStatus:

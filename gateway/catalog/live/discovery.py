@@ -1,7 +1,8 @@
-"""Reads the primitives of a live source; each one is validated separately, so that a refused one does not affect the
-others.
+"""Reader of the primitives of a live source.
 
-The offer is untrusted. Number, sizes and notices are bounded. The functions have no side effects and may take long, so
+Each one is validated separately, so a refused one does not affect others.
+
+The offer is untrusted: numbers, sizes and notices are limited. The functions have no side effects but may run long, so
 callers run them in a thread.
 """
 
@@ -40,7 +41,7 @@ MAX_NOTICE_LENGTH = 300
 MAX_REMOTE_LENGTH = {Family.TOOL: 256, Family.PROMPT: 256, Family.RESOURCE: 2_048, Family.TEMPLATE: 2_048}
 _MAX_READ = 4 * MAX_PRIMITIVES
 CPU_TIME_S = 5.0
-"""CPU time of one reading. 500 plain tools take 0.3 s; schemas that are deliberately expensive took a minute."""
+"""CPU time for one discovery. 500 plain tools take 0.3 s; deliberately expensive schemas took a minute."""
 
 _FIELDS: Mapping[Family, Sequence[str]] = {
     Family.TOOL: ("title", "description", "inputSchema", "outputSchema", "annotations", "icons", "_meta"),
@@ -110,15 +111,15 @@ def read_discovery(
 ) -> Reading:
     """Validate and name the primitives of a discovery.
 
-    A primitive that is in `known` keeps its name. `room` is the number of primitives that the tenant may still have.
-    After `cpu_time_s` of CPU time the rest is skipped.
+    A primitive that is in `known` keeps its name. `room` is the number of primitives that the tenant may still add.
+    After `cpu_time_s` of CPU time, the remaining primitives are skipped.
     """
     began = time.thread_time()
     notices = _Notices()
     for text in discovery.notices:
         notices.add(text)
     selected = list(_select(source, discovery.primitives, notices))
-    names = _name_all(source, selected, known)
+    names = _assign_names(source, selected, known)
     made: list[LivePrimitive] = []
     max_count, size = min(MAX_PRIMITIVES, max(room, 0)), 0
     for place, raw in selected:
@@ -137,7 +138,7 @@ def read_discovery(
         try:
             one = _read(place, names[place], raw)
             if size + len(one.definition) > MAX_BYTES:
-                raise _Refused(f"the definitions of the live source have more than {MAX_BYTES} bytes together")
+                raise _Refused(f"the definitions of the live source exceed {MAX_BYTES} bytes in total")
         except _Refused as refused:
             notices.refuse(place, str(refused))
         else:
@@ -158,7 +159,7 @@ def digest_of(family: Family, raw: Mapping[str, object]) -> str:
 def _select(
     source: LiveSource, offered: Sequence[DiscoveredPrimitive], notices: _Notices
 ) -> Iterator[tuple[Place, Mapping[str, object]]]:
-    """The primitives that the source's patterns select, without invalid and repeated names."""
+    """The primitives that match the source's patterns, without invalid and repeated names."""
     include, exclude = _compile(source.include), _compile(source.exclude)
     seen: set[Place] = set()
     for one in offered[:_MAX_READ]:
@@ -204,7 +205,7 @@ class _RemoteName:
         return self.identity
 
 
-def _name_all(
+def _assign_names(
     source: LiveSource, selected: Sequence[tuple[Place, object]], known: Sequence[RememberedPrimitive]
 ) -> Mapping[Place, str]:
     """Names of tools and prompts, by the same rules as for imported tools; resources and templates keep their URIs."""
@@ -237,7 +238,7 @@ def _read(place: Place, name: str, raw: Mapping[str, object]) -> LivePrimitive:
         raise _Refused("its definition is not JSON") from None
     hints = as_object(sent.get("annotations")) or {}
     level, reason = assess_tool(remote, hints) if family is Family.TOOL else (Safety.SAFE, _READ_ONLY)
-    definition = _validate(family, _complete(family, remote, name, sent, level))
+    definition = _validate(family, _with_required_members(family, remote, name, sent, level))
     return LivePrimitive(
         family=family,
         name=name,
@@ -249,8 +250,10 @@ def _read(place: Place, name: str, raw: Mapping[str, object]) -> LivePrimitive:
     )
 
 
-def _complete(family: Family, remote: str, name: str, sent: Mapping[str, object], level: Safety) -> dict[str, object]:
-    """The definition with the members that our contract requires and the protocol does not."""
+def _with_required_members(
+    family: Family, remote: str, name: str, sent: Mapping[str, object], level: Safety
+) -> dict[str, object]:
+    """The definition with the members that the gateway's contract requires and the protocol does not."""
     whole = {_ADDRESS[family]: name, **_without_blank_texts(sent)}
     if isinstance(arguments := sent.get("arguments"), list):
         listed = cast("list[object]", arguments)
@@ -271,7 +274,7 @@ def _complete(family: Family, remote: str, name: str, sent: Mapping[str, object]
 
 
 def _without_blank_texts(members: Mapping[str, object]) -> dict[str, object]:
-    """The members without blank titles and descriptions, which servers send for functions without any."""
+    """The members without blank titles and descriptions, which servers send for undocumented functions."""
     return {
         name: value
         for name, value in members.items()

@@ -1,4 +1,4 @@
-"""Live sources of a tenant: created, read, changed, removed by admins.
+"""Live sources of a tenant: created, changed and removed by admins.
 
 A changed live source is detached: its primitives are hidden until it is attached under its new settings.
 """

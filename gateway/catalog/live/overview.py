@@ -1,4 +1,4 @@
-"""Live sources as admins see them: counts of their primitives, held definitions, hidden names."""
+"""Live sources in the view of admins: counts of their primitives, held definitions, hidden names."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ class LivePrimitiveState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LivePrimitiveView:
-    """One primitive of a live source, and its state. `owner` is the live source that has the name, if any."""
+    """One primitive of a live source, and its state. `owner` is the live source that uses the name, if any."""
 
     remembered: RememberedPrimitive
     state: LivePrimitiveState

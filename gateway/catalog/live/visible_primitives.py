@@ -1,4 +1,4 @@
-"""The primitives of live sources that clients see now, read without loading the rest of the catalog."""
+"""The visible primitives of live sources, read without loading the rest of the catalog."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from gateway.catalog.snapshots.live_primitives import (
     HiddenLivePrimitive,
     LiveOffer,
     Place,
-    split_taken,
+    split_hidden_live,
 )
 from gateway.catalog.snapshots.snapshots import load_offer
 from gateway.domain.identifiers import TenantId
@@ -42,5 +42,5 @@ async def view_live(tenant: TenantId, db: Db, code: Sequence[Primitive]) -> Live
     taken += [(Family.TOOL, alias.name) for alias in await tool_aliases.active(tenant, db)]
     for family in _OTHERS:
         taken += [(family, name) for name in await primitives.names(tenant, db, family)]
-    shown, hidden = split_taken(offer, [*taken, *((one.family, one.name) for one in code)])
+    shown, hidden = split_hidden_live(offer, [*taken, *((one.family, one.name) for one in code)])
     return LiveView(offer=offer, shown=shown, hidden=hidden)

@@ -5,8 +5,8 @@
 and another replica repeats the attempt, so a delivery is made at least once.
 
 After a failure, an endpoint is held: no attempt is made for a pause that doubles up to 5 minutes. A failure also ends
-its batch. So an endpoint that is down costs few attempts, however many deliveries wait. Each delivery has its own
-back-off as well.
+its batch. So an unavailable endpoint costs few attempts, regardless of the number of queued deliveries. Each delivery
+has its own back-off as well.
 """
 
 from collections.abc import Sequence
@@ -42,14 +42,14 @@ _MAX_HOLD_S = 300.0
 _MAX_DOUBLINGS = 12
 _JITTER = 0.2
 _MAX_ERROR_LENGTH = 300
-_GONE = 410
+_HTTP_GONE = 410
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeasedDeliveries:
-    """Deliveries of one endpoint that this replica attempts now, as they were before the lease.
+    """Deliveries of one endpoint that this replica attempts now, in their state before the lease.
 
-    `refusal` is the reason that nothing can be sent to the endpoint now; None otherwise.
+    `refusal` is the reason why nothing can be sent to the endpoint now; None otherwise.
     """
 
     tenant: TenantId
@@ -142,7 +142,7 @@ async def test_endpoint(tenant: TenantId, catalog: CatalogContext, name: str, *,
 async def lease_deliveries(catalog: CatalogContext, due: Job) -> LeasedDeliveries | None:
     """Lease deliveries of the endpoint of a job, and reschedule the job; None if there is nothing to send now.
 
-    Deliveries that ended long ago are deleted, and those that waited too long fail.
+    Deliveries that ended long ago are deleted, and expired ones fail.
     """
     now, tenant = datetime.now(UTC), due.tenant
     until = now + LEASE
@@ -209,7 +209,7 @@ def _delivery_after(seen: OutboundDelivery, outcome: AttemptOutcome, *, now: dat
     )
     pause_s = _BACKOFF_S[min(seen.attempts, len(_BACKOFF_S) - 1)]
     again_at = now + timedelta(seconds=_with_jitter(pause_s))
-    if outcome.error is not None and outcome.status != _GONE and again_at < seen.expires_at:
+    if outcome.error is not None and outcome.status != _HTTP_GONE and again_at < seen.expires_at:
         return replace(tried, due_at=again_at)
     state = DeliveryState.DELIVERED if outcome.error is None else DeliveryState.FAILED
     return replace(tried, state=state, ended_at=now, due_at=now + deliveries.RETENTION)
@@ -231,7 +231,7 @@ def _endpoint_after(endpoint: OutboundWebhook, outcome: AttemptOutcome, *, now: 
 def _reason_to_disable(endpoint: OutboundWebhook, outcome: AttemptOutcome, *, now: datetime) -> str | None:
     if outcome.error is None or not endpoint.enabled:
         return None
-    if outcome.status == _GONE:
+    if outcome.status == _HTTP_GONE:
         return "disabled: the endpoint responded with 410 (Gone)"
     if endpoint.failing_since is not None and now - endpoint.failing_since >= DISABLED_AFTER:
         return f"disabled: no attempt has succeeded for {DISABLED_AFTER.days} days"
@@ -254,7 +254,7 @@ async def _disable(catalog: CatalogContext, leased: LeasedDeliveries, seen: Outb
 async def _open(
     tenant: TenantId, catalog: CatalogContext, db: Db, endpoint: OutboundWebhook, *, now: datetime
 ) -> tuple[SigningSecrets | None, str | None]:
-    """The secrets that sign now, or the reason that nothing can be sent."""
+    """The secrets that sign now, or the reason why nothing can be sent."""
     if not await is_allowed_origin(tenant, db, endpoint.url):  # guard: webhook-endpoint-origin
         return None, "The tenant's policy does not allow requests to this origin."
     try:

@@ -130,10 +130,9 @@ async def update_endpoint(
 async def rotate_endpoint(
     tenant: TenantId, catalog: CatalogContext, name: str, *, by: Author, expected: Expected = None
 ) -> tuple[OutboundWebhook, str]:
-    """Rotate the secret of an endpoint; return the endpoint and the new secret. For a day, deliveries are signed with
-    both secrets.
+    """Rotate the secret of an endpoint; return the endpoint and the new secret.
 
-    A previous secret that no configured key opens is dropped.
+    For a day, deliveries are signed with both secrets. A previous secret that no configured key decrypts is dropped.
 
     Raises:
         NotFound: the tenant has no such endpoint.

@@ -28,7 +28,7 @@ _UPDATE, _RESET = "tool.override", "tool.reset"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeptOverride:
+class StoredOverride:
     """An override and the effective name of its tool; None while its operation is missing from the source."""
 
     override: Override
@@ -102,7 +102,7 @@ async def reset_tool(
 
 async def page_overrides(
     tenant: TenantId, catalog: CatalogContext, source: str, *, after: str | None, limit: int
-) -> Sequence[KeptOverride]:
+) -> Sequence[StoredOverride]:
     """One page of a source's overrides sorted by operation identity, those of missing operations included.
 
     Raises:
@@ -112,17 +112,17 @@ async def page_overrides(
         found = await find_source(tenant, db, source)
         page = await overrides.page(tenant, db, found.id, after=after, limit=limit)
         tools = await operations.names_of(tenant, db, found.id)
-    return [KeptOverride(override=one, tool=tools.get(one.identity)) for one in page]
+    return [StoredOverride(override=one, tool=tools.get(one.identity)) for one in page]
 
 
-async def get_override(tenant: TenantId, catalog: CatalogContext, source: str, override: str) -> KeptOverride:
+async def get_override(tenant: TenantId, catalog: CatalogContext, source: str, override: str) -> StoredOverride:
     """One override of a source.
 
     Raises:
         NotFound: the tenant has no such source, or the source has no override with this id.
     """
     async with catalog.store.reading(tenant) as db:
-        return await _find_kept(tenant, db, source, override)
+        return await _find_stored(tenant, db, source, override)
 
 
 async def remove_override(
@@ -137,7 +137,7 @@ async def remove_override(
     """
     entry = CatalogChange(action=_RESET, target=override)
     async with change(tenant, catalog, entry, by=by) as db:
-        kept = await _find_kept(tenant, db, source, override)
+        kept = await _find_stored(tenant, db, source, override)
         check_tag(kept.tag, expected)
         if kept.tool is None:
             entry.target, entry.detail = kept.override.identity, {"source": source}
@@ -198,13 +198,13 @@ async def _find_imported(tenant: TenantId, db: Db, name: str) -> LoadedOperation
     return found
 
 
-async def _find_kept(tenant: TenantId, db: Db, source: str, override: str) -> KeptOverride:
+async def _find_stored(tenant: TenantId, db: Db, source: str, override: str) -> StoredOverride:
     found = await find_source(tenant, db, source)
     kept = await overrides.get(tenant, db, found.id, OverrideId(override))
     if kept is None:
         raise NotFound("no such override")
     tools = await operations.names_of(tenant, db, found.id)
-    return KeptOverride(override=kept, tool=tools.get(kept.identity))
+    return StoredOverride(override=kept, tool=tools.get(kept.identity))
 
 
 def _fields_of(operation: LoadedOperation) -> OverrideFields:

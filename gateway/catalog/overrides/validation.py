@@ -32,7 +32,7 @@ def validate_override(changes: OverrideFields, definition: bytes) -> OverrideFie
         ToolValidationError: the override does not fit the tool of this definition; the faults point at the first 20
             members at fault.
     """
-    faults = [*_faults_of_members(changes), *find_faults_of_pinned(definition, changes.pinned or {})]
+    faults = [*_faults_of_members(changes), *pinned_faults(definition, changes.pinned or {})]
     if faults:
         raise ToolValidationError(f"{faults[0].pointer}: {faults[0].reason}", faults=faults[:_MAX_FAULTS])
     return replace(
@@ -45,7 +45,7 @@ def validate_override(changes: OverrideFields, definition: bytes) -> OverrideFie
     )
 
 
-def find_faults_of_pinned(definition: bytes, pinned: Mapping[str, object]) -> Sequence[Fault]:
+def pinned_faults(definition: bytes, pinned: Mapping[str, object]) -> Sequence[Fault]:
     """Faults of pinned arguments: more than 64 KiB, names that the tool lacks, or values that its schema refuses."""
     if not pinned:
         return ()

@@ -1,7 +1,7 @@
-"""Checks of a primitive against its tenant's catalog: name, limit, and the objects that its handler names.
+"""Checks of a primitive against its tenant's catalog: name, limit, and the objects that its handler references.
 
 A caller that stores the primitive runs the checks inside the same change, under the lock on the tenant's row. So the
-result stays true until the commit.
+result is still valid at the commit.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ _MAX_FAULTS = 20
 async def check_fit(
     tenant: TenantId, catalog: CatalogContext, db: Db, ready: PreparedPrimitive, *, own: Primitive | None
 ) -> None:
-    """Refuse a primitive that cannot be stored; `own` is the primitive that it replaces.
+    """Refuse a primitive that cannot be stored; `own` is the stored primitive that it replaces.
 
     Raises:
         NotFound: the tenant does not exist.
@@ -52,7 +52,7 @@ async def check_fit(
     if own is None:
         await check_capacity(tenant, db, policy, wanted=1)
     known = await _look_up(tenant, db, ready.references, code)
-    faults = [fault for reference in ready.references for fault in _judge(reference, ready, known, policy)]
+    faults = [fault for reference in ready.references for fault in _reference_faults(reference, ready, known, policy)]
     if faults:
         raise ReferenceMissing(f"{faults[0].pointer}: {faults[0].reason}", faults=faults[:_MAX_FAULTS])
 
@@ -60,16 +60,18 @@ async def check_fit(
 async def check_capacity(tenant: TenantId, db: Db, policy: Policy, *, wanted: int, freed: int = 0) -> None:
     """Refuse `wanted` more primitives if they exceed the policy's limit for all families, imports and live sources.
 
-    The caller removes `freed` stored primitives, which do not count.
+    `freed` stored primitives are subtracted, because the caller removes them.
 
     Raises:
         LimitExceeded: they would exceed the limit.
     """
     allowed = policy.limits.primitives
     stored = await primitives.count(tenant, db) + await operations.count(tenant, db)
-    others = stored + await live_primitives.count(tenant, db) - freed
-    if others + wanted > allowed:  # guard: primitives-limit
-        raise LimitExceeded(f"the tenant has {others} of at most {allowed} primitives; {wanted} more exceed the limit")
+    existing = stored + await live_primitives.count(tenant, db) - freed
+    if existing + wanted > allowed:  # guard: primitives-limit
+        raise LimitExceeded(
+            f"the tenant has {existing} of at most {allowed} primitives; {wanted} more exceed the limit"
+        )
 
 
 async def refuse_tool_name(tenant: TenantId, catalog: CatalogContext, db: Db, name: str) -> None:
@@ -172,17 +174,19 @@ async def _look_up(
     return known
 
 
-def _judge(reference: Reference, ready: PreparedPrimitive, known: _TenantNames, policy: Policy) -> Sequence[Fault]:
+def _reference_faults(
+    reference: Reference, ready: PreparedPrimitive, known: _TenantNames, policy: Policy
+) -> Sequence[Fault]:
     match reference:
         case CalledTool():
-            return _check_tool(reference, ready, known)
+            return _tool_faults(reference, ready, known)
         case PinnedOperation():
-            return _check_operation(reference, known)
+            return _operation_faults(reference, known)
         case OriginRequest():
-            return _check_request(reference, known, policy)
+            return _request_faults(reference, known, policy)
 
 
-def _check_tool(reference: CalledTool, ready: PreparedPrimitive, known: _TenantNames) -> Sequence[Fault]:
+def _tool_faults(reference: CalledTool, ready: PreparedPrimitive, known: _TenantNames) -> Sequence[Fault]:
     if ready.family is Family.TOOL and reference.name == ready.name:
         return [Fault(pointer=reference.pointer, reason="the tool would call itself")]
     if reference.name not in known.tools:
@@ -190,19 +194,19 @@ def _check_tool(reference: CalledTool, ready: PreparedPrimitive, known: _TenantN
     return []
 
 
-def _check_operation(reference: PinnedOperation, known: _TenantNames) -> Sequence[Fault]:
+def _operation_faults(reference: PinnedOperation, known: _TenantNames) -> Sequence[Fault]:
     if reference.source not in known.sources:
         return [
             Fault(pointer=f"{reference.pointer}/source", reason=f"the tenant has no source {reference.source[:100]}")
         ]
     operation = known.operations.get(reference.source, {}).get(reference.operation)
     if operation is not None:
-        return _check_arguments(reference, operation)
-    reason = "the source has no such operation, or several; use the operationId, `METHOD path` or tool name"
+        return _argument_faults(reference, operation)
+    reason = "the source has no such operation or several of them; use the operationId, `METHOD path` or tool name"
     return [Fault(pointer=f"{reference.pointer}/operation", reason=reason)]
 
 
-def _check_arguments(reference: PinnedOperation, operation: Tool) -> Sequence[Fault]:
+def _argument_faults(reference: PinnedOperation, operation: Tool) -> Sequence[Fault]:
     """Faults for names that are not arguments of the operation, if the operation refuses unknown arguments."""
     taken: Mapping[str, object] = msgspec.json.decode(operation.definition)["inputSchema"]
     known = as_object(taken.get("properties")) or {}
@@ -219,7 +223,7 @@ def _check_arguments(reference: PinnedOperation, operation: Tool) -> Sequence[Fa
     ]
 
 
-def _check_request(reference: OriginRequest, known: _TenantNames, policy: Policy) -> Sequence[Fault]:
+def _request_faults(reference: OriginRequest, known: _TenantNames, policy: Policy) -> Sequence[Fault]:
     faults: list[Fault] = []
     origin = find_origin(reference.origin)
     if origin is None:

@@ -1,4 +1,4 @@
-"""Reasons that clients do not see a tool: it is disabled, held for review, detached, or does not exist."""
+"""Reasons why clients do not see a tool: it is disabled, held for review, detached, or does not exist."""
 
 from gateway.catalog.primitives.queries import get_listed
 from gateway.catalog.snapshots.snapshots import load_offer
@@ -9,7 +9,7 @@ from gateway.errors import NotFound
 
 
 async def explain_absence(tenant: TenantId, catalog: CatalogContext, name: str) -> str:
-    """The reason that the tenant's snapshot contains no tool of this name.
+    """The reason why the tenant's snapshot contains no tool with this name.
 
     Raises:
         NotFound: the tenant has no such tool at all.
@@ -18,7 +18,7 @@ async def explain_absence(tenant: TenantId, catalog: CatalogContext, name: str) 
         listed = await get_listed(tenant, catalog, Family.TOOL, name)
     except NotFound:
         return await _explain_live(tenant, catalog, name)
-    return "it is not active now" if listed.is_enabled else "it is disabled"
+    return "it is not active" if listed.is_enabled else "it is disabled"
 
 
 async def _explain_live(tenant: TenantId, catalog: CatalogContext, name: str) -> str:
@@ -32,5 +32,5 @@ async def _explain_live(tenant: TenantId, catalog: CatalogContext, name: str) ->
                         f"its definition at the live source {source.name} is new or changed, and has to be accepted "
                         f"first"
                     )
-                return f"the live source {source.name} does not list it now"
+                return f"the live source {source.name} does not list it any more"
     raise NotFound("there is no such tool")

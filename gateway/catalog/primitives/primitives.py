@@ -1,4 +1,4 @@
-"""A tenant's own tools, resources, resource templates and prompts: created, read, changed, removed."""
+"""A tenant's own tools, resources, resource templates and prompts: creation, dry run, change, removal."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -43,8 +43,10 @@ class Address:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
-    """Result of a dry run: the primitive that the draft describes, and the id of the one it would replace."""
+class DryRun:
+    """The result of a dry run: the primitive that the draft describes, and the id of the primitive that it would
+    replace.
+    """
 
     listed: Listed
     replaces: PrimitiveId | None
@@ -65,12 +67,12 @@ async def create_primitive(
         await check_fit(tenant, catalog, db, ready, own=None)
         made = _compose(ready, draft)
         await primitives.insert(tenant, db, made)
-        listed, entry.detail = await _settled_with_detail(tenant, catalog, db, made)
+        listed, entry.detail = await _with_level_and_detail(tenant, catalog, db, made)
     await _publish(tenant, catalog, family, [made.name])
     return listed
 
 
-async def try_primitive(tenant: TenantId, catalog: CatalogContext, family: Family, draft: PrimitiveDraft) -> Tried:
+async def try_primitive(tenant: TenantId, catalog: CatalogContext, family: Family, draft: PrimitiveDraft) -> DryRun:
     """Compose a draft without storing it, as a replacement of the tenant's own primitive of that name, if any.
 
     Raises:
@@ -81,8 +83,8 @@ async def try_primitive(tenant: TenantId, catalog: CatalogContext, family: Famil
         found = await primitives.get(tenant, db, family, ready.name)
         own = found if found is not None and found.name == ready.name else None
         await check_fit(tenant, catalog, db, ready, own=own)
-        made = await _settled(tenant, catalog, db, _compose(ready, draft))
-    return Tried(listed=made, replaces=None if own is None else own.id)
+        made = await _with_level(tenant, catalog, db, _compose(ready, draft))
+    return DryRun(listed=made, replaces=None if own is None else own.id)
 
 
 async def update_primitive(
@@ -94,7 +96,7 @@ async def update_primitive(
     by: Author,
     expected: Expected = None,
 ) -> Listed:
-    """Replace a primitive with the revised draft; its id stays, even under another name.
+    """Replace a primitive with the revised draft; its id does not change, even if its name does.
 
     If only `enabled` or the declared safety level changes, the handler and its references are not checked again.
 
@@ -123,7 +125,7 @@ async def update_primitive(
         revised = _succeed(current, draft, ready)
         await primitives.save(tenant, db, revised)
         later = replace(revised, version=current.version + 1)
-        saved, detail = await _settled_with_detail(tenant, catalog, db, later)
+        saved, detail = await _with_level_and_detail(tenant, catalog, db, later)
         entry.detail = detail | ({} if revised.name == current.name else {"name": revised.name})
     await _publish(tenant, catalog, family, [seen.name, revised.name])
     return saved
@@ -164,7 +166,7 @@ async def _publish(tenant: TenantId, catalog: CatalogContext, family: Family, na
 
 
 async def find_primitive(tenant: TenantId, catalog: CatalogContext, db: Db, address: Address) -> Primitive:
-    """The stored primitive of the tenant's own with this name or id, read in the caller's transaction.
+    """The tenant's own primitive with this name or id, read in the caller's transaction.
 
     Raises:
         NotFound: no origin has such a primitive.
@@ -199,7 +201,7 @@ def draft_of(primitive: Primitive) -> PrimitiveDraft:
     )
 
 
-async def _settled(tenant: TenantId, catalog: CatalogContext, db: Db, primitive: Primitive) -> Listed:
+async def _with_level(tenant: TenantId, catalog: CatalogContext, db: Db, primitive: Primitive) -> Listed:
     code = await code_of(tenant, catalog, db)
     live = await visible_live(tenant, db, code)
     [settled] = await with_effective_levels(tenant, db, [primitive], [*code, *live])
@@ -207,10 +209,10 @@ async def _settled(tenant: TenantId, catalog: CatalogContext, db: Db, primitive:
     return Listed(item=settled, hides_code=is_hiding)
 
 
-async def _settled_with_detail(
+async def _with_level_and_detail(
     tenant: TenantId, catalog: CatalogContext, db: Db, primitive: Primitive
 ) -> tuple[Listed, dict[str, object]]:
-    listed = await _settled(tenant, catalog, db, primitive)
+    listed = await _with_level(tenant, catalog, db, primitive)
     settled = listed.item if isinstance(listed.item, Primitive) else primitive
     return listed, _detail(settled)
 
@@ -253,7 +255,7 @@ def _with(primitive: Primitive, draft: PrimitiveDraft, ready: PreparedPrimitive 
 
 
 def _detail(primitive: Primitive) -> dict[str, object]:
-    """Detail of the audit entry, with both levels. The handler is left out: it contains texts of the tenant."""
+    """Detail of the audit entry, with both levels. The handler is omitted, because it contains texts of the tenant."""
     override = None if primitive.override is None else primitive.override.value
     detail: dict[str, object] = {
         "id": primitive.id,

@@ -1,4 +1,4 @@
-"""Reads a tenant's primitives for the admin API: all origins, including disabled and hidden primitives."""
+"""Queries of a tenant's primitives for the admin API: all origins, including disabled and hidden primitives."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -34,7 +34,9 @@ _ASKED_FOR = "its document declares this level"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """One primitive: an imported or built-in tool, one of the tenant's own, or one of Python code or a live source."""
+    """One primitive: an imported or built-in tool, one of the tenant's own, or one from Python code or a live
+    source.
+    """
 
     item: Tool | Primitive
     hides_code: bool = False
@@ -154,7 +156,7 @@ async def _find(tenant: TenantId, db: Db, family: Family, name: str, unstored: S
 
 
 async def _builtin(tenant: TenantId, db: Db, family: Family) -> Sequence[Tool]:
-    """The query tools, if a source is exposed to them; the one for details, if a tool lists a shortened schema."""
+    """The query tools, if a source is exposed to them; `get_endpoint_details`, if a tool lists a shortened schema."""
     if family is not Family.TOOL:
         return ()
     if await sources.queried(tenant, db):

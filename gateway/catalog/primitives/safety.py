@@ -1,8 +1,9 @@
 """Effective safety levels of primitives: the level of a handler, combined with the levels of the tools it calls.
 
 A primitive is stored with the level of its handler alone, and with references to the tools and operations it calls.
-Their levels may change independently, so the levels are combined whenever the catalog is read. An import that turns a
-read into a delete raises each `steps` handler that calls the operation, unless a level is declared on the way.
+Their levels may change independently, so the levels are combined whenever the catalog is read. For example, an import
+may turn a read into a delete. This raises the level of each `steps` handler that calls the operation, directly or
+through other tools without a declared level.
 """
 
 from collections import defaultdict
@@ -41,18 +42,22 @@ def highest(levels: Iterable[Safety]) -> Safety:
 def settle_levels(primitives: Iterable[Primitive], imported: Levels) -> Sequence[Primitive]:
     """The primitives with their effective levels and the reasons for them.
 
-    `imported` contains the levels of imported tools and operations. A missing tool or operation counts as moderate.
+    `imported` contains the levels of imported tools and operations. A missing tool or operation is treated as moderate.
     """
     everything = list(primitives)
     tools = {f"{TOOL}{one.name}": one for one in everything if one.family is Family.TOOL}
-    levels = {**imported, **_spread(tools, imported)} if any(one.refers for one in everything) else {}
+    levels = {**imported, **_effective_levels(tools, imported)} if any(one.refers for one in everything) else {}
     return [_settle(primitive, levels) for primitive in everything]
 
 
-def _spread(tools: Mapping[str, Primitive], imported: Levels) -> dict[str, Safety]:
-    """The level of each tool: from `_count` if one is declared, otherwise the highest level that its calls reach."""
+def _effective_levels(tools: Mapping[str, Primitive], imported: Levels) -> dict[str, Safety]:
+    """The level of each tool: from `_declared_level` if one is declared, otherwise the highest level that its calls
+    reach.
+    """
     levels = {
-        name: _alone(tool, tools, imported) if tool.override is None else _count(tool, tool.override, imported)
+        name: _level_without(tool, tools, imported)
+        if tool.override is None
+        else _declared_level(tool, tool.override, imported)
         for name, tool in tools.items()
     }
     callers: dict[str, list[str]] = defaultdict(list)
@@ -70,7 +75,7 @@ def _spread(tools: Mapping[str, Primitive], imported: Levels) -> dict[str, Safet
     return levels
 
 
-def _alone(tool: Primitive, tools: Mapping[str, Primitive], imported: Levels) -> Safety:
+def _level_without(tool: Primitive, tools: Mapping[str, Primitive], imported: Levels) -> Safety:
     """The highest level of a tool and its calls, without its calls of other tools in `tools`."""
     others = [imported.get(one, _UNKNOWN) for one in called_by(tool) if one not in tools]
     return highest([tool.assessed, *others])
@@ -85,7 +90,7 @@ def _settle(primitive: Primitive, levels: Levels) -> Primitive:
     if primitive.override is None:
         return replace(primitive, safety=assessed, assessed=assessed, safety_reasons=reasons)
     message = [f"declared by the tenant; the assessed level is {assessed}"]
-    counted = _count(primitive, primitive.override, levels)
+    counted = _declared_level(primitive, primitive.override, levels)
     if counted is not primitive.override:
         message.append(
             f"the policy treats it as {counted}, the level of the operation that it runs; declare a level for the "
@@ -100,7 +105,7 @@ def _settle(primitive: Primitive, levels: Levels) -> Primitive:
     )
 
 
-def _count(primitive: Primitive, declared: Safety, levels: Levels) -> Safety:
+def _declared_level(primitive: Primitive, declared: Safety, levels: Levels) -> Safety:
     """The declared level, but at least the level of an operation that the handler runs directly."""
     operations = [one for one in called_by(primitive) if one.startswith(OPERATION)]
     return highest([declared, *(levels.get(one, _UNKNOWN) for one in operations)])  # guard: alias-level

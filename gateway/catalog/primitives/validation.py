@@ -1,6 +1,6 @@
 """Validation of a primitive without its catalog: its definition, its handler, and their consistency.
 
-The functions have no side effects and may take long, so callers run them in a thread, before any transaction.
+The functions have no side effects but may run long, so callers run them in a thread, before any transaction.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -46,8 +46,9 @@ class PrimitiveDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedPrimitive:
-    """A valid primitive, not yet checked against the catalog. `level` is the level of its handler, without the
-    primitives it calls.
+    """A valid primitive, not yet checked against the catalog.
+
+    `level` is the level of its handler, without the primitives that it calls.
     """
 
     family: Family
@@ -72,12 +73,12 @@ def prepare(family: Family, draft: PrimitiveDraft) -> PreparedPrimitive:
     """
     definition, refusal = _read_definition(family, draft.definition)
     try:
-        spec = parse_handler(draft.handler, family, arguments=_completed(definition))
+        spec = parse_handler(draft.handler, family, arguments=_completable_arguments(definition))
     except DefinitionInvalid as wrong:
-        raise _joined(refusal, wrong) from wrong
+        raise _combine(refusal, wrong) from wrong
     if definition is None or refusal is not None:
-        raise _joined(refusal)
-    _check_answers(definition, spec)
+        raise _combine(refusal)
+    _check_results(definition, spec)
     level, reasons = assess(spec)
     return PreparedPrimitive(
         family=family,
@@ -100,7 +101,7 @@ def _read_definition(family: Family, raw: object) -> tuple[Definition | None, De
         return None, type(wrong)(f"definition: {wrong.message}", faults=faults)
 
 
-def _completed(definition: Definition | None) -> Sequence[str] | None:
+def _completable_arguments(definition: Definition | None) -> Sequence[str] | None:
     """Names of the arguments that may have completions; None if the definition does not determine them."""
     match definition:
         case PromptDefinition():
@@ -122,7 +123,7 @@ def _address(definition: Definition) -> str:
             return definition.name
 
 
-def _check_answers(definition: Definition, spec: HandlerSpec) -> None:
+def _check_results(definition: Definition, spec: HandlerSpec) -> None:
     """Refuse a well-formed handler that can return no valid result."""
     faults = Faults()
     for fault in find_faults(definition, spec):
@@ -130,7 +131,7 @@ def _check_answers(definition: Definition, spec: HandlerSpec) -> None:
     faults.raise_as(HandlerInvalid, "handler")
 
 
-def _joined(*refusals: DefinitionInvalid | None) -> DefinitionInvalid:
+def _combine(*refusals: DefinitionInvalid | None) -> DefinitionInvalid:
     """One error with the faults of all, and with the type and message of the first."""
     text = [refusal for refusal in refusals if refusal is not None]
     faults = [fault for refusal in text for fault in refusal.faults]

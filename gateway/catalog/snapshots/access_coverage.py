@@ -1,4 +1,4 @@
-"""The primitives of a snapshot as access rules see them."""
+"""The primitives of a snapshot in the form that access rules match."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -20,11 +20,11 @@ def with_access(snapshot: Snapshot, access: AccessRules) -> Snapshot:
 
 def compile_for(snapshot: Snapshot, access: AccessRules) -> AccessTable:
     """Compile access rules for the primitives of a snapshot, and for the tool that profiles may add."""
-    return compile_access(access, (_cover(snapshot, item) for item in (*all_items(snapshot), READ_TOOL)))
+    return compile_access(access, (_covered_item(snapshot, item) for item in (*all_items(snapshot), READ_TOOL)))
 
 
 def all_items(snapshot: Snapshot) -> Iterator[Item]:
-    """Yield everything that can be called, query-only and hidden operations included, each once."""
+    """Yield every item that can be called, once each, including query-only and hidden operations."""
     operations = (tool for by_key in snapshot.operations.values() for tool in by_key.values())
     remote = (tool for by_key in snapshot.queried_live.values() for tool in by_key.values())
     every = (*operations, *remote, *snapshot.unlisted.values(), *snapshot.tools)
@@ -33,7 +33,7 @@ def all_items(snapshot: Snapshot) -> Iterator[Item]:
         yield from primitives
 
 
-def _cover(snapshot: Snapshot, item: Item) -> CoveredItem:
+def _covered_item(snapshot: Snapshot, item: Item) -> CoveredItem:
     """The forms of a primitive: under each of its names; for deny rules, also the operation that it runs."""
     operation = operation_of(snapshot, item)
     behind = () if operation is None else _facets(snapshot, operation)

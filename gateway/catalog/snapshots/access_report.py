@@ -23,17 +23,17 @@ class AccessFinding:
 
     @property
     def position(self) -> str:
-        """The place of the primitive in a list of all."""
+        """The position of the primitive in a list of all primitives."""
         return "\0".join((self.family, self.source, self.name))
 
 
 def report_access(snapshot: Snapshot, access: AccessRules, unknown: Collection[str]) -> Sequence[RuleMatches]:
-    """Match the rules with the primitives of a snapshot; `unknown` are entries that name no key or issuer."""
+    """Match the rules with the primitives of a snapshot; `unknown` contains entries that name no key or issuer."""
     table, items = compile_for(snapshot, access), list(all_items(snapshot))
     sources = {item.source_name for item in items}
     found: list[RuleMatches] = []
     for place, rule in enumerate(access.rules):
-        names = sorted(item.name for item in items if table.is_about(place, item))
+        names = sorted(item.name for item in items if table.matches(place, item))
         warnings = list(_warnings(rule, access, sources, unknown))
         warnings += [] if names else ["matches no current primitive"]
         found.append(RuleMatches(rule=place + 1, count=len(names), names=names[:MAX_NAMED], warnings=warnings))
@@ -53,7 +53,7 @@ def warn_generally(snapshot: Snapshot, access: AccessRules, unknown: Collection[
     hidden = sorted(
         tool.name
         for tool in snapshot.tools
-        if tool.name in names and not any(table.is_about(place, tool) for place in allows)
+        if tool.name in names and not any(table.matches(place, tool) for place in allows)
     )
     if access.default is AccessEffect.DENY and hidden:
         warnings.append(
@@ -69,19 +69,19 @@ def _warnings(
         yield "has no effect: without a deny rule, the default allows everything"
     for source in rule.what.sources:
         if source not in sources:
-            yield f"no primitive is of a source {source}"
+            yield f"no primitive belongs to a source {source}"
     for entry in (*rule.who, *rule.unless):
         if entry in unknown:
             yield f"the tenant has no such key or issuer: {entry}"
 
 
-def access_findings(snapshot: Snapshot, rules: int) -> Sequence[AccessFinding]:
-    """Judge the access of a caller to everything in the snapshot, in a stable order."""
-    found = [_judge(snapshot, rules, item) for item in all_items(snapshot)]
+def find_access(snapshot: Snapshot, rules: int) -> Sequence[AccessFinding]:
+    """Return the access of a caller to each item of the snapshot, in a stable order."""
+    found = [_to_finding(snapshot, rules, item) for item in all_items(snapshot)]
     return sorted(found, key=lambda one: one.position)
 
 
-def _judge(snapshot: Snapshot, rules: int, item: Item) -> AccessFinding:
+def _to_finding(snapshot: Snapshot, rules: int, item: Item) -> AccessFinding:
     verdict = snapshot.access.judge(rules, item)
     family, source, name = key_of(item)
     return AccessFinding(

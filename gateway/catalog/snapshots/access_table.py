@@ -1,7 +1,8 @@
-"""The access rules of a snapshot, compiled: the rules that apply to a caller, and the primitives that these hide.
+"""The compiled access rules of a snapshot: the rules that apply to a caller, and the primitives that they hide.
 
-Each primitive has the set of rules about it as the bits of an integer, found once per snapshot. A caller has the set of
-rules that apply to it. So a view is one comparison of integers for each primitive, whatever the number of rules.
+For each primitive, an integer has one bit per rule that matches it, computed once per snapshot. For each caller, an
+integer has one bit per rule that applies to it. So a view costs one integer comparison per primitive, regardless of the
+number of rules.
 """
 
 import hashlib
@@ -27,24 +28,29 @@ _READ = frozenset({Family.RESOURCE.value, Family.TEMPLATE.value})
 
 @dataclass(frozen=True, slots=True)
 class AccessVerdict:
-    """The access of a caller to a primitive; `rule` is the number of the deciding rule, from 1; None: the default."""
+    """The access of a caller to a primitive; `rule` is the number of the deciding rule, from 1, or None for the
+    default.
+    """
 
     is_allowed: bool
     rule: int | None
 
 
 class AccessTable:
-    """The compiled rules. `coverage` has the rules about each primitive; with rules, all others are hidden."""
+    """The compiled rules.
+
+    `coverage` maps each primitive to the rules that match it; primitives that it lacks are hidden.
+    """
 
     def __init__(self, access: AccessRules = OPEN, coverage: Mapping[_Key, int] | None = None) -> None:
         self.access = access
         self._coverage = coverage or {}
-        self._who = _by_entry(rule.who for rule in access.rules)
-        self._unless = _by_entry(rule.unless for rule in access.rules)
-        self._denies = sum(1 << place for place, rule in enumerate(access.rules) if rule.is_deny)
+        self._who = _bits_by_entry(rule.who for rule in access.rules)
+        self._unless = _bits_by_entry(rule.unless for rule in access.rules)
+        self._denies = sum(1 << index for index, rule in enumerate(access.rules) if rule.is_deny)
         self._allows = (1 << len(access.rules)) - 1 & ~self._denies
         self._is_open = access.default is AccessEffect.ALLOW
-        self._of_uris = _tests_of_uris(access.rules)
+        self._of_uris = _uri_tests(access.rules)
 
     @property
     def is_trivial(self) -> bool:
@@ -52,10 +58,10 @@ class AccessTable:
         return self._is_open and not self._denies
 
     def rules_for(self, principal: Principal) -> int:
-        """Return the set of the rules that apply to a caller.
+        """Return the set of the rules that apply to a caller, as bits.
 
-        If the caller's groups are not known, a rule about a group is taken in the stricter sense: a deny rule applies,
-        an allow rule does not.
+        If the caller's groups are not known, the stricter interpretation of a rule about a group is used: a deny rule
+        applies, an allow rule does not.
         """
         entries = entries_of(principal)
         named, excepted = _union(self._who, entries), _union(self._unless, entries)
@@ -78,7 +84,7 @@ class AccessTable:
         return not found & self._denies and (self._is_open or found != 0)  # guard: access-denies
 
     def denies(self, rules: int, item: Item) -> bool:
-        """True if a deny rule hides a primitive from a caller to whom these rules apply, whatever the default."""
+        """True if a deny rule hides a primitive from a caller to whom these rules apply, regardless of the default."""
         return bool(self._coverage.get(key_of(item), 0) & rules & self._denies)
 
     def judge(self, rules: int, item: Item) -> AccessVerdict:
@@ -88,32 +94,32 @@ class AccessTable:
         rule = None if not deciding else (deciding & -deciding).bit_length()
         return AccessVerdict(self.allows(rules, item), rule)
 
-    def is_about(self, place: int, item: Item) -> bool:
-        """True if the rule at a place, from 0, is about a primitive."""
-        return bool(self._coverage.get(key_of(item), 0) >> place & 1)
+    def matches(self, index: int, item: Item) -> bool:
+        """True if the rule at an index, from 0, matches a primitive."""
+        return bool(self._coverage.get(key_of(item), 0) >> index & 1)
 
     def bars_uri(self, rules: int, template: Primitive, uri: str) -> bool:
-        """True if a deny rule about names is about a URI that a caller reads through a template.
+        """True if a deny rule on names matches a URI that a caller reads through a template.
 
-        Any text as which the URI may be read is enough, and letter case is ignored.
+        One matching interpretation of the URI is sufficient, and letter case is ignored.
         """
         readings = readings_of_uri(uri)
         facets = [replace(facets_of(template), family=Family(family), safety=template.level) for family in _READ]
-        for place, patterns, matches in self._of_uris:
-            if rules >> place & 1 and any(map(matches, facets)) and _any_matches(patterns, readings):
+        for index, patterns, matches in self._of_uris:
+            if rules >> index & 1 and any(map(matches, facets)) and _any_matches(patterns, readings):
                 return True
         return False
 
     def digest(self, rules: int) -> str:
-        """A text for the rules that apply to a caller; it stays the same while other rules change."""
-        applying = [rule for place, rule in enumerate(self.access.rules) if rules >> place & 1]
+        """A text that identifies the rules that apply to a caller; it does not change when other rules change."""
+        applying = [rule for index, rule in enumerate(self.access.rules) if rules >> index & 1]
         packed = msgspec.msgpack.encode((self.access.default, applying))
         return hashlib.blake2b(packed, digest_size=12).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class CoveredItem:
-    """A primitive as rules see it: its forms that allow rules may name, and those that deny rules may name besides."""
+    """A primitive as rules match it: the forms for allow rules, and the additional forms for deny rules."""
 
     key: _Key
     forms: Sequence[Facets]
@@ -127,12 +133,12 @@ def key_of(item: Item) -> _Key:
 
 
 def compile_access(access: AccessRules, items: Iterable[CoveredItem]) -> AccessTable:
-    """Compile the rules for the primitives of a snapshot; equal conditions of several rules are tested once."""
+    """Compile the rules for the primitives of a snapshot; equal conditions of several rules are evaluated once."""
     places: dict[Rule, int] = {}
-    for place, rule in enumerate(access.rules):
-        places[rule.what] = places.get(rule.what, 0) | 1 << place
+    for index, rule in enumerate(access.rules):
+        places[rule.what] = places.get(rule.what, 0) | 1 << index
     tests = [(compile_rule(what), bits) for what, bits in places.items()]
-    denies = sum(1 << place for place, rule in enumerate(access.rules) if rule.is_deny)
+    denies = sum(1 << index for index, rule in enumerate(access.rules) if rule.is_deny)
     coverage: dict[_Key, int] = {}
     for item in items:
         about = sum(bits for matches, bits in tests if any(map(matches, item.forms)))
@@ -142,11 +148,11 @@ def compile_access(access: AccessRules, items: Iterable[CoveredItem]) -> AccessT
     return AccessTable(access, coverage)
 
 
-def _by_entry(lists: Iterable[Sequence[str]]) -> Mapping[str, int]:
+def _bits_by_entry(lists: Iterable[Sequence[str]]) -> Mapping[str, int]:
     found: dict[str, int] = {}
-    for place, entries in enumerate(lists):
+    for index, entries in enumerate(lists):
         for entry in entries:
-            found[entry] = found.get(entry, 0) | 1 << place
+            found[entry] = found.get(entry, 0) | 1 << index
     return found
 
 
@@ -164,15 +170,15 @@ def _of_groups(by_entry: Mapping[str, int]) -> int:
 _UriTest = tuple[int, Sequence[re.Pattern[str]], RuleTest]
 
 
-def _tests_of_uris(rules: Sequence[AccessRule]) -> Sequence[_UriTest]:
-    """The deny rules about names: their place, their patterns, and their other conditions."""
+def _uri_tests(rules: Sequence[AccessRule]) -> Sequence[_UriTest]:
+    """The deny rules on names: their index, their patterns, and their other conditions."""
     return [
         (
-            place,
+            index,
             [re.compile(translate(name.casefold())) for name in rule.what.names],
             compile_rule(replace(rule.what, names=())),
         )
-        for place, rule in enumerate(rules)
+        for index, rule in enumerate(rules)
         if rule.is_deny and rule.what.names
     ]
 

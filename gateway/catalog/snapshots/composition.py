@@ -1,4 +1,4 @@
-"""Composes the effective primitives of a tenant from stored, Python and live primitives."""
+"""Composition of a tenant's effective primitives from stored, Python and live primitives."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -6,7 +6,7 @@ from datetime import datetime
 
 from gateway.catalog.overrides.overlay import apply_overrides, is_hidden, is_shown
 from gateway.catalog.primitives.safety import OPERATION, TOOL, Levels, called_by, settle_levels
-from gateway.catalog.snapshots.live_primitives import NO_OFFER, HiddenLivePrimitive, LiveOffer, split_taken
+from gateway.catalog.snapshots.live_primitives import NO_OFFER, HiddenLivePrimitive, LiveOffer, split_hidden_live
 from gateway.catalog.snapshots.python_primitives import split_hidden
 from gateway.domain.identifiers import PrimitiveId
 from gateway.domain.overrides import Alias, LoadedOperation
@@ -18,7 +18,7 @@ from gateway.openapi.query.remote_tools import REMOTE_METHOD
 from gateway.openapi.query.tools import CALL, DEFINITIONS, DETAILS
 
 _READS = "it only reads the documents of the tenant's sources"
-_CALLS = "the policy applies to the called operation, as for a call of its tool"
+_CALLS = "the policy applies to the called operation, as in a call of its tool"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class Composition:
     hidden_live: Sequence[HiddenLivePrimitive] = ()
     """Primitives of live sources whose names are taken in the tenant."""
     queried_live: Mapping[str, Mapping[str, Tool]] = field(default_factory=dict[str, Mapping[str, Tool]])
-    """The tools that query tools show of each live source, by identity."""
+    """Tools of each live source that query tools show, by identity."""
 
 
 def compose(
@@ -77,7 +77,7 @@ def compose(
     settled = apply_overrides(operations)
     renamed = _renamed(aliases, settled, {name for family, name in taken if family is Family.TOOL})
     taken += [(Family.TOOL, alias.name) for alias in aliases]
-    live, hidden_live = split_taken(offer, taken)
+    live, hidden_live = split_hidden_live(offer, taken)
     imported = [operation.tool for operation in settled if is_shown(operation)]
     unlisted = {one.tool.name: one.tool for one in settled if one.is_listed and is_hidden(one)}
     by_source = index_operations(settled, renamed)
@@ -118,7 +118,10 @@ def _builtin(operations: Iterable[LoadedOperation], *, with_queries: bool) -> Se
 
 
 def query_tools(*, only_details: bool = False) -> Sequence[Tool]:
-    """The query tools. The operation that `call_endpoint` calls is judged by its own safety level."""
+    """The query tools.
+
+    The policy decides on the operation that `call_endpoint` calls by the operation's own safety level.
+    """
     return [
         Tool(
             name=name,
@@ -202,7 +205,7 @@ def levels_of(
 def _renamed(
     aliases: Sequence[Alias], operations: Sequence[LoadedOperation], taken: Container[str]
 ) -> Mapping[str, Renamed]:
-    """The tool of each old name, unless another tool has that name now."""
+    """The tool for each old name, unless another tool has that name now."""
     if not aliases:
         return {}
     tools = {(operation.tool.source, operation.tool.identity): operation.tool for operation in operations}

@@ -1,8 +1,8 @@
-"""Cache of opened credentials for calls: credentials of sources, and named credentials.
+"""Cache of decrypted credentials for calls: credentials of sources, and named credentials.
 
-A value is used for 15 s, unless the tenant's catalog changes earlier. While the database is unreachable, a value stays
-in use until it is 60 s old. A secret in an outside store is read there each time, without a database connection; if
-that fails, the call fails, and the next read follows after a second.
+A value is used for 15 s, unless the tenant's catalog changes earlier. While the database is unreachable, a value is
+used until it is 60 s old. A secret in an external store is read there each time, without a database connection. If the
+read fails, the call fails, and the next read is made after a second at the earliest.
 """
 
 import time
@@ -31,13 +31,13 @@ _Value = TypeVar("_Value")
 
 
 class CredentialCache:
-    """The opened credentials of this replica, for requests to upstreams."""
+    """The decrypted credentials of this replica, for requests to upstreams."""
 
     def __init__(
         self, store: Store, sealer: EnvelopeCipher, stores: SecretStores | None = None, *, capacity: int = 4096
     ) -> None:
         self._of_sources = _CachedCredential(store, partial(_open_source, sealer), _complete, capacity=capacity)
-        finish = partial(read_outside, store, stores or SecretStores())
+        finish = partial(read_external_secret, store, stores or SecretStores())
         self._named: _CachedCredential[str, NamedCredential | None] = _CachedCredential(
             store, partial(_open_named, sealer), finish, capacity=capacity
         )
@@ -52,7 +52,7 @@ class CredentialCache:
         return await self._of_sources.get(tenant, source)
 
     async def named(self, tenant: TenantId, name: str) -> NamedCredential | None:
-        """The tenant's credential of this name; None when there is none.
+        """The tenant's credential with this name; None if there is none.
 
         Raises:
             SecretUnreadable: the credential was changed, or no configured key opens it.
@@ -80,10 +80,10 @@ async def _open_named(sealer: EnvelopeCipher, tenant: TenantId, db: Db, name: st
     return await credentials.open_named(tenant, db, sealer, name)
 
 
-async def read_outside(
+async def read_external_secret(
     store: Store, stores: SecretStores, tenant: TenantId, found: NamedCredential | None
 ) -> NamedCredential | None:
-    """The credential with its secret, read in the outside store if it refers to one.
+    """The credential with its secret, read from the external store if it refers to one.
 
     Raises:
         SecretUnavailable: the store did not return it.
@@ -121,7 +121,7 @@ class _CachedCredential(Generic[_Name, _Value]):
         self._changes = 0
 
     async def get(self, tenant: TenantId, name: _Name) -> _Value:
-        """The value of this name. The result None (no such credential) is cached, too."""
+        """The value for this name. The result None (no such credential) is cached as well."""
         found = self._kept.get(tenant, name)
         if found is not None and _age(found) < _FRESH_S:
             return found[1]
@@ -133,7 +133,7 @@ class _CachedCredential(Generic[_Name, _Value]):
             async with self._store.transaction(tenant, within_s=_read_timeout(found)) as db:
                 read = await self._read(tenant, db, name)
         except DatabaseUnavailable:
-            kept = self._kept.get(tenant, name)  # `forget` may have removed it during the read
+            kept = self._kept.get(tenant, name)  # `forget` may have removed the entry during the read
             if kept is None or _age(kept) > _STALE_S:
                 raise
             return kept[1]
@@ -142,7 +142,7 @@ class _CachedCredential(Generic[_Name, _Value]):
         except SecretUnavailable as error:
             self._failed.put(tenant, name, (time.monotonic(), error))
             raise
-        if changes == self._changes:  # nothing was forgotten while it was being read
+        if changes == self._changes:  # unless `forget` was called during the read
             self._kept.put(tenant, name, (asked_at, read))
         return read
 

@@ -1,4 +1,4 @@
-"""The argument `_fields` in the definitions of imported tools, as profiles that offer it list them (decision 53)."""
+"""The argument `_fields` in listed definitions of imported tools, for profiles that offer it (decision 53)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -26,7 +26,7 @@ def offers_fields(tool: Tool) -> bool:
 
 
 def with_fields(definition: bytes) -> bytes:
-    """Return the definition with the argument, and without the output schema, which a selection need not match."""
+    """Return the definition with the argument, and without the output schema, because a selection may not match it."""
     found: dict[str, Any] = msgspec.json.decode(definition)
     found.pop("outputSchema", None)
     schema = dict(found["inputSchema"])

@@ -1,4 +1,4 @@
-"""Finds the Python primitives that names in tenants' catalogs hide, and records them in the audit trails."""
+"""Detection of Python primitives that names in tenants' catalogs hide, and their audit entries."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ class _Recorded(Exception):
 
 
 async def find_hidden(store: Store, added: Sequence[PythonPrimitive]) -> Sequence[OwnedName]:
-    """Tenants' names that hide these Python primitives, sorted by slug.
+    """Names of tenants that hide these Python primitives, sorted by slug.
 
     Raises:
         DatabaseUnavailable: PostgreSQL does not respond.
@@ -31,14 +31,14 @@ async def find_hidden(store: Store, added: Sequence[PythonPrimitive]) -> Sequenc
     slugs = None if None in groups else frozenset[str]().union(*(group for group in groups if group is not None))
     async with store.unscoped() as db:
         found = await find_owners(db, [(one.family, one.name) for one in added], slugs)
-    return [one for one in dict.fromkeys(found) if any(_is_meant(primitive, one) for primitive in added)]
+    return [one for one in dict.fromkeys(found) if any(_is_selected(primitive, one) for primitive in added)]
 
 
 async def record_hidden(catalog: CatalogContext, hidden: OwnedName) -> bool:
     """Record in the tenant's audit trail that a name of the tenant hides a Python primitive.
 
-    Every replica finds the same names at every start. So nothing is recorded, and the result is False, if the last
-    entry for that name is such a record. The result is False for a removed tenant, too.
+    Every replica finds the same names at each start. So nothing is recorded, and the result is False, if the last entry
+    for that name is such a record. The result is also False for a removed tenant.
 
     Raises:
         Unavailable: PostgreSQL does not respond.
@@ -60,7 +60,7 @@ async def record_hidden(catalog: CatalogContext, hidden: OwnedName) -> bool:
     return True
 
 
-def _is_meant(primitive: PythonPrimitive, one: OwnedName) -> bool:
+def _is_selected(primitive: PythonPrimitive, one: OwnedName) -> bool:
     is_same = (primitive.family, primitive.name) == (one.family, one.name)
     return is_same and (primitive.tenants is None or one.slug in primitive.tenants)
 

@@ -1,4 +1,4 @@
-"""Full input schemas of imported tools that list shortened ones, read when a tool is bound or described."""
+"""Full input schemas of imported tools that list shortened ones, loaded when a tool is bound or described."""
 
 import structlog
 
@@ -11,7 +11,10 @@ log = structlog.get_logger(__name__)
 
 
 class StoredInputSchemas:
-    """Reads full input schemas from the database; bound tools keep their validators, so each is read once."""
+    """Reader of full input schemas from the database.
+
+    Bound tools keep their validators, so each schema is read once.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store

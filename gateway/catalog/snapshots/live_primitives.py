@@ -1,7 +1,7 @@
-"""Primitives of live sources in a snapshot: those that are listed now, accepted, and have a free name.
+"""Primitives of live sources in a snapshot: present, accepted, and with a free name.
 
 A name belongs to the oldest live source with an accepted primitive of that name, even while that source is detached. So
-a stopped program never moves the calls of a name to another source.
+calls to a name never move to another source when a program stops.
 """
 
 import hashlib
@@ -31,7 +31,9 @@ class LiveOffer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HiddenLivePrimitive:
-    """A primitive of a live source whose name is taken; `owner` is another live source, empty for anything else."""
+    """A primitive of a live source whose name is taken; `owner` is another live source, or empty for any other
+    owner.
+    """
 
     source: LiveSourceId
     family: Family
@@ -43,8 +45,12 @@ class HiddenLivePrimitive:
 NO_OFFER = LiveOffer(found={})
 
 
-def split_taken(offer: LiveOffer, taken: Iterable[Place]) -> tuple[Sequence[Primitive], Sequence[HiddenLivePrimitive]]:
-    """The primitives that clients see, and those that other primitives hide; `taken` contains the names of others."""
+def split_hidden_live(
+    offer: LiveOffer, taken: Iterable[Place]
+) -> tuple[Sequence[Primitive], Sequence[HiddenLivePrimitive]]:
+    """Return the visible primitives, and those that other primitives hide; `taken` contains the names of other
+    primitives.
+    """
     if not any(offer.found.values()):
         return [], []
     others = list(taken)
@@ -78,7 +84,7 @@ def split_taken(offer: LiveOffer, taken: Iterable[Place]) -> tuple[Sequence[Prim
 
 
 def _key(family: Family, name: str) -> Place:
-    """The name that has to be unique; templates of one shape match the same URIs."""
+    """The name that must be unique; templates with the same shape match the same URIs."""
     return family, shape_of(name) if family is Family.TEMPLATE else name
 
 
@@ -94,7 +100,7 @@ class _OwnTemplates:
                 continue
 
     def match(self, uri: str) -> bool:
-        """True if one of the templates matches: its handler answers reads of this URI."""
+        """True if one of the templates matches, so that its handler serves reads of this URI."""
         prefixes = (uri[:end] for end in range(len(uri) + 1)) if self._by_prefix else ()
         return any(one.match(uri) is not None for prefix in prefixes for one in self._by_prefix.get(prefix, ()))
 

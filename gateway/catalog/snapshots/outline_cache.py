@@ -1,4 +1,4 @@
-"""Cache of outlines for the query tools: of documents and of live tools, made on first use, limited in bytes."""
+"""Cache of outlines for the query tools, of documents and of live tools: built on first use, limited in bytes."""
 
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -63,13 +63,13 @@ class OutlineCache:
             return found
 
     async def _fill(self, key: _Key, entry: _CachedOutline, queried: Queried) -> DocumentIndex:
-        """Load the outline. A failed load leaves no entry behind."""
+        """Load the outline. A failed load leaves no entry."""
         try:
             entry.api = loaded = await self._load(key[0], queried)
         finally:
             if entry.api is None and self._entries.get(key) is entry:
                 del self._entries[key]
-        self._make_room(key)
+        self._evict(key)
         return loaded
 
     async def _load(self, tenant: TenantId, queried: Queried) -> DocumentIndex:
@@ -87,7 +87,7 @@ class OutlineCache:
         self.loaded += 1
         return DocumentIndex(outline, size)
 
-    def _make_room(self, newest: _Key) -> None:
+    def _evict(self, newest: _Key) -> None:
         """Drop the oldest outlines of the tenant down to its share, then the oldest of all tenants; never `newest`."""
         sizes = {key: entry.api.size for key, entry in self._entries.items() if entry.api is not None}
         self._drop_oldest(

@@ -34,7 +34,7 @@ def policy_of(snapshot: Snapshot, item: Tool | Primitive, profile: str, uri: str
 
 
 def subject_of(snapshot: Snapshot, item: Tool | Primitive, uri: str | None = None) -> PolicySubject:
-    """Return the facts that rules test; without rules, only the facts for the safety level."""
+    """Return the attributes that rules test; without rules, only those that determine the safety level."""
     counted = item.level  # guard: counted-level
     found = PolicySubject(names=(), source="", level=counted, basis=_basis(item))
     if not snapshot.policy.rules and not snapshot.policy.recorded_arguments:
@@ -66,7 +66,9 @@ def guardrails_of(snapshot: Snapshot, item: Tool | Primitive) -> tuple[Guardrail
 
 
 def forms_of(snapshot: Snapshot, item: Tool | Primitive) -> Sequence[Tool | Primitive]:
-    """Return a primitive under each name that rules may use: its own, and old names while calls can use them."""
+    """Return a primitive under each name that rules may use: its current name, and old names that can still be
+    called.
+    """
     return [item, *(replace(item, name=old) for old in _old_names(snapshot, item))]  # guard: guardrail-renamed
 
 
@@ -83,13 +85,13 @@ def operation_of(snapshot: Snapshot, item: Tool | Primitive) -> Tool | None:
         return None
     try:
         runs = _decode_runs(item.handler)
-    except msgspec.MsgspecError:  # a tool that cannot be built cannot run either
+    except msgspec.MsgspecError:  # a tool that cannot be built cannot run
         return None
     return snapshot.operation(runs.source, runs.operation) if runs.kind == "openapi" else None
 
 
 def _names(snapshot: Snapshot, item: Tool | Primitive) -> tuple[str, ...]:
-    """The names that rules can use, including an old name while calls can use it."""
+    """The names that rules can use, including an old name that can still be called."""
     names = (item.name, item.identity) if isinstance(item, Tool) and item.identity else (item.name,)
     return (*names, *_old_names(snapshot, item))  # guard: policy-renamed
 
@@ -100,5 +102,5 @@ def _old_names(snapshot: Snapshot, item: Tool | Primitive) -> Sequence[str]:
 
 def _basis(item: Tool | Primitive) -> str:
     if item.counted is not None and item.counted is not item.safety:
-        return "that of the operation that it runs"
+        return "the level of the operation that it runs"
     return "assessed" if item.levels is None else f"declared; assessed as {item.levels[1]}"

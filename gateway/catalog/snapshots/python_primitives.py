@@ -24,7 +24,7 @@ class PythonPrimitive:
 
 
 class PythonPrimitives(Protocol):
-    """Registry of the Python primitives; `generation` rises with every change."""
+    """Registry of the Python primitives; `generation` increases with every change."""
 
     @property
     def generation(self) -> int:
@@ -46,7 +46,7 @@ def primitives_for(code: PythonPrimitives | None, slug: str) -> Sequence[Primiti
 def split_hidden(
     added: Iterable[Primitive], taken: Iterable[tuple[Family, str]]
 ) -> tuple[Sequence[Primitive], Sequence[Primitive]]:
-    """Splits Python primitives into those that clients see and those that a taken name hides."""
+    """Split Python primitives into visible ones, and those that a taken name hides."""
     names = frozenset(taken)
     seen: list[Primitive] = []
     hidden: list[Primitive] = []

@@ -22,7 +22,7 @@ _MAX_SCHEMAS = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleMatches:
-    """The primitives that one rule matches, whatever the arguments; `names` are the first of them."""
+    """The primitives that one rule matches, regardless of arguments; `names` contains the first of them."""
 
     rule: int
     count: int
@@ -31,7 +31,7 @@ class RuleMatches:
 
 
 def report_rules(snapshot: Snapshot, rules: Sequence[PolicyRule]) -> Sequence[RuleMatches]:
-    """Match the rules with the primitives of a snapshot; each rule has a number, from 1."""
+    """Match the rules with the primitives of a snapshot; the rules are numbered from 1."""
     judged = replace(snapshot, policy=replace(snapshot.policy, rules=tuple(rules)))
     subjects = [(item, subject_of(judged, item)) for item in all_items(snapshot)]
     return [_report(snapshot, subjects, rules, position) for position in range(len(rules))]

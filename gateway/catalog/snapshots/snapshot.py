@@ -21,8 +21,8 @@ from gateway.upstream.egress.allow_list import NOTHING, AllowList
 class Snapshot:
     """One tenant's catalog at one revision; immutable.
 
-    Each family is sorted by name and contains the effective primitives. These are the enabled stored ones, and the
-    Python and live primitives that no name hides. The tools also contain the query tools.
+    Each family is sorted by name and contains the effective primitives: the enabled stored ones, and the Python and
+    live primitives that no name hides. The tools also include the query tools.
     """
 
     tenant: TenantId
@@ -39,26 +39,27 @@ class Snapshot:
     code: int = 0
     """Generation of the Python primitives."""
     http_origins: frozenset[str] | None = None
-    """The only origins that declared `http` handlers may call; None permits all origins that egress control permits."""
+    """The only origins that declared `http` handlers may contact; None permits all origins that egress control permits.
+    """
     guardrails: tuple[Guardrail, ...] = ()
     """The guardrails in order, including disabled ones."""
     egress: AllowList = NOTHING
     """Private upstreams that the operator permits for this tenant."""
     operations: Mapping[str, Mapping[str, Tool]] = field(default_factory=dict[str, Mapping[str, Tool]])
-    """Enabled operations of all sources, query-only sources included, by source name, then by each of their names."""
+    """Enabled operations of all sources, including query-only sources, by source name, then by each of their names."""
 
     queried_live: Mapping[str, Mapping[str, Tool]] = field(default_factory=dict[str, Mapping[str, Tool]])
     """Tools of live sources that query tools show, by source name, then by identity."""
     queried: tuple[QueriedSource, ...] = ()
     """The sources that the query tools show, sorted by name."""
     unlisted: Mapping[str, Tool] = field(default_factory=dict[str, Tool])
-    """Imported tools by name that handlers may call and clients may not."""
+    """Imported tools by name that handlers may call but clients may not."""
     renamed: Mapping[str, Renamed] = field(default_factory=dict[str, Renamed])
     """Imported tools by their old names."""
     old_names: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict[tuple[str, str], Sequence[str]])
     """Old names of an imported tool, by its source's name and its own. Rules that name them still apply."""
     live_sources: Mapping[LiveSourceId, LiveSource] = field(default_factory=dict[LiveSourceId, LiveSource])
-    """The enabled live sources as declared; their status contains only `can_subscribe`."""
+    """The enabled live sources with their declarations; their status contains only `can_subscribe`."""
 
     access: AccessTable = EVERYTHING
     """The access rules, compiled for the primitives of this snapshot."""

@@ -1,8 +1,8 @@
 """Snapshots: one tenant's catalog at one revision, loaded once and shared by all its connections on this replica.
 
-A snapshot is replaced whole, never changed. Events announce newer revisions. Because events can be lost, a revision is
-also compared with the database before its use if the last comparison is 5 s old. One query compares all revisions that
-are due now or soon, so a replica with many tenants does not query once per tenant.
+A snapshot is replaced as a unit, never changed. Events announce newer revisions. Because events can be lost, a revision
+is also compared with the database before its use if the last comparison is 5 s old. One query compares all revisions
+that are due now or soon, so a replica with many tenants does not query once per tenant.
 """
 
 import time
@@ -43,7 +43,7 @@ log = structlog.get_logger(__name__)
 
 _CHECK_S = 5.0
 _PREFETCH_SHARE = 0.5
-"""One query also compares every other revision whose last comparison is older than this fraction of `_CHECK_S`."""
+"""The query also compares every other revision whose last comparison is older than this fraction of `_CHECK_S`."""
 
 _STALE_S = 60.0
 """Age of the last comparison up to which a snapshot stays in use while the database is unreachable."""
@@ -66,10 +66,10 @@ class _Entry:
         """True if a change may have been missed since the last comparison."""
         return self.invalidations != self.invalidations_at_check
 
-    def note_revision(self, revision: int, *, asked_at: float, invalidations: int) -> None:
+    def record_revision(self, revision: int, *, asked_at: float, invalidations: int) -> None:
         """Record the revision read from the database.
 
-        If the snapshot has this revision, it counts as compared at `asked_at`, and the invalidations before are
+        If the snapshot has this revision, its last comparison is set to `asked_at`, and earlier invalidations are
         cleared.
         """
         self.newest = max(self.newest, revision)
@@ -97,7 +97,7 @@ class Snapshots:
         self.loaded = 0
 
     def current(self, tenant: TenantId) -> Snapshot | None:
-        """The tenant's snapshot if it is current; None if it has to be loaded or compared first."""
+        """The tenant's snapshot if it is current; None if it must be loaded or compared first."""
         entry = self._entries.get(tenant)
         if entry is None:
             return None
@@ -105,7 +105,7 @@ class Snapshots:
         return _current(entry, self.generation)
 
     async def latest(self, tenant: TenantId) -> Snapshot:
-        """The current snapshot, compared with the database or loaded first if that is due.
+        """The current snapshot; loaded, or compared with the database, if necessary.
 
         Raises:
             NotFound: the tenant does not exist.
@@ -119,7 +119,7 @@ class Snapshots:
         return _current(entry, self.generation) or await self._renew(tenant, entry)
 
     def note(self, tenant: TenantId, revision: int) -> None:
-        """Note a revision of the tenant's catalog, if it is newer and this replica has an entry for the tenant."""
+        """Record a revision of the tenant's catalog, if it is newer and this replica has an entry for the tenant."""
         entry = self._entries.get(tenant)
         if entry is not None and revision > entry.newest:
             entry.newest = revision
@@ -129,8 +129,8 @@ class Snapshots:
         entry = self._entries.get(tenant)
         return 0 if entry is None else entry.newest
 
-    async def reread(self, tenant: TenantId) -> int:
-        """Read the current revision from the database, and note it.
+    async def reload_revision(self, tenant: TenantId) -> int:
+        """Read the current revision from the database and record it.
 
         Raises:
             NotFound: the tenant does not exist.
@@ -159,7 +159,7 @@ class Snapshots:
             if (current := _current(entry, self.generation)) is not None:
                 return current
             if failures != entry.failures:  # a load failed while this task waited; the next request tries again
-                return _kept(tenant, entry, DatabaseUnavailable("the catalog is not available now; retry later"))
+                return _stale_snapshot(tenant, entry, DatabaseUnavailable("the catalog is not available; retry later"))
             asked_at, invalidations = time.monotonic(), entry.invalidations
             try:
                 if entry.snapshot is not None and entry.snapshot.revision >= entry.newest:
@@ -169,7 +169,7 @@ class Snapshots:
                 fresh = await self._load(tenant, is_kept=entry.snapshot is not None)
             except Unavailable as error:
                 entry.failures += 1
-                return _kept(tenant, entry, error)
+                return _stale_snapshot(tenant, entry, error)
             except NotFound:
                 self.forget(tenant)
                 raise
@@ -193,7 +193,7 @@ class Snapshots:
         if tenant not in found:
             raise NotFound("no such tenant")
         for known, revision in found.items():
-            kept[known].note_revision(revision, asked_at=asked_at, invalidations=invalidations[known])
+            kept[known].record_revision(revision, asked_at=asked_at, invalidations=invalidations[known])
 
     async def _load(self, tenant: TenantId, *, is_kept: bool) -> Snapshot:
         code = self.generation  # read before the primitives: a registration during the load causes another load
@@ -283,14 +283,14 @@ def _declared(source: LiveSource) -> LiveSource:
 
 
 def _current(entry: _Entry, code: int) -> Snapshot | None:
-    """The kept snapshot; None if it has to be loaded or compared first."""
+    """The cached snapshot; None if it must be loaded or compared first."""
     snapshot = entry.snapshot
     if snapshot is None or entry.is_invalidated or snapshot.revision < entry.newest or _age(entry) >= _CHECK_S:
         return None
     return snapshot if snapshot.code == code else None
 
 
-def _kept(tenant: TenantId, entry: _Entry, error: Unavailable) -> Snapshot:
+def _stale_snapshot(tenant: TenantId, entry: _Entry, error: Unavailable) -> Snapshot:
     """Return the stale snapshot while the database is unreachable.
 
     Raises `error` if there is none or its last comparison is over 60 s old.

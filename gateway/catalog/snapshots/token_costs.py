@@ -1,4 +1,4 @@
-"""Token costs of profiles: the number of primitives that each profile shows, and the size of its list of tools."""
+"""Token costs of profiles: the number of primitives that each profile lists, and the size of its list of tools."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _EMPTY_LIST = len(b'{"tools":[]}')
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """Number of primitives of each family that a profile shows, and the bytes of its list of tools."""
+    """The number of primitives of each family that a profile lists, and the bytes of its list of tools."""
 
     tools: int
     resources: int

@@ -1,4 +1,4 @@
-"""Obtains and compiles the document of an import, before the import stores anything."""
+"""Retrieval and compilation of an import's document, before the import stores anything."""
 
 import hashlib
 import json
@@ -38,9 +38,9 @@ async def read_content(tenant: TenantId, catalog: CatalogContext, draft: SourceD
 
 
 async def read_changed(tenant: TenantId, catalog: CatalogContext, url: str, seen: Sighting) -> Content | None:
-    """The document at a URL with its files; None if the server reports that it is as it was `seen`.
+    """The document at a URL with its files; None if the server reports that it is unchanged since `seen`.
 
-    A document that may have files is fetched without a condition: its own validators do not cover them.
+    A document that may have files is fetched unconditionally, because its validators do not cover the files.
 
     Raises:
         DocumentTooLarge, FetchFailed, EgressDenied, UpstreamError: as for `read_content`.
@@ -58,7 +58,7 @@ async def compile_source(
     *,
     before: ComparedVersion | None = None,
 ) -> tuple[Content, Compilation]:
-    """Compile the document and return both; an archive or JSON string is replaced by the document made of it.
+    """Compile the document and return both. An archive or JSON string is replaced by the document in it.
 
     The compilation is compared with the version `before`.
 
@@ -79,7 +79,7 @@ async def compile_source(
 
 
 async def digest_of(document: bytes) -> bytes:
-    """The SHA-256 of a document, computed in a thread: 32 MiB would hold up the event loop."""
+    """The SHA-256 of a document, computed in a thread, because 32 MiB would block the event loop."""
     return (await anyio.to_thread.run_sync(hashlib.sha256, document)).digest()
 
 
@@ -89,7 +89,7 @@ async def _read_url(tenant: TenantId, catalog: CatalogContext, url: str) -> Cont
 
 
 async def _complete(tenant: TenantId, catalog: CatalogContext, fetched: FetchedDocument, url: str) -> Content:
-    """The document with its files; the digest is that of all of them."""
+    """The document with its files; the digest covers all of them."""
     content = Content(document=fetched.body, url=url)
     content = await add_files(tenant, catalog, content, limit=MAX_DOCUMENT_BYTES)
     digest, now = await digest_of(content.document), datetime.now(UTC)

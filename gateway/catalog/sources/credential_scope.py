@@ -36,7 +36,7 @@ _decode_destination = msgspec.json.Decoder(_Destination).decode
 
 
 def stored_origins(tools: Iterable[Tool], source: SourceId) -> frozenset[str]:
-    """Origins (scheme, host and port) that receive the source's calls and credentials now."""
+    """Origins (scheme, host and port) that receive the source's calls and credentials at present."""
     destinations = (_decode_destination(tool.plan) for tool in tools if tool.source == source)
     return frozenset(origin for destination in destinations for origin in _origins(destination))
 
@@ -51,7 +51,7 @@ def _origins(destination: _Destination | RequestPlan) -> Iterator[str]:
 
 
 def check_destinations(current: Source, before: frozenset[str], compilation: Compilation) -> None:
-    """Refuse new origins for a source with stored credentials.
+    """Refuse new origins for a source with stored credentials, unless the credentials are given again.
 
     Raises:
         InvalidBody: calls would go to new origins; the request must contain `credentials`.

@@ -1,4 +1,6 @@
-"""Comparison of an import with the active version: what the worker compares, the names in force, and removals."""
+"""Comparison of an import with the active version: the worker's input, the effective names, and the check of
+removals.
+"""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -30,7 +32,7 @@ _MAX_NAMED = 20
 
 
 async def read_version(tenant: TenantId, db: Db, source: Source) -> ComparedVersion:
-    """The active version of a source, as a worker compares it: with the names that the document gives."""
+    """The active version of a source as a worker compares it, with the names that the document gives."""
     report = await versions.report(tenant, db, source.id, source.active_version)
     outline = await versions.outline(tenant, db, source.id, source.active_version)
     schemas = await operations.input_schemas(tenant, db, source.id)
@@ -56,10 +58,13 @@ def _compared(loaded: LoadedOperation, schemas: Mapping[str, bytes]) -> Compared
     )
 
 
-def with_names_in_force(
+def with_effective_names(
     changes: ImportChanges, before: Iterable[LoadedOperation], after: Iterable[StoredOperation]
 ) -> ImportChanges:
-    """The changes with the names that tools have under their overrides. A tool that keeps its name is not renamed."""
+    """The changes with the effective names of tools under their overrides.
+
+    A tool that keeps its name is not renamed.
+    """
     old = {one.tool.identity: one.tool.name for one in before}
     new = {one.identity: one.tool for one in after}
     compared = [_named(one, old, new) for one in (*changes.renamed, *changes.changed)]
@@ -89,21 +94,21 @@ async def with_recent_calls(tenant: TenantId, db: Db, changes: ImportChanges) ->
     return replace(changes, removed=counted)
 
 
-async def with_look_alikes(
+async def with_similar_names(
     tenant: TenantId, db: Db, changes: ImportChanges, before: Iterable[LoadedOperation]
 ) -> ImportChanges:
-    """The changes with a finding for each new name that looks like the name of another tool of the tenant."""
+    """The changes with a finding for each new name that resembles the name of another tool of the tenant."""
     new = {one.tool for one in (*changes.added, *changes.renamed)}
     if not new:
         return changes
     own = {one.tool.name for one in before}
     others = (await operations.names(tenant, db)).keys() - own - new
-    alike = await anyio.to_thread.run_sync(_find_alike, new, others)
+    alike = await anyio.to_thread.run_sync(_find_similar, new, others)
     return replace(changes, findings=(*changes.findings, *(look_alike(tool, other) for tool, other in alike)))
 
 
-def _find_alike(names: Collection[str], others: Collection[str]) -> Sequence[tuple[str, str]]:
-    """New names that look like the names of other tools; among each other, the worker compares them."""
+def _find_similar(names: Collection[str], others: Collection[str]) -> Sequence[tuple[str, str]]:
+    """New names that resemble names of other tools; the worker compares the new names with each other."""
     return [pair for pair in find_alike(sorted(names), sorted(others)) if pair[1] in others]
 
 

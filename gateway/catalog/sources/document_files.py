@@ -1,7 +1,7 @@
-"""The files that a document from a URL refers to, fetched from the same origin if the operator allows its host.
+"""Files to which a document from a URL refers, fetched from the same origin if the operator allows its host.
 
-A child process finds the references; the gateway fetches the files they name, until none is missing. References to
-other origins are never fetched. Files that are not there stay references, which the report names.
+A child process finds the references; the gateway fetches the named files, until none is missing. References to other
+origins are never fetched. References to files that do not exist remain, and the report lists them.
 """
 
 import io
@@ -27,7 +27,7 @@ _PARENT = ".."
 
 
 async def add_files(tenant: TenantId, catalog: CatalogContext, content: Content, *, limit: int) -> Content:
-    """Return the document with the files that it refers to, as an archive; the document alone if it refers to none.
+    """Return the document and the files that it refers to as an archive; only the document if it refers to none.
 
     Raises:
         FetchFailed: the files could not be fetched within 60 s.
@@ -65,25 +65,30 @@ async def _fetch_missing(
     for _ in range(_MAX_ROUNDS):
         archive = await anyio.to_thread.run_sync(_pack, files)
         missing = await catalog.workers.list_missing(archive, entry=entry, tenant=tenant)
-        wanted = [path for path in missing if path not in tried and _is_inside(path)]
+        wanted = [path for path in missing if path not in tried and _is_safe_path(path)]
         if not wanted or len(tried) >= MAX_FILES:
             return
         for path in wanted[: MAX_FILES - len(tried)]:
             tried.add(path)
             room = limit - sum(map(len, files.values()))
             try:
-                files[path] = await fetch_document(catalog.upstream, str(_beside(url, path)), limit=room, tenant=tenant)
+                files[path] = await fetch_document(
+                    catalog.upstream, str(_sibling_url(url, path)), limit=room, tenant=tenant
+                )
             except FetchFailed:
-                continue  # the reference stays, and the report names it
+                continue  # the reference remains, and the report lists it
 
 
-def _is_inside(path: str) -> bool:
-    """True if the path does not lead out of the host, and has no control characters."""
+def _is_safe_path(path: str) -> bool:
+    """True if the path stays within the host and has no control characters."""
     return path.isprintable() and not path.startswith((_PARENT, "/"))
 
 
-def _beside(url: URL, path: str) -> URL:
-    """The URL of a path at the origin of the document; `with_path` encodes it, so it cannot be another URL."""
+def _sibling_url(url: URL, path: str) -> URL:
+    """The URL of a path at the origin of the document.
+
+    `with_path` encodes the path, so it cannot become another URL.
+    """
     return url.origin().with_path(f"/{path}")
 
 

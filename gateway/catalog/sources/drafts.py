@@ -1,4 +1,4 @@
-"""Drafts of imports, and the steps of an import that need no transaction: checks, rows, clean text."""
+"""Drafts of imports, and the steps of an import that need no transaction: checks, rows, sanitised text."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -134,7 +134,7 @@ def compose_source(tenant: TenantId, ready: PreparedImport) -> Source:
 
 
 def succeed_source(current: Source, ready: PreparedImport, number: int) -> Source:
-    """The source after the version of this number became active. Without a URL, it has no schedule."""
+    """The source after the version with this number became active. Without a URL, it has no schedule."""
     draft = ready.draft
     return replace(
         current,

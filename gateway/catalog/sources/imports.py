@@ -1,6 +1,6 @@
 """Imports: a document becomes a source with tools, in one transaction.
 
-Fetching, compiling and comparing happen before the transaction, in `replacement`.
+The document is fetched, compiled and compared before the transaction, which is in `replacement`.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,7 +29,7 @@ from gateway.catalog.sources.replacement import (
     is_other_schedule,
     replace_schedule,
     replace_version,
-    store_looks,
+    store_refresh_state,
     store_version,
     try_version,
 )
@@ -76,7 +76,7 @@ async def import_source(tenant: TenantId, catalog: CatalogContext, draft: Source
         await sources.insert(source, db)
         await store_version(tenant, catalog, ready, source, report, db=db)
         state = RefreshState(url=source.url, seen=content.seen or Sighting(), last_number=source.active_version)
-        await store_looks(tenant, catalog, source, db, state, before=None)
+        await store_refresh_state(tenant, catalog, source, db, state, before=None)
     return Imported(source=source, report=report)
 
 
@@ -91,7 +91,7 @@ async def update_source(
 ) -> Imported:
     """Import another document or other options; with `dry_run`, return only the report and the changes.
 
-    The new version is active from the commit. Operations that remain keep their tool names if the prefix stays.
+    The new version is active from the commit. Existing operations keep their tool names unless the prefix changes.
 
     Raises:
         NotFound: the tenant has no such source.
@@ -163,7 +163,7 @@ async def _compile(
 
 
 async def _refuse_source_name(tenant: TenantId, db: Db, name: str) -> None:
-    """Refuse the name of another source, live or not: profiles select both by name."""
+    """Refuse the name of another source or live source, because profiles select both kinds by name."""
     is_live = await live_sources.get(tenant, db, name) is not None
     if is_live or await sources.get(tenant, db, name) is not None:
         owner = f"live_source:{name}" if is_live else f"{OWN_ORIGIN}{name}"

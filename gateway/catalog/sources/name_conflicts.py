@@ -37,7 +37,7 @@ def refuse_taken(compilation: Compilation, owners: Mapping[str, str], *, source:
 
 
 def find_prefix(source: str, taken: Collection[str]) -> str:
-    """A prefix made of the source's name. No taken name begins with the prefix, so prefixed names cannot conflict."""
+    """A prefix derived from the source's name. No taken name begins with it, so prefixed names cannot conflict."""
     stem = _FOREIGN.sub("_", source).strip("_")[:_MAX_STEM_LENGTH] or "api"
     candidates = (stem if number == 1 else f"{stem}_{number}" for number in count(1))
     return next(prefix for prefix in candidates if not any(name.startswith(f"{prefix}_") for name in taken))

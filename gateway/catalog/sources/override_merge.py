@@ -1,4 +1,4 @@
-"""Applies a source's overrides to an import of its document: tool names, reports, and aliases for old names."""
+"""Merge of a source's overrides into an import of its document: tool names, reports, and aliases for old names."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -6,7 +6,7 @@ from functools import partial
 
 import anyio.to_thread
 
-from gateway.catalog.overrides.validation import find_faults_of_pinned
+from gateway.catalog.overrides.validation import pinned_faults
 from gateway.catalog.sources.drafts import PreparedImport
 from gateway.domain.identifiers import SourceId, TenantId
 from gateway.domain.overrides import Override, OverrideReport
@@ -21,7 +21,7 @@ _MAX_WARNINGS = 50
 async def known_names(tenant: TenantId, db: Db, source: SourceId, *, keeps_prefix: bool) -> Mapping[str, str]:
     """Tool names that the compiler treats as taken: names that operations keep, by identity, and names of overrides.
 
-    The key of an override's name is not an identity, so no new tool gets the name, even while the override's operation
+    The key of an override's name is not an identity. So no new tool gets the name, even while the override's operation
     is missing.
     """
     kept: Mapping[str, str] = await operations.known_names(tenant, db, source) if keeps_prefix else {}
@@ -30,10 +30,10 @@ async def known_names(tenant: TenantId, db: Db, source: SourceId, *, keeps_prefi
     return {**kept, **wanted}
 
 
-async def wanted_names(tenant: TenantId, db: Db, *, but: str) -> Mapping[str, str]:
-    """The owner of each name that an override assigns, without overrides of the source `but`."""
+async def names_of_overrides(tenant: TenantId, db: Db, *, exclude: str) -> Mapping[str, str]:
+    """The owner of each name that an override assigns, except overrides of the source `but`."""
     found = await overrides.names(tenant, db)
-    return {name: f"source:{source}" for name, source in found.items() if source != but}
+    return {name: f"source:{source}" for name, source in found.items() if source != exclude}
 
 
 async def reapply(tenant: TenantId, db: Db, ready: PreparedImport) -> PreparedImport:
@@ -42,7 +42,7 @@ async def reapply(tenant: TenantId, db: Db, ready: PreparedImport) -> PreparedIm
     return await anyio.to_thread.run_sync(partial(_reapply, ready, found)) if found else ready
 
 
-async def leave_aliases(
+async def store_aliases(
     tenant: TenantId, db: Db, source: Source, *, before: Sequence[Tool], after: PreparedImport
 ) -> None:
     """Store aliases for tools that an import renames, so that their old names can still be called."""
@@ -58,7 +58,7 @@ def _reapply(ready: PreparedImport, found: Mapping[str, Override]) -> PreparedIm
     compiled = tuple(replace(one, tool=called[one.tool]) for one in ready.compilation.operations)
     report = ready.compilation.report
     definitions = {one.identity: (one.tool, one.definition) for one in renamed}
-    judged = [_judge(one, definitions.get(identity)) for identity, one in found.items()]
+    judged = [_to_report(one, definitions.get(identity)) for identity, one in found.items()]
     report = replace(
         report,
         operations=tuple(replace(one, tool=called.get(one.tool or "", one.tool)) for one in report.operations),
@@ -71,13 +71,13 @@ def _reapply(ready: PreparedImport, found: Mapping[str, Override]) -> PreparedIm
     )
 
 
-def _judge(override: Override, defined: tuple[str, bytes] | None) -> OverrideReport:
+def _to_report(override: Override, defined: tuple[str, bytes] | None) -> OverrideReport:
     identity = override.identity
     if defined is None:
-        reason = "the document has no such operation any more, or the import excludes it"
+        reason = "the document no longer has the operation, or the import excludes it"
         return OverrideReport(identity=identity, applies=False, reasons=(reason,))
     tool, definition = defined
-    faults = find_faults_of_pinned(definition, override.changes.pinned or {})
+    faults = pinned_faults(definition, override.changes.pinned or {})
     reasons = tuple(f"{fault.pointer}: {fault.reason}" for fault in faults)
     return OverrideReport(identity=identity, applies=True, tool=tool, reasons=reasons)
 

@@ -1,7 +1,7 @@
-"""Proposals: versions of a source that are compiled and compared, and wait for a person to activate or refuse them.
+"""Proposals: compiled versions of a source that wait for a person to activate or refuse them.
 
-A source has one proposal at most; another one replaces it under a number that was never used. So the number names
-exactly what a reviewer has read. A proposal ends with the active version with which it was compared.
+A source has at most one proposal. Another one replaces it under a number that was never used, so the number identifies
+the version that a reviewer has read. A proposal ends when the active version that it was compared with is replaced.
 """
 
 import zlib
@@ -40,7 +40,7 @@ from gateway.store.notifications import deliveries
 from gateway.store.sources import proposals, refreshes
 from gateway.store.sources.proposals import ProposedContent
 
-_NOTHING_NEW = "the document makes the same tools as the active version; there is nothing to propose"
+_NOTHING_NEW = "the document produces the same tools as the active version; there is nothing to propose"
 _ZLIB_LEVEL = 1
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Compilation).decode
@@ -95,7 +95,7 @@ async def propose_source(
     try:
         return await store_proposal(tenant, catalog, ready, replacement, origin=ProposalOrigin.UPLOAD)
     except AlreadyProposed:
-        raise Conflict("this document is the proposal already; review it") from None
+        raise Conflict("this document is already proposed; review it") from None
 
 
 async def get_proposal(tenant: TenantId, catalog: CatalogContext, name: str) -> tuple[Source, SourceProposal]:
@@ -122,7 +122,7 @@ async def find_proposal(tenant: TenantId, db: Db, source: Source) -> SourcePropo
 async def refuse_proposal(
     tenant: TenantId, catalog: CatalogContext, name: str, *, by: Author, expected: Expected = None
 ) -> None:
-    """Delete the proposal of a source. Looks at its URL do not propose the same document again.
+    """Delete the proposal of a source. Refreshes from its URL do not propose the same document again.
 
     Raises:
         NotFound: the tenant has no such source, or the source has no proposal.
@@ -153,7 +153,7 @@ async def store_proposal(
     origin: ProposalOrigin,
     obstacle: str | None = None,
 ) -> SourceProposal:
-    """Store the proposal of a compiled document in place of the one before, and report it to outbound webhooks.
+    """Store the proposal of a compiled document in place of the previous one, and report it to outbound webhooks.
 
     Raises:
         Conflict: the source was changed since it was seen; nothing was stored.
@@ -176,7 +176,7 @@ async def store_proposal(
             created_at=datetime.now(UTC),
             tools=len(ready.operations),
         )
-        proposal = await _judge(tenant, catalog, db, ready, proposal, current)
+        proposal = await _assess(tenant, catalog, db, ready, proposal, current)
         replacement.entry.detail = _detail(proposal, replaced=waiting)
         await proposals.remove(tenant, db, current.id)
         content = ProposedContent(document=ready.content.document, compilation=compilation)
@@ -193,7 +193,7 @@ async def store_proposal(
 
 
 async def open_proposal(tenant: TenantId, db: Db, source: Source, proposal: SourceProposal) -> PreparedImport:
-    """The import that a proposal becomes: exactly what was compiled and reviewed.
+    """The import that a proposal becomes: the compiled and reviewed version, unchanged.
 
     Raises:
         Conflict: the proposal is gone, or a release with another stored form has compiled it.
@@ -217,14 +217,14 @@ async def open_proposal(tenant: TenantId, db: Db, source: Source, proposal: Sour
 
 
 def version_tag(source: Source, number: int) -> str:
-    """A kept version or a proposal as an opaque tag, which changes with each change of the source."""
+    """A stored version or a proposal as an opaque tag, which changes with each change of the source."""
     return f"{source.id}.{number}.{source.version}"
 
 
-async def _judge(
+async def _assess(
     tenant: TenantId, catalog: CatalogContext, db: Db, ready: PreparedImport, proposal: SourceProposal, current: Source
 ) -> SourceProposal:
-    """The proposal with its changes and warnings, and with what would keep it from becoming active now."""
+    """The proposal with its changes and warnings, and with the obstacles to its activation."""
     before = await operations.of_source(tenant, db, current.id)
     ready = await reapply(tenant, db, ready)
     obstacle, report = proposal.obstacle, ready.compilation.report

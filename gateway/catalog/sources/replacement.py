@@ -1,7 +1,9 @@
-"""The transaction that makes a compiled document the active version of its source: whole, or not at all.
+"""The transaction that makes a compiled document the active version of its source.
 
-Under the lock on the tenant's row, names and limits are checked against the stored catalog. Every way to another
-version ends here: an update, an activated proposal, a rollback.
+It commits completely or not at all.
+
+Under the lock on the tenant's row, names and limits are checked against the stored catalog. Updates, activated
+proposals and rollbacks all use this transaction.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -14,12 +16,12 @@ import anyio.to_thread
 from gateway.catalog.ceilings import policy_in_force
 from gateway.catalog.primitives.constraints import check_capacity, code_of
 from gateway.catalog.sources.credential_scope import check_destinations, stored_origins
-from gateway.catalog.sources.diff import refuse_removals, with_look_alikes, with_names_in_force, with_recent_calls
+from gateway.catalog.sources.diff import refuse_removals, with_effective_names, with_recent_calls, with_similar_names
 from gateway.catalog.sources.drafts import PreparedImport, SourceDraft, clean_report, draft_of, succeed_source
 from gateway.catalog.sources.name_conflicts import refuse_taken
-from gateway.catalog.sources.override_merge import leave_aliases, reapply, wanted_names
+from gateway.catalog.sources.override_merge import names_of_overrides, reapply, store_aliases
 from gateway.catalog.sources.reports import decode_report, encode_report, report_with_policy
-from gateway.catalog.sources.schedule import schedule_looks, schedule_pruning
+from gateway.catalog.sources.schedule import schedule_pruning, schedule_refresh
 from gateway.catalog.sources.sources import find_source
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
 from gateway.domain.identifiers import TenantId
@@ -37,10 +39,10 @@ from gateway.store.sources import proposals, refreshes, sources, versions
 
 OWN_ORIGIN = "source:"
 _ROWS_AT_ONCE = 100
-"""Rows per insert. Preparing the rows blocks the event loop, so their number is bounded."""
+"""Rows per insert. The preparation of rows blocks the event loop, so their number is limited."""
 
 Settle = Callable[[Db, RefreshState], Awaitable[None]]
-"""Stores the state of a source's looks at the end of a transaction."""
+"""Stores the refresh state of a source at the end of a transaction."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +56,7 @@ class Imported:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replacement:
-    """The circumstances of another version: the source as it was seen, the audit entry, and its author."""
+    """Context of a new version: the source that was read, the audit entry, and its author."""
 
     seen: Source
     entry: CatalogChange
@@ -62,15 +64,15 @@ class Replacement:
     is_by_rule: bool = False
     """True if only additions may become active."""
     settle: Settle | None = None
-    """Stores the state of the looks, in place of this module."""
+    """Stores the refresh state instead of this module."""
 
 
 class NotAdditive(Exception):
-    """The changes are more than the rule of the source activates; nothing was stored."""
+    """The changes exceed the rule of the source; nothing was stored."""
 
 
 async def try_version(tenant: TenantId, catalog: CatalogContext, ready: PreparedImport, seen: Source) -> Imported:
-    """Report what the import would become of the source `seen`; store nothing.
+    """Report the effect of the import on the source `seen`; store nothing.
 
     Raises:
         NameTaken, LimitExceeded: as for `check_import`.
@@ -85,7 +87,7 @@ async def try_version(tenant: TenantId, catalog: CatalogContext, ready: Prepared
 async def replace_version(
     tenant: TenantId, catalog: CatalogContext, ready: PreparedImport, replacement: Replacement
 ) -> Imported:
-    """Make the import the active version of its source, in one change. The proposal that waits ends.
+    """Make the import the active version of its source, in one change. The pending proposal ends.
 
     Raises:
         Conflict: the source or the proposal was changed since it was seen; nothing was stored.
@@ -114,17 +116,17 @@ async def replace_version(
         await operations.remove_all(tenant, db, source.id)
         await sources.save(source, db)
         await store_version(tenant, catalog, ready, source, report, db=db)
-        await leave_aliases(tenant, db, source, before=tools, after=ready)
+        await store_aliases(tenant, db, source, before=tools, after=ready)
         await proposals.remove(tenant, db, source.id)
-        settle = replacement.settle or partial(store_looks, tenant, catalog, source, before=current)
-        await settle(db, _after(state, waiting, ready, source))
+        settle = replacement.settle or partial(store_refresh_state, tenant, catalog, source, before=current)
+        await settle(db, _next_refresh_state(state, waiting, ready, source))
         await _prune_later(tenant, catalog, db, source)
         source = await find_source(tenant, db, source.id)
     return Imported(source=source, report=report, changes=changes)
 
 
 def is_other_schedule(current: Source, draft: SourceDraft) -> bool:
-    """True if an update changes only the schedule and the rule of the looks; such an update compiles nothing."""
+    """True if an update changes only the schedule and the rule of refreshes, so that nothing is compiled."""
     present = draft_of(current)
     kept = replace(draft, refresh_policy=present.refresh_policy, refresh_interval_s=present.refresh_interval_s)
     return draft != present and kept == present
@@ -133,7 +135,7 @@ def is_other_schedule(current: Source, draft: SourceDraft) -> bool:
 async def replace_schedule(
     tenant: TenantId, catalog: CatalogContext, draft: SourceDraft, seen: Source, *, by: Author
 ) -> Imported:
-    """Change the schedule and the rule of the looks at a source's URL; version and proposal stay.
+    """Change the schedule and the rule of a source's refreshes; version and proposal do not change.
 
     Raises:
         NotFound, Conflict: the source was removed or changed since it was seen; nothing was stored.
@@ -153,7 +155,7 @@ async def replace_schedule(
         )
         await sources.save(source, db)
         state = await refreshes.get(tenant, db, source.id)
-        await store_looks(tenant, catalog, source, db, state, before=current)
+        await store_refresh_state(tenant, catalog, source, db, state, before=current)
         report = await versions.report(tenant, db, source.id, source.active_version)
         source = await find_source(tenant, db, source.id)
     read = decode_report(report) if report is not None else ImportReport(operations=(), warnings=(), tools_list_bytes=0)
@@ -161,7 +163,7 @@ async def replace_schedule(
 
 
 async def find_unchanged(tenant: TenantId, db: Db, seen: Source) -> Source:
-    """The source as it is stored, if that is how it was seen.
+    """The stored source, if it is unchanged since it was read as `seen`.
 
     Raises:
         NotFound: the tenant has no such source any more.
@@ -173,16 +175,16 @@ async def find_unchanged(tenant: TenantId, db: Db, seen: Source) -> Source:
     return current
 
 
-async def store_looks(
+async def store_refresh_state(
     tenant: TenantId, catalog: CatalogContext, source: Source, db: Db, state: RefreshState, *, before: Source | None
 ) -> None:
-    """Store the state of a source's looks, and schedule the next one if its URL or interval is another one.
+    """Store the refresh state of a source, and schedule the next refresh if its URL or interval has changed.
 
-    A look that runs then loses its lease: what it finds does not count.
+    A running refresh then loses its lease, and its result is discarded.
     """
     schedule = None if before is None else (before.url, before.refresh_interval_s)
     if schedule != (source.url, source.refresh_interval_s):
-        await schedule_looks(tenant, catalog, db, source)
+        await schedule_refresh(tenant, catalog, db, source)
         state = replace(state, leased_until=None, is_wanted=False)
     await refreshes.save(tenant, db, source.id, state)
 
@@ -198,7 +200,7 @@ async def check_import(
     """
     stored = await operations.names(tenant, db)
     mine = f"{OWN_ORIGIN}{own.name}" if own is not None else ""
-    wanted = await wanted_names(tenant, db, but="" if own is None else own.name)
+    wanted = await names_of_overrides(tenant, db, exclude="" if own is None else own.name)
     owners = {**wanted, **{name: owner for name, owner in stored.items() if owner != mine}}
     added = {one.name: "code" for one in await code_of(tenant, catalog, db) if one.family is Family.TOOL}
     policy = await policy_in_force(tenant, db, catalog.ceilings)
@@ -242,16 +244,18 @@ async def store_version(
 async def settle_changes(
     tenant: TenantId, db: Db, before: Sequence[LoadedOperation], ready: PreparedImport
 ) -> ImportChanges:
-    """The changes with the names in force, names that look like other tools' names, and calls of removed tools."""
-    changes = await anyio.to_thread.run_sync(with_names_in_force, ready.changes, before, ready.operations)
-    changes = await with_look_alikes(tenant, db, changes, before)
+    """The changes with effective names, names that resemble other tools' names, and numbers of calls of removed
+    tools.
+    """
+    changes = await anyio.to_thread.run_sync(with_effective_names, ready.changes, before, ready.operations)
+    changes = await with_similar_names(tenant, db, changes, before)
     return await with_recent_calls(tenant, db, changes)
 
 
 async def _check_proposal(
     tenant: TenantId, db: Db, source: Source, ready: PreparedImport
 ) -> tuple[RefreshState, SourceProposal | None]:
-    """Lock the state of the source's looks, and return it with the proposal that waits.
+    """Lock the refresh state of the source, and return it with the pending proposal.
 
     Raises:
         Conflict: the proposal that is to be activated was replaced or withdrawn.
@@ -263,10 +267,12 @@ async def _check_proposal(
     return state, waiting
 
 
-def _after(state: RefreshState, waiting: SourceProposal | None, ready: PreparedImport, source: Source) -> RefreshState:
-    """The state of the looks after another version.
+def _next_refresh_state(
+    state: RefreshState, waiting: SourceProposal | None, ready: PreparedImport, source: Source
+) -> RefreshState:
+    """The refresh state after a new version.
 
-    A document that was rolled back is not proposed again. A found document whose proposal ends by an update is.
+    A document that was rolled back is not proposed again; a document whose proposal was ended by an update is.
     """
     state = replace(state, last_number=source.active_version)
     if ready.content.seen is not None:

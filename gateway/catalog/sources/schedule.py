@@ -10,7 +10,7 @@ from gateway.errors import Fault, InvalidBody
 from gateway.store import jobs
 from gateway.store.engine import Db
 from gateway.store.jobs import Job
-from gateway.store.sources.refreshes import LOOK_JOB
+from gateway.store.sources.refreshes import REFRESH_JOB_PREFIX
 
 REFRESH_KIND = "source_refresh"
 PRUNE_KIND = "source_prune"
@@ -19,14 +19,14 @@ MAX_BACKOFF = timedelta(hours=6)
 _PRUNE_JOB = "prune_"
 
 
-def look_job(tenant: TenantId, source: SourceId, due_at: datetime) -> Job:
+def refresh_job(tenant: TenantId, source: SourceId, due_at: datetime) -> Job:
     """The refresh job of a source."""
-    return Job(tenant=tenant, id=f"{LOOK_JOB}{source}", kind=REFRESH_KIND, due_at=due_at)
+    return Job(tenant=tenant, id=f"{REFRESH_JOB_PREFIX}{source}", kind=REFRESH_KIND, due_at=due_at)
 
 
 def jobs_of(source: SourceId) -> tuple[str, str]:
     """The ids of all jobs of a source."""
-    return f"{LOOK_JOB}{source}", f"{_PRUNE_JOB}{source}"
+    return f"{REFRESH_JOB_PREFIX}{source}", f"{_PRUNE_JOB}{source}"
 
 
 def source_of_job(job: Job) -> str:
@@ -48,13 +48,13 @@ def check_schedule(catalog: CatalogContext, *, interval_s: int | None, url: str 
         raise _refusal(f"must be at least {catalog.refresh_min_s} (GATEWAY_REFRESH_MIN_S), or null")
 
 
-async def schedule_looks(tenant: TenantId, catalog: CatalogContext, db: Db, source: Source) -> None:
+async def schedule_refresh(tenant: TenantId, catalog: CatalogContext, db: Db, source: Source) -> None:
     """Schedule the next refresh of a source; without an interval, remove the job."""
     if source.url is None or source.refresh_interval_s is None:
-        await jobs.remove(tenant, db, look_job(tenant, source.id, datetime.now(UTC)).id)
+        await jobs.remove(tenant, db, refresh_job(tenant, source.id, datetime.now(UTC)).id)
     else:
-        due_at = datetime.now(UTC) + pause_of(catalog, source, failures=0)
-        await jobs.schedule(tenant, db, look_job(tenant, source.id, due_at))
+        due_at = datetime.now(UTC) + refresh_delay(catalog, source, failures=0)
+        await jobs.schedule(tenant, db, refresh_job(tenant, source.id, due_at))
 
 
 async def schedule_pruning(tenant: TenantId, db: Db, source: SourceId) -> None:
@@ -63,7 +63,7 @@ async def schedule_pruning(tenant: TenantId, db: Db, source: SourceId) -> None:
     await jobs.schedule(tenant, db, job)
 
 
-def pause_of(catalog: CatalogContext, source: Source, *, failures: int) -> timedelta:
+def refresh_delay(catalog: CatalogContext, source: Source, *, failures: int) -> timedelta:
     """The delay until the next refresh: doubled with each consecutive failure, then randomized."""
     # guard: refresh-pause-minimum
     interval = timedelta(seconds=max(source.refresh_interval_s or 0, catalog.refresh_min_s))

@@ -1,4 +1,4 @@
-"""Stored sources of a tenant: reading, listing, import reports, removal."""
+"""Stored sources of a tenant: lists, import reports, removal."""
 
 from collections.abc import Sequence
 
@@ -69,7 +69,7 @@ async def remove_source(
 
 
 async def find_source(tenant: TenantId, db: Db, name: str) -> Source:
-    """The source of this name or id, read in the caller's transaction.
+    """The source with this name or id, read in the caller's transaction.
 
     Raises:
         NotFound: the tenant has none.

@@ -1,7 +1,7 @@
-"""Kept versions of a source: lists, activation of a proposal, rollback to an earlier document, and their removal.
+"""Stored versions of a source: lists, activation of a proposal, rollback to an earlier document, and their removal.
 
 Options, credentials and overrides belong to the source, not to a version. A rollback compiles the earlier document
-under them, and stores the result as a new version: numbers of versions only rise.
+under them, and stores the result as a new version, so version numbers only increase.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ _MAX_REMOVED = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activation:
-    """A requested activation of a proposal or of a kept version."""
+    """A requested activation of a proposal or of a stored version."""
 
     number: int
     credentials: Mapping[str, Credential] | None = None
@@ -58,7 +58,7 @@ async def page_versions(
 async def get_version(
     tenant: TenantId, catalog: CatalogContext, name: str, number: int
 ) -> tuple[Source, SourceVersion]:
-    """The source, and its kept version of this number.
+    """The source, and its stored version with this number.
 
     Raises:
         NotFound: the tenant has no such source, or the source has no such version.
@@ -77,7 +77,7 @@ async def activate_version(
     by: Author,
     expected: Expected = None,
 ) -> Imported:
-    """Activate the proposal of this number, or restore the document of a kept version; with `dry_run`, only report.
+    """Activate the proposal with this number, or restore the document of a stored version; with `dry_run`, only report.
 
     Raises:
         NotFound: the tenant has no such source, or the source has no version of this number.
@@ -107,14 +107,14 @@ async def activate_version(
 
 
 async def _open(tenant: TenantId, db: Db, source: Source, number: int) -> PreparedImport | Content:
-    """The compiled proposal of this number, or the document of the kept version."""
+    """The compiled proposal with this number, or the document of the stored version."""
     waiting = await proposals.get(tenant, db, source.id)
     if waiting is not None and waiting.number == number:
         if waiting.replaces != source.active_version:
             raise Conflict("the source has another active version than the proposal replaces; refresh it again")
         return await open_proposal(tenant, db, source, waiting)
     if number == source.active_version:
-        raise Conflict(f"version {number} is active already")
+        raise Conflict(f"version {number} is already active")
     document = await versions.document(tenant, db, source.id, number)
     if document is not None:
         return Content(document=document, url=source.url)
@@ -124,7 +124,7 @@ async def _open(tenant: TenantId, db: Db, source: Source, number: int) -> Prepar
 
 
 async def prune_due(catalog: CatalogContext, due: Job) -> None:
-    """Remove the versions of a source that are not kept, unless another replica does."""
+    """Remove excess versions of a source, unless another replica does."""
     tenant, until = due.tenant, datetime.now(UTC) + _LEASE
     async with catalog.store.transaction(tenant) as db:
         if not await jobs.reschedule(tenant, db, due.id, seen=due.due_at, to=until):
@@ -141,11 +141,13 @@ async def prune_due(catalog: CatalogContext, due: Job) -> None:
         removed = (await _find_excess(tenant, catalog, db, current))[:_MAX_REMOVED]
         await versions.remove(tenant, db, current.id, removed)
         entry.detail = {"id": current.id, "versions": removed, "kept": catalog.versions_kept}
-        await jobs.reschedule(tenant, db, due.id, seen=until, to=datetime.now(UTC))  # it ends when nothing is left
+        await jobs.reschedule(
+            tenant, db, due.id, seen=until, to=datetime.now(UTC)
+        )  # the job ends when no version remains
 
 
 async def _find_excess(tenant: TenantId, catalog: CatalogContext, db: Db, source: Source) -> list[int]:
-    """The numbers of versions that are not kept, the oldest first. The active version always is."""
+    """The numbers of excess versions, the oldest first. The active version is always kept."""
     numbers = await versions.numbers(tenant, db, source.id)
     others = sorted(number for number in numbers if number != source.active_version)  # guard: active-version-kept
     return others[: max(0, len(numbers) - catalog.versions_kept)]

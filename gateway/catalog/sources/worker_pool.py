@@ -1,7 +1,7 @@
 """Worker processes that read and compile documents: two at once per replica, shared fairly between tenants.
 
 Documents are untrusted, so only workers parse them. A worker receives one task, and inherits neither the environment
-nor open files. It has limits on memory and CPU time. It is killed when its time is over or its caller is cancelled.
+nor open files. Its memory and CPU time are limited. It is killed when its deadline passes or its caller is cancelled.
 """
 
 import contextlib
@@ -42,7 +42,7 @@ CONCURRENT_WORKERS = 2
 
 _MAX_QUEUE_LENGTH = 16
 _QUEUE_TIMEOUT_S = 90.0
-"""Longest wait for a worker; each of the documents before it may take up to 30 s."""
+"""Maximum wait for a worker; each document ahead in the queue may take up to 30 s."""
 
 _CPU_GRACE_S = 5
 
@@ -98,54 +98,56 @@ class WorkerPool:
             LimitExceeded: no worker is free in time for this tenant, or too many documents wait.
             Unavailable: the process did not start.
         """
-        answer = await self._ask(self._task(options, form, before), content, tenant=tenant)
-        compilation = answer.compilation()
+        result = await self._run_task(self._task(options, form, before), content, tenant=tenant)
+        compilation = result.compilation()
         if compilation is None:
             raise InvalidDocument("The compiler returned no result for this document.")
-        return CompiledDocument(compilation=compilation, document=answer.document)
+        return CompiledDocument(compilation=compilation, document=result.document)
 
     async def list_missing(self, archive: bytes, *, entry: str, tenant: TenantId) -> Sequence[str]:
-        """List the files that the documents of an archive refer to and that are not in it; raises as `compile`."""
+        """List the files that the documents of an archive refer to and that it lacks; raises the same errors as
+        `compile`.
+        """
         form = DocumentForm(is_archive=True, entry=entry, lists_missing=True)
-        answer = await self._ask(self._task(ImportOptions(), form), archive, tenant=tenant)
-        return answer.missing
+        result = await self._run_task(self._task(ImportOptions(), form), archive, tenant=tenant)
+        return result.missing
 
     def _task(self, options: ImportOptions, form: DocumentForm, before: ComparedVersion | None = None) -> Task:
         limits = self._limits
         cpu_s = int(limits.wall_s) + _CPU_GRACE_S
         return Task(memory_bytes=limits.memory_bytes, cpu_s=cpu_s, options=options, form=form, before=before)
 
-    async def _ask(self, task: Task, content: bytes, *, tenant: TenantId | None) -> WorkerAnswer:
-        """The complete answer of a worker without a refusal; raises as `compile`."""
+    async def _run_task(self, task: Task, content: bytes, *, tenant: TenantId | None) -> WorkerAnswer:
+        """The complete result of a worker that refused nothing; raises the same errors as `compile`."""
         async with self.places.hold(tenant or ""):
             try:
                 with anyio.fail_after(self._limits.wall_s):
-                    answer, status = await self._run(task, content)
+                    result, status = await self._run(task, content)
             except TimeoutError:
                 raise self._too_slow() from None
-        if answer.refusal is not None:
-            raise answer.refusal
-        if answer.crash is not None or not answer.is_complete:
-            raise self._broken_off(answer, status)
-        return answer
+        if result.refusal is not None:
+            raise result.refusal
+        if result.crash is not None or not result.is_complete:
+            raise self._incomplete_error(result, status)
+        return result
 
     async def _run(self, task: Task, content: bytes) -> tuple[WorkerAnswer, int]:
         started = time.monotonic()
         async with child(self._command) as process:
-            answer = await _converse(process, task, content)
+            result = await _exchange(process, task, content)
             status = await process.wait()
         log.info(
             "document_read",
             seconds=round(time.monotonic() - started, 3),
-            peak_mib=answer.peak_bytes // 2**20,
+            peak_mib=result.peak_bytes // 2**20,
             status=status,
         )
-        return answer, status
+        return result, status
 
-    def _broken_off(self, answer: WorkerAnswer, status: int) -> InvalidDocument | Unavailable:
-        """The error for an incomplete answer."""
-        if answer.crash is not None:
-            log.error("document_compiler_crashed", trace=answer.crash)
+    def _incomplete_error(self, result: WorkerAnswer, status: int) -> InvalidDocument | Unavailable:
+        """The error for an incomplete result."""
+        if result.crash is not None:
+            log.error("document_compiler_crashed", trace=result.crash)
             return InvalidDocument(
                 "The compiler failed on this document; nothing was stored. The gateway's log has the details."
             )
@@ -161,35 +163,35 @@ class WorkerPool:
         return DocumentTooLarge(f"Reading the document takes more than {self._limits.wall_s:g} seconds (the limit).")
 
 
-async def _converse(process: Process, task: Task, content: bytes) -> WorkerAnswer:
-    """Send the task and receive the answer. If the process ends early, the answer is incomplete."""
+async def _exchange(process: Process, task: Task, content: bytes) -> WorkerAnswer:
+    """Send the task and receive the result. If the process ends early, the result is incomplete."""
     source, sink = process.stdin, process.stdout
     if source is None or sink is None:  # both are requested
         raise Unavailable("The compiler of documents has no pipes.")
-    answer = WorkerAnswer()
+    result = WorkerAnswer()
     async with anyio.create_task_group() as group:
         group.start_soon(_send_task, source, task, content)
         try:
-            await _listen(sink, answer)
+            await _listen(sink, result)
         finally:
             group.cancel_scope.cancel()
-    return answer
+    return result
 
 
 async def _send_task(stream: ByteSendStream, task: Task, content: bytes) -> None:
     await send_all(stream, await anyio.to_thread.run_sync(write_frame, task), content)
 
 
-async def _listen(stream: ByteReceiveStream, answer: WorkerAnswer) -> None:
+async def _listen(stream: ByteReceiveStream, result: WorkerAnswer) -> None:
     """Receive messages until the answer is complete, the process ends, or a message exceeds `MAX_MESSAGE_LENGTH`.
 
     Messages are decoded in a thread.
     """
     buffered = BufferedByteReceiveStream(stream)
     with contextlib.suppress(anyio.IncompleteRead, anyio.EndOfStream, anyio.BrokenResourceError):
-        while not answer.is_complete:
+        while not result.is_complete:
             length = int.from_bytes(await buffered.receive_exactly(LENGTH_BYTES), "big")
             if length > MAX_MESSAGE_LENGTH:
                 return
             content = await buffered.receive_exactly(length)
-            answer.take(await anyio.to_thread.run_sync(decode_message, content))
+            result.take(await anyio.to_thread.run_sync(decode_message, content))

@@ -33,11 +33,11 @@ async def report_update(tenant: TenantId, catalog: CatalogContext, uri: str) -> 
 
 
 async def find_unknown(tenant: TenantId, catalog: CatalogContext, uris: Sequence[str]) -> Sequence[int]:
-    """Positions of the URIs that no resource of the tenant has and no template matches."""
+    """Indexes of the URIs that match neither a resource nor a template of the tenant."""
     async with catalog.store.transaction(tenant) as db:
-        wanted = await _lacking(tenant, catalog, db, uris)
+        wanted = await _without_resource(tenant, catalog, db, uris)
         templates = await _templates(tenant, catalog, db) if wanted else ()
-    unmade = await _unmade(templates, wanted)
+    unmade = await _unmatched(templates, wanted)
     return [index for index, uri in enumerate(uris) if uri in unmade]
 
 
@@ -58,13 +58,13 @@ async def publish_updates(tenant: TenantId, catalog: CatalogContext, uris: Seque
 async def is_known(tenant: TenantId, catalog: CatalogContext, db: Db, uri: str) -> bool:
     """True if a resource has the URI or a template matches it.
 
-    Disabled primitives count, because subscriptions alone decide which clients are notified.
+    Disabled primitives count as well, because only subscriptions decide which clients are notified.
     """
-    wanted = await _lacking(tenant, catalog, db, [uri])
-    return not wanted or not await _unmade(await _templates(tenant, catalog, db), wanted)
+    wanted = await _without_resource(tenant, catalog, db, [uri])
+    return not wanted or not await _unmatched(await _templates(tenant, catalog, db), wanted)
 
 
-async def _lacking(tenant: TenantId, catalog: CatalogContext, db: Db, uris: Sequence[str]) -> Set[str]:
+async def _without_resource(tenant: TenantId, catalog: CatalogContext, db: Db, uris: Sequence[str]) -> Set[str]:
     """The URIs that no resource has."""
     code = {one.name for one in await code_of(tenant, catalog, db) if one.family is Family.RESOURCE}
     lacking: set[str] = set()
@@ -80,19 +80,19 @@ async def _templates(tenant: TenantId, catalog: CatalogContext, db: Db) -> Seque
     return [*await primitives.names(tenant, db, Family.TEMPLATE), *code]
 
 
-async def _unmade(templates: Sequence[str], uris: Set[str]) -> Set[str]:
-    """The URIs that no template matches. With many templates this takes long, so it runs in a thread."""
-    return uris - await anyio.to_thread.run_sync(made_by, templates, uris) if uris else uris
+async def _unmatched(templates: Sequence[str], uris: Set[str]) -> Set[str]:
+    """The URIs that no template matches. Runs in a worker thread, because many templates are slow to match."""
+    return uris - await anyio.to_thread.run_sync(matched_by, templates, uris) if uris else uris
 
 
-def made_by(templates: Iterable[str], uris: Iterable[str]) -> Set[str]:
+def matched_by(templates: Iterable[str], uris: Iterable[str]) -> Set[str]:
     """The URIs that one of the templates matches. An invalid template matches no URI."""
     wanted = frozenset(uris)
     left = set(wanted)
     for text in templates:
-        begun = [uri for uri in left if uri.startswith(text.partition("{")[0])]
-        if begun and (template := _read(text)) is not None:
-            left -= {uri for uri in begun if template.match(uri) is not None}
+        candidates = [uri for uri in left if uri.startswith(text.partition("{")[0])]
+        if candidates and (template := _read(text)) is not None:
+            left -= {uri for uri in candidates if template.match(uri) is not None}
     return wanted - left
 
 

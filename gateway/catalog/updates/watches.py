@@ -1,7 +1,7 @@
 """Watches: URLs that the gateway polls for resources, declared by tenants.
 
 `gateway.jobs` polls, and calls `begin_poll` and `end_poll`. A replica that begins a poll holds a lease until a
-deadline. So one replica makes each poll, and if that replica dies, another one repeats the poll.
+deadline. So one replica makes each poll; if it dies, another replica repeats the poll.
 """
 
 from collections.abc import Callable, Sequence
@@ -88,12 +88,12 @@ async def create_watch(tenant: TenantId, catalog: CatalogContext, draft: WatchDr
     async with change(tenant, catalog, entry, by=by) as db:
         if await watches.get(tenant, db, draft.uri) is not None:
             conflict = NameConflict(name=draft.uri, owner=f"watch:{draft.uri}")
-            raise NameTaken("the resource is watched already", conflicts=[conflict])
+            raise NameTaken("the resource is already watched", conflicts=[conflict])
         if await watches.count(tenant, db) >= MAX_WATCHES:
             raise LimitExceeded(f"the tenant has {MAX_WATCHES} watches (the limit); delete unused ones")
         await _check(tenant, catalog, db, draft)
         await watches.insert(tenant, db, made)
-        await jobs.schedule(tenant, db, _soon(tenant, made))
+        await jobs.schedule(tenant, db, _prompt_job(tenant, made))
     return made
 
 
@@ -135,7 +135,7 @@ async def update_watch(
         )
         entry.target, entry.detail = current.uri, _detail(revised)
         await watches.save(tenant, db, revised)
-        await jobs.schedule(tenant, db, _soon(tenant, revised))
+        await jobs.schedule(tenant, db, _prompt_job(tenant, revised))
     return replace(revised, version=current.version + 1)
 
 
@@ -152,7 +152,7 @@ async def get_watch(tenant: TenantId, catalog: CatalogContext, name: str) -> Wat
 async def page_watches(
     tenant: TenantId, catalog: CatalogContext, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[Watch]:
-    """One page of the tenant's watches, by default in order of URIs."""
+    """One page of the tenant's watches, by default sorted by URI."""
     async with catalog.store.transaction(tenant) as db:
         return await watches.page(tenant, db, after=after, limit=limit, order=order)
 
@@ -194,11 +194,11 @@ async def begin_poll(catalog: CatalogContext, due: Job, *, until: datetime) -> P
         )
 
 
-async def end_poll(catalog: CatalogContext, look: Poll, seen: Sighting, *, again_at: datetime) -> bool:
+async def end_poll(catalog: CatalogContext, poll: Poll, seen: Sighting, *, again_at: datetime) -> bool:
     """Store the result of a poll and the time of the next; False if the watch changed or the lease expired."""
-    tenant, watch = look.tenant, look.watch
+    tenant, watch = poll.tenant, poll.watch
     async with catalog.store.transaction(tenant) as db:
-        if not await jobs.reschedule(tenant, db, watch.id, seen=look.until, to=again_at):
+        if not await jobs.reschedule(tenant, db, watch.id, seen=poll.until, to=again_at):
             return False
         return await watches.note(tenant, db, watch.id, seen, version=watch.version)
 
@@ -224,7 +224,7 @@ def _missing(pointer: str, reason: str) -> ReferenceMissing:
     return ReferenceMissing(f"{pointer}: {reason}", faults=[Fault(pointer=pointer, reason=reason)])
 
 
-def _soon(tenant: TenantId, watch: Watch) -> Job:
+def _prompt_job(tenant: TenantId, watch: Watch) -> Job:
     due_at = datetime.now(UTC) + timedelta(seconds=uniform(0, _FIRST_LOOK_S))  # noqa: S311  # only spreads the load
     return Job(tenant=tenant, id=watch.id, kind=KIND, due_at=due_at)
 

@@ -14,7 +14,7 @@ import anyio
 import structlog
 
 from gateway.catalog.etags import Expected, check_version
-from gateway.catalog.sources.refreshes import want_looks
+from gateway.catalog.sources.refreshes import request_refreshes
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
 from gateway.catalog.updates.resource_updates import find_unknown, publish_updates
 from gateway.catalog.updates.signatures import is_signed, new_secret
@@ -67,7 +67,7 @@ class ReportedChanges:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SingleUse:
-    """Memory of delivery ids: `use` returns False for a known id, `free` deletes it."""
+    """Store of delivery ids: `use` returns False for a known id, `free` deletes it."""
 
     use: Callable[[TenantId, str, int], Awaitable[bool]]
     free: Callable[[TenantId, str], Awaitable[None]]
@@ -198,9 +198,10 @@ async def take_delivery(
     *,
     delivery_ids: SingleUse,
 ) -> None:
-    """Take a delivery once per delivery id: announce its resources to all replicas, or make looks at its sources due.
+    """Process a delivery once per delivery id: publish its resources to all replicas, or make refreshes of its sources
+    due.
 
-    After a failure, the id is free again, so that the sender can retry.
+    After a failure, the id is released, so that the sender can retry.
 
     Raises:
         Conflict: the delivery id was used in the last 24 hours.
@@ -212,10 +213,10 @@ async def take_delivery(
         raise Conflict("this delivery was received before")
     try:
         if changed.sources:
-            await want_looks(tenant, catalog, changed.sources)
+            await request_refreshes(tenant, catalog, changed.sources)
         else:
             await _announce(tenant, catalog, changed.uris)
-    except BaseException:  # also when the sender has disconnected: it will retry
+    except BaseException:  # also if the sender has disconnected, because it will retry
         with anyio.CancelScope(shield=True):
             await _forget(delivery_ids, tenant, named)
         raise

@@ -16,7 +16,7 @@ from gateway.definitions.contract.metadata import (
     read_mime_type,
     read_title,
 )
-from gateway.definitions.field_reader import Faults, FieldReader, copy_sent
+from gateway.definitions.field_reader import Faults, FieldReader, copy_untrusted
 from gateway.definitions.uri.grammar import is_uri
 from gateway.domain.json_access import as_list, as_object, point
 from gateway.errors import DefinitionInvalid, PromptValidationError, ResourceValidationError, ToolValidationError
@@ -55,7 +55,7 @@ def validate_content(raw: object) -> tuple[dict[str, object], ...]:
 
 
 def validate_contents(raw: object, *, uri: str, mime_type: str | None) -> tuple[dict[str, object], ...]:
-    """Return the contents of a resource, validated. An element without URI or MIME type gets the resource's.
+    """Return the contents of a resource, validated. The resource's URI and MIME type fill missing ones.
 
     Raises:
         ResourceValidationError: the value is not a list of at most 1,000 valid contents, or neither an element nor the
@@ -82,7 +82,9 @@ def validate_messages(raw: object) -> tuple[dict[str, object], ...]:
 
 
 def declare_contents(raw: object) -> tuple[dict[str, object], ...]:
-    """Return contents of a declared handler, validated. URI and MIME type may be missing: the resource has them.
+    """Return contents of a declared handler, validated.
+
+    URI and MIME type may be missing, because the resource has them.
 
     Raises:
         ResourceValidationError: the value is not a list of at most 1,000 contents that are valid otherwise.
@@ -112,7 +114,7 @@ def _read_all(
     raw: object, kind: type[DefinitionInvalid], what: str, check: Callable[[object, str, Faults], dict[str, object]]
 ) -> tuple[dict[str, object], ...]:
     faults = Faults()
-    items = as_list(copy_sent(raw, kind, what))
+    items = as_list(copy_untrusted(raw, kind, what))
     if items is None:
         faults.add("", "must be a list")
     elif len(items) > MAX_BLOCKS:

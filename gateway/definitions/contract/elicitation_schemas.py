@@ -29,7 +29,8 @@ _COMPILED = 256
 def check_ask_schema(schema: Mapping[str, object], where: str, faults: Faults) -> None:
     """Add faults for the parts of the schema that a client could not show as a form.
 
-    Bounds such as `minLength` and the `default` are not checked."""
+    Limits such as `minLength` and the `default` are not checked.
+    """
     form = FieldReader(schema, ("$schema", "type", "properties", "required"), where=where, faults=faults)
     form.choice("type", ("object",), required=True)
     properties = form.members("properties", required=True) or {}

@@ -28,7 +28,7 @@ _DATA_ICON = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,")
 _LABEL = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 _META_KEY = re.compile(rf"(?:({_LABEL}(?:\.{_LABEL})*)/)?((?:[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?)?)")
 _RESERVED_LABELS = frozenset(("mcp", "modelcontextprotocol"))
-_OURS = "gateway"
+_RESERVED_PREFIX = "gateway"
 
 
 def read_title(form: FieldReader) -> str | None:
@@ -109,7 +109,7 @@ def is_mime_type(value: str) -> bool:
 
 def _is_reserved(prefix: str) -> bool:
     labels = prefix.lower().split(".")
-    return labels[0] == _OURS or not _RESERVED_LABELS.isdisjoint(labels[:2])
+    return labels[0] == _RESERVED_PREFIX or not _RESERVED_LABELS.isdisjoint(labels[:2])
 
 
 def _is_picture(source: str) -> bool:

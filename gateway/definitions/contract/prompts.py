@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gateway.definitions.contract.metadata import MAX_TITLE_LENGTH, read_description, read_icons, read_meta, read_title
 from gateway.definitions.contract.tools import MAX_NAME_LENGTH, NAME
-from gateway.definitions.field_reader import Faults, FieldReader, copy_sent
+from gateway.definitions.field_reader import Faults, FieldReader, copy_untrusted
 from gateway.definitions.json_values import copy_containers
 from gateway.domain.json_access import point
 from gateway.errors import PromptValidationError
@@ -27,7 +27,7 @@ class PromptArgument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptDefinition:
-    """A prompt as clients see it; `arguments` is None when the definition has no such field."""
+    """A prompt in the form that clients see; `arguments` is None if the definition has no such field."""
 
     name: str
     title: str | None = None
@@ -62,7 +62,7 @@ def validate_prompt_definition(raw: object) -> PromptDefinition:
             a JSON Pointer.
     """
     faults = Faults()
-    reader = FieldReader(copy_sent(raw, PromptValidationError, "definition"), FIELDS, where="", faults=faults)
+    reader = FieldReader(copy_untrusted(raw, PromptValidationError, "definition"), FIELDS, where="", faults=faults)
     name = reader.text("name", max_length=MAX_NAME_LENGTH, required=True)
     if name is not None and not NAME.fullmatch(name):
         reader.refuse("name", "must consist of letters, digits and the characters _ . / -")

@@ -13,7 +13,7 @@ from gateway.definitions.contract.metadata import (
     read_mime_type,
     read_title,
 )
-from gateway.definitions.field_reader import Faults, FieldReader, copy_sent
+from gateway.definitions.field_reader import Faults, FieldReader, copy_untrusted
 from gateway.definitions.json_values import copy_containers
 from gateway.definitions.uri.grammar import MAX_URI_LENGTH, is_uri
 from gateway.definitions.uri.templates import UriTemplate
@@ -73,7 +73,7 @@ def validate_resource_definition(raw: object) -> ResourceDefinition:
             has a JSON Pointer.
     """
     faults = Faults()
-    form = FieldReader(copy_sent(raw, ResourceValidationError, "definition"), FIELDS, where="", faults=faults)
+    form = FieldReader(copy_untrusted(raw, ResourceValidationError, "definition"), FIELDS, where="", faults=faults)
     uri = form.text("uri", max_length=MAX_URI_LENGTH, required=True)
     if uri is not None and not is_uri(uri):
         form.refuse("uri", "must be an absolute URI, percent-encoded (RFC 3986)")
@@ -99,7 +99,9 @@ def validate_resource_template_definition(raw: object) -> ResourceTemplateDefini
         ResourceValidationError: the object violates the contract, or its URI template does not support matching.
     """
     faults = Faults()
-    form = FieldReader(copy_sent(raw, ResourceValidationError, "definition"), TEMPLATE_FIELDS, where="", faults=faults)
+    form = FieldReader(
+        copy_untrusted(raw, ResourceValidationError, "definition"), TEMPLATE_FIELDS, where="", faults=faults
+    )
     definition = ResourceTemplateDefinition(
         uri_template=_uri_template(form) or "",
         name=form.text("name", max_length=MAX_TITLE_LENGTH, required=True) or "",

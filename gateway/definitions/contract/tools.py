@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from gateway.definitions.contract.metadata import MAX_TITLE_LENGTH, read_description, read_icons, read_meta, read_title
 from gateway.definitions.contract.mirrored_headers import check_mirrored_headers
-from gateway.definitions.field_reader import Faults, FieldReader, copy_sent
+from gateway.definitions.field_reader import Faults, FieldReader, copy_untrusted
 from gateway.definitions.json_schema.checks import check_root, check_schema
 from gateway.definitions.json_values import copy_containers
 from gateway.domain.calls.mcp_tasks import TaskSupport
@@ -20,7 +20,7 @@ HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolDefinition:
-    """A tool as clients see it. Its schemas are listed unchanged, with all keywords."""
+    """A tool in the form that clients see. Its schemas are listed unchanged, with all keywords."""
 
     name: str
     description: str
@@ -56,7 +56,7 @@ def validate_tool_definition(raw: object) -> ToolDefinition:
             JSON Pointer.
     """
     faults = Faults()
-    form = FieldReader(copy_sent(raw, ToolValidationError, "definition"), FIELDS, where="", faults=faults)
+    form = FieldReader(copy_untrusted(raw, ToolValidationError, "definition"), FIELDS, where="", faults=faults)
     form.require("name", "description", "inputSchema")
     definition = ToolDefinition(
         name=_name(form) or "",

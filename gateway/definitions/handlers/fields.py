@@ -1,4 +1,4 @@
-"""Readers of fields that several kinds of handlers have: templates, trees, names of results, answers."""
+"""Readers of fields that several kinds of handlers share: templates, trees, names of results, answers."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -81,8 +81,8 @@ def read_answer(form: FieldReader, family: Family) -> TemplateSpec:
             form.refuse(name, f"is not a possible result of a {family.value}; use one of {', '.join(allowed)}")
     if len(given) != 1 and form.is_object:
         form.faults.add(form.where, f"must have exactly one of {', '.join(allowed)}")
-    refuse_elsewhere(form, family, "isError", (Family.TOOL,))
-    refuse_elsewhere(form, family, "mimeType", (Family.RESOURCE, Family.TEMPLATE))
+    refuse_in_other_families(form, family, "isError", (Family.TOOL,))
+    refuse_in_other_families(form, family, "mimeType", (Family.RESOURCE, Family.TEMPLATE))
     lists = {name: _read_list(form, name) for name in ("content", "contents", "messages")}
     return TemplateSpec(
         text=read_template(form, "text"),
@@ -95,13 +95,13 @@ def read_answer(form: FieldReader, family: Family) -> TemplateSpec:
     )
 
 
-def refuse_elsewhere(form: FieldReader, family: Family, name: str, families: Sequence[Family]) -> None:
+def refuse_in_other_families(form: FieldReader, family: Family, name: str, families: Sequence[Family]) -> None:
     """Add a fault if the field was sent and the family is not one of `families`."""
     if form.has(name) and family not in families:
         form.refuse(name, f"is not possible for a {family.value}")
 
 
-def read_kept_name(form: FieldReader) -> str | None:
+def read_result_name(form: FieldReader) -> str | None:
     """Read the name under which a result is stored."""
     name = form.text("as", max_length=64)
     if name is not None and (not _NAME.fullmatch(name) or name in _TAKEN):

@@ -50,9 +50,9 @@ def find_faults(definition: Definition, spec: HandlerSpec, where: str = "/handle
         case StaticSpec() as static:
             return _of_static(definition, static, where)
         case TemplateSpec() as answer:
-            return _of_answer(definition, answer, where)
+            return _answer_faults(definition, answer, where)
         case StepsSpec() as listed:
-            return _of_steps(definition, listed.steps, f"{where}/steps")
+            return _step_faults(definition, listed.steps, f"{where}/steps")
         case _:
             return ()
 
@@ -73,19 +73,19 @@ def with_text(block: Mapping[str, object]) -> dict[str, object]:
 
 def _of_static(definition: Definition, spec: StaticSpec, where: str) -> Sequence[Fault]:
     if isinstance(definition, ResourceDefinition | ResourceTemplateDefinition):
-        return _found(definition, spec.contents, where + "/contents")
-    promised, pointer = _promised(definition, spec.is_error), where + "/structuredContent"
+        return _faults_below(definition, spec.contents, where + "/contents")
+    promised, pointer = _tool_with_schema(definition, spec.is_error), where + "/structuredContent"
     if promised is not None and spec.structured_content is None:
         return [Fault(pointer=pointer, reason=_NO_STRUCTURE.format("add it"))]
-    return _broken_promises(promised, spec.structured_content, pointer)
+    return _schema_violations(promised, spec.structured_content, pointer)
 
 
-def _of_steps(definition: Definition, steps: Sequence[Step], where: str) -> Sequence[Fault]:
+def _step_faults(definition: Definition, steps: Sequence[Step], where: str) -> Sequence[Fault]:
     answers = list(_answers(steps, where))
     is_needed = not isinstance(definition, ToolDefinition) or definition.output_schema is not None
     if is_needed and not answers:
         return [Fault(pointer=where, reason="never return a result; add a step with return")]
-    return [fault for pointer, answer in answers for fault in _of_answer(definition, answer, pointer)]
+    return [fault for pointer, answer in answers for fault in _answer_faults(definition, answer, pointer)]
 
 
 def _answers(steps: Sequence[Step], where: str) -> Iterator[tuple[str, TemplateSpec]]:
@@ -97,12 +97,12 @@ def _answers(steps: Sequence[Step], where: str) -> Iterator[tuple[str, TemplateS
             yield from _answers(step.otherwise, f"{where}/{number}/if/else")
 
 
-def _of_answer(definition: Definition, answer: TemplateSpec, where: str) -> Sequence[Fault]:
-    promised = _promised(definition, answer.is_error)
+def _answer_faults(definition: Definition, answer: TemplateSpec, where: str) -> Sequence[Fault]:
+    promised = _tool_with_schema(definition, answer.is_error)
     if answer.json is not None:
-        return _broken_promises(promised, answer.json.source, where + "/json") if answer.json.is_constant else ()
+        return _schema_violations(promised, answer.json.source, where + "/json") if answer.json.is_constant else ()
     name, tree = _listed(answer)
-    found = _untyped(definition, answer, where) if tree is None else _of_tree(definition, tree, where + point(name))
+    found = _untyped(definition, answer, where) if tree is None else _tree_faults(definition, tree, where + point(name))
     if promised is None:
         return found
     return [*found, Fault(pointer=where + point(name), reason=_NO_STRUCTURE.format("return `json`"))]
@@ -120,28 +120,30 @@ def _untyped(definition: Definition, answer: TemplateSpec, where: str) -> Sequen
     return [Fault(pointer=where + "/mimeType", reason=UNTYPED)]
 
 
-def _promised(definition: Definition, is_error: bool) -> ToolDefinition | None:
+def _tool_with_schema(definition: Definition, is_error: bool) -> ToolDefinition | None:
     """Return the tool if its output schema applies to the answer; None without a schema, and for error answers."""
     if not isinstance(definition, ToolDefinition) or definition.output_schema is None or is_error:
         return None
     return definition
 
 
-def _of_tree(definition: Definition, tree: Tree, where: str) -> Sequence[Fault]:
+def _tree_faults(definition: Definition, tree: Tree, where: str) -> Sequence[Fault]:
     """Return the faults of a list of blocks. Each block is validated alone, because one error has at most 20 faults."""
     blocks = as_list(tree.source) or ()
     if len(blocks) > MAX_BLOCKS:
         return [Fault(pointer=where, reason=f"has more than {MAX_BLOCKS} elements")]
-    return [fault for index, block in enumerate(blocks) for fault in _of_block(definition, block, where + point(index))]
+    return [
+        fault for index, block in enumerate(blocks) for fault in _block_faults(definition, block, where + point(index))
+    ]
 
 
-def _of_block(definition: Definition, block: object, where: str) -> Sequence[Fault]:
+def _block_faults(definition: Definition, block: object, where: str) -> Sequence[Fault]:
     """Return the faults of one block, except those in its open texts."""
     open_pointers: set[str] = set()
-    closed = _closed(block, where, open_pointers)
+    closed = _without_open_texts(block, where, open_pointers)
     members = as_object(closed)
     try:
-        found = _found(definition, [closed if members is None else with_text(members)], where, index="/0")
+        found = _faults_below(definition, [closed if members is None else with_text(members)], where, index="/0")
     except TemplateFailed as wrong:
         return [Fault(pointer=where, reason=wrong.message)]
     return [
@@ -151,20 +153,24 @@ def _of_block(definition: Definition, block: object, where: str) -> Sequence[Fau
     ]
 
 
-def _closed(value: object, where: str, open_pointers: set[str]) -> object:
+def _without_open_texts(value: object, where: str, open_pointers: set[str]) -> object:
     """Return the value with each open text replaced by an empty one; add the pointers of these to `open_pointers`."""
     members, elements = as_object(value), as_list(value)
     if members is not None:
-        return {name: _closed(member, where + point(name), open_pointers) for name, member in members.items()}
+        return {
+            name: _without_open_texts(member, where + point(name), open_pointers) for name, member in members.items()
+        }
     if elements is not None:
-        return [_closed(element, where + point(index), open_pointers) for index, element in enumerate(elements)]
+        return [
+            _without_open_texts(element, where + point(index), open_pointers) for index, element in enumerate(elements)
+        ]
     if isinstance(value, str) and is_open(value):
         open_pointers.add(where)
         return ""
     return value
 
 
-def _found(definition: Definition, blocks: Sequence[object], where: str, *, index: str = "") -> Sequence[Fault]:
+def _faults_below(definition: Definition, blocks: Sequence[object], where: str, *, index: str = "") -> Sequence[Fault]:
     """Return the faults of these blocks, with pointers below `where`; the prefix `index` is removed from each."""
     try:
         _validate(definition, list(blocks))
@@ -185,7 +191,7 @@ def _validate(definition: Definition, blocks: list[object]) -> None:
             validate_contents(blocks, uri=definition.template.lead + "x", mime_type=definition.mime_type)
 
 
-def _broken_promises(promised: ToolDefinition | None, structured: object, where: str) -> Sequence[Fault]:
+def _schema_violations(promised: ToolDefinition | None, structured: object, where: str) -> Sequence[Fault]:
     """Return the violations of the output schema; none if the check exceeds its budget."""
     found = () if promised is None else compile_output(orjson.dumps(promised.to_wire())).check(structured)
     if isinstance(found, Costly):

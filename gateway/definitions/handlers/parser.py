@@ -3,8 +3,8 @@
 from collections.abc import Callable, Collection, Mapping
 
 from gateway.definitions.contract.contents import declare_contents, declare_messages, validate_content
-from gateway.definitions.field_reader import Faults, FieldReader, copy_sent
-from gateway.definitions.handlers.fields import ANSWER_FIELDS, LISTED, read_answer, read_tree, refuse_elsewhere
+from gateway.definitions.field_reader import Faults, FieldReader, copy_untrusted
+from gateway.definitions.handlers.fields import ANSWER_FIELDS, LISTED, read_answer, read_tree, refuse_in_other_families
 from gateway.definitions.handlers.requests import LOOKUP_FIELDS, REQUEST_FIELDS, read_request
 from gateway.definitions.handlers.specs import (
     Action,
@@ -49,8 +49,8 @@ def parse_handler(
 ) -> HandlerSpec:
     """Return the spec of a handler that is declared for a primitive of this family.
 
-    `arguments` are the names of the prompt's arguments or the URI template's variables. Completions for other names are
-    refused; None allows any name.
+    `arguments` are the names of the prompt's arguments or the URI template's variables; completions for other names are
+    refused. None allows any name.
 
     Raises:
         HandlerInvalid: the declaration does not have the form of a known kind. The pointers of its faults begin with
@@ -71,7 +71,7 @@ def parse_handler(
 
 def _copied(raw: object, where: str, faults: Faults) -> object:
     try:
-        return copy_sent(raw, HandlerInvalid, "handler")
+        return copy_untrusted(raw, HandlerInvalid, "handler")
     except HandlerInvalid as wrong:
         faults.take(wrong, where)
         faults.raise_as(HandlerInvalid, "handler")
@@ -97,8 +97,8 @@ def _static(form: FieldReader, family: Family) -> Action | None:
         if form.has(name) and name != wanted:
             form.refuse(name, f"is not a possible result of a {family.value}; use one of {wanted}")
     form.require(wanted)
-    refuse_elsewhere(form, family, "isError", (Family.TOOL,))
-    refuse_elsewhere(form, family, "structuredContent", (Family.TOOL,))
+    refuse_in_other_families(form, family, "isError", (Family.TOOL,))
+    refuse_in_other_families(form, family, "structuredContent", (Family.TOOL,))
     listed: tuple[dict[str, object], ...] = ()
     if form.has(wanted):
         try:
@@ -140,7 +140,7 @@ def _openapi(form: FieldReader, _: Family) -> Action | None:
 
 
 def _completions(form: FieldReader, family: Family, arguments: Collection[str] | None) -> Mapping[str, CompletionSpec]:
-    refuse_elsewhere(form, family, "completions", _FAMILIES_WITH_COMPLETIONS)
+    refuse_in_other_families(form, family, "completions", _FAMILIES_WITH_COMPLETIONS)
     found: dict[str, CompletionSpec] = {}
     for name, raw in (form.members("completions") or {}).items():
         where = form.at("completions") + point(name)

@@ -35,8 +35,8 @@ def assess(
 ) -> tuple[Safety, tuple[str, ...]]:
     """Return the handler's safety level, the highest of its parts, and the reasons.
 
-    `safety_of` returns the level of a called tool or imported operation by name; None counts as moderate. Without
-    `safety_of`, called tools and operations are skipped; the caller of this function adds their levels.
+    `safety_of` returns the level of a called tool or imported operation by name; None is treated as moderate. Without
+    `safety_of`, called tools and operations are skipped, and the caller adds their levels.
     """
     parts = list(_parts(spec, safety_of))
     level = max((level for level, _ in parts), key=_RANKS.__getitem__, default=Safety.SAFE)

@@ -10,7 +10,7 @@ from gateway.definitions.handlers.fields import (
     ANSWER_FIELDS,
     read_answer,
     read_condition,
-    read_kept_name,
+    read_result_name,
     read_template,
     read_tree,
 )
@@ -139,7 +139,7 @@ class StepsReader:
             reader.refuse("url", "must not contain placeholders, because the URL could disclose the user's answers")
         if url is not None and schema is not None:
             reader.refuse("url", "cannot be combined with schema")
-        keep_as = read_kept_name(form)
+        keep_as = read_result_name(form)
         return None if message is None else AskStep(key=key, message=message, schema=schema, url=url, keep_as=keep_as)
 
     def sample(self, form: FieldReader) -> QuestionStep | None:
@@ -150,7 +150,7 @@ class StepsReader:
         max_tokens = reader.whole("maxTokens", minimum=1, maximum=MAX_TOKENS, required=True)
         system_prompt = read_template(reader, "systemPrompt")
         temperature = reader.number("temperature", minimum=0, maximum=2)
-        keep_as = read_kept_name(form)
+        keep_as = read_result_name(form)
         if messages is None or max_tokens is None:
             return None
         return SampleStep(
@@ -165,7 +165,7 @@ class StepsReader:
     def roots(self, form: FieldReader) -> QuestionStep | None:
         """Read a request for the client's roots."""
         reader = FieldReader(form.raw("roots"), ("key",), where=form.at("roots"), faults=self._faults)
-        return RootsStep(key=self._key(reader, form, "roots"), keep_as=read_kept_name(form))
+        return RootsStep(key=self._key(reader, form, "roots"), keep_as=read_result_name(form))
 
     def gather(self, form: FieldReader) -> Step | None:
         """Read several questions that are sent in one round."""
@@ -184,7 +184,7 @@ class StepsReader:
         arguments = read_tree(called, "arguments") or Tree.parse({})
         if not isinstance(arguments.source, dict):
             called.refuse("arguments", "must be an object")
-        keep_as = read_kept_name(form)
+        keep_as = read_result_name(form)
         return None if tool is None else CallStep(tool=tool, arguments=arguments, keep_as=keep_as)
 
     def http(self, form: FieldReader) -> Step | None:
@@ -192,7 +192,7 @@ class StepsReader:
         request = read_request(
             FieldReader(form.raw("http"), REQUEST_FIELDS, where=form.at("http"), faults=self._faults)
         )
-        keep_as = read_kept_name(form)
+        keep_as = read_result_name(form)
         return None if request is None else HttpStep(http=request, keep_as=keep_as)
 
     def return_(self, form: FieldReader) -> Step | None:

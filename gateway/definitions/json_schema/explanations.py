@@ -77,7 +77,7 @@ def explain(error: Any, schema: object, *, at: Sequence[str] = (), depth: int = 
 
 
 def _distance(branch: Sequence[Any], choice: Any) -> tuple[bool, bool, int]:
-    """Sorts a branch of another type last, before it one with another constant, then by the number of violations."""
+    """Sort branches of another type last, before them those with another constant, then by the number of violations."""
     depth = len(choice.instance_path)
     depths = [(error.kind.name, len(error.instance_path) - depth) for error in branch]
     is_of_other_type = any(name == "type" and below == 0 for name, below in depths)
@@ -86,7 +86,7 @@ def _distance(branch: Sequence[Any], choice: Any) -> tuple[bool, bool, int]:
 
 
 def _fixed_faults(choice: Any, branches: Sequence[Sequence[Any]], at: Sequence[str]) -> Fault | None:
-    """The fault of a property whose value no branch has as a constant, such as that of a discriminator."""
+    """The fault of a property whose value is a constant of no branch, such as that of a discriminator."""
     depth = len(choice.instance_path) + 1
     wanted: dict[str, None] = {}
     path: list[str | int] | None = None
@@ -124,7 +124,7 @@ def _branch_name(choice: Any, schema: object, number: int) -> str:
 
 
 def _reason(error: Any) -> str:
-    """The message of the validator; a long one without the value, which it would begin with."""
+    """The message of the validator; a long message without the value at its beginning."""
     message = str(error.message)
     if len(message) <= MAX_REASON_LENGTH:
         return message

@@ -37,7 +37,7 @@ def applies_to_itself(tree: SchemaTree) -> SchemaNode | None:
 
 
 def multiplies(tree: SchemaTree) -> bool:
-    """True if mutually recursive definitions refer to one of them several times, so costs multiply with each level."""
+    """True if mutually recursive definitions refer to one of them several times, so that costs multiply per level."""
     groups = _groups(tree.nodes)
     meant: dict[int, dict[int, int]] = {}
     for number, node in enumerate(tree.nodes):

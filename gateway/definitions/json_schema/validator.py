@@ -30,7 +30,7 @@ MAX_COPIES = 40_000
 """Limit on the values that the violations of one explanation may copy: about 180 bytes and 0.5 µs each."""
 
 MAX_EXPLAINED_BYTES = 16 * 1024
-"""Largest value, in bytes of JSON, whose violations are collected."""
+"""Limit on the bytes of JSON of a value whose violations are collected."""
 
 MAX_CONTAINERS_READ = 50_000
 MAX_VALUES_READ = 200_000

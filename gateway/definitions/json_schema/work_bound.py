@@ -136,7 +136,7 @@ class _Counting:
             while end < len(order) and self._groups[order[end]] == self._groups[order[start]]:
                 self._count(order[end])
                 end += 1
-            self._settle(order[start:end])
+            self._finish_group(order[start:end])
             start = end
         is_remembered = not self._marks and not multiplies(self._tree)
         return WorkBound(
@@ -181,14 +181,14 @@ class _Counting:
             into.back[part] = into.back.get(part, 0) + 1
             return
         load = self._worst_loads[edge.target]
-        if keyword == "propertyNames":  # it applies to the name of any part, whatever the part is
+        if keyword == "propertyNames":  # the schema applies to the name of every part
             load = Load(load.plain, load.plain, load.byte, load.copied_plain, load.copied_plain)
         if edge.reach is Reach.PARTS:
             into.every += load
         else:
             into.parts[part] = into.parts.get(part, NOTHING) + load
 
-    def _settle(self, group: Sequence[int]) -> None:
+    def _finish_group(self, group: Sequence[int]) -> None:
         """Finish a group of schemas in a cycle. Any of them may apply to a part, so the most expensive one counts."""
         largest = _maximum(self._checked[number].here for number in group)
         worst_load = NOTHING

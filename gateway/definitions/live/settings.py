@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import urlsplit
 
-from gateway.definitions.field_reader import Faults, FieldReader, copy_sent
+from gateway.definitions.field_reader import Faults, FieldReader, copy_untrusted
 from gateway.definitions.json_access import shorten
 from gateway.domain.json_access import point
 from gateway.domain.live_sources import LiveKind
@@ -38,9 +38,9 @@ def validate_settings(kind: LiveKind, raw: object) -> Mapping[str, object]:
         DefinitionInvalid: the settings do not have the form of the kind; each fault has a JSON Pointer.
     """
     faults = Faults()
-    sent = copy_sent(raw, DefinitionInvalid, "settings")
+    sent = copy_untrusted(raw, DefinitionInvalid, "settings")
     form = FieldReader(sent, FIELDS[kind], where="/settings", faults=faults)
-    _READ[kind](form)
+    _READERS[kind](form)
     if "timeout_s" in FIELDS[kind]:
         form.number("timeout_s", minimum=1, maximum=MAX_TIMEOUT_S)
     faults.raise_as(DefinitionInvalid, "settings")
@@ -74,7 +74,7 @@ def _read_command(form: FieldReader) -> None:
     _read_pairs(form, "env", VARIABLE, max_items=MAX_VARIABLES)
 
 
-_READ: Mapping[LiveKind, Callable[[FieldReader], None]] = {
+_READERS: Mapping[LiveKind, Callable[[FieldReader], None]] = {
     LiveKind.MCP: _read_mcp,
     LiveKind.NEOVIM: _read_neovim,
     LiveKind.AGENT: _read_agent,

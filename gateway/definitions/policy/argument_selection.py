@@ -79,9 +79,7 @@ def _split(pointer: str) -> Sequence[_NameToken]:
 def _walk(
     value: object, path: tuple[str, ...], patterns: _Patterns, above: Treatment | None
 ) -> Iterator[Selected | None]:
-    """Yield at least one item for each value that is read, so that the caller can count them; None if it is not
-    recorded.
-    """
+    """Yield at least one item for each visited value, so that the caller can count them; None for unrecorded values."""
     ended = {treatment for treatment, tokens in patterns if not tokens} | {above}
     if Treatment.DROPPED in ended:
         yield Selected(path, Treatment.DROPPED, None)

@@ -58,7 +58,7 @@ def find_faults(rules: Sequence[PolicyRule], recorded: Sequence[RecordingRule] =
 
 
 def _fault_of_pointer(pointer: str) -> str:
-    """Return the reason that the argument at the pointer can never be recorded; empty if it can."""
+    """Return the reason why the argument at the pointer can never be recorded; empty if it can."""
     named = [name for name in pointer.split("/") if is_credential_name(name) and not is_count(name)]
     return f"{named[0]!r} is the name of a credential; credentials are always dropped" if named else ""
 

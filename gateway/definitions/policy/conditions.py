@@ -30,14 +30,14 @@ _Test = Callable[[object], Truth]
 
 
 class Unclear(Exception):  # the key is the outcome of a comparison
-    """A pointer does not name one place in these arguments."""
+    """A pointer does not identify one member of these arguments."""
 
 
 _MISSING = object()
 """A missing argument. Every test except `exists` treats it as another type, so it is not decidable."""
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 _PATTERN_BYTES = 256 * 1024
-_LOOSE = frozenset({"M", "C", "Z"})
+_AMBIGUOUS = frozenset({"M", "C", "Z"})
 _ASCII_LOOSE = dict.fromkeys((*range(33), 127))
 
 
@@ -234,7 +234,7 @@ def fold(text: str) -> str:
     if text.isascii():
         return text.casefold().translate(_ASCII_LOOSE)
     decomposed = unicodedata.normalize("NFKD", text).casefold()
-    return "".join(char for char in decomposed if unicodedata.category(char)[0] not in _LOOSE)
+    return "".join(char for char in decomposed if unicodedata.category(char)[0] not in _AMBIGUOUS)
 
 
 def _plain(text: str) -> str:

@@ -1,4 +1,6 @@
-"""Containment of a path in a folder, judged by its text without file system access, so links and mounts are unknown."""
+"""Containment of a path in a folder, decided by its text without file system access, so links and mounts are
+unknown.
+"""
 
 import re
 import unicodedata
@@ -18,11 +20,11 @@ def is_root(text: str) -> bool:
 
 
 def is_inside(path: str, root: str) -> bool | None:
-    """Return the containment of a path in the folder `root`, the folder itself included; None if it is not decidable.
+    """Return True if the path is in the folder `root` or is the folder itself; None if this is not decidable.
 
-    All readings of the path must agree: as it is; percent-decoded, also repeatedly; with backslashes as slashes; with
-    compatibility characters and letter case folded; without query, fragment or path parameters.
-    A path that is relative, has a `..` segment or a control character in any reading is not decidable.
+    All readings of the path must agree: unchanged; percent-decoded, also repeatedly; with backslashes as slashes; with
+    compatibility characters and letter case folded; without query, fragment or path parameters. A path that is
+    relative, has a `..` segment or a control character in any reading is not decidable.
     """
     if len(path) > MAX_PATH_LENGTH:
         return None

@@ -11,7 +11,7 @@ from gateway.domain.tenancy.policy import STRICTNESS, Decision, Judgement, Polic
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicySubject:
-    """The facts about a primitive that rules test.
+    """The attributes of a primitive that rules test.
 
     `operation_names` and `operation_source` are those of the imported operation that a declared primitive runs. Its
     arguments differ from the operation's, so conditions of a rule that matches only these are not decidable.
@@ -53,7 +53,7 @@ class ConditionalRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrimitivePolicy:
-    """The rules with conditions that can match calls of a primitive, in order, and the judgement if none does."""
+    """The rules with conditions that can match calls of a primitive, in order, and the judgement if none matches."""
 
     judgement: Judgement
     rules: tuple[ConditionalRule, ...] = ()
@@ -77,10 +77,10 @@ class PrimitivePolicy:
         return any(judged.decision in {Decision.CONFIRM, Decision.APPROVE} for judged in self.possible)
 
     def judge(self, arguments: Mapping[str, object]) -> Judgement:
-        """Judge a call with these settled arguments.
+        """Decide a call with these settled arguments.
 
-        The first rule whose conditions hold decides. If they are not decidable, the call is judged for both outcomes,
-        and the stricter decision is taken.
+        The first rule whose conditions hold decides. If they are not decidable, both outcomes are computed, and the
+        stricter decision is taken.
         """
         given = {**arguments, **self.fixed}
         strictest: Judgement | None = None

@@ -67,7 +67,7 @@ _STEPS_WITH_RESULTS: Mapping[str, Schema] = {
     "call": closed(("tool",), tool=text(64), arguments={"type": "object"}),
     "http": closed(("method", "url"), **_REQUEST),
 }
-_PLAIN: Mapping[str, Schema] = {
+_STEPS_WITHOUT_RESULT: Mapping[str, Schema] = {
     "progress": {"anyOf": [_NUMBER, closed(("progress",), progress=_NUMBER, total=_NUMBER, message=_TEMPLATE)]},
     "log": {"anyOf": [_TEMPLATE, closed(("data",), level={"enum": list(LEVELS)}, data=_TREE, logger=text(200))]},
     "sleep": {"type": "number", "minimum": 0, "maximum": MAX_SLEEP_S},
@@ -87,7 +87,7 @@ STEP_PARTS: Mapping[str, Schema] = {
     "step": {
         "oneOf": [
             *(_step(verb, schema, is_kept=True) for verb, schema in _STEPS_WITH_RESULTS.items()),
-            *(_step(verb, schema, is_kept=False) for verb, schema in _PLAIN.items()),
+            *(_step(verb, schema, is_kept=False) for verb, schema in _STEPS_WITHOUT_RESULT.items()),
         ]
     },
     "steps": {"type": "array", "minItems": 1, "maxItems": MAX_STEPS, "items": ref("step")},

@@ -7,7 +7,7 @@ from gateway.definitions.templates.budget import RenderingBudget
 from gateway.definitions.templates.expressions import Comparison, Expression, Filtered, Literal, Test
 from gateway.definitions.templates.filters import FILTERS
 from gateway.definitions.templates.parser import Block, IfNode, TextNode
-from gateway.definitions.templates.values import are_equal, contains, is_less, look_into, write_out
+from gateway.definitions.templates.values import are_equal, contains, is_less, lookup_member, write_out
 from gateway.errors import TemplateFailed
 
 Escape: TypeAlias = Callable[[str], str]
@@ -88,7 +88,7 @@ class Rendering:
             return expression.value
         value = self._variables.get(expression.root)
         for part in expression.parts:
-            value = look_into(value, self._value(part))
+            value = lookup_member(value, self._value(part))
         return value
 
     def _compares(self, comparison: Comparison) -> bool:

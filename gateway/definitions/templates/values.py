@@ -59,7 +59,7 @@ def to_json(value: object, budget: RenderingBudget) -> str:
 
 
 def measure(value: object, budget: RenderingBudget, limit: int) -> int:
-    """Estimate the number of characters of a value as JSON; counting stops soon after `most`.
+    """Estimate the number of characters of a value as JSON; counting stops soon after `limit`.
 
     It runs before the JSON is built, because a value may contain the same long text ten thousand times.
     """
@@ -84,7 +84,7 @@ def measure(value: object, budget: RenderingBudget, limit: int) -> int:
     return size
 
 
-def look_into(value: object, key: object) -> object:
+def lookup_member(value: object, key: object) -> object:
     """Return the member under a key, the element at an index, or the `size`; null if there is none."""
     if isinstance(value, dict):
         members = cast("Mapping[object, object]", value)

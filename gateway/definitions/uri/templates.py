@@ -1,8 +1,8 @@
 """URI templates (RFC 6570) that match URIs: one pass from left to right, with at most one result.
 
 RFC 6570 defines only expansion, the task of clients; many templates match a URI in several ways. `UriTemplate.parse`
-refuses ambiguous templates. Other templates need no backtracking: a value in a simple expression contains no reserved
-character. The reasons for a parser of our own are in docs/decisions/0030.
+refuses ambiguous templates. Other templates need no backtracking, because a value in a simple expression contains no
+reserved character. Decision 30 has the reasons for this parser.
 """
 
 import re
@@ -113,7 +113,7 @@ class Matcher:
 
 
 def _make_matcher(parts: tuple[Part, ...]) -> Matcher:
-    maker = _Maker()
+    maker = _MatcherBuilder()
     for part in parts:
         if isinstance(part, str):
             maker.add_literal(part)
@@ -122,7 +122,7 @@ def _make_matcher(parts: tuple[Part, ...]) -> Matcher:
     return maker.made()
 
 
-class _Maker:
+class _MatcherBuilder:
     """Builds a matcher; refuses ambiguous and unsupported templates."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Approvals: decisions of a person about one call of another person, bound to the exact request."""
+"""Approvals: decisions by a person on one call of another person, bound to the exact request."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,13 +20,13 @@ class ApprovalState(StrEnum):
     DENIED = "denied"
     EXPIRED = "expired"
     SUPERSEDED = "superseded"
-    """The tool, the policy or the owner of the credential changed, so the call has to be approved again."""
+    """The tool, the policy or the owner of the credential changed, so the call needs another approval."""
     RUNNING = "running"
     """The call runs on a replica, under a lease."""
     DONE = "done"
     """The call ran, and its outcome is known; `outcome` is the word of the audit trail."""
     UNKNOWN = "unknown"
-    """The replica ended while the call ran. It is never run again."""
+    """The replica stopped while the call ran. The call is never repeated."""
 
 
 OPEN_STATES = frozenset({ApprovalState.PENDING, ApprovalState.APPROVED, ApprovalState.RUNNING})
@@ -45,7 +45,7 @@ def _folded(subject: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestShown:
-    """The upstream request as people see it: without credentials, bounded; stored sealed.
+    """The upstream request in the form that people see: without credentials, limited in size; stored sealed.
 
     A call without a single upstream request has an empty method, the tool's name as its URL and its canonical arguments
     as its body.

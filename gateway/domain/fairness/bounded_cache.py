@@ -1,6 +1,6 @@
-"""A dictionary with a capacity, for the caches of one replica that all tenants share or that belong to one.
+"""A dictionary with a capacity, for caches of one replica that belong to all tenants or to one.
 
-Use `gateway.domain.fairness.fair_cache` for a cache that a single tenant could fill.
+Use `gateway.domain.fairness.fair_cache` for a shared cache that a single tenant could fill.
 """
 
 from collections import OrderedDict
@@ -14,7 +14,7 @@ _Value = TypeVar("_Value")
 class BoundedCache(OrderedDict[_Key, _Value]):
     """Entries in the order in which they were first stored; a further entry above the capacity evicts the first.
 
-    Reading costs what reading a dictionary costs. An owner that calls `move_to_end` at each use evicts the least
+    Reading costs as much as reading a dictionary. An owner that calls `move_to_end` at each use evicts the least
     recently used entry instead.
     """
 

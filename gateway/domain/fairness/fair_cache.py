@@ -16,7 +16,7 @@ _Value = TypeVar("_Value")
 
 
 class FairCache(Generic[_Key, _Value]):
-    """Entries by tenant and key. `put` never evicts the entry that it stores, whatever its weight."""
+    """Entries by tenant and key. `put` never evicts the entry that it stores, regardless of its weight."""
 
     def __init__(self, room: int) -> None:
         self.room = room

@@ -58,7 +58,7 @@ class FairQueue(Generic[_Item]):
         self._count += 1
 
     def take(self, limit: int) -> list[_Item]:
-        """Remove and return up to `most` items, one per tenant in turn."""
+        """Remove and return up to `limit` items, one per tenant in turn."""
         if len(self._queues) == 1:  # guard: audit-groups-round-robin
             return self._take_alone(limit)
         taken: list[_Item] = []

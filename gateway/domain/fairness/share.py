@@ -1,10 +1,10 @@
-"""Bounded slots of one replica, shared fairly between tenants.
+"""Slots of one replica, limited in number and shared fairly between tenants.
 
-The bulkhead of replica-wide pools such as workers, threads and database connections. One tenant holds at most a quarter
-of the slots, and at most a quarter of the queue, but at least one of each. Freed slots go round-robin to the waiting
-tenants, first in first out within a tenant.
+It is the bulkhead of replica-wide pools such as workers, threads and database connections. One tenant holds at most a
+quarter of the slots, and at most a quarter of the queue, but at least one of each. Freed slots go round-robin to the
+waiting tenants, first in first out within a tenant.
 
-A wait is bounded in time; a refused or cancelled waiter holds no slot. All calls must run in the event loop's thread.
+A wait is limited in time; a refused or cancelled waiter holds no slot. All calls must run in the event loop's thread.
 """
 
 import asyncio
@@ -31,8 +31,8 @@ def share_of(size: int) -> int:
 class FairSlotPool:
     """The slots of one pool; `name` is a short plural noun for messages and metrics, such as `document workers`.
 
-    `queue` is the limit on waiters of all tenants together, `timeout_s` the longest wait of one. The `tenant` of a
-    call may be another string that identifies a party, such as a client address.
+    `queue` is the limit on waiters of all tenants together, `timeout_s` the maximum wait. The `tenant` of a call may be
+    another string that identifies a party, such as a client address.
     """
 
     def __init__(self, name: str, *, slots: int, queue: int | None = None, timeout_s: float = 5.0) -> None:
@@ -100,7 +100,7 @@ class FairSlotPool:
             async with asyncio.timeout(self._timeout_s):
                 await waiter
         except BaseException as error:
-            self._give_up(tenant, waiter)
+            self._cancel_wait(tenant, waiter)
             if isinstance(error, TimeoutError):
                 raise self.refuse(tenant) from None
             raise
@@ -159,7 +159,7 @@ class FairSlotPool:
             self._turns.pop(tenant, None)
         return waiter
 
-    def _give_up(self, tenant: str, waiter: _Waiter) -> None:
+    def _cancel_wait(self, tenant: str, waiter: _Waiter) -> None:
         if waiter.done() and not waiter.cancelled():  # the slot was granted at the moment of the cancellation
             self.free(tenant)
         elif waiter in self._queues.get(tenant, ()):

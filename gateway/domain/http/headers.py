@@ -1,4 +1,4 @@
-"""Request headers that no argument of a caller may fill, because the connection or the gateway sets them.
+"""Request headers that a caller's arguments may not fill, because the connection or the gateway sets them.
 
 An import does not offer them as arguments. They are checked again when a request is built.
 """
@@ -48,7 +48,7 @@ METHOD_FIELD = "_method"
 
 
 def is_private(name: str) -> bool:
-    """True for identity, forwarding and override headers; `_` counts as `-`, as in CGI and WSGI."""
+    """True for identity, forwarding and override headers; `_` is treated as `-`, as in CGI and WSGI."""
     lower = name.lower().replace("_", "-")
     # guard: method-override-headers
     return lower in PRIVATE or lower in OVERRIDES or lower.startswith(PRIVATE_PREFIXES)

@@ -1,4 +1,4 @@
-"""Request plan of an operation: everything about its HTTP request that does not depend on a call's arguments.
+"""Request plan of an operation: the part of its HTTP request that does not depend on a call's arguments.
 
 A plan is compiled once, when a document is imported, and stored with its operation. A call does not read the document.
 """

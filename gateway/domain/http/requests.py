@@ -77,9 +77,9 @@ class NamedCredential:
     id: str = ""
     delegation: Delegation | None = None
     digest: bytes | None = None
-    """The digest that selects connections; None derives it from the secret."""
+    """The digest that selects pooled connections; with None, it is derived from the secret."""
     reference: SecretReference | None = None
-    """The place of the secret in an outside store; the secret is empty until it was read there."""
+    """The reference to the secret in an external store; the secret is empty until it is read from there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
-"""Access rules: which of a tenant's primitives its keys and people may list and use; and the roles of its people.
+"""Access rules: which of a tenant's primitives its keys and people may list and use, and the roles of its people.
 
-A deny rule that applies hides a primitive. Otherwise an allow rule that applies shows it. Otherwise the default counts.
-The order of the rules has no effect.
+A matching deny rule hides a primitive. Otherwise a matching allow rule shows it. Otherwise the default applies. The
+order of the rules has no effect.
 """
 
 from dataclasses import dataclass

@@ -8,7 +8,7 @@ from gateway.domain.identifiers import AccountId, CredentialId, KeyId, TenantId
 
 
 class AccountState(StrEnum):
-    """State of an account: usable, or to be connected again because its tokens were refused."""
+    """State of an account: usable, or in need of a new connection because its tokens were refused."""
 
     CONNECTED = "connected"
     REFUSED = "refused"
@@ -20,7 +20,7 @@ class UserAccount:
 
     id: AccountId
     owner: KeyId
-    """The row of the person, or of the key: a subject may come back with another person, an id never does."""
+    """The id of the person's or key's row: a subject may be reused by another person, but an id is not."""
     subject: str
     credential: CredentialId
     credential_name: str
@@ -35,7 +35,7 @@ class UserAccount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountOwner:
-    """A user of accounts: a person or a key, by the id of its row; `subject` names it for administrators."""
+    """An owner of accounts: a person or a key, by the id of its row; `subject` identifies it for administrators."""
 
     tenant: TenantId
     id: KeyId

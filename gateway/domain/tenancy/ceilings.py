@@ -29,14 +29,14 @@ LIMIT_NAMES: Final = tuple(field.name for field in fields(Limits))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdminBounds:
-    """The bounds of what a tenant's own admins may do; None: no bound. The operator has none."""
+    """Bounds on the actions of a tenant's own admins; None means no bound. The operator is not bounded."""
 
     keys: int | None = None
-    """Keys of the tenant, revoked and expired ones included."""
+    """Limit on the keys of the tenant, including revoked and expired ones."""
     key_lifetime_s: int | None = None
-    """The longest time until the end of a key, from its creation or change."""
+    """Maximum time until the end of a key, from its creation or change."""
     scopes: tuple[Scope, ...] | None = None
-    """The scopes that they may grant, besides the rule that they grant only their own."""
+    """The scopes that they may grant, in addition to the rule that they grant only their own."""
     issuers: bool = True
     """True if they may accept issuers."""
 

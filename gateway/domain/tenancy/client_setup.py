@@ -1,6 +1,6 @@
-"""The known MCP clients, and the text that connects each of them to an MCP URL, ready to paste.
+"""The known MCP clients, and for each the text that connects it to an MCP URL, ready to paste.
 
-The one table of clients: `gateway try` prints it, and the page of a tenant shows it.
+`gateway try` and the page of a tenant both use this table.
 """
 
 import json
@@ -13,7 +13,7 @@ from gateway.domain.http.mcp_requests import request_body, request_headers
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientTarget:
-    """An MCP URL, the name that the client gives to it, and a key; without one, the client signs the person in."""
+    """An MCP URL, the name that the client gives it, and a key; without a key, the client signs the person in."""
 
     name: str
     url: str
@@ -27,7 +27,7 @@ class ClientTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientSetup:
-    """A client: `write` returns one line, which belongs at `place`; `then` is the step that signs the person in."""
+    """A client: `write` returns one line for the location `place`; `then` is the step that signs the person in."""
 
     name: str
     place: str

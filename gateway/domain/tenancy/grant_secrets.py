@@ -1,7 +1,7 @@
 """Texts of authorization codes and refresh tokens, and their digests.
 
-A code is `GRANT.SECRET`, a refresh token `GRANT.FAMILY.SECRET`: the family stays, the secret is another one after each
-use. So a replaced token is recognised without being stored, and a made-up one ends nothing.
+A code is `GRANT.SECRET`, a refresh token `GRANT.FAMILY.SECRET`. The family is constant, and the secret changes with
+each use. So a replaced token is recognised without being stored, and an invented token has no effect.
 """
 
 import hashlib
@@ -20,7 +20,9 @@ from gateway.domain.tenancy.grants import GrantSecrets
 CODE_S = 60
 """Seconds for which a code is valid."""
 RETRY = timedelta(seconds=10)
-"""Time for which the former refresh token brings the same next one, for a client that did not get the response."""
+"""Time for which the former refresh token returns the same successor, for a client that did not receive the
+response.
+"""
 _TEXT = re.compile(r"(gnt_[0-9a-z]{20})\.(?:([A-Za-z0-9_-]{22})\.)?([A-Za-z0-9_-]{43})")
 
 
@@ -31,13 +33,13 @@ class RefreshTokenState(Enum):
     RETRIED = auto()
     """The former one, presented again within seconds."""
     REUSED = auto()
-    """One that was replaced before: it, or the current one, was stolen."""
+    """A token that was already replaced: it, or the current one, was stolen."""
     UNKNOWN = auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Presented:
-    """A code or refresh token as a client presents it; only a refresh token has a family."""
+    """A code or refresh token in the form that a client presents; only a refresh token has a family."""
 
     grant: KeyId
     secret: str = field(repr=False)
@@ -68,9 +70,9 @@ class Presented:
         return RefreshTokenState.REUSED
 
     def next(self, keys: Sequence[bytes], stored: GrantSecrets) -> "Presented | None":
-        """The token that replaces this one, which follows from this one and a key of the gateway.
+        """The successor of this token, derived from it and a key of the gateway.
 
-        A retry gets the same as the first request. None for a retry whose key is gone.
+        A retry gets the same successor as the first request; None for a retry whose key no longer exists.
         """
         derived = [replace(self, secret=_derive(key, self)) for key in keys]
         if stored.refresh is not None and self.state(stored) is RefreshTokenState.RETRIED:

@@ -8,14 +8,14 @@ from gateway.domain.identifiers import ConsentId, KeyId, SignInId
 
 
 class ClientKind(StrEnum):
-    """The origins of the authorization server's knowledge of a client."""
+    """The ways in which the authorization server knows a client."""
 
     DOCUMENT = "document"
     """By a client ID metadata document, at the URL that is the client's id."""
     REGISTERED = "registered"
     """Registered by an administrator."""
     DYNAMIC = "dynamic"
-    """Registered by itself (RFC 7591)."""
+    """The client registered itself (RFC 7591)."""
 
 
 class GrantState(StrEnum):
@@ -29,7 +29,7 @@ class GrantState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OAuthClient:
-    """A client; `name` is what it calls itself, unless an administrator registered it."""
+    """A client; `name` is its own choice, unless an administrator registered it."""
 
     id: str
     kind: ClientKind
@@ -50,7 +50,7 @@ class OAuthClient:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consent:
-    """A person's permission for a client to get tokens for a resource, sent to one host."""
+    """A person's permission for a client to receive tokens for a resource at one redirect host."""
 
     id: ConsentId
     person: KeyId
@@ -68,7 +68,8 @@ class Consent:
 class Grant:
     """One authorization of a client by a person: its code, its refresh tokens, and the access tokens issued under it.
 
-    The id is that of the credential, so callers, streams and tasks of these tokens are ended like those of a key.
+    Its id is that of the credential, so callers, streams and tasks of these tokens end in the same way as those of a
+    key.
     """
 
     id: KeyId
@@ -102,7 +103,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantSecrets:
-    """The digests of a grant's code and refresh tokens, and the challenge that the code's verifier has to meet.
+    """The digests of a grant's code and refresh tokens, and the challenge for the code's verifier.
 
     A refresh token names its family and itself. `former_refresh` is the one that `refresh` replaced at `rotated_at`.
     """
@@ -119,7 +120,7 @@ class GrantSecrets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantFilter:
-    """Grants to which every set member applies; at least one is set."""
+    """Filter for grants; all set members must match, and at least one is set."""
 
     id: str | None = None
     sign_in_id: SignInId | None = None
@@ -130,7 +131,7 @@ class GrantFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantUse:
-    """An issue of tokens: the grant as it is afterwards, and its next digests; None if its refresh token stays.
+    """An issue of tokens: the resulting grant, and its next digests, or None if its refresh token does not change.
 
     `before` is the digest of the refresh token that is replaced; None for the first tokens.
     """

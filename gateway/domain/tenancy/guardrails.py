@@ -1,4 +1,4 @@
-"""Guardrails: a tenant's checks of calls and results, in an order."""
+"""Guardrails: a tenant's ordered checks of calls and results."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -16,7 +16,7 @@ ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdentityClaims:
-    """A person as an issuer describes them; the subject is in the issuer's words."""
+    """A person as described by an issuer; the subject has the issuer's spelling."""
 
     subject: str
     groups: frozenset[str]
@@ -47,7 +47,7 @@ class AdmissionRule:
 
 
 MAX_GRANT_S = 90 * 86_400
-"""The longest life of a grant; a client that registered itself is kept for as long after its last use."""
+"""Maximum lifetime of a grant; a client that registered itself is kept for as long after its last use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class SignInClient:
     """The gateway's own client at an issuer, with which it signs people in (OpenID Connect Core 1.0 section 3.1).
 
     The endpoints are those of the issuer's metadata when the client was stored; empty until the issuer is enabled. The
-    client's secret is stored apart, sealed.
+    client's secret is stored separately, sealed.
     """
 
     client_id: str
@@ -76,7 +76,9 @@ class SignInClient:
     grant_max_s: int = MAX_GRANT_S
     """Seconds after which each grant ends."""
     max_unchecked_s: int = 12 * 3600
-    """Seconds for which a sign-in counts that the gateway cannot check again, for lack of a refresh token."""
+    """Seconds for which a sign-in stays valid that the gateway cannot check again, because there is no refresh
+    token.
+    """
 
 
 MAX_INTROSPECTION_CACHE_S = 60
@@ -121,13 +123,13 @@ class Issuer:
     groups_claim: str
     rules: tuple[AdmissionRule, ...]
     max_lifetime_s: int
-    """The longest time for which a token is accepted, from its `iat`."""
+    """Maximum time for which a token is accepted, from its `iat`."""
     enabled: bool
     version: int
     created_at: datetime
     updated_at: datetime
     sign_in: SignInClient | None = None
-    """None: clients get tokens from the issuer itself."""
+    """The registration of clients; None if clients get tokens from the issuer itself."""
     introspection: IntrospectionClient | None = None
     """None: the issuer is not asked about tokens, and only JWTs are accepted."""
 
@@ -140,15 +142,15 @@ class Issuer:
         return any(rule.admits(person, profile) for rule in self.rules)  # guard: issuer-rules
 
     def scopes_for(self, person: IdentityClaims, profile: str) -> list[str]:
-        """The scopes of which each would let a rule admit the person."""
+        """The scopes, each of which would let a rule admit the person."""
         rules = [rule for rule in self.rules if rule.scope is not None]
         return sorted({rule.scope for rule in rules if rule.scope and rule.admits(_with(person, rule.scope), profile)})
 
     def callback_path(self, slug: str) -> str:
         """The path of the redirect URI that the issuer's administrator registers for the gateway's client.
 
-        It belongs to this issuer alone, so a response of another issuer is not taken for one of this (RFC 9700 section
-        4.4.2).
+        It belongs to this issuer alone, so a response of another issuer is not mistaken for one of this issuer (RFC
+        9700 section 4.4.2).
         """
         return f"/t/{slug}/sign-in/{self.name}/callback"
 
@@ -176,13 +178,13 @@ def _with(person: IdentityClaims, scope: str) -> IdentityClaims:
 
 
 def person_id(tenant: TenantId, issuer: IssuerId, subject: str) -> KeyId:
-    """The id of a person, under which the person is stored like a key: the same at every sign-in."""
+    """The id of a person, who is stored like a key; it is equal at every sign-in."""
     digest = hashlib.sha256("\0".join((tenant, issuer, subject)).encode()).digest()
     return KeyId(f"key_{crockford(digest)}")
 
 
 def new_person(tenant: TenantId, issuer: Issuer, subject: str, *, ends_at: datetime) -> Key:
-    """A person at the first sign-in; `ends_at` is the time until which tasks of the person go on without a token."""
+    """A person at the first sign-in; `ends_at` is the time until which tasks of the person continue without a token."""
     return Key(
         tenant=tenant,
         id=person_id(tenant, issuer.id, subject),
@@ -190,7 +192,7 @@ def new_person(tenant: TenantId, issuer: Issuer, subject: str, *, ends_at: datet
         scopes=frozenset({Scope.MCP}),
         subject=issuer.subject_of(subject),
         profile=None,
-        secret=KeySecret(digest=secrets.token_bytes(32)),  # of no text, so the row is no usable key
+        secret=KeySecret(digest=secrets.token_bytes(32)),  # the digest of no text, so the row is not a usable key
         created_at=datetime.now(UTC),
         expires_at=ends_at,
         revoked_at=None,

@@ -41,7 +41,7 @@ class Scope(StrEnum):
 
 
 class KeyMatch(StrEnum):
-    """Relation of a found text to the stored key of its id."""
+    """Relation of a found text to the stored key with its id."""
 
     CURRENT = "current"
     OLD = "old"
@@ -114,7 +114,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyUse:
-    """A use of a key in one hour, and the secret in its current form; None if it is stored in that form already."""
+    """A use of a key in one hour, and the current form of its secret; None if the stored form is current."""
 
     key: KeyId
     hour: datetime

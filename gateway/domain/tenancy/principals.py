@@ -30,7 +30,9 @@ class Principal:
     scopes: frozenset[Scope]
     profile: str | None = None
     version: int = 0
-    """The number of the key's secret, or the version of the person; what was opened under another one ends."""
+    """The number of the key's secret, or the version of the person; sessions that were opened under another
+    number end.
+    """
 
     is_person: bool = False
     """True for a person who signed in with an access token; `key` is then the person's id."""
@@ -39,7 +41,7 @@ class Principal:
     expires_at: datetime | None = field(default=None, compare=False)
     """The expiry of the access token; None for a key, because its expiry can change."""
     token: InboundToken | None = field(default=None, compare=False, repr=False)
-    """None for a key, and for a call that continues after its person has left: an approved call or a task."""
+    """None for a key, and for a call that continues after the person's token expired: an approved call or a task."""
     thumbprint: str | None = field(default=None, compare=False)
     """The thumbprint of the client's key to which the access token is bound; None if it is bound to none."""
 
@@ -61,7 +63,7 @@ class Principal:
 def pack_groups(groups: Iterable[str]) -> bytes:
     """Pack groups, each as `ISSUER:GROUP`, for a principal; rules name printable groups only.
 
-    Cached credentials keep them: 1,000 texts in a set would take ten times the memory of the token.
+    Cached credentials contain them: 1,000 texts in a set would take ten times the memory of the token.
     """
     return msgspec.json.encode(sorted(group for group in groups if group.isprintable()))  # guard: access-group-form
 

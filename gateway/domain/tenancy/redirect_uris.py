@@ -1,4 +1,4 @@
-"""Redirect URIs of clients: which are accepted, how a requested one is compared, and what a person is shown of one.
+"""Redirect URIs of clients: acceptance, comparison, and the part that a person is shown.
 
 Accepted are https, http at the client's own machine (RFC 8252 section 7.3), and private-use schemes (section 7.1).
 """
@@ -13,7 +13,7 @@ _TEXT = re.compile(r"[!-~]+")
 _HOST = re.compile(r"[a-z0-9.-]+|\[[0-9a-f:.]+\]")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]{1,60}")
 _KNOWN_SCHEMES = frozenset({"cursor", "vscode", "vscode-insiders", "windsurf", "zed"})
-"""Schemes without a period, against RFC 8252, that widely used MCP clients have."""
+"""Schemes without a period, contrary to RFC 8252, of widely used MCP clients."""
 _NEVER = frozenset(
     {
         "about",
@@ -40,9 +40,9 @@ _NEVER = frozenset(
 
 
 def fault_of(uri: str, *, is_trusted: bool) -> str | None:
-    """Return the reason for which a redirect URI is not accepted; None if it is.
+    """Return the reason why a redirect URI is not accepted; None if it is accepted.
 
-    `is_trusted` is True for a client that an administrator registers, which may have any scheme of its own.
+    `is_trusted` is True for a client that an administrator registers, which may have any private-use scheme.
     """
     if not 0 < len(uri) <= MAX_URI_LENGTH or not _TEXT.fullmatch(uri):
         return f"must have 1 to {MAX_URI_LENGTH} visible ASCII characters"
@@ -51,7 +51,7 @@ def fault_of(uri: str, *, is_trusted: bool) -> str | None:
         has_user = parts.username is not None or parts.password is not None
         host, _ = parts.hostname or "", parts.port
     except ValueError:
-        return "must be a URI that can be read"
+        return "must be a valid URI"
     if "#" in uri or has_user:
         return "must have neither a fragment nor a user name"
     if parts.scheme == "https":
@@ -66,7 +66,7 @@ def fault_of(uri: str, *, is_trusted: bool) -> str | None:
 
 
 def is_registered(requested: str, registered: tuple[str, ...]) -> bool:
-    """True if a requested URI is exactly a registered one, but for the port at the client's own machine."""
+    """True if a requested URI equals a registered one, except for the port at the client's own machine."""
     if requested in registered:
         return True
     own = _LOOPBACK.fullmatch(requested)
@@ -78,12 +78,12 @@ def is_registered(requested: str, registered: tuple[str, ...]) -> bool:
 
 
 def is_native(uri: str) -> bool:
-    """True for a URI of a program on the person's machine, whose identity no host name shows."""
+    """True for a URI of a program on the person's machine, whose identity no host name confirms."""
     return urlsplit(uri).scheme != "https"
 
 
 def host_of(uri: str) -> str:
-    """Return what a person can recognise of a redirect URI: host and port of https, the machine, or the scheme."""
+    """Return the recognisable part of a redirect URI: host and port of https, the machine, or the scheme."""
     parts = urlsplit(uri)
     if parts.scheme == "https":
         host = _authority(parts.hostname or "")
@@ -92,7 +92,7 @@ def host_of(uri: str) -> str:
 
 
 def form_source_of(uri: str) -> str:
-    """Return the source expression with which a Content Security Policy permits forms to lead to a redirect URI."""
+    """Return the source expression with which a Content Security Policy permits forms to redirect to a URI."""
     parts = urlsplit(uri)
     if parts.scheme not in {"http", "https"} or "[" in parts.netloc:  # a source expression has no IPv6 address
         return f"{parts.scheme}:"

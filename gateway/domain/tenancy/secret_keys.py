@@ -1,4 +1,4 @@
-"""Secret keys of the installation by name, what needs them, and the state of a re-encryption."""
+"""Secret keys of the installation by name, the values that need them, and the state of a re-encryption."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""References to secrets in outside stores: the store, the place below the tenant's own prefix, and the field."""
+"""References to secrets in external stores: the store, the path below the tenant's own prefix, and the field."""
 
 import re
 from enum import StrEnum
@@ -13,7 +13,7 @@ MAX_PATH_LENGTH = 512
 
 
 class SecretStoreKind(StrEnum):
-    """Kind of an outside store: files, environment variables of the gateway, or a Vault-compatible server."""
+    """Kind of an external store: files, environment variables of the gateway, or a Vault-compatible server."""
 
     FILE = "file"
     VARIABLE = "variable"
@@ -21,9 +21,9 @@ class SecretStoreKind(StrEnum):
 
 
 class SecretReference(msgspec.Struct, frozen=True, kw_only=True):
-    """The place of a secret in an outside store; the gateway reads it there for each use, and stores no copy.
+    """The location of a secret in an external store; the gateway reads it there for each use, and stores no copy.
 
-    The path of a file or of a secret in Vault is below the prefix of the tenant. For a variable it is the name.
+    The path of a file or of a Vault secret is below the prefix of the tenant. For a variable it is the name.
     """
 
     store: SecretStoreKind
@@ -35,7 +35,7 @@ class SecretReference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def fault_of(reference: SecretReference) -> tuple[str, str] | None:
-    """The member of a reference that has a wrong form, and the reason; None if it can be read in principle."""
+    """Return the malformed member of a reference, and the reason; None if it can be read in principle."""
     form = _NAME if reference.store is SecretStoreKind.VARIABLE else _PATH
     # guard: reference-path-form
     if len(reference.path) > MAX_PATH_LENGTH or not form.fullmatch(reference.path):

@@ -1,4 +1,4 @@
-"""Sign-ins of people with the gateway's own client at their issuer: the claims, and the tokens that the issuer gave."""
+"""Sign-ins of people with the gateway's own client at their issuer: the claims, and the tokens from the issuer."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,7 +10,7 @@ from gateway.domain.tenancy.keys import Key
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderTokens:
-    """The tokens of one sign-in. They are sent to endpoints of the issuer that gave them, and nowhere else."""
+    """The tokens of one sign-in. They are sent only to endpoints of the issuer that issued them."""
 
     access_token: str = field(repr=False)
     access_ends_at: float
@@ -35,7 +35,7 @@ class SignIn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedInPerson:
-    """A person with the sign-in that counts for a browser session or a grant, and its issuer."""
+    """A person with the sign-in that is valid for a browser session or a grant, and its issuer."""
 
     issuer: Issuer
     sign_in: SignIn

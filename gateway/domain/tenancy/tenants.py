@@ -1,4 +1,4 @@
-"""Tenants: the isolated customers."""
+"""Tenants: the isolated customers of one installation."""
 
 import re
 from dataclasses import dataclass

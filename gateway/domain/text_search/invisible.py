@@ -1,4 +1,4 @@
-"""Characters of a text that people do not see, and models read: control, zero-width, bidirectional, tags, selectors."""
+"""Invisible characters that people do not see but models read: control, zero-width, bidirectional, tags, selectors."""
 
 import re
 
@@ -10,7 +10,7 @@ INVISIBLE = (
 
 _MORE = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0080-\U000e0fff"
 ESCAPED = re.compile(rf"[{INVISIBLE}{_MORE}\n\t\r\ud800-\udfff]")
-"""Characters that are escaped where a person reads a text in one line."""
+"""Characters that are escaped in single-line texts for people."""
 
 _ALWAYS = (
     "[\x00-\x08\x0e-\x1f\x7f\u115f\u1160\u180e\u202a-\u202e\u2061-\u206f\u2800\u3164\uffa0\ufff9-\ufffb"
@@ -53,5 +53,5 @@ def _is_escape(source: bytes, start: int) -> bool:
 
 
 def is_concealing(text: str) -> bool:
-    """True if the text has invisible characters that no writing needs."""
+    """True if the text has invisible characters that no writing system needs."""
     return _CONCEALING.search(text) is not None

@@ -1,4 +1,4 @@
-"""Look-alikes: words with letters of two alphabets, and names that people take for other names."""
+"""Look-alikes: words with letters of two alphabets, and names that people can mistake for other names."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ _PAIRS = (("rn", "m"), ("vv", "w"), ("cl", "d"))
 
 
 def has_mixed_letters(text: str) -> bool:
-    """True if a word has Latin letters and others that look like Latin ones, or is in mathematical or wide letters."""
+    """True if a word mixes Latin letters with similar ones of other alphabets, or uses mathematical or wide letters."""
     others = text.encode("utf-8", "surrogatepass").translate(None, _ASCII).decode("utf-8", "surrogatepass")
     if _FULL_WIDTH.search(others) is None and _OTHER.search(others) is None:  # nearly all texts; much the fastest way
         return False
@@ -33,7 +33,7 @@ def skeleton(name: str) -> str:
 
 
 def find_alike(names: Iterable[str], known: Iterable[str] = ()) -> Iterator[tuple[str, str]]:
-    """Yield each name that looks like an earlier or a known one, with that one."""
+    """Yield each name that looks like an earlier or a known name, together with that name."""
     seen = {skeleton(name): name for name in known}
     for name in names:
         other = seen.setdefault(skeleton(name), name)

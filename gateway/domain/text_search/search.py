@@ -23,7 +23,7 @@ def search(check: GuardrailCheck, chosen: tuple[str, ...], text: str) -> tuple[s
 
 
 def search_all(checks: Mapping[GuardrailCheck, tuple[str, ...]], text: str) -> Mapping[GuardrailCheck, tuple[str, ...]]:
-    """Names of the patterns of several checks that the text contains; its disguises are undone once."""
+    """Names of the patterns of several checks that the text contains; the text is normalised once."""
     wanted = {check: patterns_of(check, chosen) for check, chosen in checks.items()}
     injection = GuardrailCheck.INJECTION
     found: set[tuple[GuardrailCheck, str]] = set()

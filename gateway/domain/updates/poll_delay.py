@@ -8,9 +8,9 @@ _MAX_DOUBLINGS = 12
 
 
 def poll_delay(interval: timedelta, *, failures: int, max_delay: timedelta) -> timedelta:
-    """Return the interval, doubled with each consecutive failure up to `longest`, then randomized by a tenth.
+    """Return the interval, doubled with each consecutive failure up to `max_delay`, then randomized by a tenth.
 
-    An interval above `longest` stays as it is.
+    An interval above `max_delay` is not reduced.
     """
     slowed: timedelta = interval * 2.0 ** min(failures, _MAX_DOUBLINGS)
     return min(slowed, max(max_delay, interval)) * uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311  # only spreads the load

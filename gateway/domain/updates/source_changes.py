@@ -10,7 +10,7 @@ class Impact(StrEnum):
     """Effect of a difference on the agents that use a tool."""
 
     BREAKING = "breaking"
-    """A call that worked may be refused, or do something else."""
+    """A call that worked may be refused, or have another effect."""
     WIDENING = "widening"
     """Every call that worked still works; more is possible."""
     TEXT = "text"
@@ -43,7 +43,7 @@ class DifferenceKind(StrEnum):
 
 
 SENSITIVE = frozenset({DifferenceKind.HOST, DifferenceKind.CREDENTIALS, DifferenceKind.SAFETY})
-"""Differences that decide who receives a call, with which secret, and who is asked before it."""
+"""Differences of the receiver of a call, its secret, or the person whose consent it needs."""
 
 
 class FindingKind(StrEnum):
@@ -62,9 +62,9 @@ class FindingKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One difference; `pointer` leads into the tool, its `request`, or what the query tools show.
+    """One difference; `pointer` leads into the tool, its `request`, or the output of the query tools.
 
-    `old` and `new` are excerpts with invisible characters escaped; None where there is nothing.
+    `old` and `new` are excerpts with invisible characters escaped; None for an absent value.
     """
 
     kind: DifferenceKind
@@ -100,7 +100,7 @@ class TextFinding:
 
 
 def look_alike(tool: str, other: str) -> TextFinding:
-    """The finding on a tool whose name looks like the name of another one."""
+    """The finding on a tool whose name looks like the name of another tool."""
     return TextFinding(kind=FindingKind.NAME, pointer="/name", excerpt=f"{tool} looks like {other}", tool=tool)
 
 
@@ -108,8 +108,8 @@ def look_alike(tool: str, other: str) -> TextFinding:
 class OperationChange:
     """Effect of an import on one operation.
 
-    `was` is the tool's former name, if it changes. `moved` is the identity under which the operation with the same
-    operationId is gone, or is new.
+    `was` is the tool's former name, if it changes. `moved` is the former or new identity of an operation with the same
+    operationId.
     """
 
     identity: str
@@ -127,10 +127,10 @@ class OperationChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportChanges:
-    """Differences between the tools of an import and of the version before; operations are compared by identity.
+    """Differences between the tools of an import and of the previous version; operations are compared by identity.
 
-    `changed` contains tools with the same name that list, send or are judged otherwise. In each list the changes that
-    break most come first.
+    `changed` contains tools with the same name whose listing, request or safety differs. In each list, the most harmful
+    changes come first.
     """
 
     sensitive: tuple[SensitiveChange, ...] = ()
@@ -139,10 +139,10 @@ class ImportChanges:
     renamed: tuple[OperationChange, ...] = ()
     changed: tuple[OperationChange, ...] = ()
     document: tuple[Difference, ...] = ()
-    """Differences of what the query tools show beyond the tools."""
+    """Differences in the output of the query tools, beyond the tools."""
     document_left_out: int = 0
     findings: tuple[TextFinding, ...] = ()
-    """Suspicious texts that the version before does not have."""
+    """Suspicious texts that are new in this version."""
 
     @property
     def is_empty(self) -> bool:
@@ -151,7 +151,7 @@ class ImportChanges:
 
     @property
     def is_additive(self) -> bool:
-        """True if tools are only new or wider, without a sensitive difference, another text, or a finding."""
+        """True if tools are only new or wider, without a sensitive difference, a text change, or a finding."""
         is_harmful = self.sensitive or self.removed or self.renamed or self.findings or self.document_left_out
         impacts = {impact for one in self.changed for impact in one.impacts} | {one.impact for one in self.document}
         return not is_harmful and impacts <= {Impact.WIDENING}
@@ -163,7 +163,7 @@ class ImportChanges:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedTool:
-    """One imported tool as it is now, for the comparison; `plan` is its encoded request plan."""
+    """One imported tool in its current form, for the comparison; `plan` is its encoded request plan."""
 
     identity: str
     operation_id: str | None

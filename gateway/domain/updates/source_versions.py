@@ -1,4 +1,4 @@
-"""Versions of a source's document: those that are kept, the proposal that waits, and the looks at the source's URL."""
+"""Versions of a source's document: stored versions, the pending proposal, and the state of refreshes from its URL."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -10,24 +10,24 @@ from gateway.domain.updates.watches import Sighting
 
 
 class RefreshPolicy(StrEnum):
-    """Rule for changes that a look at a source's URL finds."""
+    """Rule for changes that a refresh of a source finds."""
 
     MANUAL = "manual"
     """A person activates every proposal."""
     ADDITIONS = "additions"
-    """Tools that are only new or wider are activated at once, if no text changes or is suspicious."""
+    """Tools that are only new or wider are activated at once, unless a text changes or is suspicious."""
 
 
 class RefreshOutcome(StrEnum):
-    """Outcome of a look at a source's URL."""
+    """Outcome of a refresh of a source."""
 
     UNCHANGED = "unchanged"
     PROPOSED = "proposed"
     ACTIVATED = "activated"
     WITHDRAWN = "withdrawn"
-    """The URL has the active document again, so the proposal is gone."""
+    """The URL has the active document again, so the proposal was removed."""
     FAILED = "failed"
-    """The document was not read, or is none that may be proposed; nothing has changed."""
+    """The document could not be read or may not be proposed; nothing has changed."""
 
 
 class VersionOrigin(StrEnum):
@@ -47,7 +47,7 @@ class ProposalOrigin(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefreshStatus:
-    """The last looks at a source's URL, and the next one; `proposal` is the number of the proposal that waits."""
+    """The last refreshes of a source, and the time of the next; `proposal` is the number of the pending proposal."""
 
     seen: Sighting = field(default_factory=Sighting)
     next_at: datetime | None = None
@@ -56,7 +56,7 @@ class RefreshStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceVersion:
-    """One kept version of a source's document; `stored_bytes` is its size in the database.
+    """One stored version of a source's document; `stored_bytes` is its size in the database.
 
     `digest`, `tools` and `origin` are None in versions of an older release. `restored` is the number of the version
     that a rollback restored.
@@ -74,10 +74,10 @@ class SourceVersion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceProposal:
-    """A version of a source that waits for a decision; one for each source.
+    """A version of a source that waits for a decision; at most one for each source.
 
-    `replaces` is the active version with which it was compared: it can be activated only while that version is active.
-    `obstacle` is the reason for which a rule did not activate it.
+    `replaces` is the active version that it was compared with; it can be activated only while that version is active.
+    `obstacle` is the reason why a rule did not activate it.
     """
 
     source: SourceId
@@ -95,11 +95,11 @@ class SourceProposal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefreshState:
-    """State of the looks at a source's URL.
+    """State of a source's refreshes.
 
     `seen` belongs to `url`. `last_number` is the highest number that a version or a proposal ever had. A document with
     the digest `refused_digest` is not proposed again, and one with `reported_digest` is not reported again. A replica
-    looks until `leased_until`; `is_wanted` is True if another look is due after it.
+    holds the lease until `leased_until`; `is_wanted` is True if another refresh is due after it.
     """
 
     url: str | None = None
@@ -111,5 +111,5 @@ class RefreshState:
     is_wanted: bool = False
 
     def with_content_unseen(self) -> "RefreshState":
-        """The state after which the next look compares the document again, whatever was seen before."""
+        """The state in which the next refresh compares the document again, regardless of earlier results."""
         return replace(self, seen=replace(self.seen, etag=None, last_modified=None, digest=None))

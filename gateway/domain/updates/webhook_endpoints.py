@@ -41,7 +41,7 @@ class OutboundWebhook:
     """An endpoint of the tenant's own systems that receives signed events, without its secrets.
 
     `retires_at` is the expiry of the secret before the last rotation. `failures` counts consecutive failed attempts,
-    the first one at `failing_since`; no attempt is made before `held_until`. `notice` is the reason that the gateway
+    the first one at `failing_since`; no attempt is made before `held_until`. `notice` is the reason why the gateway
     disabled the endpoint or dropped events.
     """
 
@@ -85,9 +85,9 @@ class OutboundDelivery:
 
 
 def describe_approval(approval: Approval, *, url: str) -> Mapping[str, object]:
-    """The payload of an event about an approval: facts without arguments, headers, body or credentials.
+    """The payload of an event about an approval, without arguments, headers, body or credentials.
 
-    `url` is the page on which a person decides. The lengths of texts are bounded.
+    `url` is the page on which a person decides. The lengths of texts are limited.
     """
     return {
         "id": approval.id,

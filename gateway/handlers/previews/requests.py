@@ -1,7 +1,7 @@
 """Previews of requests for the user's confirmation: method, URL, headers except Accept, and body, up to fixed lengths.
 
 Values under names of credentials are replaced by `***`; in JSON only strings and strings in lists, because a number is
-more often a count, such as `max_tokens`. Stored credentials are redacted too. Unprintable characters are escaped, so
+usually a count, such as `max_tokens`. Stored credentials are redacted as well. Unprintable characters are escaped, so
 that a caller's text can neither imitate another line nor reverse the reading direction.
 """
 
@@ -33,7 +33,7 @@ _UNREMARKABLE = frozenset({"accept"})
 
 def show_request(request: UpstreamRequest, *, longest_body: int = _MAX_BODY_LENGTH) -> str:
     """Return method and URL on one line, then headers and body on lines of their own."""
-    lines = [f"{request.method} {cut(_blank_query(escape(request.url)), _MAX_URL_LENGTH)}", *_headers(request)]
+    lines = [f"{request.method} {truncate(_blank_query(escape(request.url)), _MAX_URL_LENGTH)}", *_headers(request)]
     if request.body:
         lines += ["", *_body(request.body, _type_of(request), longest_body)]
     return "\n".join(lines)
@@ -49,7 +49,7 @@ async def finish(text: str, redaction: Redaction, credentials: Credentials) -> s
     if credentials:  # guard: preview-stored-credentials
         message = UpstreamAnswer(status=200, content_type="text/plain", body=text.encode("utf-8", "backslashreplace"))
         text = (await redaction.apply(message, credentials)).body.decode("utf-8", "replace")
-    return cut(text, MAX_PREVIEW_LENGTH)
+    return truncate(text, MAX_PREVIEW_LENGTH)
 
 
 def escape(text: str) -> str:
@@ -57,7 +57,7 @@ def escape(text: str) -> str:
     return _UNPRINTABLE.sub(_escaped, text)  # guard: preview-lines
 
 
-def cut(text: str, max_length: int) -> str:
+def truncate(text: str, max_length: int) -> str:
     """Return the text up to a length in characters; a cut text ends with its total length."""
     return text if len(text) <= max_length else f"{text[:max_length]}… ({len(text)} characters in all)"
 
@@ -87,7 +87,7 @@ def blank_members(text: str) -> str:
 def _headers(request: UpstreamRequest) -> Iterator[str]:
     shown = [(name, value) for name, value in request.headers if name.lower() not in _UNREMARKABLE]
     for name, value in shown[:_MAX_HEADERS]:
-        message = _HIDDEN if is_credential_name(name) else cut(escape(value), _MAX_VALUE_LENGTH)
+        message = _HIDDEN if is_credential_name(name) else truncate(escape(value), _MAX_VALUE_LENGTH)
         yield f"{escape(name)}: {message}"
     if len(shown) > _MAX_HEADERS:
         yield f"and {len(shown) - _MAX_HEADERS} further headers"
@@ -107,7 +107,7 @@ def _body(body: bytes, content_type: str, max_length: int) -> Iterator[str]:
         message = (
             _HIDDEN if is_credential_name(name) else _content(content.removesuffix(b"\r\n"), headers, max_length // 4)
         )
-        yield f"{cut(headers, _MAX_VALUE_LENGTH)}: {message}"
+        yield f"{truncate(headers, _MAX_VALUE_LENGTH)}: {message}"
     if len(parts) > _MAX_PARTS:
         yield f"and {len(parts) - _MAX_PARTS} further parts"
 

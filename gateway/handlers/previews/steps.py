@@ -1,7 +1,7 @@
 """Previews of the requests and calls of a list of steps.
 
-A request whose placeholders need arguments only is shown as it will be sent. A request that needs results of earlier
-steps, or cannot be built, is shown as declared. A called tool passes the call pipeline itself.
+A request whose placeholders depend only on arguments is rendered. A request that needs results of earlier steps, or
+cannot be built, is shown as declared. The call pipeline checks a called tool when its step runs.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,13 +15,13 @@ from gateway.domain.http.requests import Credential, UpstreamRequest
 from gateway.errors import EgressDenied, TemplateFailed
 from gateway.handlers.declared_answers import variables_of
 from gateway.handlers.http_request import EgressContext, HttpRequester
-from gateway.handlers.previews.requests import cut, escape, show_json, show_request
+from gateway.handlers.previews.requests import escape, show_json, show_request, truncate
 from gateway.handlers.response_body.reading import JSON
 
 _MAX_REQUESTS = 20
 """Limit on the requests and calls that are shown."""
-_ROOM, _MIN_REQUEST_CHARS = 6_000, 300
-"""Characters that the requests share, and the minimum for each, so that a long body hides no later request."""
+_PREVIEW_CHARS, _MIN_REQUEST_CHARS = 6_000, 300
+"""Character budget of the preview, divided equally among the requests, and the minimum per request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +32,14 @@ class StepPreview:
     egress: EgressContext
 
     def show(self, arguments: Mapping[str, object]) -> str:
-        """Return the first 20 requests and calls in order, and the number of further ones; empty without any."""
-        found = list(_acts(self.spec.steps, frozenset()))
-        room = max(_ROOM // max(len(found), 1), _MIN_REQUEST_CHARS)
+        """Return the first 20 requests and calls in order, and the number of omitted ones; empty if there are none."""
+        found = list(_actions(self.spec.steps, frozenset()))
+        budget = max(_PREVIEW_CHARS // max(len(found), 1), _MIN_REQUEST_CHARS)
         known = variables_of(arguments)
         # guard: preview-room
-        shown = [cut(self._show(act, known, room), room).replace("\n", "\n  ") for act in found[:_MAX_REQUESTS]]
+        shown = [
+            truncate(self._show(act, known, budget), budget).replace("\n", "\n  ") for act in found[:_MAX_REQUESTS]
+        ]
         further = len(found) - _MAX_REQUESTS
         return "\n".join([*shown, *([f"and makes {further} further requests and calls"] if further > 0 else [])])
 
@@ -54,22 +56,22 @@ class StepPreview:
         ]
         return tuple(named.credential for named in found if named is not None)
 
-    def _show(self, act: "_Act", known: Mapping[str, object], room: int) -> str:
+    def _show(self, act: "_Action", known: Mapping[str, object], budget: int) -> str:
         may, step = "may " if act.is_conditional else "", act.step
         variables = _Variables(known, act.unknown)
         if isinstance(step, CallStep):
             verb = "may call" if may else "calls"
-            return f"{verb} the tool {escape(step.tool)}{_arguments(step.arguments, variables, room)}"
+            return f"{verb} the tool {escape(step.tool)}{_arguments(step.arguments, variables, budget)}"
         verb = "may send" if may else "sends"
         try:
             request = HttpRequester(step.http, self.egress).request(variables)
         except (_Unknown, TemplateFailed, EgressDenied):  # a request that fails here is not sent
             request = _declared(step.http)
-        return f"{verb} {show_request(request, longest_body=room)}"
+        return f"{verb} {show_request(request, longest_body=budget)}"
 
 
 @dataclass(frozen=True, slots=True)
-class _Act:
+class _Action:
     """A step that sends or calls something, and the names whose values only earlier steps provide."""
 
     step: HttpStep | CallStep
@@ -100,31 +102,31 @@ class _Variables(Mapping[str, object]):
         return len(self._known)
 
 
-def _acts(steps: tuple[Step, ...], unknown: frozenset[str], *, is_conditional: bool = False) -> Iterator[_Act]:
+def _actions(steps: tuple[Step, ...], unknown: frozenset[str], *, is_conditional: bool = False) -> Iterator[_Action]:
     for step in steps:
         if isinstance(step, HttpStep | CallStep):
-            yield _Act(step, is_conditional, unknown)
+            yield _Action(step, is_conditional, unknown)
         if isinstance(step, IfStep):
-            yield from _acts((*step.then, *step.otherwise), unknown, is_conditional=True)
-        unknown |= _kept(step)
+            yield from _actions((*step.then, *step.otherwise), unknown, is_conditional=True)
+        unknown |= _result_names(step)
 
 
-def _kept(step: Step) -> frozenset[str]:
+def _result_names(step: Step) -> frozenset[str]:
     """Return the names under which a step stores a result, in any of its branches."""
     if isinstance(step, IfStep):
-        return frozenset[str]().union(*(_kept(inner) for inner in (*step.then, *step.otherwise)))
+        return frozenset[str]().union(*(_result_names(inner) for inner in (*step.then, *step.otherwise)))
     if isinstance(step, GatherStep):
         return frozenset(question.keep_as for question in step.questions if question.keep_as is not None)
     name = getattr(step, "keep_as", None)
     return frozenset({name} if isinstance(name, str) else ())
 
 
-def _arguments(tree: Tree, variables: Mapping[str, object], room: int) -> str:
+def _arguments(tree: Tree, variables: Mapping[str, object], budget: int) -> str:
     try:
         value = tree.render(variables)
     except (_Unknown, TemplateFailed):
         value = tree.source
-    return f" {show_json(_json(value), room)}" if value else ""
+    return f" {show_json(_json(value), budget)}" if value else ""
 
 
 def _declared(spec: HttpSpec) -> UpstreamRequest:

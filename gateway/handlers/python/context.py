@@ -32,16 +32,16 @@ class ClientReply:
 
 
 class Context:
-    """One call, as the function of a primitive written in Python sees it.
+    """One call in the view of a function of a Python primitive.
 
     A plain function runs in a thread, where `context.wait(context.progress(0.5))` replaces `await`.
 
-    With clients of 2026-07-28 a question ends the request, and the function runs again from its start when the answer
+    With clients of 2026-07-28, a question ends the request, and the function runs again from its start when the answer
     arrives. Answered questions, completed `invoke` calls and `http` requests with unsafe methods are not repeated.
-    Everything else before a question is done again in each round.
+    Everything else before a question is repeated in each round.
 
-    A function that asks questions must not swallow exceptions it does not know. After the same answers it must make the
-    same questions, calls and requests in the same order.
+    A function that asks questions must not swallow exceptions it does not know. After the same answers, it must make
+    the same questions, calls and requests in the same order.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Context:
 
     @property
     def cancelled(self) -> bool:
-        """True after the call has ended, such as by a timeout; a plain function should check this from time to time."""
+        """True after the call has ended, for example by a timeout; a plain function should check this regularly."""
         return self._is_over
 
     def can(self, kind: str) -> bool:
@@ -213,7 +213,7 @@ class Context:
             self._waiting.discard(future)
 
     def close(self) -> None:
-        """End the context: cancels everything that the function still waits for."""
+        """End the context: cancels all pending operations of the function."""
         self._is_over = True
         for future in tuple(self._waiting):
             future.cancel()

@@ -1,4 +1,4 @@
-"""HTTP client for Python handlers: a convenience interface of the gateway's upstream client."""
+"""HTTP client for Python handlers: a convenience interface to the gateway's upstream client."""
 
 from base64 import b64decode, b64encode
 from collections.abc import Mapping

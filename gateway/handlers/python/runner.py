@@ -49,7 +49,7 @@ class PythonAction(Generic[_Answer]):
 
 
 async def run(function: Callable[[], object], threads: ThreadPool, tenant: str, *, is_async: bool) -> object:
-    """Return a function's return value, awaited if necessary. Exceptions of the function pass.
+    """Return a function's return value, awaited if necessary. Exceptions of the function propagate.
 
     Raises:
         RuntimeError: the function raised CancelledError itself, or an exception that would end the gateway.

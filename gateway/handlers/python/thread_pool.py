@@ -72,7 +72,7 @@ class _Job(Generic[_T]):
     def _deliver(self, settle: Callable[[], None]) -> None:
         try:
             self._loop.call_soon_threadsafe(settle)
-        except RuntimeError:  # the gateway has ended meanwhile
+        except RuntimeError:  # the event loop has closed
             return
 
     def _succeed(self, answer: _T) -> None:

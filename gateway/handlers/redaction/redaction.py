@@ -30,7 +30,9 @@ _WINDOW = 64 * 1024
 """Bytes that are compared at once. Longer responses are compared in a thread, window by window."""
 _MAX_OVERLAP = _WINDOW // 2
 _GROWTH = 16
-"""Windows overlap by the longest form times this, at most by half: `%25%34%31` has nine bytes for one."""
+"""Factor of the longest form that gives the overlap of windows, at most half a window: `%25%34%31` has nine
+bytes for one.
+"""
 _MAX_KEPT = 8
 _MAX_PLACES = 1_000
 """Limit on the matches redacted one by one (about 50 µs each). With more, text or JSON is replaced completely."""
@@ -120,7 +122,7 @@ class Redactor:
         if not (is_other or is_xml or not self._is_ascii or body.startswith(_MARKS)):
             return None
         if is_json(kind) and b"\0" not in body and is_utf8(body):
-            return None  # JSON is read as UTF-8 whatever charset is declared
+            return None  # JSON is read as UTF-8, regardless of the declared charset
         text = decode_text(body, parameters, is_xml=is_xml).encode("utf-8", "replace")
         return None if text == body else text
 
@@ -215,7 +217,7 @@ class Redactor:
             for form in self._squeezed:
                 widen = form in self._base64
                 for start, end in _occurrences(squeezed.text, form):
-                    yield squeezed.span(*(_widened(squeezed, start, end) if widen else (start, end)))
+                    yield squeezed.span(*(_extend_span(squeezed, start, end) if widen else (start, end)))
             for form in self._exact:
                 for start, end in _occurrences(traced.text, form):
                     yield traced.span(start, end)
@@ -249,7 +251,7 @@ def _occurrences(text: bytes, form: bytes) -> Iterator[Span]:
         start = text.find(form, start + len(form))
 
 
-def _widened(text: TracedText, start: int, end: int) -> Span:
+def _extend_span(text: TracedText, start: int, end: int) -> Span:
     """Include the neighbouring base64 characters, which contain bits of the secret's first and last byte."""
     before, after = start - 1, end + 1
     if start and text.text[before] in _IN_BASE64 and text.span(before, start)[1] == text.span(start, end)[0]:

@@ -1,7 +1,7 @@
 """Byte forms of a credential for the search in decoded text, such as plain, base64 at any offset, and hex.
 
-`escapes` decodes the text and removes ignored bytes (it "squeezes" the text). All forms except `exact` are squeezed,
-too.
+`escapes` decodes the text and removes ignored bytes (it "squeezes" the text). All forms except `exact` are squeezed as
+well.
 """
 
 from base64 import b64encode
@@ -25,8 +25,8 @@ _EDGES = ((0, 0), (1, 2), (2, 3))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretEncodings:
-    """Byte forms of secrets: `plain` and `base64` for squeezed text; `exact` for unsqueezed text, if squeezing leaves
-    too few bytes.
+    """Byte forms of secrets: `plain` and `base64` for squeezed text, `exact` for text that squeezing would
+    shorten too much.
     """
 
     plain: tuple[bytes, ...]

@@ -43,7 +43,7 @@ _TEXTUAL = frozenset(
 
 
 def is_utf8(body: bytes) -> bool:
-    """True if the bytes are UTF-8 without NULs; the last three may be a character that is cut off."""
+    """True if the bytes are UTF-8 without NULs; the last three may be an incomplete character."""
     try:
         body.decode()
     except UnicodeDecodeError as error:

@@ -16,7 +16,7 @@ TEXT = "text/plain"
 
 _MAX_CONTAINERS = 150_000
 _MAX_VALUES = 500_000
-"""Limits on objects and lists, and on all values, that are decoded on the event loop: 50 ms at most."""
+"""Limits on objects and lists, and on all values, that are decoded on the event loop, which takes up to 50 ms."""
 
 
 def kind_of(answer: UpstreamAnswer) -> str:

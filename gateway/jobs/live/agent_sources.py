@@ -1,5 +1,4 @@
-"""Live sources of kind `agent` for the endpoint of providers: created by their first connection, then held as
-attachments.
+"""Live sources of kind `agent` for the endpoint of providers: created by their first connection, then open attachments.
 
 Implements `gateway.web.providers.attachments.ProvidedAttachments`.
 """
@@ -27,7 +26,7 @@ from gateway.redis.live.leases import LEASE_S, AttachmentLeases, SourceKey
 from gateway.upstream.live.interfaces import LiveAttachment, LiveListener
 
 _ELSEWHERE = "the program has connected to another replica"
-_GONE = "the live source was removed or disabled"
+_REMOVED = "the live source was removed or disabled"
 _RECHECK_S = 0.1
 _UNREACHED = "not checked: the schemas of earlier definitions take too long"
 _CHECKS = 2
@@ -37,7 +36,7 @@ _WAIT_S = 60.0
 _TIME_PER_S = 0.2
 """CPU time per second for the checks of one tenant; the burst is twice `CPU_TIME_S`."""
 _EPOCH = datetime.fromtimestamp(0, UTC)
-_ANY = LiveSource(
+_ANY_SOURCE = LiveSource(
     tenant=TenantId(""), id=LiveSourceId(""), name="", kind=LiveKind.AGENT, created_at=_EPOCH, updated_at=_EPOCH
 )
 """A source without prefix and patterns, for the check of definitions."""
@@ -65,7 +64,7 @@ class AgentSources:
         if source.settings.get("subject", principal.subject) != principal.subject:  # guard: agent-source-owner
             raise Conflict(f"the live source {name!r} belongs to another subject")
         if not source.enabled:
-            raise NotFound(_GONE)
+            raise NotFound(_REMOVED)
         return source
 
     async def renew(self, source: LiveSource) -> LiveSource:
@@ -79,7 +78,7 @@ class AgentSources:
             is_held = await self._leases.holder(key) not in {None, self._replica}
             current = await records.load(source.tenant, self._catalog, source.id)
             if current is None or not current.enabled or not _is_of_one_subject(current, source):
-                raise NotFound(_GONE)
+                raise NotFound(_REMOVED)
             status = current.status
             if status.state is AttachmentState.ATTACHED and status.replica != self._replica:
                 raise Conflict(_ELSEWHERE)
@@ -132,8 +131,8 @@ def _is_of_one_subject(current: LiveSource, earlier: LiveSource) -> bool:
 def _faults_of(primitives: Sequence[DiscoveredPrimitive]) -> tuple[Sequence[str | None], float]:
     """Return the fault of each definition, and the CPU time of the check."""
     began = time.thread_time()
-    reading = read_discovery(_ANY, Discovery(primitives=primitives), (), room=len(primitives))
+    reading = read_discovery(_ANY_SOURCE, Discovery(primitives=primitives), (), room=len(primitives))
     valid = {(one.family, one.remote) for one in reading.primitives}
-    places = [(one.family, one.name) for one in primitives]
-    faults = [None if place in valid else reading.faults.get(place, _UNREACHED) for place in places]
+    keys = [(one.family, one.name) for one in primitives]
+    faults = [None if key in valid else reading.faults.get(key, _UNREACHED) for key in keys]
     return faults, time.thread_time() - began

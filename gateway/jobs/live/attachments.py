@@ -29,7 +29,7 @@ from gateway.upstream.live.interfaces import LiveAttachment, LiveConnector, Live
 log = structlog.get_logger(__name__)
 
 MAX_HELD = 2000
-"""Attachments that one replica opens by itself; a tenant may have 50 live sources."""
+"""Limit on the attachments that one replica opens; a tenant may have 50 live sources."""
 _TAKEN_AT_ONCE = 50
 _ROUND_S = 1.0
 _RECHECK_S = 30.0
@@ -77,7 +77,7 @@ class LiveAttachments:
 
     @asynccontextmanager
     async def offer(self, source: LiveSource, attachment: LiveAttachment) -> AsyncGenerator[LiveListener]:
-        """Hold the attachment of a program that has connected by itself, until the block ends.
+        """Serve the attachment of a program that has connected to the gateway, until the block ends.
 
         The block is cancelled if the program connects elsewhere, or the source is changed.
 
@@ -97,7 +97,7 @@ class LiveAttachments:
                     raise LiveSourceFailed("the live source was changed or removed; connect again")
                 self._held.add(key, held)
                 is_open = True
-                with self._following(held, scope):
+                with self._handling_reports(held, scope):
                     yield held.reports
             if not is_open:
                 raise LiveSourceFailed(
@@ -119,7 +119,7 @@ class LiveAttachments:
                 free = MAX_HELD - len(self._dialled)
                 if settled > _SETTLED_ROUNDS and free > 0:
                     for key in await self._leases.take(min(free, _TAKEN_AT_ONCE)):
-                        self._tasks.spawn(self._hold, key)
+                        self._tasks.spawn(self._hold_lease, key)
                 elif free <= 0:
                     log.warning("live_sources_full", held=len(self._dialled))
             except RedisUnavailable as error:
@@ -153,7 +153,7 @@ class LiveAttachments:
                 log.warning("live_attachment_not_recorded", source=key.source)
                 self._held.interrupt(key)
 
-    async def _hold(self, key: SourceKey) -> None:
+    async def _hold_lease(self, key: SourceKey) -> None:
         """Attach to a source under its lease until the attachment ends; then release the lease."""
         if key in self._scopes:
             return
@@ -178,7 +178,9 @@ class LiveAttachments:
                     await self._release(key, retry_in_s)
 
     async def _attach(self, key: SourceKey, scope: anyio.CancelScope) -> float | None:
-        """Open and keep one attachment; return the seconds until the next attempt, None for never."""
+        """Open an attachment and serve it until its end; return the seconds until the next attempt, or None for
+        never.
+        """
         source = await records.load(key.tenant, self._catalog, key.source)
         if source is None or not source.enabled:
             return None
@@ -201,7 +203,7 @@ class LiveAttachments:
                 recorded = held.id
                 self._held.add(key, held)
                 try:
-                    with self._following(held, scope):
+                    with self._handling_reports(held, scope):
                         fault = await attachment.wait_closed()
                 finally:
                     self._forget(key, held, scope)
@@ -219,7 +221,7 @@ class LiveAttachments:
         return retry_in_s
 
     @contextmanager
-    def _following(self, held: HeldAttachment, scope: anyio.CancelScope) -> Generator[None]:
+    def _handling_reports(self, held: HeldAttachment, scope: anyio.CancelScope) -> Generator[None]:
         """Handle the source's reports while the block runs; cancel `scope` if the source has to be reattached."""
         following = anyio.CancelScope()
 

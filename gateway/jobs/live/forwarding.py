@@ -154,14 +154,14 @@ class Forwarding:
             abilities=[kind for kind in _ABILITIES if client.can(kind)],
         )
         self.sent += 1
-        async with self._waiting(name, holder) as messages:
+        async with self._receiving(name, holder) as messages:
             if not await self._inboxes.send(holder, encode(begin)):
                 raise LiveSourceFailed(
                     "too many requests at the replica of the live source; retry later", retry_after_s=1.0
                 )
-            return await self._converse(holder, messages, client)
+            return await self._handle_messages(holder, messages, client)
 
-    async def _converse(
+    async def _handle_messages(
         self, holder: str, messages: "asyncio.Queue[AnyMessage | None]", client: LiveClient
     ) -> Mapping[str, Any]:
         """Handle messages until the end. A question is answered concurrently, so that the end is noticed."""
@@ -179,7 +179,7 @@ class Forwarding:
                 if isinstance(message, Ask):
                     asking.add(asyncio.create_task(self._ask(holder, message, client)))
                     continue
-                done = await _react(message, client)
+                done = await _relay(message, client)
                 if done is not None:
                     return done
         finally:
@@ -200,7 +200,7 @@ class Forwarding:
         await self._send(holder, answer)
 
     @asynccontextmanager
-    async def _waiting(self, name: str, holder: str) -> "AsyncGenerator[asyncio.Queue[AnyMessage | None]]":
+    async def _receiving(self, name: str, holder: str) -> "AsyncGenerator[asyncio.Queue[AnyMessage | None]]":
         """Receive the messages of a request; leaving the block before its end cancels it at the holder."""
         outgoing = self._outgoing[name] = _Outgoing(holder)
         try:
@@ -301,7 +301,7 @@ class Forwarding:
                 incoming.scope.cancel()
 
 
-async def _react(message: AnyMessage | None, client: LiveClient) -> Mapping[str, Any] | None:
+async def _relay(message: AnyMessage | None, client: LiveClient) -> Mapping[str, Any] | None:
     """Forward one message to the client; return the result if it is the last message."""
     match message:
         case None:

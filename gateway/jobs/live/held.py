@@ -1,4 +1,4 @@
-"""One open attachment of this replica: its source's reports lead to a new discovery and to resource updates."""
+"""Open attachments of this replica: the reports of their sources lead to new discoveries and resource updates."""
 
 import secrets
 import time
@@ -36,12 +36,12 @@ _PACE_S = 5.0
 recorded.
 """
 _MAX_URI_LENGTH = 2048
-_REST = 4
-"""Pause between two discoveries, as a multiple of the first one's duration, because checking schemas is costly."""
+_PAUSE_FACTOR = 4
+"""Pause between two discoveries, as a multiple of the duration of the first, because the check of schemas is costly."""
 _MAX_UPDATES = 500
 """Maximum number of URIs that wait to be published; further ones are dropped."""
 _MAX_FOLLOWED = 200
-"""Resources of one source to whose updates its attachment subscribes."""
+"""Limit on the resources of one source to whose updates its attachment subscribes."""
 
 Record = Callable[["HeldAttachment", Discovery], Awaitable[bool]]
 """Stores a discovery; False if the source was changed concurrently and has to be reattached."""
@@ -145,7 +145,7 @@ class HeldAttachment:
             now = time.monotonic()
             is_busy = len(ended) == _BURST and now - ended[0] < _BURST * _PACE_S
             ended.append(now)
-            rest_s = max(_REST * (now - began), _PACE_S if is_busy else 0.0, failures * _RETRY_S)
+            rest_s = max(_PAUSE_FACTOR * (now - began), _PACE_S if is_busy else 0.0, failures * _RETRY_S)
             rest_until = now + rest_s  # guard: live-discovery-rest
 
     async def _renew(self, record: Record) -> "_Renewed":

@@ -1,4 +1,4 @@
-"""Requests to live sources: run at this replica's attachment, over a connection of its own, or at another replica."""
+"""Requests to live sources: run at this replica's attachment, over a separate connection, or at another replica."""
 
 import time
 from collections.abc import AsyncGenerator, Mapping
@@ -100,7 +100,7 @@ class LiveRequester:
         if own is None or own.version != source.version:
             self.forget(key)
             own = self._own[key] = _OwnAttachment(source.version)
-            self._tasks.spawn(self._keep, key, source, own)
+            self._tasks.spawn(self._run_until_idle, key, source, own)
         own.used_at = time.monotonic()
         await own.is_ready.wait()
         if own.attachment is None:
@@ -108,7 +108,7 @@ class LiveRequester:
             raise failed.with_traceback(None)
         return own.attachment
 
-    async def _keep(self, key: SourceKey, source: LiveSource, own: _OwnAttachment) -> None:
+    async def _run_until_idle(self, key: SourceKey, source: LiveSource, own: _OwnAttachment) -> None:
         """Keep this replica's attachment open until it ends, or is unused for five minutes."""
         try:
             with own.scope:

@@ -41,7 +41,7 @@ class Bundle:
     document: bytes
     warnings: tuple[str, ...]
     missing: tuple[str, ...] = ()
-    """Paths of files that references name and that are not there; at most 100."""
+    """Paths of files that references name but the archive lacks; at most 100."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def bundle(files: Mapping[str, bytes], *, entry: str | None) -> Bundle:
         DocumentTooLarge: a file or the result exceeds the limits of a document.
     """
     archive = _Files(files)
-    name = _find_entry(archive) if entry is None else _named(archive, entry)
+    name = _find_entry(archive) if entry is None else _entry_file(archive, entry)
     return _Bundler(archive, name).run()
 
 
@@ -94,7 +94,7 @@ class _Files:
         return self._trees[file]
 
 
-def _named(files: _Files, entry: str) -> str:
+def _entry_file(files: _Files, entry: str) -> str:
     name = posixpath.normpath(entry)
     if name not in files.raw:
         shown = ", ".join(sorted(files.raw)[:5]) or "none"
@@ -173,7 +173,7 @@ class _Bundler:
         self._root = as_object(files.tree(entry)) or {}
         self._sections = SWAGGER_SECTIONS if "swagger" in self._root else SECTIONS
         self._names = _MovedNames(self._root, self._sections)
-        self._named: dict[tuple[str, BundleLocation], str] = {}
+        self._entry_file: dict[tuple[str, BundleLocation], str] = {}
         self._waiting: deque[tuple[str, BundleLocation, str]] = deque()
         self._open: set[BundleLocation] = set()
         self._nodes = 0
@@ -182,7 +182,7 @@ class _Bundler:
 
     def run(self) -> Bundle:
         """Bundle every value that references reach from the root file."""
-        self._adopt()
+        self._reserve_names()
         document = cast("dict[str, object]", self._walk(self._root, self._entry, "document", 0))
         while self._waiting:
             kind, location, name = self._waiting.popleft()
@@ -192,15 +192,15 @@ class _Bundler:
         missing = tuple(self._missing)[:_MAX_MISSING]
         return Bundle(document=text, warnings=tuple(self._warnings)[:_MAX_WARNINGS], missing=missing)
 
-    def _adopt(self) -> None:
+    def _reserve_names(self) -> None:
         """Reserves the name of each root component that is only a reference to another file, for the value there."""
         for kind, path in self._sections.items():
             for name, node in _section(self._root, path).items():
                 found = as_object(node)
                 ref = found.get("$ref") if found is not None and len(found) == 1 else None
                 location = self._locate(ref, self._entry) if isinstance(ref, str) else None
-                if location is not None and location.file != self._entry and (kind, location) not in self._named:
-                    self._named[kind, location] = name
+                if location is not None and location.file != self._entry and (kind, location) not in self._entry_file:
+                    self._entry_file[kind, location] = name
                     self._waiting.append((kind, location, name))
 
     def _open_section(self, document: dict[str, object], kind: str) -> dict[str, object]:
@@ -262,10 +262,10 @@ class _Bundler:
         return merge_path_item(found, beside) if kind == "pathItems" else {**found, **beside}
 
     def _name(self, kind: str, location: BundleLocation) -> str:
-        if (kind, location) not in self._named:
-            self._named[kind, location] = name = self._names.choose(kind, location)
+        if (kind, location) not in self._entry_file:
+            self._entry_file[kind, location] = name = self._names.choose(kind, location)
             self._waiting.append((kind, location, name))
-        return self._named[kind, location]
+        return self._entry_file[kind, location]
 
     def _value(self, location: BundleLocation) -> object:
         node: object = self._files.tree(location.file)
@@ -279,7 +279,7 @@ class _Bundler:
         for _ in range(_MAX_CHAIN_LENGTH):
             if wanted is None:
                 return None
-            reached = self._reach(wanted)
+            reached = self._follow_path(wanted)
             if isinstance(reached, BundleLocation):
                 return reached
             if reached is None:
@@ -290,7 +290,7 @@ class _Bundler:
         self._warn(file, ref, "is a circular reference")
         return None
 
-    def _reach(self, location: BundleLocation) -> BundleLocation | _Detour | None:
+    def _follow_path(self, location: BundleLocation) -> BundleLocation | _Detour | None:
         """The position itself if it exists; otherwise the first reference on its path, if any."""
         node: object = self._files.tree(location.file)
         for index, token in enumerate(location.tokens):

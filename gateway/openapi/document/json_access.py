@@ -33,7 +33,7 @@ def list_at(node: Object, key: str) -> Sequence[object]:
 
 
 def text_at(node: Object, key: str) -> str | None:
-    """Return the text under the key; None if it is empty or no text."""
+    """Return the text under the key; None if it is empty or not a text."""
     value = node.get(key)
     return value if isinstance(value, str) and value else None
 

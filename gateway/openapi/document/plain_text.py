@@ -1,7 +1,7 @@
-"""Plain text of descriptions: HTML becomes text, and what a browser would not show is left out.
+"""Plain text of descriptions: HTML becomes text, and parts that a browser would hide are removed.
 
-A text is HTML if it has a known tag outside of code. Scripts, styles, comments and hidden elements have no text.
-Entities are decoded before invisible characters are removed, so none is smuggled in as an entity.
+A text is treated as HTML if it has a known tag outside of code. Scripts, styles, comments and hidden elements have no
+text. Entities are decoded before invisible characters are removed, so no invisible character remains as an entity.
 """
 
 import re
@@ -9,7 +9,7 @@ import re
 from gateway.openapi.document.json_access import clean_text
 
 MAX_HTML_LENGTH = 20_000
-"""Characters of a text that are read as HTML; what follows is left out, for tags without an end cost its square."""
+"""Limit on the characters that are read as HTML; the rest is dropped, because unclosed tags cost quadratic time."""
 
 _TAGS = (
     "p|br|hr|a|b|i|u|s|em|strong|code|pre|kbd|samp|var|tt|ul|ol|li|dl|dt|dd|div|span|table|thead|tbody|tr|td|th|caption"

@@ -69,9 +69,9 @@ class References:
 
 
 def merge_path_item(target: Object, item: Object) -> dict[str, object]:
-    """Return a path item with the members beside its reference: they replace those of the target.
+    """Return a path item in which the members beside its reference override those of the target.
 
-    Parameters of both are kept. A later one replaces its namesake when the operation is read.
+    Parameters of both are kept. A later one replaces an earlier one of the same name when the operation is read.
     """
     merged = {**target, **{key: value for key, value in item.items() if key != "$ref"}}
     shared = [*list_at(target, "parameters"), *list_at(item, "parameters")]
@@ -87,7 +87,7 @@ def ref_tokens(ref: str) -> list[str]:
 def find_step(node: object, token: str) -> tuple[object, bool]:
     """Follow one token of a pointer; return the value, and True if it exists."""
     if isinstance(node, dict):
-        mapping = cast("Object", node)  # its keys are not looked at: one lookup of many in a large map
+        mapping = cast("Object", node)  # its keys are not converted: one lookup must not cost a pass over a large map
         return mapping.get(token), token in mapping
     items = as_list(node)
     if items is not None and _INDEX.fullmatch(token) and int(token) < len(items):

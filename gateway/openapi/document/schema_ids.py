@@ -67,7 +67,7 @@ def localise(root: Object, text: bytes, *, dialect: tuple[int, int], url: str | 
     if not has_names and not (url and last and last.encode() in text):
         return found
     for spot in _references(root, found, reads_schemas=dialect >= (3, 1)):
-        _settle(root, cast("dict[str, object]", spot.node), spot.base, found)
+        _replace_reference(root, cast("dict[str, object]", spot.node), spot.base, found)
     return found
 
 
@@ -83,7 +83,7 @@ def _references(root: Object, found: Identifiers, *, reads_schemas: bool) -> Seq
         node = as_object(spot.node)
         if node is None:
             continue
-        base = _note(node, spot, found) if reads_schemas and spot.kind == "schemas" else spot.base
+        base = _record_identifiers(node, spot, found) if reads_schemas and spot.kind == "schemas" else spot.base
         if isinstance(node.get("$ref", node.get("$dynamicRef")), str):
             spots.append(_Spot(node, spot.kind, spot.path, base))
         for key, value in node.items():
@@ -93,7 +93,7 @@ def _references(root: Object, found: Identifiers, *, reads_schemas: bool) -> Seq
     return spots
 
 
-def _note(node: Object, spot: _Spot, found: Identifiers) -> str:
+def _record_identifiers(node: Object, spot: _Spot, found: Identifiers) -> str:
     """Records the identifiers of a schema, and returns the base URI of the references in the schema."""
     base, own = spot.base, text_at(node, "$id")
     if own is not None and not own.startswith("#"):
@@ -109,7 +109,7 @@ def _note(node: Object, spot: _Spot, found: Identifiers) -> str:
     return base
 
 
-def _settle(root: Object, node: dict[str, object], base: str, found: Identifiers) -> None:
+def _replace_reference(root: Object, node: dict[str, object], base: str, found: Identifiers) -> None:
     """Replaces a reference to this document with a pointer; `$dynamicRef` only if its anchor is not ambiguous."""
     ref = node.get("$ref")
     if isinstance(ref, str):

@@ -1,9 +1,9 @@
 """The YAML reader: the YAML 1.2 core schema, read from the events of libyaml's parser into JSON values (decision 29).
 
-Keys are always text (`200:` is "200") and dates stay text. An alias is the value of its anchor, which is shared, but
-counts with all its values; `<<` merges mappings, as most readers do. Tags outside the core schema and more than one
-document are refused. Depth and number of values are counted while reading, so nothing is built beyond the limits. The
-last of equal keys wins, as in JSON.
+Keys are always text (`200:` is "200") and dates stay text. An alias is the value of its anchor; the value is shared,
+but every use counts towards the limits. `<<` merges mappings, as in most readers. Tags outside the core schema and a
+second document are refused. Depth and number of values are counted while reading, so nothing is built beyond the
+limits. The last of equal keys wins, as in JSON.
 """
 
 import math
@@ -134,7 +134,9 @@ class _EventReader:
                 members[key] = value
             else:
                 merged += sources
-        for source in merged:  # the first of several counts, and a member of the mapping itself before all
+        for (
+            source
+        ) in merged:  # the first of several merged members wins; a member of the mapping itself precedes them all
             members = {**source, **members}
         return members
 
@@ -168,7 +170,7 @@ class _EventReader:
     def _count(self, nodes: int) -> None:
         self._node_count += nodes
         if self._node_count > self._max_nodes:
-            raise DocumentTooLarge(f"The document has more than {self._max_nodes} values, aliases written out.")
+            raise DocumentTooLarge(f"The document has more than {self._max_nodes} values, with aliases expanded.")
 
     def _descend(self, depth: int, event: yaml.Event) -> None:
         self._deepest = max(self._deepest, depth)
@@ -185,7 +187,7 @@ def _mappings(value: object) -> Sequence[Object] | None:
 
 
 def resolve_plain(text: str) -> object:
-    """Convert an unquoted scalar by the core schema. Infinity, NaN and numbers over 300 characters stay text."""
+    """Convert an unquoted scalar by the core schema. Infinity, NaN and numbers of over 300 characters stay text."""
     if text in _WORDS:
         return _WORDS[text]
     if text[0] not in _NUMBER_STARTS or len(text) > _MAX_NUMBER_LENGTH:

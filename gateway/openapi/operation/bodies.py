@@ -24,7 +24,7 @@ _READABLE = frozenset((BodyKind.TEXT, BodyKind.XML, BodyKind.JSON_LINES))
 
 _MAX_CHOICES = 12
 _SCALARS = ("string", "integer", "number", "boolean")
-_TAKEN = {
+_ACCEPTED_TYPES = {
     BodyKind.TEXT: _SCALARS,
     BodyKind.FORM: ("object",),
     BodyKind.MULTIPART: ("object", "array"),
@@ -67,7 +67,7 @@ class Bodies:
         self._fields = FormFields(self._uploads, dialect=dialect)
 
     def plan(self, operation: Object, where: str) -> Body | str | None:
-        """Return the body of an operation; None without a body, a reason if an optional body cannot be sent.
+        """Return the body of an operation; None without a body; a reason if an optional body cannot be sent.
 
         Raises:
             Unusable: a required body cannot be sent, or the body cannot be read.
@@ -85,7 +85,7 @@ class Bodies:
         planned = [self._plan(choice, is_required=is_required) for choice in choices]
         if len(choices) > 1:
             planned = [
-                (replace(plan, takes=self._taken(choice)), losses)
+                (replace(plan, takes=self._accepted_types(choice)), losses)
                 for choice, (plan, losses) in zip(choices, planned, strict=True)
             ]
         (first, losses), *others = planned
@@ -100,7 +100,7 @@ class Bodies:
         )
 
     def _examples(self, choice: _Choice) -> Sequence[object]:
-        """The examples of a media type whose values are written as they are passed."""
+        """The examples of a media type whose values are passed and written in the same form."""
         found = holder_examples(choice.content, self._references) if choice.kind in _EXEMPLIFIED else ()
         return [value for value in found if choice.kind is not BodyKind.TEXT or isinstance(value, str)]
 
@@ -116,7 +116,7 @@ class Bodies:
             for choice in sent
             if choice is not first and concrete(choice.media_type) != concrete(first.media_type)
         }
-        return [first, *(choice for choice in others.values() if self._matters(choice, first))][:_MAX_CHOICES]
+        return [first, *(choice for choice in others.values() if self._is_useful(choice, first))][:_MAX_CHOICES]
 
     def _choice(self, media_type: str, media: object) -> _Choice | None:
         if not is_media_type(media_type):
@@ -134,8 +134,8 @@ class Bodies:
             kind = BodyKind.BYTES
         return None if kind is None else _Choice(kind=kind, media_type=media_type, content=content)
 
-    def _matters(self, other: _Choice, first: _Choice) -> bool:
-        """True if the other type is worth offering: raw content, a multipart body with files, or JSON for a patch."""
+    def _is_useful(self, other: _Choice, first: _Choice) -> bool:
+        """True if the other type adds something: raw content, a multipart body with files, or JSON for a patch."""
         if is_range(other.media_type):
             return False
         if other.kind is BodyKind.MULTIPART:
@@ -162,31 +162,31 @@ class Bodies:
 
     def _schema(self, choices: Sequence[_Choice]) -> object:
         """The schema of the argument: `anyOf` with the different schemas of the media types, or their only schema."""
-        schemas = [self._asked(choice) for choice in choices]
+        schemas = [self._argument_schema(choice) for choice in choices]
         distinct = [schema for index, schema in enumerate(schemas) if schema not in schemas[:index]]
         return distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
 
-    def _asked(self, choice: _Choice) -> object:
+    def _argument_schema(self, choice: _Choice) -> object:
         if choice.kind is BodyKind.BYTES:
             is_readable = kind_of(choice.media_type, is_text=True) in _READABLE
             return {"anyOf": [{"type": "string"}, FILE]} if is_readable else FILE
         if choice.kind is BodyKind.JSON_LINES:
-            return self._lines(choice)
+            return self._lines_schema(choice)
         schema = choice.schema
         if choice.kind is BodyKind.TEXT and self._uploads.target(schema).get("type") not in _SCALARS:
             return {"type": "string"}
         if choice.kind is BodyKind.MULTIPART:
-            schema = self._uploads.ask(self._fields.with_files(choice.content))
+            schema = self._uploads.with_file_arguments(self._fields.with_files(choice.content))
             if self._is_array(choice):
                 return schema if choice.schema else {"type": "array", "items": choice.content.get("itemSchema", {})}
         if choice.kind in _OBJECTS and self._uploads.target(schema).get("type") is None:
             return {"allOf": [schema], "type": "object"} if schema else {"type": "object"}
         return schema
 
-    def _taken(self, choice: _Choice) -> tuple[str, ...]:
+    def _accepted_types(self, choice: _Choice) -> tuple[str, ...]:
         """The types of values that this media type accepts, from its kind or its schema; an empty result means any."""
-        if choice.kind in _TAKEN:
-            return _TAKEN[choice.kind]
+        if choice.kind in _ACCEPTED_TYPES:
+            return _ACCEPTED_TYPES[choice.kind]
         target = self._uploads.target(choice.schema)
         named = target.get("type", "object" if "properties" in target else None)
         types = tuple(item for item in as_list(named) or (named,) if isinstance(item, str))
@@ -195,7 +195,7 @@ class Bodies:
     def _is_array(self, choice: _Choice) -> bool:
         return "itemSchema" in choice.content or self._uploads.target(choice.schema).get("type") == "array"
 
-    def _lines(self, choice: _Choice) -> object:
+    def _lines_schema(self, choice: _Choice) -> object:
         """An array schema whose items are the lines."""
         if "itemSchema" in choice.content:
             return {"type": "array", "items": choice.content["itemSchema"]}
@@ -204,7 +204,7 @@ class Bodies:
 
 
 def _rank(choice: _Choice) -> tuple[bool, int]:
-    """Sorts JSON first, plain JSON before other JSON types; other types keep the order of the document."""
+    """Sort JSON first, plain JSON before other JSON types; other types keep the order of the document."""
     is_json = choice.kind is BodyKind.JSON
     return not is_json, json_rank(choice.media_type) if is_json else 0
 

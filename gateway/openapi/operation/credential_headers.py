@@ -19,7 +19,7 @@ _OTHER = re.compile(
     r"|download|consistency|snapshot|session-?id",
     re.IGNORECASE,
 )
-"""Words of tokens that are values of a call, not credentials."""
+"""Words in names of tokens that are values of a call, not credentials."""
 
 _MAX_OPTIONAL = 3
 _PROXY = "proxy-"
@@ -46,9 +46,9 @@ def header_scheme(name: str) -> SchemePlan:
 
 
 def add_headers(alternatives: Alternatives, headers: Mapping[SchemePlan, bool]) -> Alternatives:
-    """Return the alternatives with the schemes of these headers: a required one in each, others in some.
+    """Return the alternatives with the schemes of these headers: a required one in each, optional ones in some.
 
-    A header that an alternative fills already is not added to it. Beyond three optional headers, all or none are sent.
+    A header that an alternative already fills is not added to it. Beyond three optional headers, all or none are sent.
     """
     required = [scheme for scheme, is_required in headers.items() if is_required]
     optional = [scheme for scheme, is_required in headers.items() if not is_required]

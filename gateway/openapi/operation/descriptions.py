@@ -1,6 +1,6 @@
-"""The words of a tool: those of the document, or a sentence made of its parts, and a line about what it returns.
+"""Descriptions of a tool: the document's text, or a generated sentence, and a line about the result.
 
-What no argument can choose is not described: paragraphs that only list other media types are left out.
+A paragraph that only lists media types is removed if no argument can choose them.
 """
 
 import re
@@ -37,9 +37,9 @@ def title_of(operation: Operation, description: str) -> str:
 
 
 def describe_tool(operation: Operation, arguments: Sequence[Argument], chosen: Sequence[str], returns: str) -> str:
-    """Return the description of a tool; `chosen` are the media types that an argument can choose.
+    """Return the description of a tool; `chosen` contains the media types that an argument can choose.
 
-    Without words of the operation, those of its path item are used, then a sentence is made.
+    Without a description of the operation, that of its path item is used; otherwise a sentence is generated.
     """
     words = operation.hints.description or _words(operation.node) or _words(operation.item)
     words = _without_media_types(words, chosen) if words else _sentence(operation, arguments)
@@ -116,7 +116,7 @@ def _words(node: Object) -> str:
 
 
 def _sentence(operation: Operation, arguments: Sequence[Argument]) -> str:
-    """Method and path, the operationId in words, the arguments, and the tags."""
+    """A sentence of method and path, the operationId in words, the arguments, and the tags."""
     parts = [plain_text(f"{operation.method} {operation.path}")]
     words = " ".join(_WORD.findall(operation.operation_id or "")[:12]).lower()
     if words:
@@ -137,7 +137,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _without_media_types(text: str, chosen: Sequence[str]) -> str:
-    """The text without lists of media types of which none can be chosen, and the sentence above each list."""
+    """The text without lists of media types that no argument can choose, and without the sentence above each list."""
 
     def keep(found: re.Match[str]) -> str:
         is_chosen = not set(chosen).isdisjoint(_MEDIA_TYPE.findall(found[1]))

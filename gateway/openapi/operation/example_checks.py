@@ -1,8 +1,8 @@
-"""Checks of a document's examples against the listed schemas, and what the schemas lose by them (decision 49).
+"""Checks of a document's examples against the listed schemas, and the resulting losses of the schemas (decision 49).
 
-An example is evidence of what the API accepts. A keyword that it contradicts is relaxed where a rule covers it: limits,
-formats, patterns and closed lists of values are dropped, and a type is widened by null or another scalar. Any other
-contradiction is a loss of the operation. Sizes, numbers and visits are bounded before a check begins.
+An example is evidence of what the API accepts. A keyword that contradicts an example is relaxed if a rule covers it:
+limits, formats, patterns and closed lists of values are dropped, and a type is widened by null or another scalar. Any
+other contradiction is a loss of the operation. Sizes, numbers and visits are limited before a check begins.
 """
 
 from collections.abc import Mapping, Sequence
@@ -52,10 +52,11 @@ _OPTIONS = jsonschema_rs.RegexOptions()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
-    """The schema of an example, and the shared schemas that it reaches, by name.
+class _SchemaContext:
+    """The schema of an example, and the shared schemas that it references, by name.
 
-    `is_whole` is True if the value is everything that a parameter or body has, so that what it lacks is not required.
+    `is_whole` is True if the value is everything that a parameter or body has, so that missing members are not
+    required.
     """
 
     node: dict[str, object]
@@ -67,7 +68,7 @@ class _Place:
     """The schemas of `shared`."""
 
     def is_text(self, inner: Sequence[object] = ()) -> bool:
-        """True if the value at a path inside the schema is sent as text, so that its text is accepted too."""
+        """True if the value at a path inside the schema is sent as text, so that its text form is accepted too."""
         return (*self.path, *inner) in self.texts
 
 
@@ -93,9 +94,9 @@ class ExampleChecks:
     def settle(
         self, arguments: Sequence[Argument], needed: Sequence[Component]
     ) -> tuple[Sequence[Argument], Sequence[Component]]:
-        """Check the examples of these arguments and of the shared schemas that they need; relax what they contradict.
+        """Check the examples of these arguments and of the shared schemas that they need; relax contradicted keywords.
 
-        Each shared schema is checked once. The results have what was relaxed, and the losses.
+        Each shared schema is checked once. The results contain the relaxed schemas and the losses.
         """
         fresh = [part for part in needed if part.translated.has_examples and part.ref not in self._settled]
         if not fresh and not any(argument.translated.has_examples for argument in arguments):
@@ -103,7 +104,7 @@ class ExampleChecks:
         whole = {ref for argument in arguments for ref in argument.translated.in_place}
         for component in fresh:
             self._settled.add(component.ref)
-            losses = self._settle(
+            losses = self._check_schema(
                 component.translated, component.ref.removeprefix("#"), is_whole=component.ref in whole
             )
             self._components.settle(component.ref, losses=losses, is_loosened=self._is_loosened)
@@ -118,7 +119,7 @@ class ExampleChecks:
         if not translated.has_examples:
             return argument
         if argument.where not in self._arguments:  # several operations may share a parameter
-            losses = self._settle(translated, argument.where, texts=argument.texts)
+            losses = self._check_schema(translated, argument.where, texts=argument.texts)
             self._arguments[argument.where] = tuple(losses), self._is_loosened
         losses, is_loosened = self._arguments[argument.where]
         is_loosened = translated.is_loosened or is_loosened
@@ -127,10 +128,10 @@ class ExampleChecks:
         translated = replace(translated, losses=(*translated.losses, *losses), is_loosened=is_loosened)
         return replace(argument, translated=translated)
 
-    def _settle(
+    def _check_schema(
         self, translated: Translated, where: str, *, texts: frozenset[Path] = frozenset(), is_whole: bool = True
     ) -> Sequence[str]:
-        """Settle every schema with examples inside one schema; sets `_is_loosened`, and returns the losses."""
+        """Check every schema with examples inside one schema; sets `_is_loosened`, and returns the losses."""
         self._is_loosened = False
         losses: dict[str, None] = {}
         shared: Mapping[str, Component] = {}
@@ -139,7 +140,7 @@ class ExampleChecks:
             if not shared and not is_leaf(node):
                 shared = {component.name: component for component in self._components.closure(translated.links)}
                 definitions = {name: component.schema for name, component in shared.items()}
-            place = _Place(
+            context = _SchemaContext(
                 node=node,
                 path=path,
                 texts=texts,
@@ -149,7 +150,7 @@ class ExampleChecks:
             )
             fitting: list[object] = []
             for value in cast("list[object]", node.pop("examples")):
-                fault = self._judge(value, place, fitting)
+                fault = self._fault_of_example(value, context, fitting)
                 if fault is not None:
                     losses[f"the example at {where}{point(*path)} does not fit its schema: {fault}"] = None
             fitting += cast("list[object]", node.pop("examples", []))  # values of an `enum` that was dropped
@@ -157,9 +158,9 @@ class ExampleChecks:
                 node["examples"] = listed
         return list(losses)
 
-    def _judge(self, value: object, place: _Place, fitting: list[object]) -> str | None:
-        """The fault of an example that fits in no way. One that fits is added to `fitting`, also as the JSON it has."""
-        result, found = self._fit(value, place)
+    def _fault_of_example(self, value: object, context: _SchemaContext, fitting: list[object]) -> str | None:
+        """The fault of an example that does not fit in any form. An example that fits is added to `fitting`."""
+        result, found = self._fit(value, context)
         self._counts[result] += 1
         if result == "refused":
             return str(found)
@@ -167,42 +168,42 @@ class ExampleChecks:
             fitting.append(found)
         return None
 
-    def _fit(self, value: object, place: _Place) -> tuple[str, object]:
+    def _fit(self, value: object, context: _SchemaContext) -> tuple[str, object]:
         """The result, and the value that fits or the fault."""
-        if is_plain(place.node) and has_type(value, types_of(place.node)):
+        if is_plain(context.node) and has_type(value, types_of(context.node)):
             return "accepted", value
-        check = self._check(value, place)
+        check = self._check(value, context)
         if check is None:
             return "unchecked", None
         if check.is_valid(value):
             return "accepted", value
-        if not place.is_text():
+        if not context.is_text():
             read = read_text(value)
-            if read is not value and (other := self._check(read, place)) is not None and other.is_valid(read):
+            if read is not value and (other := self._check(read, context)) is not None and other.is_valid(read):
                 return "accepted", read
-        return self._relax(value, place, check)
+        return self._relax(value, context, check)
 
-    def _check(self, value: object, place: _Place) -> Any:
-        """The compiled schema; None if the check would exceed a bound."""
+    def _check(self, value: object, context: _SchemaContext) -> Any:
+        """The compiled schema; None if the check would exceed a limit."""
         size = size_of(value)
         if size is None or size > MAX_EXAMPLE_BYTES or sum(self._counts.values()) >= MAX_EXAMPLES:
             return None
         definitions: dict[str, object] = {}
-        if not is_leaf(place.node):
-            visits, reached = count_visits(place.node, value, place.definitions)
+        if not is_leaf(context.node):
+            visits, reached = count_visits(context.node, value, context.definitions)
             self._visits -= visits
             if visits > MAX_VISITS or visits * size > _MAX_COPIED:
                 return None
-            self._bytes -= sum(len(place.shared[name].text) for name in reached & place.shared.keys())
-            definitions = {name: part if name in reached else True for name, part in place.definitions.items()}
+            self._bytes -= sum(len(context.shared[name].text) for name in reached & context.shared.keys())
+            definitions = {name: part if name in reached else True for name, part in context.definitions.items()}
         if self._bytes < 0 or self._visits < 0:
             return None
-        if is_leaf(place.node):
-            return self._compile_leaf(place.node)
-        return _compile({**place.node, "$defs": definitions})
+        if is_leaf(context.node):
+            return self._compile_leaf(context.node)
+        return _compile({**context.node, "$defs": definitions})
 
     def _compile_leaf(self, node: Object) -> Any:
-        """The compiled form of a schema without others; many are the same but for their words."""
+        """The compiled form of a schema that contains no other schemas; many differ only in their texts."""
         schema = {key: part for key, part in node.items() if key not in _WORDS}
         try:
             key = orjson.dumps(schema)
@@ -214,42 +215,42 @@ class ExampleChecks:
             self._leaves[key] = _compile(schema)
         return self._leaves[key]
 
-    def _relax(self, value: object, place: _Place, check: Any) -> tuple[str, object]:
-        """Relax the schemas until the value fits; a fault that no rule covers leaves them relaxed up to there."""
+    def _relax(self, value: object, context: _SchemaContext, check: Any) -> tuple[str, object]:
+        """Relax the schemas until the value fits. They stay relaxed up to the first fault that no rule covers."""
         for _ in range(_ROUNDS):
             errors = list(check.iter_errors(value))
             if not errors:
                 return "relaxed", value
             for error in errors:
-                if not self._relax_error(error, place):
+                if not self._relax_error(error, context):
                     return "refused", _shown(error)
-            check = self._check(value, place)
+            check = self._check(value, context)
             if check is None:
                 return "unchecked", None
         return "refused", "it has too many violations"
 
-    def _relax_error(self, error: Any, place: _Place) -> bool:
+    def _relax_error(self, error: Any, context: _SchemaContext) -> bool:
         if error.kind.name in _CHOICES:
             branches: list[list[Any]] = [branch for branch in error.kind.context if branch]
             if not branches:
                 return False
             nearest = min(branches, key=lambda branch: _distance(branch, error))
-            return all(self._relax_error(inner, place) for inner in nearest)
+            return all(self._relax_error(inner, context) for inner in nearest)
         path = list(error.schema_path)
-        root: object = place.node
+        root: object = context.node
         name = path[1] if len(path) > 1 and path[0] == "$defs" else None
         if name is not None:
-            root, path = place.shared[name].schema, path[2:]
+            root, path = context.shared[name].schema, path[2:]
         holder = as_object(_descend(root, path[:-1]))
-        if not path or holder is None or (path[-1] == "required" and not place.is_whole):
+        if not path or holder is None or (path[-1] == "required" and not context.is_whole):
             return False
-        is_text = name is None and place.is_text(path[:-1])
+        is_text = name is None and context.is_text(path[:-1])
         if not widen(cast("dict[str, object]", holder), error, is_text=is_text):
             return False
         if name is None:
             self._is_loosened = True
         else:
-            self._relaxed_refs.add(place.shared[name].ref)
+            self._relaxed_refs.add(context.shared[name].ref)
         return True
 
 
@@ -286,4 +287,4 @@ def _descend(node: object, path: Sequence[object]) -> object:
 
 def _shown(error: Any) -> str:
     text = clean_text(str(error.message))
-    return text if len(text) <= _MAX_FAULT_LENGTH else f"it breaks `{error.kind.name}`"
+    return text if len(text) <= _MAX_FAULT_LENGTH else f"it violates `{error.kind.name}`"

@@ -98,13 +98,13 @@ def _hints_at(level: HintedSafety, warnings: Warnings) -> Iterator[_Found]:
         if isinstance(value, bool):
             yield _Found(level=level, key=key, is_wanted=value, members={})
         elif members is not None:
-            wanted = _wanted(members, f"{level.where}/{key}", warnings)
+            wanted = _is_included(members, f"{level.where}/{key}", warnings)
             yield _Found(level=level, key=key, is_wanted=wanted, members=members)
         else:
             warnings.add(f"{level.where}/{key}", "must be true, false or an object; it is ignored")
 
 
-def _wanted(members: Object, where: str, warnings: Warnings) -> bool | None:
+def _is_included(members: Object, where: str, warnings: Warnings) -> bool | None:
     """True if the members include the operation, False if at least one excludes it, None if no member decides."""
     message: list[bool] = []
     for name, meaning in _FLAGS.items():

@@ -1,4 +1,4 @@
-"""Files in the parts of a body, and the rewriting of its schema so that a caller passes files as `{"base64", …}`."""
+"""File parts of a body, and the rewriting of its schema so that a caller passes files as `{"base64", …}`."""
 
 from collections.abc import Sequence
 
@@ -49,7 +49,7 @@ class FileParts:
         branches = [target, *(self.target(part) for key in _CHOICES for part in list_at(target, key))]
         return any("items" in branch and self.is_file(branch["items"]) for branch in branches)
 
-    def ask(self, schema: object) -> object:
+    def with_file_arguments(self, schema: object) -> object:
         """Return the schema of an object, with `FILE` in place of the schemas of files in its properties.
 
         Lists and branches are searched six levels deep. A schema without files is returned unchanged and stays shared.

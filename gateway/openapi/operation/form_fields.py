@@ -66,7 +66,7 @@ class FormFields:
                 plan = self._part(name, encoding, schema, nodes)
                 losses += _header_losses(name, self._headers(encoding))
                 losses += self._structure_losses(plan, schema)
-            plans.append(self._filled(plan, encoding, schema, nodes, depth=depth))
+            plans.append(self._with_nested_plans(plan, encoding, schema, nodes, depth=depth))
         items = self._items(content, nodes, depth=depth) if kind is BodyKind.MULTIPART else ()
         return (*items, *(plan for plan in plans if plan != FieldPlan(name=plan.name))), tuple(losses)
 
@@ -144,11 +144,13 @@ class FormFields:
         if all(plan == FieldPlan(name="") for plan in plans):
             return ()
         return tuple(
-            self._filled(plan, encoding, schema, nodes, depth=depth)
+            self._with_nested_plans(plan, encoding, schema, nodes, depth=depth)
             for plan, (encoding, schema) in zip(plans, pairs, strict=True)
         )
 
-    def _filled(self, plan: FieldPlan, encoding: Object, schema: object, nodes: XmlNodes, *, depth: int) -> FieldPlan:
+    def _with_nested_plans(
+        self, plan: FieldPlan, encoding: Object, schema: object, nodes: XmlNodes, *, depth: int
+    ) -> FieldPlan:
         """The plan, with plans for the fields nested in its field."""
         kind = _inner_kind(plan.media_type)
         found: tuple[FieldPlan, ...] = ()

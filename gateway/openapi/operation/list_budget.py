@@ -1,6 +1,6 @@
-"""The budget of one tool in a list: an input schema that is too large is shortened step by step (decision 50).
+"""The budget of one tool in a list: a schema that is too large is shortened in steps (decision 50).
 
-First the descriptions of deep properties are left out, then deep levels are replaced by a stub. Shared schemas are kept
+First the descriptions of deep properties are removed, then deep levels are replaced by a stub. Shared schemas are kept
 nearest first. Names and `required` of the arguments are always kept. Calls are validated against the full schema, which
 `get_endpoint_details` returns.
 """
@@ -18,25 +18,25 @@ from gateway.openapi.schema.keywords import CHILD, IN_PLACE_LISTS
 from gateway.openapi.schema.relaxation import relax
 
 TOOL_BYTES = 16_000
-"""Bytes of one tool in a list, above which it is shortened."""
+"""Limit on the bytes of one tool in a list; a larger tool is shortened."""
 
 COMPACT_TOOL_BYTES = 6_000
-"""Bytes of a shortened tool in a list that is too large as a whole."""
+"""Limit on the bytes of a compact tool, for a list that is too large in total."""
 
 LIST_BYTES = 2_000_000
-"""Bytes of a source's list, above which its shortened tools become compact, those that save most first."""
+"""Limit on the bytes of a source's list; beyond it, shortened tools become compact, those that save most first."""
 
 SHORTENED = "…"
 """The description of a stub."""
 
 _STEPS: Sequence[tuple[int, int]] = ((99, 3), (99, 2), (6, 2), (4, 2), (3, 2), (2, 2), (1, 2), (1, 1), (0, 1))
-"""Levels that are kept, and the level from which on descriptions are left out, step by step."""
+"""For each step: the number of levels that are kept, and the level from which descriptions are removed."""
 
 _SHARE = 3 / 4
-"""Part of the room up to which the arguments' own schemas are not shortened further; the rest is for shared ones."""
+"""Share of the budget for the arguments' own schemas; the rest is for shared schemas."""
 
 _RESERVES = (300, 1_000, 3_000, 6_000)
-"""Bytes by which the room is reduced, one after the other, where stubs took more than was reserved for them."""
+"""Reductions of the budget, in order, for schemas whose stubs exceed the bytes reserved for them."""
 
 _STUB_BYTES = 40
 _MAX_REQUIRED = 20
@@ -65,7 +65,7 @@ class ListBudget:
         return found
 
     def _shorten(self, room: int) -> bytes:
-        """The schema in about `room` bytes: a stub may take more than is reserved for it."""
+        """The schema in about `room` bytes: a stub may exceed the bytes reserved for it."""
         root = self._root(room)
         included = self._described(self._nearest(root.links, room - root.length), room - root.length)
         listed = {part.name for part in included}
@@ -79,7 +79,7 @@ class ListBudget:
         return orjson.dumps(define(root.schema, definitions))
 
     def _root(self, room: int) -> "_Root":
-        """The schema of the arguments, cut until it takes its share of the room."""
+        """The schema of the arguments, cut to its share of the budget."""
         schemas = {item.name: _opened(item.translated.schema, self._by_name, room) for item in self._arguments}
         is_opened = tuple(schemas[item.name] is not item.translated.schema for item in self._arguments)
         found = _Root()
@@ -119,7 +119,7 @@ class ListBudget:
         return found
 
     def _described(self, brief: Sequence[Component], room: int) -> Sequence[Component]:
-        """The same schemas; the nearest have their descriptions as far as they fit."""
+        """The same schemas; the nearest of them have descriptions, as far as these fit."""
         room -= sum(len(part.text) + len(part.name) + MEMBER_BYTES for part in brief)
         room -= self._stub_bytes([link for part in brief for link in part.translated.links])
         found: list[Component] = []
@@ -145,7 +145,7 @@ class _Root:
 
 
 def _opened(schema: object, by_name: Mapping[str, Component], room: int) -> object:
-    """The schema of an argument. One that is only a reference to a large schema is replaced by it."""
+    """The schema of an argument; if it only references a large schema, that schema."""
     node = as_object(schema)
     names = list(referenced_names({key: node[key] for key in ("$ref",) if key in node})) if node is not None else []
     found = by_name.get(names[0]) if names else None
@@ -181,7 +181,7 @@ def _cut(schema: object, level: int, kept: int, plain: int) -> object:
 
 
 def _stub(schema: object) -> dict[str, object]:
-    """A schema that accepts what the given one accepts, with only its type and what it requires."""
+    """A schema that accepts what the given one accepts, reduced to its type and required members."""
     node = as_object(schema) or {}
     out: dict[str, object] = {"type": node["type"]} if types_of(node) else {}
     if "array" in types_of(node):

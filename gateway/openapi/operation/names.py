@@ -23,7 +23,7 @@ RESERVED = frozenset(
         "read_result",
     )
 )
-"""Names of the query tools, and of the one that reads large results; no new tool of an operation gets one of them."""
+"""Names of the query tools and of the tool that reads large results, which no tool of an operation may have."""
 
 BODY = "body"
 
@@ -73,7 +73,7 @@ class Variants:
         self._numbers: dict[str, int] = {}
 
     def choose(self, wanted: str, vary: Callable[[int], str]) -> str:
-        """Allocate the wanted name or its first free variant, from number 2 on."""
+        """Allocate the requested name or its first free variant, from number 2 on."""
         name = wanted
         while name in self._taken:
             self._numbers[wanted] = self._numbers.get(wanted, 1) + 1
@@ -154,9 +154,9 @@ def _settle(wanted: str, identity: str, uses: int, occupied: frozenset[str]) -> 
 
 
 def _separate(named: Mapping[str, ToolName], occupied: frozenset[str]) -> dict[str, ToolName]:
-    """Resolves remaining conflicts by a further digest, such as an operationId that equals a name with a digest."""
+    """Resolve remaining conflicts by a further digest, such as an operationId that equals a name with a digest."""
     taken = set(occupied)
-    apart: dict[str, ToolName] = {}
+    separated: dict[str, ToolName] = {}
     for identity in sorted(named):
         name, round_ = named[identity], 0
         while name.text in taken:
@@ -164,8 +164,8 @@ def _separate(named: Mapping[str, ToolName], occupied: frozenset[str]) -> dict[s
             text = _with_digest(named[identity].text, f"{identity} {round_}")
             name = ToolName(text=text, reason="is taken or reserved")
         taken.add(name.text)
-        apart[identity] = name
-    return apart
+        separated[identity] = name
+    return separated
 
 
 def _with_digest(wanted: str, identity: str) -> str:

@@ -92,7 +92,7 @@ def _methods(path: str, item: Object, dialect: tuple[int, int]) -> Iterator[tupl
 
 
 def _follow(value: object, references: References) -> tuple[Object, str | None]:
-    """The operation, with a reference in its position followed; else the reason that it cannot be read."""
+    """The operation, with its reference resolved; otherwise the reason why it cannot be read."""
     try:
         return references.follow(value, "the operation"), None
     except Unusable as unusable:

@@ -102,7 +102,7 @@ class Parameters:
                 except _Credential as credential:
                     credentials[credential.name] = credential.is_required
                     continue
-                except _LeftOut as left_out:
+                except _Skipped as left_out:
                     losses.append(left_out.reason)
                     continue
                 if parameter is not None:
@@ -129,15 +129,17 @@ class Parameters:
                 return None
             _check_name(name, location)
             return replace(self._described(node, self._planned(node, name, location, where)), where=where)
-        except (_LeftOut, _Credential):
+        except (_Skipped, _Credential):
             raise
         except Unusable as unusable:
             if is_true_at(node, "required") or node.get("in") == Location.PATH:
                 raise
-            raise _LeftOut(f"{unusable.reason}; the tool has no argument for it") from unusable
+            raise _Skipped(f"{unusable.reason}; the tool has no argument for it") from unusable
 
     def _is_ignored(self, name: str) -> bool:
-        """True for a header whose parameter OpenAPI 3 requires to be ignored, so a call does not wait for it."""
+        """True for a header whose parameter OpenAPI 3 requires to be ignored, so that it does not become an
+        argument.
+        """
         return self._dialect >= (3, 0) and name.lower() in DESCRIBED
 
     def _planned(self, node: Object, name: str, location: Location, where: str) -> Parameter:
@@ -154,7 +156,7 @@ class Parameters:
                 media_type=media_type,
                 fields=self._form_fields(media_type, schema),
             )
-            if not _is_written(media_type, schema):
+            if not _is_writable(media_type, schema):
                 return Parameter(plan=plan, translated=_TEXT, losses=(_as_text(name, media_type),))
             return Parameter(plan=plan, translated=self._components.translate(schema.get("schema", {}), where))
         translated = self._components.translate(node.get("schema", {}), f"{where}/schema")
@@ -179,7 +181,7 @@ class Parameters:
             raise Unusable(f"the parameter {quote_text(name)} has no single media type")
         media_type, media = next(iter(content.items()))
         found = self._references.follow(media, "a media type") if as_object(media) is not None else NOTHING
-        if not is_media_type(media_type) or not (_is_written(media_type, found) or is_xml(media_type)):
+        if not is_media_type(media_type) or not (_is_writable(media_type, found) or is_xml(media_type)):
             raise Unusable(f"the parameter {quote_text(name)} is written as {quote_text(media_type)}, not supported")
         return concrete(media_type), found
 
@@ -248,7 +250,7 @@ class _Credential(Exception):
         self.is_required = is_required
 
 
-class _LeftOut(Unusable):
+class _Skipped(Unusable):
     """A parameter without an argument; its operation is compiled without the parameter."""
 
 
@@ -275,7 +277,7 @@ def _check_name(name: str, location: Location) -> None:
         return
     lower = name.lower()
     if lower in FRAMING:
-        raise _LeftOut(f"the header {quote_text(name)} is set by the connection; the tool has no argument for it")
+        raise _Skipped(f"the header {quote_text(name)} is set by the connection; the tool has no argument for it")
     if is_private(name):
         raise Unusable(f"the header {quote_text(name)} is set by the gateway only")
 
@@ -298,7 +300,7 @@ def _as_text(name: str, media_type: str) -> str:
     return f"the parameter {quote_text(name)} is {quote_text(media_type)}; its argument is a string in this format"
 
 
-def _is_written(media_type: str, media: Object) -> bool:
+def _is_writable(media_type: str, media: Object) -> bool:
     """True if a value of this type can be written into a parameter: JSON, a form, or text."""
     name = essence(media_type)
     is_text = object_at(media, "schema").get("type") == "string"

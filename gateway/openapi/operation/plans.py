@@ -59,8 +59,8 @@ def fit_parameters(
 def _occurrences(parameter: Parameter, template: PathTemplate) -> list[Parameter]:
     """The parameter, once for each of its positions in the template.
 
-    A path parameter becomes a query parameter for each query name whose value it fills. A path parameter without a
-    position in the template is dropped.
+    A path parameter becomes a query parameter for each query name whose value it fills. It is dropped if it has no
+    position in the template.
     """
     location, name = parameter.key
     if location not in {Location.PATH, Location.QUERY} or (location is Location.PATH and name in template.placeholders):

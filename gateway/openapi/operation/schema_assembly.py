@@ -17,8 +17,8 @@ MAX_SCHEMA_BYTES = 256 * 1024
 MAX_PATTERN_BYTES = 16 * 1024 * 1024
 
 MEMBER_BYTES = 6
-"""Bytes of JSON around a member beside name and value: two quotes, colon and comma, and two in reserve."""
-_TOO_PATTERNED = "its patterns take too much memory together, so they are dropped"
+"""Bytes of JSON around a member besides its name and value: two quotes, colon, comma, and two bytes in reserve."""
+_TOO_PATTERNED = "its patterns exceed the memory limit in total, so they are dropped"
 _LIMITS = f"{MAX_SCHEMA_BYTES // 1024} KiB or {MAX_SCHEMAS} schemas"
 
 
@@ -87,7 +87,7 @@ def parts(arguments: Sequence[Argument], needed: Sequence[Component]) -> Iterato
 
 
 def compiles(schema: dict[str, object]) -> bool:
-    """True if the schema compiles with the validator settings used for calls."""
+    """True if the schema compiles with the validator settings for calls."""
     options = jsonschema_rs.RegexOptions()
     try:
         jsonschema_rs.Draft202012Validator(schema, validate_formats=True, offline=True, pattern_options=options)

@@ -46,7 +46,7 @@ class SecurityPlan:
 
 
 class Schemes:
-    """The usable security schemes of one document, and the reasons that other schemes cannot be used."""
+    """The usable security schemes of one document, and the reasons why other schemes cannot be used."""
 
     def __init__(self, root: Object, references: References, identifiers: Identifiers | None = None) -> None:
         """Given `identifiers`, requirements may also name schemes by URI (OpenAPI 3.2)."""
@@ -68,7 +68,8 @@ class Schemes:
         """Plan the alternatives of an operation at this server, from its own requirements or the document's.
 
         If every alternative has an unusable scheme, each is reduced to its usable schemes. `headers` are parameters
-        that are credentials, True for required ones; each has the scheme that fills it, or one of its own name.
+        that carry credentials, True for required ones; each is filled by an existing scheme, or by a new one of the
+        same name.
         """
         found = self._required(operation, server)
         if not headers:
@@ -99,7 +100,7 @@ class Schemes:
         return SecurityPlan(alternatives=plans, losses=losses + (_token_losses(partial) if partial else ()))
 
     def _alternative(self, requirement: Object | None, server: Server) -> tuple[tuple[Scheme, ...], list[str]]:
-        """The usable schemes of one alternative, and the reasons that its other schemes cannot be used."""
+        """The usable schemes of one alternative, and the reasons why its other schemes cannot be used."""
         if requirement is None:
             return (), ["a security requirement is not an object"]
         named = {self._name(key): scopes for key, scopes in requirement.items()}

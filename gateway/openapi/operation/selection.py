@@ -15,14 +15,14 @@ class OperationSelector:
     """The rules of one import; records which rules matched, and the number of selected operations."""
 
     def __init__(self, include: Sequence[OperationRule], exclude: Sequence[OperationRule]) -> None:
-        self._include = [_test_of(rule) for rule in include]
-        self._exclude = [_test_of(rule) for rule in exclude]
+        self._include = [_compile_rule(rule) for rule in include]
+        self._exclude = [_compile_rule(rule) for rule in exclude]
         self._matched: set[tuple[str, int]] = set()
         self._chosen = 0
         self._refused = 0
 
     def refuse(self, operation: Operation) -> str | None:
-        """Return the reason that the operation is not selected; None if it is selected.
+        """Return the reason why the operation is not selected; None if it is selected.
 
         An include rule overrides a hint of the document; an exclude rule overrides both.
         """
@@ -40,7 +40,7 @@ class OperationSelector:
         return None if reason is None else f"not selected: {reason}"
 
     @property
-    def leaves_out(self) -> bool:
+    def has_exclusions(self) -> bool:
         """True if some operation was not selected."""
         return self._refused > 0
 
@@ -59,7 +59,7 @@ class OperationSelector:
         return found
 
 
-def _test_of(rule: OperationRule) -> _Test:
+def _compile_rule(rule: OperationRule) -> _Test:
     """Compiles a rule to a predicate: True if every member that is set matches.
 
     `fnmatch.translate` makes atomic groups, so no `*` of a pattern backtracks into another.

@@ -73,7 +73,7 @@ def list_servers(levels: Sequence[Object], *, document_url: str | None) -> list[
 
 
 def encode_literal(text: str, *, safe: str = "") -> str:
-    """Percent-encode the fixed text of a path or query; characters that are already encoded stay."""
+    """Percent-encode the fixed text of a path or query; already encoded characters are unchanged."""
     return quote(_BARE_PERCENT.sub("%25", text), safe=_SAFE + safe)
 
 

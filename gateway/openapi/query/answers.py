@@ -71,8 +71,8 @@ def describe_api(views: Sequence[ApiView], query: QueryCall) -> Answer:
     """Describe a source; if there are several, each of them."""
     del query
     if len(views) == 1:
-        return _about(views[0], MAX_ANSWER_BYTES)
-    return {"sources": [_about(view, MAX_ANSWER_BYTES // max(len(views), 1)) for view in views]}
+        return _api_description(views[0], MAX_ANSWER_BYTES)
+    return {"sources": [_api_description(view, MAX_ANSWER_BYTES // max(len(views), 1)) for view in views]}
 
 
 def list_endpoints(views: Sequence[ApiView], query: QueryCall) -> Answer:
@@ -237,7 +237,7 @@ def _find_schema(views: Sequence[ApiView], name: str) -> tuple[ApiView, SchemaEn
     raise QueryRefused(f"Schema not found: {_cut(name)}", suggest(name, names, limit=_MAX_SUGGESTED))
 
 
-def _about(view: ApiView, room: int) -> Answer:
+def _api_description(view: ApiView, room: int) -> Answer:
     """The description of a source. If it exceeds `room` bytes, its texts, servers and tags are shortened."""
     outline = view.api.outline
     about: Answer = {"source": view.source, "title": outline.title, "version": outline.version}

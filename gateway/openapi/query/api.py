@@ -59,7 +59,7 @@ class DocumentIndex:
 class ApiView:
     """The part of a source that one caller sees; `tools` contains the caller's tools by operation identity.
 
-    If the caller sees the whole source (`is_whole`), operations that could not be compiled are shown too.
+    If the caller sees the entire source (`is_whole`), operations that could not be compiled are included.
     """
 
     source: str
@@ -78,7 +78,9 @@ class ApiView:
 
     @property
     def schemas(self) -> Sequence[SchemaEntry]:
-        """The visible schemas: all of a whole source, else those that visible operations reference."""
+        """The visible schemas: all if the source is entirely visible, otherwise those that visible operations
+        reference.
+        """
         if self.is_whole:
             return self.api.outline.schemas
         first = {name for endpoint in self.endpoints for name in endpoint.schemas}

@@ -1,4 +1,4 @@
-"""The outline of a document for the query tools: its operations with everything that applies to them, and its schemas.
+"""The outline of a document for the query tools: its operations with their inherited parts, and its schemas.
 
 References are kept, and each target is stored once. Parameters, servers and security of outer levels are merged into
 the operations. An import builds the outline if `ImportOptions.outline` is set.

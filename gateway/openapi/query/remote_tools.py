@@ -24,7 +24,9 @@ def outline_tools(name: str, tools: Mapping[str, Tool]) -> Outline:
 
 
 def outline_listed(name: str, tools: Mapping[str, Tool]) -> Outline:
-    """Return the outline of operations that are listed as tools; their tools have all that is known of them here."""
+    """Return the outline of operations that are listed as tools; their details are limited to the tools'
+    definitions.
+    """
     endpoints = tuple(_operation(tool) for tool in sorted(tools.values(), key=lambda tool: tool.name))
     return Outline(title=name, version="", summary="Operations that are listed as tools", endpoints=endpoints)
 

@@ -52,7 +52,7 @@ class WordIndex:
         self._room = MAX_POSTINGS
         for field in FIELDS:
             for number, endpoint in enumerate(endpoints):
-                self._note(number, field, _text(endpoint, field))
+                self._index_text(number, field, _text(endpoint, field))
         self._lengths = [len(split_words(f"{each.path} {each.operation_id or ''}")) for each in endpoints]
 
     @property
@@ -69,10 +69,10 @@ class WordIndex:
         fields: dict[int, int] = defaultdict(int)
         weight, edits = 0.0, _MAX_EDITS
         for word in wanted:
-            found = self._score(self._like(word), field_bits)
+            found = self._score(self._containing(word), field_bits)
             if not found and edits and len(word) >= _MIN_FUZZY_LENGTH:
                 edits -= 1
-                found = self._score(self._near(word), field_bits)
+                found = self._score(self._within_edit_distance(word), field_bits)
             rarity = 1.0 + math.log(1 + len(self._endpoints) / max(len(found), 1))
             weight += rarity
             for number, (score, matched) in found.items():
@@ -92,7 +92,7 @@ class WordIndex:
             for number in sorted(fit, key=lambda number: (-fit[number], number))
         ]
 
-    def _note(self, number: int, field: str, text: str) -> None:
+    def _index_text(self, number: int, field: str, text: str) -> None:
         """Adds the words of a text to the index."""
         if self._room <= 0:
             return
@@ -119,7 +119,7 @@ class WordIndex:
                     best[number] = (max(score, likeness * _WEIGHTS[matched]), before | matched)
         return best
 
-    def _like(self, word: str) -> Mapping[str, float]:
+    def _containing(self, word: str) -> Mapping[str, float]:
         """The indexed words that contain `word`, with their similarity; below three letters, only some of them."""
         if len(word) >= _MIN_SUBSTRING_LENGTH:
             found = {known: _BEGINS if known.startswith(word) else _WITHIN for known in self._postings if word in known}
@@ -129,7 +129,7 @@ class WordIndex:
             found = {}
         return found | ({word: _EXACT} if word in self._postings else {})
 
-    def _near(self, word: str) -> Mapping[str, float]:
+    def _within_edit_distance(self, word: str) -> Mapping[str, float]:
         """The indexed words within an edit distance of one or two that share the first or last two letters."""
         edits = 1 if len(word) < 2 * _MIN_FUZZY_LENGTH else 2
         begins, ends = word[:2], word[-2:]
@@ -142,12 +142,12 @@ class WordIndex:
 
 
 def split_words(text: str) -> list[str]:
-    """Split a text or a name such as `listPets` into words in lower case, without the plural `s`."""
+    """Split a text or a name such as `listPets` into lower-case words without a plural `s`."""
     return [_stem(word.lower()) for word in _WORDS.findall(text)]
 
 
 def suggest(wanted: str, names: Iterable[str], *, limit: int = 5) -> Sequence[str]:
-    """Return the names most similar to the wanted one, the nearest first, without dissimilar names."""
+    """Return the names most similar to the given one, the nearest first, without dissimilar names."""
     text = wanted[:_MAX_NAME_LENGTH].lower()
     grams = _trigrams(text)
     likeness: dict[str, float] = {}

@@ -105,7 +105,7 @@ class _Cutter:
         return _join(value, shown, _stub(position.pointer, rest, offset=position.offset + len(shown)) if rest else None)
 
     def _shrink(self, value: object, size: int, share: int, position: _PartPosition) -> object:
-        """The beginning of a member if the share is large enough for one, else a `$cut` object."""
+        """The beginning of a member if the share is large enough for one, otherwise a `$cut` object."""
         stub = _stub(position.pointer, size)
         if share < _SPLIT + len(position.pointer) or not isinstance(value, str | list | dict):
             return stub
@@ -139,7 +139,7 @@ def _named(value: object, offset: int) -> Iterator[tuple[str, object]]:
 
 
 def _share(sizes: Sequence[int], room: int) -> int:
-    """The largest size to which members can be cut so that all of them fit into `room`."""
+    """The maximum size to which members can be cut so that all of them fit into `room`."""
     sharing = len(sizes)
     for size in sorted(sizes):
         if size > room // sharing:

@@ -1,6 +1,6 @@
-"""The changes that an import makes to the tools of its source, matched by the identity of their operations.
+"""The changes of an import to the tools of its source, matched by the identity of their operations.
 
-Every changed tool is named. The differences with excerpts are bounded, for one tool and in all; the most harmful come
+Every changed tool is listed. Differences with excerpts are limited per tool and in total; the most harmful ones come
 first.
 """
 
@@ -29,14 +29,14 @@ from gateway.domain.updates.source_changes import (
 from gateway.openapi.query.outline import open_outline
 from gateway.openapi.review.excerpts import cut, make_difference
 from gateway.openapi.review.outline_differences import compare_outlines
-from gateway.openapi.review.request_differences import schemes_of, token_urls
+from gateway.openapi.review.request_differences import sources_using, token_urls
 from gateway.openapi.review.text_findings import find_hosts
 from gateway.openapi.review.tool_differences import compare_tool, decode_plan, is_unchanged
 
 MAX_OF_TOOL = 20
 """Limit on the differences that are listed for one tool."""
 MAX_OF_DOCUMENT = 200
-"""Limit on the differences that are listed of what the query tools show."""
+"""Limit on the listed differences of the documents' outlines."""
 MAX_IN_ALL = 2_000
 MAX_SENSITIVE = 50
 _MAX_COUNTED = 1_000
@@ -67,7 +67,7 @@ def compare_versions(before: ComparedVersion, after: Compilation) -> ImportChang
     document = sorted(islice(compare_outlines(before.outline, after.outline), _MAX_COUNTED), key=_rank)
     room = _Room()
     return ImportChanges(
-        sensitive=_sum_up([*added, *changed]),
+        sensitive=_summarise([*added, *changed]),
         removed=room.fit(removed),
         renamed=room.fit(one for one in changed if one.change.was is not None),
         changed=room.fit(one for one in changed if one.change.was is None),
@@ -79,7 +79,7 @@ def compare_versions(before: ComparedVersion, after: Compilation) -> ImportChang
 
 
 def _match_ids(gone: Iterable[ComparedTool], fresh: Iterable[CompiledOperation]) -> Mapping[str, ComparedTool]:
-    """The former tool of each new operation whose operationId belonged to one operation that is gone."""
+    """The former tool of each new operation whose operationId belonged to one removed operation."""
     by_id: dict[str, list[ComparedTool]] = defaultdict(list)
     for tool in gone:
         by_id[tool.operation_id or ""].append(tool)
@@ -94,10 +94,10 @@ def _match_ids(gone: Iterable[ComparedTool], fresh: Iterable[CompiledOperation])
 def _add(
     before: ComparedVersion, fresh: Iterable[CompiledOperation], moves: Mapping[str, ComparedTool]
 ) -> Iterator[_FoundChange]:
-    """New operations: what of them is sensitive, or how they differ from the operation that they replace."""
+    """New operations: their sensitive parts, or their differences from the operation that they replace."""
     plans = [decode_plan(tool.plan) for tool in before.tools]
     origins = {plan.origin for plan in plans}
-    schemes = {scheme for plan in plans for scheme in schemes_of(plan)}
+    schemes = {scheme for plan in plans for scheme in sources_using(plan)}
     urls = {url for plan in plans for url in token_urls(plan)}
     for made in fresh:
         former = moves.get(made.identity)
@@ -119,7 +119,7 @@ def _sensitive_news(plan: RequestPlan, *, origins: set[str], schemes: set[str], 
     hosts = [*({plan.origin} - origins), *sorted(token_urls(plan) - urls)]
     for host in hosts:
         yield make_difference(DifferenceKind.HOST, Impact.BREAKING, "/request/origin", None, host)
-    for scheme in sorted(schemes_of(plan) - schemes):
+    for scheme in sorted(sources_using(plan) - schemes):
         yield make_difference(DifferenceKind.CREDENTIALS, Impact.BREAKING, "/request/security", None, scheme)
 
 
@@ -157,7 +157,7 @@ class _Room:
         self._left = MAX_IN_ALL
 
     def fit(self, found: Iterable[_FoundChange]) -> tuple[OperationChange, ...]:
-        """Return the changes with as many of their differences as fit, the most harmful changes first."""
+        """Return the changes with as many differences as fit, the most harmful changes first."""
         ordered = sorted(found, key=lambda one: (min(map(_rank, one.differences), default=0), one.change.identity))
         return tuple(self._fit(one) for one in ordered)
 
@@ -167,8 +167,8 @@ class _Room:
         return replace(found.change, differences=listed, left_out=len(found.differences) - len(listed))
 
 
-def _sum_up(found: Iterable[_FoundChange]) -> tuple[SensitiveChange, ...]:
-    """The sensitive differences, each with the tools that have it."""
+def _summarise(found: Iterable[_FoundChange]) -> tuple[SensitiveChange, ...]:
+    """The sensitive differences, each with the affected tools."""
     tools: dict[tuple[DifferenceKind, str | None, str | None], list[str]] = defaultdict(list)
     for one in found:
         for difference in one.differences:
@@ -184,7 +184,7 @@ def _sum_up(found: Iterable[_FoundChange]) -> tuple[SensitiveChange, ...]:
 def _new_findings(
     before: ComparedVersion, after: Compilation, made: Sequence[CompiledOperation]
 ) -> tuple[TextFinding, ...]:
-    """Findings that the version before does not have, and hosts of URLs that none of its texts has."""
+    """Findings that are new in this version, and hosts of URLs that no earlier text contained."""
     known = {_key(one) for one in before.findings}
     found = [one for one in after.report.findings if one.kind is FindingKind.MORE or _key(one) not in known]
     known_hosts = find_hosts(*(tool.definition for tool in before.tools), open_outline(before.outline))

@@ -1,4 +1,4 @@
-"""Differences as people read them: bounded excerpts, invisible characters escaped, texts cut to what differs."""
+"""Differences in readable form: limited excerpts, escaped invisible characters, texts cut to their differing parts."""
 
 import re
 
@@ -12,9 +12,9 @@ _CONTEXT = 40
 
 
 def make_difference(kind: DifferenceKind, impact: Impact, pointer: str, old: object, new: object) -> Difference:
-    """Return a difference with excerpts of both values; None is the absence of a value."""
+    """Return a difference with excerpts of both values; None represents an absent value."""
     if isinstance(old, str) and isinstance(new, str):
-        before, after = _differing(old, new)
+        before, after = _differing_parts(old, new)
         return Difference(kind=kind, impact=impact, pointer=pointer, old=before, new=after)
     shown = (None if value is None else show(value) for value in (old, new))
     return Difference(kind=kind, impact=impact, pointer=cut(pointer), old=next(shown), new=next(shown))
@@ -35,7 +35,7 @@ def cut(text: str) -> str:
     )
 
 
-def _differing(old: str, new: str) -> tuple[str, str]:
+def _differing_parts(old: str, new: str) -> tuple[str, str]:
     """The parts of two texts that differ, each with some characters around it."""
     start, shortest = 0, min(len(old), len(new))
     while start < shortest and old[start] == new[start]:

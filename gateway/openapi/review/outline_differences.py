@@ -1,7 +1,7 @@
-"""Differences of what the query tools show of a document: its operations in full, its schemas, and itself.
+"""Differences of two outlines, which query tools show: the operations in full, the schemas, and the document itself.
 
-Only additions that bring a new part, such as a property, a response or a schema, are wider. Every other difference
-counts as another text, because agents read all of it.
+Only additions of a new part, such as a property, a response or a schema, are classified as wider. Every other
+difference is classified as a text change, because agents read all of it.
 """
 
 import re
@@ -16,7 +16,7 @@ from gateway.openapi.query.outline import Outline, decode_outline
 from gateway.openapi.review.excerpts import make_difference
 
 _OPEN = frozenset(("properties", "responses", "content", "schemas", "endpoints", "targets"))
-"""Members whose new members are new parts."""
+"""Members whose additions are new parts."""
 _LISTS = frozenset(("parameters",))
 _DERIVED = frozenset(("parameters", "schemas", "links"))
 _MAX_STEPS = 200_000
@@ -25,7 +25,7 @@ _Parts = Mapping[str, object]
 
 
 def compare_outlines(old: bytes, new: bytes) -> Iterator[Difference]:
-    """Yield the differences between two stored outlines; an empty one is not shown at all."""
+    """Yield the differences between two stored outlines; an empty outline means that nothing is shown."""
     if old == new or not (old and new):
         return
     before, after = (decode_outline(one)[0] for one in (old, new))
@@ -74,17 +74,17 @@ class _OutlineComparison:
             yield from self._compare_lists(key, old, new, pointer)
             return
         for name in dict.fromkeys((*before, *after)):
-            place = f"{pointer}{point(name)}"
+            pointer_part = f"{pointer}{point(name)}"
             if name in before and name in after:
-                self._queue.append((name, before[name], after[name], place))
+                self._queue.append((name, before[name], after[name], pointer_part))
             elif name in after and key in _OPEN:
                 kind = DifferenceKind.DOCUMENTATION
-                yield make_difference(kind, Impact.WIDENING, place, None, _shown(after[name]))
+                yield make_difference(kind, Impact.WIDENING, pointer_part, None, _shown(after[name]))
             else:
-                yield _text(place, before.get(name), after.get(name))
+                yield _text(pointer_part, before.get(name), after.get(name))
 
     def _compare_lists(self, key: str, old: object, new: object, pointer: str) -> Iterator[Difference]:
-        """Compare two values that are not both objects; further members at the end of some lists are additions."""
+        """Compare two values that are not both objects; additional members at the end of some lists are additions."""
         before, after = as_list(old), as_list(new)
         if before is None or after is None:
             yield _text(pointer, old, new)
@@ -101,7 +101,7 @@ class _OutlineComparison:
 
 
 def _opened(value: object) -> object:
-    """The value of encoded JSON, or the members of an entry of an outline without those that follow from others."""
+    """The value of encoded JSON, or the members of an outline's entry without those that are derived from others."""
     if isinstance(value, msgspec.Raw):
         return msgspec.json.decode(value)
     if isinstance(value, msgspec.Struct):

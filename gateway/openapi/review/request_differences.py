@@ -1,6 +1,7 @@
-"""Differences of two request plans: who receives a call, with which credentials, and how it is sent.
+"""Differences of two request plans: the receiver of a call, its credentials, and its serialisation.
 
-The serialization of an argument that only one plan has is left to the comparison of schemas, which names the argument.
+The serialisation of an argument that only one plan has is omitted, because the comparison of schemas reports the
+argument.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,13 +43,13 @@ def token_urls(plan: RequestPlan) -> frozenset[str]:
     return frozenset(scheme.token_url for scheme in schemes if scheme.token_url is not None)
 
 
-def schemes_of(plan: RequestPlan) -> frozenset[str]:
+def sources_using(plan: RequestPlan) -> frozenset[str]:
     """Return the security schemes of a plan, as texts."""
     return frozenset(_scheme(scheme) for alternative in plan.security for scheme in alternative)
 
 
 def _path(plan: RequestPlan) -> str:
-    """The path with the names of arguments for their numbers, which change with the order of parameters."""
+    """The path with argument names in place of numbers, because the numbers depend on the order of parameters."""
     path = plan.path
     for index, parameter in enumerate(plan.parameters):
         path = path.replace(f"{{{index}}}", f"{{{parameter.argument}}}")
@@ -76,13 +77,13 @@ def _bodies(plan: RequestPlan) -> _Members:
 
 
 def _members_of(part: ParameterPlan | BodyPlan) -> _Members:
-    """The members of a part of a plan, but for `required`, which the schema has."""
+    """The members of a part of a plan, except `required`, which the schema contains."""
     members: dict[str, object] = msgspec.to_builtins(part)
     return {name: value for name, value in members.items() if name != "required"} | {"fields": _named(part.fields)}
 
 
 def _named(fields: Sequence[FieldPlan]) -> object:
-    """The fields of a form by their names, as far as they have distinct names."""
+    """The fields of a form by their names, if these are distinct."""
     named: dict[str, object] = {one.name: {**msgspec.to_builtins(one), "fields": _named(one.fields)} for one in fields}
     return named if len(named) == len(fields) else msgspec.to_builtins(fields)
 
@@ -91,12 +92,12 @@ def _compare(pointer: str, old: _Members, new: _Members) -> Iterator[Difference]
     """Yield the differences of members that both have."""
     for name, before in old.items():
         after = new.get(name, before)
-        place = f"{pointer}{point(name)}"
+        position = f"{pointer}{point(name)}"
         inner = as_object(before), as_object(after)
         if inner[0] is not None and inner[1] is not None:
-            yield from _compare(place, inner[0], inner[1])
+            yield from _compare(position, inner[0], inner[1])
         elif before != after:
-            yield _breaking(DifferenceKind.REQUEST, place, before, after)
+            yield _breaking(DifferenceKind.REQUEST, position, before, after)
 
 
 def _breaking(kind: DifferenceKind, pointer: str, old: object, new: object) -> Difference:

@@ -1,7 +1,7 @@
-"""Differences of two JSON Schemas of one tool, by their effect on the values that are accepted.
+"""Differences of two JSON Schemas of one tool, by their effect on the accepted values.
 
-A difference that is not understood counts as narrower, so none is reported as harmless by mistake. References are
-followed in both schemas, each pair of names once. The work is bounded: beyond it, one difference represents the rest.
+An unknown difference is classified as narrower, so none is reported as harmless by mistake. References are followed in
+both schemas, each pair of names once. The work is limited; one difference represents everything beyond the limit.
 """
 
 from collections import defaultdict, deque
@@ -30,7 +30,7 @@ _CHILDREN = frozenset(
 )
 _ALTERNATIVES = frozenset(("anyOf", "oneOf"))
 _CONDITIONS = frozenset(("allOf", "prefixItems"))
-_DONE = frozenset(("type", "enum", "const", "required", "properties", "patternProperties"))
+_COMPARED_KEYWORDS = frozenset(("type", "enum", "const", "required", "properties", "patternProperties"))
 _REFERENCE = "#/$defs/"
 
 
@@ -40,7 +40,7 @@ def compare_schemas(old: Schema, new: Schema, pointer: str) -> Iterator[Differen
 
 
 class _SchemaComparison:
-    """One comparison of two root schemas: a queue of pairs of schemas that have the same place."""
+    """One comparison of two root schemas: a queue of pairs of schemas at the same position."""
 
     def __init__(self, old: Schema, new: Schema, pointer: str) -> None:
         self._shared = as_object(old.get("$defs")) or {}, as_object(new.get("$defs")) or {}
@@ -71,11 +71,11 @@ class _SchemaComparison:
         yield from self._properties(before, after, pointer)
         yield from self._patterns(before, after, f"{pointer}/patternProperties")
         for key in dict.fromkeys((*before, *after)):
-            if key not in _DONE:
+            if key not in _COMPARED_KEYWORDS:
                 yield from self._keyword(key, before.get(key), after.get(key), f"{pointer}{point(key)}")
 
     def _follow(self, old: Schema, new: Schema, pointer: str) -> Iterator[Difference]:
-        """Compare the targets of references, with the keywords beside them."""
+        """Compare the targets of references and the keywords beside them."""
         names = old.get("$ref"), new.get("$ref")
         if None not in names and names[0] != names[1]:
             yield make_difference(DifferenceKind.TEXT, Impact.TEXT, f"{pointer}/$ref", *names)
@@ -137,9 +137,9 @@ class _SchemaComparison:
     def _branches(
         self, old: Sequence[object], new: Sequence[object], pointer: str, *, is_wider: bool
     ) -> Iterator[Difference]:
-        """Compare lists of schemas: equal ones with each other, the others in their order.
+        """Compare lists of schemas: equal ones with each other, the others in order.
 
-        A further schema is wider if the schemas are alternatives.
+        An additional schema is wider if the schemas are alternatives.
         """
         equal: dict[bytes, list[int]] = defaultdict(list)
         for index in reversed(range(len(new))):

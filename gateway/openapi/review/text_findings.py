@@ -1,7 +1,7 @@
-"""Suspicious texts of an import: injected instructions, secrets, disguised letters, and what people do not see.
+"""Suspicious texts of an import: injected instructions, secrets, look-alike letters, and text hidden from people.
 
-Texts of tools, and those that the query tools show, are searched as agents read them, each text once. Invisible
-characters and HTML comments are looked for in the document itself, because imports remove them from the texts of tools.
+Texts of tools and of query tools are searched in the form that agents read, each text once. Invisible characters and
+HTML comments are searched in the document itself, because imports remove them from the texts of tools.
 """
 
 import re
@@ -30,7 +30,7 @@ _MIN_LENGTH = 12
 """Characters; no phrase and no secret is shorter."""
 _COMMENT = "<!--"
 _EXAMPLES = frozenset(("example", "examples", "default", "enum", "const", "value"))
-"""Members with values, in which a comment is part of a page or of a template."""
+"""Members with example values, in which a comment belongs to a page or template."""
 _SAMPLES = frozenset(("example", "examples"))
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _URL = re.compile(rb"\bhttps?:(?:\\?/){2}([^\s/?#\"'<>()\[\]\\]+)", re.IGNORECASE)
@@ -49,9 +49,9 @@ _CHECKS = {GuardrailCheck.INJECTION: FindingKind.INSTRUCTIONS, GuardrailCheck.SE
 def find_texts(
     document: Document, compiled: Sequence[CompiledOperation], outline: Outline | None
 ) -> tuple[TextFinding, ...]:
-    """Return the findings on a document, on the tools made of it, and on its outline; at most `MAX_FINDINGS`.
+    """Return the findings on a document, its tools and its outline; at most `MAX_FINDINGS`.
 
-    If there are more, the last one reports it.
+    If there are more, the last finding reports this.
     """
     found = list(islice(_find_all(document, compiled, outline), MAX_FINDINGS))
     if len(found) == MAX_FINDINGS:
@@ -87,7 +87,7 @@ def _find_all(
 
 @dataclass(frozen=True, slots=True)
 class _TextPart:
-    """A JSON text that is searched by itself: a tool's definition, or a part of an outline."""
+    """A JSON text that is searched separately: a tool's definition, or a part of an outline."""
 
     tool: str | None
     pointer: str
@@ -107,7 +107,7 @@ def _outlined(outline: Outline, tools: Mapping[str, str]) -> Iterator[_TextPart]
 
 
 def _batches(parts: Iterable[_TextPart], limit: int) -> Iterator[Sequence[_TextPart]]:
-    """Parts in batches that are searched together, because a search of a short text costs as much."""
+    """Parts in batches, because the search of a short text has a fixed cost."""
     batch: list[_TextPart] = []
     size = 0
     for part in parts:
@@ -120,37 +120,37 @@ def _batches(parts: Iterable[_TextPart], limit: int) -> Iterator[Sequence[_TextP
 
 
 class _Search:
-    """A search of many values, in which each text is searched once."""
+    """A search of many values that searches each text once."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[_Suspicion, ...]] = {}
 
     def is_clear(self, parts: Iterable[_TextPart]) -> bool:
-        """True if nothing is suspicious in any of these parts, searched as one text."""
+        """True if nothing in these parts is suspicious, searched as one text."""
         texts = [text for part in parts for text in part.texts]
         fresh = [text for text in dict.fromkeys(texts) if text not in self._known]
-        if fresh and _judge(_join(fresh)):
+        if fresh and _find_suspicions(_join(fresh)):
             return False
         self._known.update(dict.fromkeys(fresh, ()))
         return not any(map(self._known.get, texts))
 
     def find(self, part: _TextPart) -> Iterator[TextFinding]:
-        """Yield the findings in one part. Its texts are searched as one, so that none is divided among two."""
+        """Yield the findings in one part. Its texts are searched as one, so that a phrase across two texts is found."""
         texts = dict.fromkeys(part.texts)
         fresh = [text for text in texts if text not in self._known]
-        whole = _judge(_join(fresh)) if fresh else ()
-        self._known.update((text, _judge(text) if whole else ()) for text in fresh)
+        whole = _find_suspicions(_join(fresh)) if fresh else ()
+        self._known.update((text, _find_suspicions(text) if whole else ()) for text in fresh)
         suspicious = {text: found for text in texts if (found := self._known[text])}
         if suspicious:
             yield from _locate(orjson.loads(part.text), suspicious, part)
             return
         for kind, pattern in whole:
-            excerpt = "several texts of it, read one after the other"
+            excerpt = "several of its texts, read in sequence"
             yield TextFinding(kind=kind, pointer=part.pointer, excerpt=excerpt, tool=part.tool, pattern=pattern)
 
 
 def _join(texts: Sequence[str]) -> str:
-    """The texts as one. After the end of a sentence, words divide them that no phrase bridges."""
+    """The texts as one. Each ends a sentence, and is separated by words that no suspicious phrase can span."""
     return "\n".join(f"{text}\n{_BREAK}" if text.endswith(_ENDS) else text for text in texts)
 
 
@@ -158,7 +158,7 @@ def _read(tool: str | None, pointer: str, text: bytes) -> _TextPart:
     return _TextPart(tool, pointer, text, _collect(orjson.loads(text), _MIN_LENGTH))
 
 
-def _judge(text: str) -> tuple[_Suspicion, ...]:
+def _find_suspicions(text: str) -> tuple[_Suspicion, ...]:
     names = search_all(dict.fromkeys(_CHECKS, ()), text)
     found = [(kind, pattern) for check, kind in _CHECKS.items() for pattern in names[check]]
     if not text.isascii() and has_mixed_letters(text):
@@ -167,17 +167,17 @@ def _judge(text: str) -> tuple[_Suspicion, ...]:
 
 
 def _locate(value: object, suspicious: Mapping[str, Sequence[_Suspicion]], part: _TextPart) -> Iterator[TextFinding]:
-    for place, text in _pointed(value, part.pointer):
+    for place, text in _located_texts(value, part.pointer):
         for kind, pattern in suspicious.get(text, ()):
             if kind is FindingKind.SECRET and not _SAMPLES.isdisjoint(place.split("/")):
-                continue  # documents show what a secret looks like
-            excerpt = next((one for one in _SENTENCE.split(text) if (kind, pattern) in _judge(one)), text)
+                continue  # documents show the form of a secret as an example
+            excerpt = next((one for one in _SENTENCE.split(text) if (kind, pattern) in _find_suspicions(one)), text)
             yield TextFinding(kind=kind, pointer=place, excerpt=cut(excerpt), tool=part.tool, pattern=pattern)
 
 
 def _find_concealed(root: Object, tools: Mapping[str, str]) -> Iterator[TextFinding]:
-    """Locate what a document conceals. A comment in an example is part of a page, so it is none."""
-    for place, text in _pointed(root, "#"):
+    """Locate concealed texts of a document. A comment in an example belongs to a page, so it is not concealed."""
+    for place, text in _located_texts(root, "#"):
         if not _conceals(text):
             continue
         kind = FindingKind.INVISIBLE if is_concealing(text) else FindingKind.COMMENT
@@ -191,7 +191,7 @@ def _conceals(text: str) -> bool:
 
 
 def _identity(pointer: str) -> str:
-    """The identity of the operation that contains this place of a document."""
+    """The identity of the operation that contains this position of a document."""
     section, *tokens = (token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:])
     return f"{tokens[1].upper()} {tokens[0]}" if section == "paths" and len(tokens) >= _METHODS_AT else ""
 
@@ -210,7 +210,7 @@ def _collect(value: object, shortest: int = 0) -> list[str]:
     return found
 
 
-def _pointed(value: object, pointer: str) -> Iterator[tuple[str, str]]:
+def _located_texts(value: object, pointer: str) -> Iterator[tuple[str, str]]:
     """All texts in a JSON value, and the names of its members, with their pointers."""
     pending: list[tuple[str, object]] = [(pointer, value)]
     while pending:

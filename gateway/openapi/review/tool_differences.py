@@ -1,4 +1,4 @@
-"""Differences of one tool between two versions of its source: as it is listed, judged, selected and sent."""
+"""Differences of one tool between two versions of its source: its listing, safety, selection and requests."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -22,7 +22,7 @@ _RESULTS: Mapping[DifferenceKind, Impact] = {
     DifferenceKind.ARGUMENT_WIDENED: Impact.BREAKING,
     DifferenceKind.ARGUMENT_REMOVED: Impact.BREAKING,
 }
-"""Impact of differences of results, which agents receive: there, a wider schema breaks what they expect."""
+"""Impact of differences of results, which agents receive: a wider schema breaks their expectations."""
 
 _decode_plan = msgspec.json.Decoder(RequestPlan).decode
 _COMPARED = frozenset(("name", "inputSchema", "outputSchema", "annotations", "_meta"))
@@ -31,7 +31,7 @@ _COMPARED = frozenset(("name", "inputSchema", "outputSchema", "annotations", "_m
 def compare_tool(old: ComparedTool, new: CompiledOperation) -> Iterator[Difference]:
     """Yield the differences between a tool and its operation in another version.
 
-    If what is stored differs although no difference is known, one difference reports it.
+    If the stored forms differ without a known difference, one difference reports this.
     """
     before, after = _read(old.definition), _read(new.definition)
     plan = decode_plan(old.plan)
@@ -40,9 +40,11 @@ def compare_tool(old: ComparedTool, new: CompiledOperation) -> Iterator[Differen
         is_same = False
         yield difference
     if is_same and _canonical(before | {"name": ""}) != _canonical(after | {"name": ""}):
-        yield make_difference(DifferenceKind.TEXT, Impact.TEXT, "", None, "its definition is written otherwise")
+        yield make_difference(DifferenceKind.TEXT, Impact.TEXT, "", None, "its definition is encoded differently")
     elif is_same and plan != new.plan:
-        yield make_difference(DifferenceKind.REQUEST, Impact.BREAKING, "/request", None, "it is sent otherwise")
+        yield make_difference(
+            DifferenceKind.REQUEST, Impact.BREAKING, "/request", None, "its request is encoded differently"
+        )
 
 
 def decode_plan(plan: bytes) -> RequestPlan:
@@ -90,7 +92,7 @@ def _results(old: object, new: object) -> Iterator[Difference]:
 
 
 def _input(definition: Mapping[str, object], full: bytes | None) -> Mapping[str, object]:
-    """The input schema that calls are validated against: the full one of a tool that lists a shortened one."""
+    """The input schema for the validation of calls: the full one of a tool that lists a shortened one."""
     return _object(definition, "inputSchema") if full is None else _read(full)
 
 

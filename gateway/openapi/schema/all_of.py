@@ -1,7 +1,7 @@
-"""The opening of closed schemas that are merged by `allOf`, so that they allow the properties of the other parts.
+"""The relaxation of closed schemas that are merged by `allOf`, so that they allow properties of the other parts.
 
 `additionalProperties: false` covers only the properties beside it. Documents use it in the parts of an `allOf`, or
-beside the `allOf`, for the whole value. Taken literally, it refuses the properties of the other parts.
+beside the `allOf`, for the whole value. Interpreted literally, it refuses the properties of the other parts.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
-"""The branches of a choice: a discriminator adds the values of its property to each branch (decision 49).
+"""The branches of a choice: a discriminator restricts each branch to its values (decision 49).
 
-A `oneOf` that no discriminator decides becomes `anyOf`: documents overlap their branches, and an API accepts what fits
-one of them. The values of a branch are those that its own schema allows, if these differ from branch to branch.
-Otherwise `mapping` gives them, else the name of the schema.
+A `oneOf` without a distinguishing discriminator becomes `anyOf`, because branches in documents overlap and an API
+accepts a value that fits one of them. The values of a branch are those that its own schema allows, if these differ
+between branches. Otherwise `mapping` defines them, or else the name of the schema.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _SUFFIXES = (".json", ".yaml", ".yml")
 Values = Sequence[str]
 
 
-def settle_branches(out: dict[str, object], node: Object, references: References) -> None:
+def narrow_branches(out: dict[str, object], node: Object, references: References) -> None:
     """Narrow the translated branches by the discriminator of their schema; an undecided `oneOf` becomes `anyOf`."""
     keyword = "oneOf" if "oneOf" in out else "anyOf"
     parts, branches = list_at(node, keyword), as_list(out[keyword]) or ()
@@ -54,7 +54,7 @@ class BranchDiscriminator:
         self._mapped: dict[str, list[str]] = {}
         for text, target in object_at(node, "mapping").items():
             if isinstance(target, str):
-                self._mapped.setdefault(self._spell(target), []).append(text)
+                self._mapped.setdefault(self._canonical(target), []).append(text)
 
     def divide(self, parts: Sequence[object]) -> Sequence[Values]:
         """Return the values of each branch; empty if two branches would share a value."""
@@ -63,11 +63,11 @@ class BranchDiscriminator:
         own = [self._allowed(part) for part in parts]
         if all(own) and not _overlap(own):
             return own
-        found = [self._among(part, allowed) for part, allowed in zip(parts, own, strict=True)]
+        found = [self._allowed_of(part, allowed) for part, allowed in zip(parts, own, strict=True)]
         return found if all(found) and not _overlap(found) else ()
 
     def values_of(self, ref: str) -> Values:
-        """Return the values that mean the schema at `ref`; none if the schema declares values itself."""
+        """Return the values that select the schema at `ref`; none if the schema declares values itself."""
         return () if self._allowed({"$ref": ref}) else self._named(ref)
 
     def requires(self, part: object) -> bool:
@@ -84,19 +84,19 @@ class BranchDiscriminator:
         added |= {"required": [self.name]} if is_required else {}
         return {**mapping, **added} if mapping.keys() <= _REFERRING else {"allOf": [mapping, added]}
 
-    def _among(self, part: object, allowed: Values) -> Values:
+    def _allowed_of(self, part: object, allowed: Values) -> Values:
         """The values of the mapping, or else the name, as far as the branch itself allows them."""
         ref = (as_object(part) or NOTHING).get("$ref")
         named = self._named(ref) if isinstance(ref, str) else ()
         return [value for value in named if value in allowed] or allowed or named
 
     def _named(self, ref: str) -> Values:
-        spelled = self._spell(ref)
+        spelled = self._canonical(ref)
         name = _name_of(spelled)
         return self._mapped.get(spelled, self._mapped.get(name, [name]))[:_MAX_VALUES]
 
-    def _spell(self, target: str) -> str:
-        """The canonical spelling of a reference; of a name, or of a file that became a component, the name."""
+    def _canonical(self, target: str) -> str:
+        """The canonical spelling of a reference; for a name, or a file that became a component, the name."""
         return self._references.canonical(target) if target.startswith("#") else _name_of(target.partition("#")[0])
 
     def _allowed(self, part: object) -> Values:

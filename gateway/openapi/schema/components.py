@@ -86,7 +86,7 @@ class Components:
     def translate(self, node: object, where: str) -> Translated:
         """Translate an inline schema. It accepts any value if more than `MAX_BRANCHES` schemas apply to one value."""
         translated = translate(node, where, self._dialect, self)
-        weight = translated.branches + sum(self._weigh(ref) for ref in translated.in_place)
+        weight = translated.branches + sum(self._branch_count(ref) for ref in translated.in_place)
         return translated if weight <= MAX_BRANCHES else _LOOSENED
 
     def closure(self, links: Iterable[str]) -> Sequence[Component]:
@@ -105,7 +105,7 @@ class Components:
             if place > MAX_SCHEMAS:
                 return queue[:place]
             if ref not in self._weights:
-                self._weigh(ref)
+                self._branch_count(ref)
             for link in self._component(ref).translated.links:
                 if link not in seen:
                     seen[link] = None
@@ -113,7 +113,7 @@ class Components:
         return queue
 
     def settle(self, ref: str, *, losses: Sequence[str], is_loosened: bool) -> None:
-        """Note that a schema was relaxed in place, and what it lost; its text and its shorter forms are made again."""
+        """Record that a schema was relaxed in place, and its losses; its text and shorter forms are encoded again."""
         self._brief.pop(ref, None)
         for is_brief in (True, False):
             self._relaxed.pop((ref, is_brief), None)
@@ -131,7 +131,7 @@ class Components:
         return self._brief[component.ref]
 
     def relaxed(self, component: Component, *, is_brief: bool) -> Component:
-        """Return the schema as shortened lists have it: relaxed, and brief where descriptions have no room."""
+        """Return the schema for shortened lists: relaxed, and without descriptions if `is_brief`."""
         key = (component.ref, is_brief)
         if key not in self._relaxed:
             schema = cast("Schema", relax(self.brief(component).schema if is_brief else component.schema))
@@ -150,7 +150,7 @@ class Components:
         text = orjson.dumps(translated.schema)
         self._components[ref] = Component(ref=ref, name=self.name_of(ref), translated=translated, text=text)
 
-    def _weigh(self, ref: str) -> int:
+    def _branch_count(self, ref: str) -> int:
         """The number of schemas that apply to one value. A cycle counts once. Above the limit, anything is accepted."""
         opened: set[str] = set()
         stack = [ref]

@@ -1,6 +1,6 @@
-"""Examples of a document: where it has them, and what checking one of them may cost.
+"""Examples of a document: their locations, and the cost of checking one.
 
-An example is at a parameter, at a media type, or inside a schema. A JSON text in place of a value is read as the value.
+An example belongs to a parameter, a media type, or a schema. A JSON text in place of a value is parsed as the value.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ _Visits = Iterable[tuple[Any, Any]]
 MAX_EXAMPLE_BYTES = 64 * 1024
 MAX_AT_ONE_PLACE = 20
 MAX_VISITS = 20_000
-"""Visits of a schema to a value, above which an example is not checked."""
+"""Limit on the visits of schemas to values, above which an example is not checked."""
 
 _MAPS = ("properties", "patternProperties", "dependentSchemas")
 _LISTS = (*IN_PLACE_LISTS, "prefixItems")
@@ -53,7 +53,7 @@ def holder_examples(node: Object, references: References) -> Sequence[object]:
 
 
 def read_text(value: object) -> object:
-    """Return the value of which a text is the JSON; other values, and texts that are no JSON, unchanged."""
+    """Return the parsed value of a JSON text; other values, and texts that are not JSON, unchanged."""
     if not isinstance(value, str) or len(value) > MAX_EXAMPLE_BYTES:
         return value
     try:
@@ -76,7 +76,7 @@ def is_plain(node: Object) -> bool:
 
 
 def is_leaf(node: Object) -> bool:
-    """True if the schema contains no other."""
+    """True if the schema contains no other schema."""
     return _STRUCTURED.isdisjoint(node)
 
 
@@ -96,7 +96,7 @@ def example_nodes(schema: object) -> Sequence[tuple[Path, dict[str, object]]]:
 
 
 def listed_examples(values: Sequence[object], node: Object, *, is_whole: bool) -> Sequence[object]:
-    """Return the examples that a list shows: up to three small ones that add something to the schema."""
+    """Return the examples for a list: up to three small ones that add something to the schema."""
     if not _VALUE_KEYWORDS.isdisjoint(node) or node.get("type") == "boolean":
         return ()
     max_size = _MAX_FULL_CHARS if is_whole else _MAX_LISTED_CHARS
@@ -120,10 +120,10 @@ def _inner(path: Path, node: Object) -> Iterator[tuple[Path, object]]:
 
 
 def count_visits(schema: object, value: object, definitions: Mapping[str, object]) -> tuple[int, set[str]]:
-    """Return an upper bound of the visits that checking the value takes, and the definitions that it reaches.
+    """Return an upper bound on the visits of a check of the value, and the definitions that it reaches.
 
-    The bound is above `MAX_VISITS` if it is too high. Every branch counts, also those that a check would skip. A cycle
-    of references counts until the limit.
+    The bound is above `MAX_VISITS` if it is too high. Every branch counts, including those that a check would skip.
+    A cycle of references counts until the limit.
     """
     reached: set[str] = set()
     waiting: list[tuple[Any, Any]] = [(schema, value)]

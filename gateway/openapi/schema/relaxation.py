@@ -1,4 +1,4 @@
-"""Rewriting of a listed schema and all schemas in it: looser, or shorter."""
+"""Rewriting of a listed schema and all its subschemas: looser, or shorter."""
 
 from collections.abc import Callable, Mapping
 from typing import TypeAlias

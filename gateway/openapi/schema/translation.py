@@ -14,7 +14,7 @@ from gateway.openapi.document.plain_text import plain_text
 from gateway.openapi.document.references import ExternalReference, References
 from gateway.openapi.schema.access import hidden_names, is_hidden
 from gateway.openapi.schema.all_of import open_parts
-from gateway.openapi.schema.branches import BranchDiscriminator, settle_branches
+from gateway.openapi.schema.branches import BranchDiscriminator, narrow_branches
 from gateway.openapi.schema.discriminators import Discriminators
 from gateway.openapi.schema.examples import schema_examples
 from gateway.openapi.schema.json_types import TYPES, has_type, is_number
@@ -222,7 +222,7 @@ class _SchemaTranslator:
         for keyword, value in node.items():
             self._keyword(out, keyword, value, inner)
         if ("oneOf" in out or "anyOf" in out) and not self._negations:
-            settle_branches(out, node, self._dialect.references)
+            narrow_branches(out, node, self._dialect.references)
         if len(object_at(out, "patternProperties")) < len(object_at(node, "patternProperties")):
             out.pop("additionalProperties", None)
         self._settle_bounds(out, node)

@@ -1,8 +1,8 @@
 """The endpoints of a tenant's authorization server, below `/t/{tenant}/oauth`: authorize, token, revoke, register.
 
-A request is bounded and read here: each parameter once, in a small form. The client is found, and its redirect URI is
-compared as text. Then the SDK's handler decides about the protocol (`sdk_provider`). Its responses are completed:
-responses to a client's redirect URI name the issuer, and errors lead there only by a link that the person follows.
+The size of a request is limited, and each parameter is read once. The client is looked up, and its redirect URI is
+compared as text. Then the SDK's handler applies the protocol (`sdk_provider`). Its responses are completed: responses
+to a client's redirect URI name the issuer, and errors lead there only by a link that the person follows.
 """
 
 import base64
@@ -75,7 +75,7 @@ class AuthorizationEndpoints:
         self._addresses = TokenBuckets(rate=_REGISTRATION_RATE, burst=_REGISTRATION_BURST)
         self._tenants = TokenBuckets(rate=_REGISTRATION_RATE * _TENANT, burst=_REGISTRATION_BURST * _TENANT)
         self.places = FairSlotPool("requests for tokens", slots=_SLOTS, queue=_QUEUE)
-        """Keyed by the tenant in the path, because a provider may be asked before tokens are issued."""
+        """Keyed by the tenant in the path, because a provider may be contacted before tokens are issued."""
 
     @property
     def routes(self) -> list[Route]:
@@ -83,9 +83,9 @@ class AuthorizationEndpoints:
         return [
             *metadata_routes(self._pages.tenants),
             Route(f"{_ROOT}/authorize", self._pages.guarded(self._authorize), methods=["GET"]),
-            Route(f"{_ROOT}/token", self._answered(self._issue), methods=["POST"]),
-            Route(f"{_ROOT}/revoke", self._answered(self._revoke), methods=["POST"]),
-            Route(f"{_ROOT}/register", self._answered(self._register), methods=["POST"]),
+            Route(f"{_ROOT}/token", self._with_protocol_errors(self._issue), methods=["POST"]),
+            Route(f"{_ROOT}/revoke", self._with_protocol_errors(self._revoke), methods=["POST"]),
+            Route(f"{_ROOT}/register", self._with_protocol_errors(self._register), methods=["POST"]),
         ]
 
     async def _authorize(self, request: Request) -> Response:
@@ -95,7 +95,7 @@ class AuthorizationEndpoints:
         redirect_uri = fields.get("redirect_uri", "")
         if not is_registered(redirect_uri, client.redirect_uris):  # guard: authorize-redirect-registered
             raise ClientRefused("The application asks for a redirect URI that is not one of its own.")
-        grants = _with(grants, client.id, (redirect_uri,))
+        grants = _with_client(grants, client.id, (redirect_uri,))
         provider = SdkProvider(grants, ClientRequest(client=client, fields=fields))
         answer = await AuthorizationHandler(provider).handle(request)
         location = answer.headers.get("location", "")
@@ -113,7 +113,7 @@ class AuthorizationEndpoints:
     async def _revoke(self, request: Request) -> Response:
         grants, asked = await self._read(request)
         provider = SdkProvider(grants, asked)
-        fields = {"client_secret": "", **asked.fields}  # the SDK's model demands the member
+        fields = {"client_secret": "", **asked.fields}  # the SDK's model requires the member
         return await RevocationHandler(provider, ClientAuthenticator(provider)).handle(_replayed(request, fields))
 
     async def _register(self, request: Request) -> Response:
@@ -127,17 +127,17 @@ class AuthorizationEndpoints:
             metadata, redirect_uris = _client_metadata(_members(body))
         except ClientRefused as refused:
             return _error("invalid_redirect_uri", refused.message)
-        grants = _with(grants, "", redirect_uris)
+        grants = _with_client(grants, "", redirect_uris)
         handler = RegistrationHandler(SdkProvider(grants, ClientRequest()), ClientRegistrationOptions(enabled=True))
         return await handler.handle(_with_body(request, orjson.dumps(metadata), "application/json"))
 
-    def _answered(self, answer: Answer) -> Answer:
-        """Bound what runs at a time, and turn refusals into the error responses of the protocol."""
+    def _with_protocol_errors(self, answer: Answer) -> Answer:
+        """Limit the concurrent requests, and convert refusals to the error responses of the protocol."""
 
         async def run(request: Request) -> Response:
             try:
                 async with self.places.hold(request.path_params["tenant"]):
-                    return self._completed(request, await answer(request))
+                    return self._complete_response(request, await answer(request))
             except (LimitExceeded, Unavailable) as error:
                 return _error("temporarily_unavailable", error.message, error_of=error)
             except (NotFound, ClientRefused) as error:
@@ -148,8 +148,8 @@ class AuthorizationEndpoints:
 
         return run
 
-    def _completed(self, request: Request, answer: Response) -> Response:
-        """Return a response of the SDK: errors with a bounded description, and failures counted for the address."""
+    def _complete_response(self, request: Request, answer: Response) -> Response:
+        """Return a response of the SDK: errors with a limited description, and failures counted for the address."""
         if answer.status_code < 400:
             answer.headers["cache-control"] = "no-store"
             return answer
@@ -193,7 +193,7 @@ class AuthorizationEndpoints:
                 raise LimitExceeded("too many clients register themselves; retry later", retry_after_s=wait_s)
 
 
-def _with(grants: RequestGrants, client: str, redirect_uris: tuple[str, ...]) -> RequestGrants:
+def _with_client(grants: RequestGrants, client: str, redirect_uris: tuple[str, ...]) -> RequestGrants:
     return RequestGrants(
         parts=grants.parts,
         found=grants.found,
@@ -206,10 +206,10 @@ def _with(grants: RequestGrants, client: str, redirect_uris: tuple[str, ...]) ->
 
 
 def _refused(client: OAuthClient, redirect_uri: str, issuer: str, location: str) -> Response:
-    """Return the response to a request that cannot be served: a redirect for a client that an administrator knows.
+    """Return the response to an invalid request: a redirect for a client that an administrator registered.
 
-    For others, a page has a link: a redirect would make the gateway lead people to any client's URL (RFC 9700 section
-    4.11.2).
+    For other clients, a page contains a link, because a redirect would make the gateway lead people to any client's URL
+    (RFC 9700 section 4.11.2).
     """
     query = read_fields(location.partition("?")[2], limit=_MAX_PARAMETERS)
     error, reason = query.get("error", "invalid_request"), _cut(query.get("error_description", ""))
@@ -236,9 +236,10 @@ def _members(body: bytes) -> Mapping[str, Any]:
 
 
 def _client_metadata(members: Mapping[str, Any]) -> tuple[dict[str, object], tuple[str, ...]]:
-    """Return the metadata of a client that is kept, and its redirect URIs as they were sent.
+    """Return the stored part of a client's metadata, and its redirect URIs unchanged.
 
-    A client without `token_endpoint_auth_method` gets none: it is on a person's machine, where nothing stays secret.
+    A client without `token_endpoint_auth_method` becomes a public client: it runs on a person's machine, where nothing
+    stays secret.
 
     Raises:
         ClientRefused: a redirect URI is not accepted.
@@ -252,7 +253,7 @@ def _client_metadata(members: Mapping[str, Any]) -> tuple[dict[str, object], tup
 
 
 def _basic(authorization: str | None) -> tuple[str, str] | None:
-    """Return id and secret of a client in the Authorization header (RFC 6749 section 2.3.1); None without one.
+    """Return id and secret of a client in the Authorization header (RFC 6749 section 2.3.1); None if it has none.
 
     Raises:
         BadInput: the header is not of this form.
@@ -274,7 +275,7 @@ def _replayed(request: Request, fields: Mapping[str, str]) -> Request:
 
 
 def _with_body(request: Request, body: bytes, media_type: str) -> Request:
-    """Return the request with a body that was read, bounded and written again, as the SDK's handlers read it."""
+    """Return the request with a new body, for the SDK's handlers, after the original body was read and limited."""
     kept = [
         (name, value) for name, value in request.scope["headers"] if name not in {b"content-type", b"content-length"}
     ]

@@ -1,4 +1,4 @@
-"""The grants of one tenant for one request of a client, as the SDK's provider needs them."""
+"""The grants of one tenant for one request of a client, in the form that the SDK's provider needs."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -30,7 +30,7 @@ from gateway.identity.people import People, Resource, Target
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorizationParts:
-    """The parts of the authorization server that all requests use."""
+    """The components of the authorization server that all requests use."""
 
     catalog: CatalogContext
     people: People
@@ -41,7 +41,7 @@ class AuthorizationParts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestGrants:
-    """The grants of a tenant; `redirect_uris` are those of the request, as they were sent."""
+    """The grants of a tenant; `redirect_uris` are those of the request, unchanged."""
 
     parts: AuthorizationParts
     found: TenantIssuers
@@ -128,7 +128,9 @@ class RequestGrants:
         await enter_client(self.found.tenant, self.parts.catalog, made)
 
     def _resource(self, wanted: str | None) -> Resource | None:
-        """Return the resource of a request: the tenant's URL, or the one that it names; None if it is no such URL."""
+        """Return the resource of a request: the tenant's URL, or the one that the request names; None if it is
+        not a valid resource.
+        """
         text, origin = canonical(wanted or f"{self.issuer}/mcp"), canonical(self.origin)
         if not text.startswith(f"{origin}/"):
             return None

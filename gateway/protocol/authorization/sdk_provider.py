@@ -1,7 +1,7 @@
-"""The provider object that the SDK's handlers call: one for each request, over a client that was found before.
+"""The provider object that the SDK's handlers call: one for each request, for a client that was already looked up.
 
-The handlers carry the protocol: which parameters and grant types there are, the comparison of redirect URIs and of the
-verifier of a code, the form of responses. The gateway decides what is stored, checked and issued.
+The handlers implement the protocol: parameters and grant types, the comparison of redirect URIs and code verifiers, the
+form of responses. The gateway decides what is stored, checked and issued.
 """
 
 import secrets
@@ -62,7 +62,7 @@ class GrantStore(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientRequest:
-    """A client's request, before the SDK reads it: its parameters as sent, and the client that they name."""
+    """A client's request before the SDK reads it: its original parameters, and the client that they name."""
 
     client: OAuthClient | None = None
     fields: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
@@ -83,8 +83,8 @@ class SdkProvider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshTok
     async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
         """Return the client of the request.
 
-        The SDK compares secrets, of which only digests are stored: the presented one is the client's if it is the right
-        one, else the client has one that was not presented.
+        The SDK compares secrets, but only digests are stored. So the client has the presented secret if it is correct,
+        and otherwise a random one.
         """
         client, request = self._request.client, self._request
         if client is None or client.id != client_id:
@@ -99,8 +99,8 @@ class SdkProvider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshTok
             client_id=client.id,
             client_secret=secret,
             token_endpoint_auth_method=method,
-            redirect_uris=None if requested is None else [AnyUrl(requested)],  # it was compared exactly before
-            scope=request.fields.get("scope"),  # scopes that the tenant does not have are left out later
+            redirect_uris=None if requested is None else [AnyUrl(requested)],  # it was already compared exactly
+            scope=request.fields.get("scope"),  # scopes that the tenant does not have are removed later
         )
 
     async def register_client(self, client_info: OAuthClientInformationFull) -> None:
@@ -122,7 +122,10 @@ class SdkProvider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshTok
     async def load_authorization_code(
         self, client: OAuthClientInformationFull, authorization_code: str
     ) -> AuthorizationCode | None:
-        """Use a code, once; None if it is unknown or was used before. The handler refuses that of another client."""
+        """Use a code once; None if it is unknown or was already used.
+
+        The handler refuses the code of another client.
+        """
         presented = read_presented(authorization_code)
         usable = None if presented is None else await self._store.redeem_code(presented)
         if usable is None:
@@ -153,7 +156,7 @@ class SdkProvider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshTok
         return await self._issue()
 
     async def load_refresh_token(self, client: OAuthClientInformationFull, refresh_token: str) -> RefreshToken | None:
-        """Return a refresh token that can be used; None for others. The handler refuses that of another client."""
+        """Return a refresh token that can be used; None otherwise. The handler refuses the token of another client."""
         presented = read_presented(refresh_token)
         if presented is None or presented.family is None:
             return None
@@ -175,7 +178,7 @@ class SdkProvider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshTok
         return await self._issue()
 
     async def load_access_token(self, token: str) -> AccessToken | None:
-        """Return an access token that the gateway issued; None for another one."""
+        """Return an access token that the gateway issued; None for other tokens."""
         self._issued = await self._store.find_issued(token)
         return None if self._issued is None else AccessToken(token=token, client_id=self._issued.client, scopes=[])
 

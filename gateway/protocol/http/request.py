@@ -43,13 +43,13 @@ class McpRequest(msgspec.Struct, frozen=True):
         return cls(scope["method"], scope["path"], scope["query_string"], headers, named, receive, send, scope)
 
     def respond(self, status: int, body: bytes = b"", *, headers: Headers = ()) -> Awaitable[None]:
-        """Send one whole response."""
+        """Send one complete response."""
         return send_response(self.send, status, body, headers=headers)
 
     def accepts(self, kind: str) -> bool:
         """True if the client accepts this media type; without an Accept header it accepts any (RFC 9110 §12.5.1)."""
         accept = self.headers.get(b"accept")
-        return accept is None or _takes(accept, kind)
+        return accept is None or _includes(accept, kind)
 
     def prefers(self, kind: str, *, to: str) -> bool:
         """True if the header prefers one media type to another: by weight, then by order. Wildcards do not count."""
@@ -70,7 +70,7 @@ class McpRequest(msgspec.Struct, frozen=True):
 
 
 @lru_cache(_JUDGED)
-def _takes(detail: bytes, kind: str) -> bool:
+def _includes(detail: bytes, kind: str) -> bool:
     accept = detail.decode("latin-1")
     names = (kind, f"{kind.partition('/')[0]}/*", "*/*")
     if ";" not in accept:
@@ -96,5 +96,5 @@ def _ranked(accept: str) -> Mapping[str, tuple[float, int]]:
 
 
 def _weight(text: str) -> float:
-    """Parse a qvalue (RFC 9110 §12.4.2); an invalid one counts as absent."""
+    """Parse a qvalue (RFC 9110 §12.4.2); an invalid one is treated as absent."""
     return float(text) if _WEIGHT.fullmatch(text) else 1.0

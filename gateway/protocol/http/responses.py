@@ -17,7 +17,7 @@ _NO_CONTENT: Final = 204
 
 
 async def send_response(send: Send, status: int, body: bytes = b"", *, headers: Headers = ()) -> None:
-    """Send one whole HTTP response, as JSON if it has a body."""
+    """Send one complete HTTP response, as JSON if it has a body."""
     length = ((b"content-length", str(len(body)).encode()),) if status != _NO_CONTENT else ()  # RFC 9110 §8.6
     kind = ((b"content-type", JSON),) if body else ()
     await send({"type": "http.response.start", "status": status, "headers": [*kind, *length, *headers]})

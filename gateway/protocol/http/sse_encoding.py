@@ -1,8 +1,8 @@
 """Server-sent events, and the event ids by which a client names its position in a stream.
 
 An id names the stream and the position in it: `r…/PLACE` for the stream of one request, `g/PLACE/REVISION` for the
-standalone stream. REVISION is the revision of the catalog up to which the client was notified. The suffix (`~`, the
-token of the stream's reader, a letter) only keeps ids distinct.
+standalone stream. REVISION is the last revision of the catalog whose changes the client was notified of. The suffix
+(`~`, the token of the stream's reader, a letter) only keeps ids distinct.
 """
 
 import re

@@ -1,8 +1,8 @@
-"""The open event streams of this replica: each is one client's response that stays open.
+"""The open event streams of this replica; each is an unfinished response to one client.
 
-A stream buffers no messages: a wake-up signals that there may be some, and the stream's task reads them where they are
-stored. `OpenStreams` ends a stream when its key changes, its tenant is removed or the replica stops. A disconnect of
-the client ends it too. An ended stream finishes its HTTP response, unless its task failed.
+A stream buffers no messages: a wake-up signals that there may be some, and the stream's task reads them from their
+store. `OpenStreams` ends a stream when its key changes, its tenant is removed or the replica stops. A disconnect of the
+client ends it as well. An ended stream finishes its HTTP response, unless its task failed.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ _RETRY_S = 1.0
 
 
 class EventStream:
-    """One response that stays open; without `receive` a disconnect of its client is not detected."""
+    """One unfinished response; without `receive`, a disconnect of its client is not detected."""
 
     __slots__ = ("_alarm", "_is_woken", "_keep_alive_s", "_receive", "_send", "_written_at", "is_over", "principal")
 
@@ -80,7 +80,7 @@ class EventStream:
     async def wait(self, seconds: float | None = None) -> bool:
         """Wait for a wake-up for at most `seconds`; True if there was one. `end` and a disconnect also wake.
 
-        A keep-alive is sent if the stream was silent for `keep_alive_s`. Meanwhile the task waits for the client's
+        A keep-alive is sent if the stream was silent for `keep_alive_s`. The same task also waits for the client's
         disconnect, so an idle stream is one sleeping task.
         """
         quiet = self._written_at + self._keep_alive_s - time.monotonic()

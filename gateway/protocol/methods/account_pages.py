@@ -1,4 +1,4 @@
-"""Pages on which users connect accounts, in the responses of all revisions: a question, an error, or a link."""
+"""Pages on which users connect accounts, in the form of each revision: a question, an error, or a link."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ async def open_account_page(
             raise to_url_elicitation(required, context.correlation_id)
         return None
     peer = resume_peer(ctx, params.request_state, params.input_responses, spawn=spawn)
-    if peer.capabilities is None:  # a connection that requests of several clients share
+    if peer.capabilities is None:  # several clients share the connection
         declared = (ctx.meta or {}).get(CLIENT_CAPABILITIES_META_KEY)
         peer.capabilities = None if declared is None else ClientCapabilities.model_validate(declared)
     try:

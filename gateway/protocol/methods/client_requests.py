@@ -61,7 +61,9 @@ def require_capability(question: Question, can: Callable[[str], bool]) -> None:
 
 
 def supports(capabilities: ClientCapabilities | None, kind: str) -> bool:
-    """True if the client declared the capability; elicitation without a mode means forms, as before modes existed."""
+    """True if the client declared the capability; elicitation without a mode means forms, as in revisions
+    without modes.
+    """
     if capabilities is None:
         return False
     elicitation = capabilities.elicitation

@@ -27,7 +27,7 @@ class CatalogSubscriptions(Protocol):
 
     @property
     def has_new_code(self) -> bool:
-        """True if code was registered since this replica began to serve; no revision covers such a change."""
+        """True if code was registered after this replica began to serve; no revision covers such a change."""
         ...
 
 

@@ -1,7 +1,7 @@
 """Token bucket for the notifications of one call: a burst, then at most `MAX_PER_S` per second.
 
-Progress messages above the rate are held back, and only the newest is sent once a token is free. Log messages above the
-rate are dropped. One log message reports the number of dropped ones once the rate has fallen, or at the end.
+Progress messages above the rate are delayed, and only the newest is sent once a token is free. Log messages above the
+rate are dropped; one log message reports their number once the rate has fallen, or at the end.
 """
 
 import asyncio
@@ -39,16 +39,16 @@ class NotificationThrottle:
         self._timer: asyncio.TimerHandle | None = None
 
     async def progress(self, send: SendMessage) -> None:
-        """Send a progress message, or hold it back until a token is free; a newer message replaces it."""
+        """Send a progress message, or delay it until a token is free; a newer message replaces it."""
         self._progress = send
-        if self._has_room():
+        if self._has_token():
             await self._send_progress()
         else:
             self._wait()
 
     async def log(self, level: LogLevel, send: SendMessage) -> None:
         """Send a log message, or drop it if no token is free."""
-        if self._has_room():
+        if self._has_token():
             async with self._order:
                 await send()
             return
@@ -58,14 +58,14 @@ class NotificationThrottle:
         self._wait()
 
     async def close(self) -> None:
-        """Send the held-back progress and the number of dropped log messages at once, at the end of the call."""
+        """Send the delayed progress and the number of dropped log messages at once, at the end of the call."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         await self._send_progress()
         await self._send_dropped()
 
-    def _has_room(self) -> bool:
+    def _has_token(self) -> bool:
         self._refill()
         if self._left < 1:  # guard: notification-rate
             return False
@@ -79,12 +79,12 @@ class NotificationThrottle:
 
     def _wait(self) -> None:
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(_CATCH_UP_S, self._spawn, self._catch_up)
+            self._timer = asyncio.get_running_loop().call_later(_CATCH_UP_S, self._spawn, self._send_delayed)
 
-    async def _catch_up(self) -> None:
+    async def _send_delayed(self) -> None:
         self._timer = None
         self._refill()
-        if self._progress is not None and self._has_room():
+        if self._progress is not None and self._has_token():
             await self._send_progress()
         if self._left >= MAX_PER_S / 2:  # the rate has fallen
             await self._send_dropped()

@@ -23,7 +23,7 @@ _SILENCE: Final[AbstractAsyncContextManager[Peer, None]] = nullcontext(NULL_PEER
 def peer_for_request(
     ctx: SdkContext, params: RequestParams, spawn: Spawn, *, talks: bool
 ) -> AbstractAsyncContextManager[Peer, None]:
-    """The peer of this request while the block runs; at the end a stateless peer sends its held-back notifications.
+    """The peer of this request while the block runs; at the end, a stateless peer sends its delayed notifications.
 
     It is the null peer if the primitive sends no messages (`talks` is False) and the request contains no state.
 
@@ -38,7 +38,7 @@ def peer_for_request(
 
 
 class _StatelessPeerScope:
-    """The peer of one request of 2026-07-28; at the end of the block it sends its held-back notifications."""
+    """The peer of one request of 2026-07-28; at the end of the block, it sends its delayed notifications."""
 
     def __init__(self, peer: StatelessPeer) -> None:
         self._peer = peer

@@ -83,7 +83,7 @@ class SdkRunner:
         context: RequestContext,
         capabilities: ServerCapabilities,
     ) -> tuple[bytes, bool]:
-        """Return the JSON-RPC response to any request of a session, and True if it is a result and no error."""
+        """Return the JSON-RPC response to any request of a session, and True if it is a result instead of an error."""
         options = InitializationOptions(server_name=NAME, server_version=VERSION, capabilities=capabilities)
         runner: ServerRunner[Any] = ServerRunner(self._server, connection, {}, init_options=options)
         try:
@@ -108,7 +108,7 @@ class SdkRunner:
         is_modern = version in MODERN_PROTOCOL_VERSIONS
         if request.method == "initialize" and not is_modern:  # guard: kernel-shared-connection
             raise ValueError("the handshake is not supported on this transport")
-        bound = await _bound(request, context.registry)
+        bound = await _bound_primitive(request, context.registry)
         if bound is not None and bound.is_interactive:
             return None
         finished = RawResult() if is_modern or version in STRUCTURED else None
@@ -137,7 +137,9 @@ async def _ask(
         return _error_of(error, context)
 
 
-async def _bound(request: JSONRPCRequest, registry: Registry) -> BoundTool | BoundPrompt | BoundResource | None:
+async def _bound_primitive(
+    request: JSONRPCRequest, registry: Registry
+) -> BoundTool | BoundPrompt | BoundResource | None:
     """The primitive of a request; None if there is none or binding fails, which running the request reports."""
     try:
         match request.method, request.params:
@@ -155,7 +157,9 @@ async def _bound(request: JSONRPCRequest, registry: Registry) -> BoundTool | Bou
 
 
 def connection_of(record: SessionRecord) -> Connection:
-    """The session's connection, as after its handshake; before the handshake, a connection that waits for it."""
+    """The session's connection in its state after the handshake; before the handshake, a connection that waits
+    for it.
+    """
     if not record.is_open:
         return Connection.for_loop(NullOutbound(), session_id=record.id)
     connection = Connection(

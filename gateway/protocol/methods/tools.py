@@ -85,7 +85,7 @@ class Tools:
     async def _answer(
         self, ctx: SdkContext, params: CallToolRequestParams, error: AccountRequired | CapabilityMissing
     ) -> dict[str, Any] | None:
-        """The result that opens a page for the user; None for an error that is shown as the tool's result."""
+        """The result that opens a page for the user; None for an error that becomes the tool's result."""
         if isinstance(error, AccountRequired):
             return await open_account_page(ctx, params, error, self._spawn)
         if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:

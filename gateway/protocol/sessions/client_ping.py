@@ -1,8 +1,8 @@
-"""Pings on idle streams, which detect a client that has gone without closing its connection.
+"""Pings on idle streams, which detect a client that has disappeared without closing its connection.
 
 A session's standalone stream that was idle for `PING_S` sends a ping, without an event id and not stored in the log.
-The response is a POST to any replica, which finds the open ping in Redis, like a question. A client that leaves two
-consecutive pings unanswered is treated as gone.
+The response is a POST to any replica, which finds the open ping in Redis, like a question. After two consecutive pings
+without a response, the client is considered disconnected.
 """
 
 import secrets
@@ -43,7 +43,7 @@ class PingMonitor:
 
     @property
     def is_unresponsive(self) -> bool:
-        """True if the client has left two consecutive pings unanswered."""
+        """True if the client has not responded to two consecutive pings."""
         return self._unanswered >= _MAX_UNANSWERED  # guard: ping-unanswered
 
     def note(self) -> None:
@@ -51,10 +51,11 @@ class PingMonitor:
         self._answered_at = time.monotonic()
 
     async def next_ping(self) -> bytes | None:
-        """Return the ping to send now, and record if the previous one was answered; None if no ping is to be sent.
+        """Return the ping to send now, and record whether the client responded to the previous one; None if no
+        ping is to be sent.
 
-        That is so if none is due, the session has ended or Redis is unavailable. An open question delays the ping for
-        at most `ANSWER_TIMEOUT_S`, because a client that waits for its user may not respond to pings.
+        None is due if the session has ended or Redis is unavailable. An open question delays the ping for at most
+        `ANSWER_TIMEOUT_S`, because a client that waits for its user may not respond to pings.
         """
         silent_s = time.monotonic() - self._answered_at
         if silent_s < self._every_s:

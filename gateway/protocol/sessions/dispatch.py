@@ -38,8 +38,9 @@ log = structlog.get_logger(__name__)
 ClientMessage = JSONRPCRequest | JSONRPCNotification | JSONRPCResponse | JSONRPCError
 
 MAX_ID_BYTES: Final = 16 * 1024
-"""The longest request id in bytes, as JSON; the id is stored while the request runs, and repeated in messages about
-it."""
+"""Limit on the bytes of a request id as JSON; the id is stored while the request runs, and repeated in messages
+about it.
+"""
 
 _CANCELLED: Final = "notifications/cancelled"
 
@@ -47,8 +48,8 @@ _CANCELLED: Final = "notifications/cancelled"
 def read_message(message: dict[str, Any]) -> ClientMessage | None:
     """Parse a JSON object as a JSON-RPC message; None if it is not valid.
 
-    A request is not valid if its id is null, neither a string nor an integer, or longer than `MAX_ID_BYTES`. It is then
-    not treated as a notification either.
+    A request is not valid if its id is null, neither a string nor an integer, or longer than `MAX_ID_BYTES`. Such a
+    message is not treated as a notification.
     """
     try:
         text = jsonrpc_message_adapter.validate_python(message, by_name=False)
@@ -87,7 +88,7 @@ class SessionDispatcher:
             protocol_version=connection.protocol_version,
             client=_client_of(connection.client_params),
             revision=context.registry.revision,
-            lists=_promised(capabilities),
+            lists=_announced_lists(capabilities),
         )
         return reply, begun
 
@@ -163,8 +164,8 @@ def _capabilities_of(record: SessionRecord) -> ClientCapabilities | None:
     return ClientCapabilities.model_validate(record.client.get("capabilities", {}), by_name=False)
 
 
-def _promised(capabilities: ServerCapabilities) -> tuple[Family, ...]:
-    """The lists for which the client was promised change notifications."""
+def _announced_lists(capabilities: ServerCapabilities) -> tuple[Family, ...]:
+    """The lists for which change notifications were announced to the client."""
     text = {
         Family.TOOL: capabilities.tools,
         Family.RESOURCE: capabilities.resources,

@@ -124,7 +124,7 @@ class HttpSseTransport:
         if record is None or not belongs(record, context) or record.transport != "sse":
             return None
         if record.holder and not await self._stores.lives.is_alive(record.holder):
-            await self._end(record)  # no response could be delivered: the client has to reconnect
+            await self._end(record)  # no response could be delivered, so the client must reconnect
             return None
         return record
 

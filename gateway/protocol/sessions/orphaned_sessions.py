@@ -1,6 +1,6 @@
 """Orphaned sessions: sessions that no key can use, because their key has ended or their tenant was removed.
 
-All replicas receive the event of such an end; the first one removes the sessions.
+All replicas receive the event; the first one removes the sessions.
 """
 
 from collections.abc import Awaitable, Callable
@@ -24,7 +24,7 @@ class OrphanedSessions:
         self._spawn = spawn
 
     def end(self, tenant: TenantId, key: KeyId | None = None) -> None:
-        """End the sessions of the tenant, or only those whose subject is the key; a named subject keeps its own."""
+        """End the sessions of the tenant, or only those of the key. Sessions of an explicitly named subject remain."""
         self._spawn(self._remove, tenant, key)
 
     def check(self, principal: Principal) -> None:

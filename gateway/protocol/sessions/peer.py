@@ -100,7 +100,7 @@ class SessionPeer:
     async def log(self, level: LogLevel, data: object, logger: str | None = None) -> None:
         """Send a log message, unless its level is below the one that the client set."""
         if self._levels is None:
-            self._levels = frozenset(levels_from(await self._least_level()))
+            self._levels = frozenset(levels_from(await self._min_level()))
         if level in self._levels:
             await self._throttle.log(level, partial(self._send_log, level, data, logger))
 
@@ -146,7 +146,7 @@ class SessionPeer:
         await self._sink.detach()
 
     async def close(self) -> None:
-        """Send the notifications that were held back, before the response."""
+        """Send the delayed notifications, before the response."""
         await self._throttle.close()
 
     async def _send_log(self, level: LogLevel, data: object, logger: str | None = None) -> None:
@@ -164,7 +164,7 @@ class SessionPeer:
 
     async def _wait(self, name: str, question: Question, woken: "_RepeatableEvent") -> Mapping[str, Any]:
         while True:
-            text = await self._channel.questions.look(self._keys, name)
+            text = await self._channel.questions.get_answer(self._keys, name)
             if text is None:
                 raise ClientSilent("the session has ended")
             if text:
@@ -177,7 +177,7 @@ class SessionPeer:
         """Send a cancellation for each open question, and close all questions."""
         try:
             for name in names:
-                if await self._channel.questions.look(self._keys, name) == b"":
+                if await self._channel.questions.get_answer(self._keys, name) == b"":
                     await self._sink.send(jsonrpc.notification("notifications/cancelled", {"requestId": name}))
                 await self._channel.questions.close(self._keys, name)
         except RedisUnavailable:
@@ -191,7 +191,7 @@ class SessionPeer:
         except RedisUnavailable:
             log.warning("message_lost", method=method)
 
-    async def _least_level(self) -> str:
+    async def _min_level(self) -> str:
         try:
             return await self._channel.preferences.level(self._keys) or "debug"
         except RedisUnavailable:

@@ -29,7 +29,7 @@ _RETRY_S = 1.0
 _CATCHING_UP_S = 5.0
 
 
-def _nothing() -> bytes | None:
+def _no_response() -> bytes | None:
     return None
 
 
@@ -41,7 +41,7 @@ class RequestReplay:
     keys: SessionKeys
     stream: str
     run: RequestOwner | None = None
-    answer: Callable[[], bytes | None] = _nothing
+    answer: Callable[[], bytes | None] = _no_response
     """Returns the response once there is one, stored or not."""
 
     async def follow(self, to: EventStream, after: str) -> None:
@@ -173,18 +173,18 @@ class StandaloneReplay:
             self._to.end()
             return after, revision
         if any(message.uri is not None for message in found.messages):
-            await self._catch_up()
+            await self._await_newer_catalog()
         frames = self._messages(found, revision)
         after = found.messages[-1].id if found.messages else after
         notices, revision = self._notices(after, revision)
         if frames or notices:
             self._pings.note()
             await self._to.write(b"".join((*frames, *notices)))
-        if frames and self._is_old:
+        if frames and self._is_http_sse:
             with contextlib.suppress(RedisUnavailable):  # the log expires with the session
                 await self._logs.trim(self._keys, STANDALONE, after)
         if not found.has_more and not self._to.is_over and not await self._to.wait():
-            await self._probe()
+            await self._check_client()
         return after, revision
 
     async def _adopt_handshake(self) -> None:
@@ -200,9 +200,9 @@ class StandaloneReplay:
             found = await self._sessions.find(self._record.tenant, self._record.id)
             self._record = found or self._record
 
-    async def _probe(self) -> None:
+    async def _check_client(self) -> None:
         """End the stream if the session or the client is gone; send a ping if one is due. Runs after a keep-alive."""
-        if not await self._is_there():
+        if not await self._session_exists():
             self._to.end()
             return
         ping = await self._pings.next_ping()
@@ -212,15 +212,15 @@ class StandaloneReplay:
         elif ping is not None:
             await self._to.write(sse_encoding.event(ping))  # without an id: it is never replayed
 
-    async def _catch_up(self) -> None:
+    async def _await_newer_catalog(self) -> None:
         """Wait up to 5 s for a newer catalog that is known to exist, because it decides which resources may be read."""
         until = time.monotonic() + _CATCHING_UP_S
         while not self._is_current(self._registry) and not self._to.is_over and time.monotonic() < until:
             await self._to.wait(until - time.monotonic())
-        self._to.wake()  # the wake-ups may have had other causes, still to be handled
+        self._to.wake()  # the wake-ups may have had other causes, which are still pending
 
     @property
-    def _is_old(self) -> bool:
+    def _is_http_sse(self) -> bool:
         """True for the stream of HTTP+SSE, which cannot be resumed."""
         return self._record.transport == "sse"
 
@@ -258,9 +258,9 @@ class StandaloneReplay:
         return frames, newest
 
     def _frame(self, text: bytes, event_id: str) -> bytes:
-        return sse_encoding.event(text, None if self._is_old else event_id)
+        return sse_encoding.event(text, None if self._is_http_sse else event_id)
 
-    async def _is_there(self) -> bool:
+    async def _session_exists(self) -> bool:
         """True if the session exists or Redis is unavailable; the lookup keeps the session alive."""
         try:
             return await self._sessions.find(self._record.tenant, self._record.id) is not None

@@ -1,10 +1,10 @@
 """Response sinks: JSON for a fast request that sends no message before its response, otherwise a stream.
 
 The messages of a stream are stored before they are sent, so the client can resume the stream at any replica. The
-connection is only one reader of the stream: it may break or be ended early while the call continues.
+connection is only one reader of the stream: it may be lost or ended early while the call continues.
 
 The task that serves the request ends every wait. It also passes the response in memory, so the stream ends even if the
-response could not be stored. If there was no response, `abandon` ends the stream, and its log with an error.
+response could not be stored. If there is no response, `abandon` ends the stream, and its log with an error.
 """
 
 import asyncio
@@ -139,7 +139,7 @@ class PostSink:
             if not await self._claim.acquire():
                 self._refuse()
             elif self._is_over:  # the call was cancelled during the wait
-                self._claim.leave()
+                self._claim.unregister()
             else:
                 self.state = SinkState.CLAIMED
 
@@ -182,7 +182,7 @@ class PostSink:
                     # released before the response, because the client may reuse the id as soon as
                     # it has the response
                     await self._claim.release()
-                await self._answer_whole(text)
+                await self._respond_json(text)
                 return
         await self._store(text)
         self._to.wake()
@@ -192,7 +192,7 @@ class PostSink:
         """End the sink; an open stream without a response gets an error as its final message."""
         was_streaming, self.state = self.state is SinkState.STREAMING, SinkState.OVER
         if self._claim is not None:
-            self._claim.leave()
+            self._claim.unregister()
         if was_streaming:
             if self._answer is None:
                 self._end_stream()
@@ -203,7 +203,7 @@ class PostSink:
         self._answer = replica_lost_error(self._request_id)
         self._spawn(self._retry_store, self._answer)
 
-    async def _answer_whole(self, text: bytes) -> None:
+    async def _respond_json(self, text: bytes) -> None:
         """Send the response as JSON; for an empty one, a stream without events or 202. HTTP requires a response."""
         if text:
             await self._to.answer(text, self._headers)
@@ -296,7 +296,7 @@ class SseSink:
                 self.state = SinkState.REFUSED
                 self.scope.cancel()
             elif self._is_over:  # the call was cancelled during the wait
-                self._claim.leave()
+                self._claim.unregister()
 
     async def defer(self) -> None:
         """Do nothing, because the response goes to a stream anyway."""
@@ -331,7 +331,7 @@ class SseSink:
     def abandon(self) -> None:
         """End the sink and release its claim."""
         self.state = SinkState.OVER
-        self._claim.leave()
+        self._claim.unregister()
 
 
 def session_headers(record: SessionRecord) -> Headers:

@@ -1,4 +1,4 @@
-"""The requests of sessions that run at this replica: registered by id, escalated if slow, cancelled from outside."""
+"""The running requests of sessions at this replica: registered by id, escalated if slow, cancelled on demand."""
 
 import asyncio
 from collections.abc import Awaitable

@@ -1,4 +1,4 @@
-"""The settings of a session: its resource subscriptions, and the lowest level of log messages to send.
+"""The settings of a session: its resource subscriptions, and the minimum level of log messages to send.
 
 The URI is the identity of a subscription, so the result of `resources/subscribe` is empty.
 """

@@ -1,8 +1,8 @@
 """The handshake revisions (2024-11-05 to 2025-11-25) over Streamable HTTP, without the SDK's transports.
 
-A session is a record in Redis, so any replica can serve any of its requests. A request that may send messages runs on
-a separate SDK connection. Messages before the response, and a slow response, go to a stream that is stored
-(`gateway.protocol.sessions.response_sink`). A client whose connection breaks resumes its streams at any replica.
+A session is a record in Redis, so any replica can serve any of its requests. A request that may send messages runs on a
+separate SDK connection. Messages before the response, and a slow response, are sent on a stored stream
+(`gateway.protocol.sessions.response_sink`). A client that loses its connection resumes its streams at any replica.
 """
 
 from collections.abc import Mapping

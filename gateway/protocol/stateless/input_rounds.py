@@ -114,7 +114,7 @@ class StatelessPeer:
         return self.memory.get(key)
 
     def remember(self, key: str, value: object) -> None:
-        """Store a value in the state that the client carries to the next round."""
+        """Store a value in the state that the client returns in the next round."""
         self.memory[key] = value
 
     async def note_intent(self) -> None:
@@ -126,7 +126,7 @@ class StatelessPeer:
         """Do nothing: streams of this revision cannot be resumed."""
 
     async def close(self) -> None:
-        """Send the notifications that were held back, before the response."""
+        """Send the delayed notifications, before the response."""
         await self._throttle.close()
 
     def detach(self) -> None:

@@ -1,8 +1,8 @@
 """The state that a client carries between the rounds of a call (`requestState`): sealed, bound, and single-use.
 
-The SDK's boundary seals the state with keys that all replicas share. It opens a state for ten minutes, and only for the
-same principal, profile, method, primitive and arguments. The gateway adds single use, because otherwise an answer, such
-as a confirmation, could be replayed.
+The SDK's middleware seals the state with keys that all replicas share. It opens a state for ten minutes, and only for
+the same principal, profile, method, primitive and arguments. The gateway adds single use, because otherwise an answer,
+such as a confirmation, could be replayed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,10 +39,10 @@ class Nonces(Protocol):
 def request_state_middleware(keys: Sequence[bytes], nonces: Nonces) -> list[ServerMiddleware[Any]]:
     """The middleware in front of the methods, outermost first. The first key seals states; every key opens them."""
     security = RequestStateSecurity(keys=keys, ttl=STATE_S, bind_principal=_principal)
-    return [RequestStateBoundary(security, default_audience=NAME), _Once(nonces)]
+    return [RequestStateBoundary(security, default_audience=NAME), _SingleUse(nonces)]
 
 
-class _Once:
+class _SingleUse:
     """Accepts each state once; a call refused with `LimitExceeded` does not count."""
 
     def __init__(self, nonces: Nonces) -> None:
@@ -61,7 +61,7 @@ class _Once:
             ) from None
         try:
             return await call_next(ctx)
-        except LimitExceeded:  # nothing was done: the client may retry with the same state
+        except LimitExceeded:  # the request had no effect, so the client may retry with the same state
             await self._nonces.free(tenant, nonce)
             raise
 

@@ -1,6 +1,6 @@
-"""Subscriptions of `subscriptions/listen` (2026-07-28): the changes that each client is notified of.
+"""Subscriptions of `subscriptions/listen` (2026-07-28): the changes of which each client is notified.
 
-The changes come only from the tenant's own catalog and events. A resource that the client may not read is dropped like
+The changes come only from the tenant's own catalog and events. A resource that the client may not read is treated like
 one that does not exist. There is no replay. Several changes of the same list or resource become one notification,
 because the client then lists or reads again. Updates of resources are collected for `GATHER_S`.
 `gateway.protocol.stateless.subscription_stream` sends the notifications.
@@ -117,7 +117,7 @@ class Subscription:
         self.wake()
 
     def notify(self, *uris: str) -> None:
-        """Record updates of those resources that the client subscribed to and still may read.
+        """Record updates of the resources that the client subscribed to and may still read.
 
         While a newer catalog is known but not adopted, updates are stored and checked once it is adopted.
         """

@@ -1,9 +1,9 @@
-"""The transport of 2026-07-28, where every request is independent.
+"""The transport of 2026-07-28, in which every request is independent.
 
-A message is served by the first part that recognises it: `SubscriptionStreams` for `subscriptions/listen`, the fast
-path for plain requests, the SDK's kernel for requests that send no messages before their response. Each returns a
-response, or None without any effect. The SDK's own transport serves the rest; it streams if the client accepts a
-stream. A disconnect cancels the request. For JSON, a disconnect watcher starts after `WATCH_AFTER_S`
+The first component that recognises a message serves it: `SubscriptionStreams` for `subscriptions/listen`, the fast path
+for plain requests, the SDK's kernel for requests that send no messages before their response. Each returns a response,
+or None without any effect. The SDK's own transport serves the rest; it streams if the client accepts a stream. A
+disconnect cancels the request. For JSON, a disconnect watcher starts after `WATCH_AFTER_S`
 (`gateway.protocol.http.cancellation`).
 """
 

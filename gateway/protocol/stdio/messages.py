@@ -1,6 +1,6 @@
 """JSON-RPC messages on lines of standard input: parsed by the rules of an HTTP body, or refused with an error response.
 
-It imports no SDK, so that a bridge starts fast.
+The module does not import the SDK, so that a bridge starts fast.
 """
 
 from collections.abc import Mapping
@@ -71,7 +71,7 @@ def refuse_more(message: Message) -> Refused:
 
 
 def refuse_repeated_id(message: Message) -> Refused:
-    """The refusal of a request with the id of a request that still runs."""
+    """The refusal of a request whose id belongs to a running request."""
     return Refused(INVALID_REQUEST, "a request with this id is running", BadInput.code, id_of(message))
 
 

@@ -1,4 +1,4 @@
-"""The open requests of one client on standard streams: bounded in number, each with an id of its own."""
+"""The open requests of one client on standard streams, limited in number, each with a unique id."""
 
 from collections.abc import Iterator
 from typing import Generic, TypeVar

@@ -1,7 +1,7 @@
-"""A pause between the last progress of a request and its response, on streams that have no frames of their own.
+"""A pause between the last progress of a request and its response, on streams without message frames.
 
-A client that reads both lines at once may handle the response first: the SDK for TypeScript does, reports the progress
-as an error, and some of its users then close the connection (modelcontextprotocol/typescript-sdk#2580).
+A client that reads both lines at once may handle the response first. The SDK for TypeScript does, and reports the
+progress as an error; some of its users then close the connection (modelcontextprotocol/typescript-sdk#2580).
 """
 
 import time

@@ -1,7 +1,7 @@
-"""The standard streams of a process that speaks JSON-RPC on them: bounded lines in, whole lines out.
+"""The standard streams of a process that exchanges JSON-RPC on them: lines of limited length in, complete lines out.
 
-Threads read and write, because asyncio cannot watch regular files. A reader waits until its line is taken, and a writer
-until its line is written, so a slow client does not fill the memory.
+Threads read and write, because asyncio cannot watch regular files. A reader waits until its line is consumed, and a
+writer until its line is written, so a slow client does not fill the memory.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ def claim_streams() -> ClaimedStreams:
     Raises:
         ClientGone: the process has no standard output.
     """
-    source = None if sys.__stdin__ is None else _duplicate(0)  # the number may belong to another file now
+    source = None if sys.__stdin__ is None else _duplicate(0)  # the descriptor number may belong to another file now
     sink = None if sys.__stdout__ is None else _duplicate(1)
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)

@@ -179,7 +179,7 @@ class TaskRunner:
             LimitExceeded: it has to be a task, and there are too many.
             GatewayError, InputRequired: the call raised it before it became a task.
         """
-        self._adopt(run)
+        self._attach_peer(run)
         try:
             if not at_once:
                 self._tasks.spawn(self._call, run)
@@ -283,16 +283,16 @@ class TaskRunner:
         peer.capabilities = ClientCapabilities.model_validate(task.call.capabilities, by_name=False)
         run = TaskRun(registry, bound, task.call.arguments, peer, correlation=task.correlation_id)
         run.holder, run.task = task.holder, task
-        self._adopt(run)
+        self._attach_peer(run)
         return run
 
-    def _adopt(self, run: TaskRun) -> None:
-        """Let the call wait for other people without a limit, and record its intents."""
+    def _attach_peer(self, run: TaskRun) -> None:
+        """Remove the time limit of the call's wait for other people, and record its intents."""
         run.peer.approval_timeout_s = math.inf
         run.peer.on_intent = partial(self._note_intent, run)
 
     async def _note_intent(self, run: TaskRun) -> None:
-        """Record that effects may follow, in the row if there is one.
+        """Record that effects may follow, in the row if it exists.
 
         Raises:
             Conflict: the task has ended, or another replica has its lease.

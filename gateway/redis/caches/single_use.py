@@ -21,7 +21,7 @@ class SingleUseIds:
         self._free = bus.script(_FREE)
 
     async def use(self, tenant: TenantId, nonce: str, *, for_s: int) -> bool:
-        """Mark the id as used for `for_s` seconds; False if it is marked already.
+        """Mark the id as used for `for_s` seconds; False if it is already marked.
 
         Raises:
             RedisUnavailable: a previous use cannot be excluded.

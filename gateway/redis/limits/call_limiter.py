@@ -31,7 +31,7 @@ class CallLimiter:
         self._lease = bus.script(LEASE)
         self._sync = bus.script(SYNC)
         self._rates = BoundedCache[tuple[TenantId, KeyId], LeasedTokenBucket](_MAX_RATES)
-        self._find_rate = self._rates.get  # bound once: a lookup then costs what a dictionary's costs
+        self._find_rate = self._rates.get  # bound once, so that a lookup costs as much as a dictionary lookup
         self._slots: dict[TenantId, ConcurrencyLease] = {}
         self._is_renewing = False
 
@@ -126,7 +126,7 @@ class _Admission:
 
     @asynccontextmanager
     async def released(self) -> AsyncGenerator[None]:
-        """Free the slot while the block runs, then take one again; blocks of calls inside the call may overlap.
+        """Release the slot while the block runs, then acquire one again; blocks of calls inside the call may overlap.
 
         Raises:
             LimitExceeded: no slot is free afterwards; the call continues without one.

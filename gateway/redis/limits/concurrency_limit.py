@@ -70,7 +70,7 @@ class ConcurrencyLease:
         self._limit = 0
         self._spare = 0
         """Spare slots that are leased while calls run; 0 for a limit below 8."""
-        self._in_hand = 0
+        self._max_idle = 0
         """Limit on the slots that stay leased while no call runs."""
         self._in_use = 0
         self._held = 0
@@ -133,11 +133,11 @@ class ConcurrencyLease:
     def _settle(self) -> None:
         """Return excess slots: after 0.25 s, or at once for a limit below 8, of which replicas cannot spare a slot.
 
-        Without calls, up to `_in_hand` slots stay leased, until a renewal finds that no call began since the last one.
+        Without calls, up to `_max_idle` slots stay leased, until a renewal finds that no call began since the last one.
         """
         needed = self._in_use + self._waiting
         unused = self._held - needed
-        if unused <= self._in_hand or (needed and self._spare and unused <= max(self._spare, needed)):
+        if unused <= self._max_idle or (needed and self._spare and unused <= max(self._spare, needed)):
             return
         if self._synced is not None or self._is_renewal_due or self._grant is _Grant.ALONE:
             return
@@ -158,7 +158,7 @@ class ConcurrencyLease:
         if limit != self._limit:
             self._limit = limit
             self._spare = max(1, limit // _SPARE_DIVISOR) if limit >= _SMALL_LIMIT else 0
-            self._in_hand = 2 * (limit // _SPARE_DIVISOR)
+            self._max_idle = 2 * (limit // _SPARE_DIVISOR)
             self._held = min(self._held, self._in_use)
 
     def _take_alone(self, limit: int) -> None:
@@ -186,7 +186,7 @@ class ConcurrencyLease:
         running, needed = self._in_use, self._in_use + self._waiting
         wanted = min(self._limit, needed + self._spare) if needed else 0
         if not needed and self._is_used:
-            wanted = min(1 + self._spare, self._in_hand)
+            wanted = min(1 + self._spare, self._max_idle)
         self._is_used = False
         self._held = min(self._held, max(wanted, running))  # slots that are being returned are no longer used
         try:

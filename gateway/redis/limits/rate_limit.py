@@ -162,7 +162,7 @@ class LeasedTokenBucket:
 
 
 class _LocalBucket:
-    """The bucket of a replica that cannot reach Redis: it refills at half of the rate and starts almost empty."""
+    """The bucket of a replica that cannot reach Redis: it refills at half of the rate, and is almost empty at first."""
 
     def __init__(self) -> None:
         self.is_active = False

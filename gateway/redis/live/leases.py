@@ -1,7 +1,8 @@
 """Leases of attachments: each live source has a due time; the replica that takes the lease holds it by renewals.
 
 One sorted set orders all sources by the time at which they are due: the end of the lease, the next attempt, or now. So
-the lease of a crashed replica becomes due by itself. PostgreSQL is the truth: `jobs.live` adds missing sources.
+the lease of a crashed replica becomes due when it expires. PostgreSQL is authoritative: `jobs.live` adds missing
+sources.
 """
 
 from collections.abc import Collection, Sequence
@@ -85,7 +86,7 @@ class SourceKey:
 
 
 class AttachmentLeases:
-    """The leases of all live sources, as one replica takes and renews them. Times are those of Redis."""
+    """The leases of all live sources, for one replica that takes and renews them. Times are those of Redis."""
 
     def __init__(self, bus: EventBus, *, lease_s: float = LEASE_S) -> None:
         self._replica = bus.replica

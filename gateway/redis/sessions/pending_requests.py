@@ -70,7 +70,7 @@ class PendingRequests:
         taken: int = await self._answer((keys.record, keys.state, keys.wake), question, answer, mac)
         return bool(taken)
 
-    async def look(self, keys: SessionKeys, question: str) -> bytes | None:
+    async def get_answer(self, keys: SessionKeys, question: str) -> bytes | None:
         """Return the answer; empty while there is none, None if the question does not exist.
 
         An answer with a wrong MAC for this session and question is refused: None, as for a missing question.

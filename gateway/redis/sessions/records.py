@@ -116,7 +116,7 @@ _LIST = "return redis.call('ZRANGE', KEYS[1], 0, -1)"
 
 
 def share_of(cap: int) -> int:
-    """The cap per subject or key: 90 % of the tenant's cap, rounded up, so that one of them cannot use it all."""
+    """The cap per subject or key: 90 % of the tenant's cap, rounded up, so that no single one can exhaust it."""
     return cap - cap // 10
 
 
@@ -163,8 +163,8 @@ class Sessions:
         return self._idle_ms
 
     @property
-    def kept_ms(self) -> int:
-        """Time to live of a session's subscriptions in ms: `idle_ms` and an eighth, so that they are seldom renewed."""
+    def subscription_ttl_ms(self) -> int:
+        """Lifetime of a session's subscriptions in ms: `idle_ms` and an eighth, so that they are seldom renewed."""
         return self._idle_ms + self._idle_ms // _GRACE_DIVISOR
 
     def keys(self, tenant: TenantId, session: str) -> SessionKeys:
@@ -253,16 +253,16 @@ class Sessions:
             return None
         drops = self._drops
         prefix = subscribers_prefix(self._bus.namespace, tenant)
-        lives = self._idle_ms, prefix, self.kept_ms
+        lives = self._idle_ms, prefix, self.subscription_ttl_ms
         raw: bytes | None = await self._find(self._named(tenant, session), session, *lives)
         record = None if raw is None else self._decode(tenant, session, raw)
         if record is None:
             self._leases.pop((tenant, session), None)
         elif drops == self._drops and record.is_open:  # no session ended while this one was being read
-            self._keep(record)
+            self._store_lease(record)
             text, mac = _unseal(raw or b"")
             if not self._seal.is_current(self.keys(tenant, session).record, text, mac=mac):
-                self._spawn(self.replace, record)  # an open session's record does not change any more
+                self._spawn(self.replace, record)  # the record of an open session no longer changes
         return record
 
     async def _renew(self, tenant: TenantId, session: str, lease: _Lease) -> None:
@@ -302,7 +302,7 @@ class Sessions:
             keys.uris,
         )
 
-    def _keep(self, record: SessionRecord) -> None:
+    def _store_lease(self, record: SessionRecord) -> None:
         key = (record.tenant, record.id)
         now = time.monotonic()
         self._leases.pop(key, None)  # keeps the leases in the order in which they were read

@@ -84,7 +84,7 @@ class RequestClaim:
             answer: int = await self._claims.acquire_script((keys.record, keys.state), *self._named, keys.logs)
         except RedisUnavailable:  # Redis may have stored the claim
             self._is_held = True
-            self.leave()
+            self.unregister()
             return True
         self._is_held = answer == 1
         return answer != 0
@@ -99,7 +99,7 @@ class RequestClaim:
         except RedisUnavailable:
             self._claims.spawn(self._retry_release)
 
-    def leave(self) -> None:
+    def unregister(self) -> None:
         """Release the id in a background task."""
         if self._is_held:
             self._is_held = False

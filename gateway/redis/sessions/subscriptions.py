@@ -15,7 +15,7 @@ from gateway.redis.sessions.records import Sessions, is_session_id
 
 MAX_SUBSCRIPTIONS = 1000
 MAX_PARAMS_BYTES = 512
-"""The longest URI that is stored, in bytes; bounds the memory for the subscriptions of a session."""
+"""Limit on the bytes of a stored URI, which limits the memory for the subscriptions of a session."""
 _MAX_ENTRIES = 1000
 _BATCH = 200
 _READ_AT_ONCE = 20
@@ -121,7 +121,7 @@ class SessionSubscriptions:
         """
         named = (keys.record, keys.subscriptions, self._key(keys.tenant, uri), keys.uris)
         prefix = SessionKeys(self._namespace, keys.tenant, "").record
-        limits = (MAX_SUBSCRIPTIONS, self._sessions.kept_ms)
+        limits = (MAX_SUBSCRIPTIONS, self._sessions.subscription_ttl_ms)
         encoded = uri.encode("utf-8", "surrogatepass")
         kept = encoded if len(encoded) <= MAX_PARAMS_BYTES else b""
         done = await self._subscribe(named, keys.session, digest_uri(uri), *limits, prefix, _SUBSCRIBERS_CHECKED, kept)

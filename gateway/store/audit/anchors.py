@@ -1,9 +1,9 @@
 """The anchor of a tenant's audit trail: one sealed row that names the newest signature.
 
-The anchor is made with the tenant; each signing transaction moves the anchor to its last signature. The entry of each
-change, the tenant's creation included, names the signature that the anchor had then. So the removal of signatures shows
-in the anchor, and the removal of the anchor in the changes. If an older anchor is restored, the changes, running
-signers and the heads outside the database reveal this.
+It is created with the tenant, and each signing transaction moves it to its last signature. The entry of each change
+names the signature that the anchor had then; so does the entry that creates the tenant. A removed signature is
+therefore missing behind the anchor, and a removed anchor behind the changes. An older anchor that is restored
+contradicts the changes, the running signers and the heads outside the database.
 """
 
 import hmac

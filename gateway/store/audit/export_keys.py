@@ -15,8 +15,8 @@ from gateway.store.secret_keys.tables import audit_export_keys as export_keys
 async def keep(tenant: TenantId, db: Db, cipher: EnvelopeCipher) -> None:
     """Store the public keys of the tenant that belong to older secret keys."""
     for key in ExportKey.of(tenant, cipher)[1:]:
-        new = insert_into(export_keys).values(tenant_id=tenant, id=key.id, public=key.public)
-        await db.execute(new.on_conflict_do_nothing())
+        query = insert_into(export_keys).values(tenant_id=tenant, id=key.id, public=key.public)
+        await db.execute(query.on_conflict_do_nothing())
 
 
 async def verify_keys(tenant: TenantId, db: Db, cipher: EnvelopeCipher) -> Sequence[VerifyKey]:

@@ -61,7 +61,7 @@ class VerifyKey:
 
     @property
     def id(self) -> str:
-        """A short name of the key, derived from the public key."""
+        """The short name of the key, derived from the public key."""
         return hashlib.sha256(self.public).hexdigest()[:16]
 
 

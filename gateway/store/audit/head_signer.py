@@ -1,10 +1,9 @@
-"""Signs the ends of audit chains: once a minute, for all tenants with new entries, and at shutdown.
+"""Signer of the ends of audit chains: once a minute, for all tenants with new entries, and at shutdown.
 
-The signer takes no part in calls. A replica that crashes usually leaves the entries of a minute unsigned. A signer that
-sees the tenant for the first time signs them. All replicas add to one chain of signatures per tenant; the tenant's
-anchor (`audit_anchors`) names its end. A signer stores in memory the last signature that it made or found. If the
-database no longer has that signature, the signer continues from memory. So the gap stays in the chain, and `audit
-verify` finds it.
+The signer takes no part in calls. A crashed replica usually leaves the entries of its last minute unsigned; a signer
+that sees the tenant for the first time signs them. All replicas extend one chain of signatures per tenant; the tenant's
+anchor (`audit_anchors`) names its end. A signer stores in memory the last signature that it made or read. If the
+database no longer has that signature, the signer continues from memory, so `audit verify` finds the gap in the chain.
 """
 
 from collections.abc import Sequence
@@ -82,18 +81,18 @@ class AuditSigner:
         """
         is_portion_full = True
         while is_portion_full:
-            taken = self._moved.take(_PORTION)
-            is_portion_full = len(taken) == _PORTION
-            await self._sign_all(taken)
+            tenants = self._moved.take(_PORTION)
+            is_portion_full = len(tenants) == _PORTION
+            await self._sign_all(tenants)
 
-    async def _sign_all(self, taken: dict[TenantId, Ends]) -> None:
+    async def _sign_all(self, tenants: dict[TenantId, Ends]) -> None:
         try:
-            while taken:
-                tenant = next(iter(taken))
-                await self._sign(tenant, taken[tenant])
-                del taken[tenant]
+            while tenants:
+                tenant = next(iter(tenants))
+                await self._sign(tenant, tenants[tenant])
+                del tenants[tenant]
         except BaseException:
-            for tenant, ends in taken.items():
+            for tenant, ends in tenants.items():
                 for writer, end in ends.items():
                     self._moved.note(tenant, writer, end)
             raise

@@ -128,7 +128,7 @@ class OutsideHeads:
                 tasks.start_soon(self._deliver_to, store)
 
     async def recall(self, tenant: TenantId) -> TrailHead | None:
-        """The newest valid head in the stores that may serve as memory and respond in time; None without one."""
+        """The newest valid head in the stores that serve as memory and respond in time; None if there is none."""
         newest: TrailHead | None = None
         for store in self._stores:
             if store.is_memory:

@@ -1,7 +1,7 @@
 """Read positions in an audit trail, and the entries after them.
 
-A position is the last number read of each chain. Ids and times are not sufficient: writers commit at different times,
-so an entry with an older id can become visible after newer ones, even minutes later if it waited in Redis. Within a
+A position is the last number read of each chain. Ids and times do not suffice, because writers commit at different
+times: an entry with an older id can become visible after newer ones, even minutes later if it waited in Redis. Within a
 chain, numbers become visible in order and without gaps, because one connection writes it, or holders of the lock on the
 tenant's row. So a late entry is always after the position of its chain.
 """
@@ -61,7 +61,7 @@ _OLDEST_BEHIND = _behind("behind.at")
 
 
 async def ends(tenant: TenantId, db: Db) -> dict[str, int]:
-    """The place at the end of the trail."""
+    """The position at the end of the trail."""
     return {str(writer): int(seq) for writer, seq in await db.execute(_ENDS, {"tenant": tenant})}
 
 
@@ -87,7 +87,7 @@ def after(places: Places, links: Sequence[Link]) -> dict[str, int]:
 
 
 async def load(tenant: TenantId, db: Db, sink: AuditSinkId) -> dict[str, int]:
-    """The place of a sink."""
+    """The position of a sink."""
     columns = audit_places.c
     found = select(columns.writer, columns.seq).where(columns.tenant_id == tenant, columns.sink_id == sink)
     return {str(writer): int(seq) for writer, seq in await db.execute(found)}

@@ -69,18 +69,18 @@ async def save(tenant: TenantId, db: Db, days: int | None) -> None:
 
 
 async def note_fault(tenant: TenantId, db: Db, fault: str | None) -> None:
-    """Store the reason that the last cut skipped a chain."""
+    """Store the reason why the last cut skipped a chain."""
     await db.execute(update(audit_retention).where(audit_retention.c.tenant_id == tenant).values(fault=fault))
 
 
 async def old_chains(tenant: TenantId, db: Db, *, days: int) -> tuple[datetime, Sequence[str]]:
-    """The time limit for a retention of these days, and the writers whose first entry is older, in order."""
+    """The time before which entries are too old, and the sorted writers whose first entry is older."""
     before = (await db.execute(select(func.now() - func.make_interval(0, 0, 0, days)))).scalar_one()
     rows = await db.execute(_OLD_CHAINS, {"tenant": tenant, "before": before})
     return before, [str(row.writer) for row in rows]
 
 
 async def count_old(tenant: TenantId, db: Db, writer: str, *, bound: int, before: datetime, limit: int) -> OldEntries:
-    """The entries at the beginning of a chain that are older, up to the number `bound`; at most `limit` are counted."""
+    """Count the entries before a time at the beginning of a chain, up to the number `bound`; at most `limit`."""
     named = {"tenant": tenant, "writer": writer, "bound": bound, "before": before, "limit": limit}
     return OldEntries._make((await db.execute(_COUNTED, named)).one())

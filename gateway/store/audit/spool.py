@@ -1,6 +1,6 @@
 """Spool of outcomes that wait for the database: their stored form, and the drain that writes them in order.
 
-Each entry keeps its id and time. So an entry that had reached the database, or is drained twice, still results in one
+Each entry keeps its id and time. So an entry that had already reached the database, or is drained twice, results in one
 row.
 """
 
@@ -155,7 +155,7 @@ class SpoolDrain:
                 with anyio.fail_after(_ROUND_S):
                     await self._store(connection, chains, [_decode(entry) for _, entry in waiting])
                     await self._overflow.forget([entry_id for entry_id, _ in waiting])
-                self._note(len(waiting))
+                self._log_restored(len(waiting))
                 waiting = await self._overflow.peek(_GROUP)
 
     async def _restore_shared(self) -> None:
@@ -174,10 +174,10 @@ class SpoolDrain:
                     await self._store(connection, ChainWriter(self._chain_key), list(ours.values()))
                     await self._overflow.forget_shared(list(ours))
             self._looked_until = until
-            self._note(len(ours))
+            self._log_restored(len(ours))
             until, waiting = await self._overflow.peek_shared(until, _GROUP)
 
-    def _note(self, entries: int) -> None:
+    def _log_restored(self, entries: int) -> None:
         if entries:
             self.brought_back += entries
             log.info("audit_brought_back", entries=entries)

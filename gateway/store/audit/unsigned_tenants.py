@@ -8,7 +8,7 @@ Ends = dict[str, End | None]
 
 
 class UnsignedTenants:
-    """Tenants whose chains this replica has extended and that `take` has not returned since, with the writers."""
+    """Tenants whose chains this replica has extended since `take` last returned them, each with its writers."""
 
     def __init__(self) -> None:
         self._ends: dict[TenantId, Ends] = {}
@@ -16,7 +16,7 @@ class UnsignedTenants:
     def note(self, tenant: TenantId, writer: str, end: End | None = None) -> None:
         """Record that the writer has extended the tenant's chain, with the chain's end if it is known.
 
-        A recorded end is signed even if its entry is deleted from the database before.
+        A recorded end is signed even if its entry was deleted from the database before the signature.
         """
         ends = self._ends.get(tenant)
         if ends is None:

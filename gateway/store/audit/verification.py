@@ -36,7 +36,7 @@ _NO_REFERENCES: Final = AnchorReferences()
 
 
 @dataclass(slots=True)
-class _Walked:
+class _VerifiedChain:
     """One chain, as far as it was verified."""
 
     writer: str
@@ -49,7 +49,7 @@ class _Walked:
     cut: int = 0
 
     def report(self, kind: ChainFaultKind, number: int, entry: AuditId | None = None) -> None:
-        """Count a fault, and remember the first."""
+        """Count a fault, and store the first one."""
         self.faults += 1
         self.fault = self.fault or ChainFault(kind=kind, number=number, entry=entry)
 
@@ -65,7 +65,7 @@ class _Walked:
         self.last = number
         self.head = mac
 
-    def begin_behind(self, one: Cut, *, is_signed: bool) -> None:
+    def begin_after_cut(self, one: Cut, *, is_signed: bool) -> None:
         """Continue after removed entries, with a fault if the record is forged or does not continue the last one."""
         if not is_signed:  # guard: cut-signed
             self.report(ChainFaultKind.CHANGED, one.row.last)
@@ -121,7 +121,7 @@ class TrailCheck:
         self._anchor_keys = keys.anchor
         self._references = references
         self._wanted = references.numbers.union(wanted)
-        self._walked: dict[str, _Walked] = {}
+        self._walked: dict[str, _VerifiedChain] = {}
         self._ends: dict[str, int] = {}
         self._is_anchored = False
         self.signed: dict[int, bytes] = {}
@@ -133,7 +133,7 @@ class TrailCheck:
         return 0 if chain is None else chain.last
 
     def follow_signatures(self, signatures: Iterable[Signature]) -> None:
-        """Verify the next signatures, and remember the ends that valid signatures name."""
+        """Verify the next signatures, and store the ends that valid signatures name."""
         for one in signatures:
             row = one.row
             chain = self._chain(SIGNERS + row.signer)
@@ -147,7 +147,7 @@ class TrailCheck:
     def follow_cuts(self, removed: Iterable[Cut]) -> None:
         """Begin chains after the removed entries; call it before the entries that were read after these records."""
         for one in removed:
-            self._chain(one.row.writer).begin_behind(one, is_signed=one.is_signed_by(self._cut_keys))
+            self._chain(one.row.writer).begin_after_cut(one, is_signed=one.is_signed_by(self._cut_keys))
             self._batches.setdefault(one.row.revision, bytearray()).extend(one.signature)
             self._anchor_kinds.add(one.row.anchor)
 
@@ -189,7 +189,7 @@ class TrailCheck:
     def chains(self, revision: int | None) -> Sequence[Chain]:
         """The verified chains. The chain of changes must reach `revision`, unless that is None (unknown).
 
-        The revision has to be read before the first entry.
+        The caller must read the revision before the first entry.
         """
         reached = dict(self._ends)
         if revision is not None:  # the creation of a tenant is its first entry
@@ -224,10 +224,10 @@ class TrailCheck:
         if f'"digest":"{found}"' not in one.row.detail:  # guard: cut-records-complete
             self._chain(CATALOG).report(ChainFaultKind.CHANGED, one.row.seq, AuditId(one.row.id))
 
-    def _chain(self, writer: str) -> _Walked:
+    def _chain(self, writer: str) -> _VerifiedChain:
         chain = self._walked.get(writer)
         if chain is None:
-            chain = self._walked[writer] = _Walked(writer)
+            chain = self._walked[writer] = _VerifiedChain(writer)
         return chain
 
     @staticmethod

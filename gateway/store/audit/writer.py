@@ -1,11 +1,11 @@
-"""Writes the audit entries of calls, committed in groups.
+"""Writer of the audit entries of calls, committed in groups.
 
 Entries that arrive during a commit share the next commit; a lone entry is committed at once. While calls are
 concurrent, a group waits 1 ms for more entries, so that more entries share the cost of a commit. A group costs one
 round trip, with a prepared statement on a permanent connection. After any failure the connection and the chains are
 new, so an entry that may have been stored cannot collide with later entries.
 
-While PostgreSQL is unreachable, outcomes go to the spool, if there is one, and the callers receive their responses.
+While PostgreSQL is unreachable, outcomes go to the spool if one is configured, and the callers receive their responses.
 Intents are refused, so that their calls do not run.
 """
 
@@ -58,7 +58,10 @@ class _State(Enum):
     DRAINING = auto()
     """The waiting records are written."""
     CLOSED = auto()
-    """The writing task has ended, and every caller has its answer. Also the state before the writer is opened."""
+    """The writing task has ended, and every caller has received its result.
+
+    Also the state before the writer is opened.
+    """
 
 
 _OPEN = _State.OPEN  # an enum lookup costs more than a function call
@@ -165,12 +168,12 @@ class AuditWriter:
 
     async def _write_group(self, group: Sequence[_Waiting]) -> None:
         if self._backs_off():
-            await self._keep(group, None)
+            await self._spool_outcomes(group, None)
             return
         rows: list[StoredRow] | None = None
         try:
-            async with bounded_wait(self._timeout_of(group)):
-                statement = await self._ready()
+            async with bounded_wait(self._deadline(group)):
+                statement = await self._prepared_statement()
                 rows = self._chains.rows(record for record, _ in group)
                 await statement.fetchval(rows)
         except (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError):
@@ -183,7 +186,7 @@ class AuditWriter:
             log.warning("audit_unavailable", entries=len(group), error=type(error).__name__)
             self._drop_connection()
             self._note_failure(error, was_connected=rows is not None)
-            await self._keep(group, rows)
+            await self._spool_outcomes(group, rows)
         else:
             self._silence.end()
             self.written += len(group)
@@ -192,7 +195,7 @@ class AuditWriter:
                 # guard: audit-signed-from-memory
                 self._moved.note(tenant, self._chains.writer, self._chains.end_of(tenant))
 
-    def _timeout_of(self, group: Sequence[_Waiting]) -> float:
+    def _deadline(self, group: Sequence[_Waiting]) -> float:
         """Deadline of a group: `PROMPT_S` if it contains outcomes that can be spooled, otherwise `_COMMIT_S`."""
         is_kept = self._overflow is not None and any(record.kind is AuditKind.CALL for record, _ in group)
         return PROMPT_S if is_kept else _COMMIT_S
@@ -211,7 +214,7 @@ class AuditWriter:
         if self._overflow is not None and not was_connected:
             self._backs_off_until = time.monotonic() + _BACK_OFF_S
 
-    async def _keep(self, group: Sequence[_Waiting], rows: list[StoredRow] | None) -> None:
+    async def _spool_outcomes(self, group: Sequence[_Waiting], rows: list[StoredRow] | None) -> None:
         """Spool the outcomes. An outcome keeps the id of its row, because that row may have been stored."""
         outcomes = [(index, one) for index, one in enumerate(group) if one[0].kind is AuditKind.CALL]
         if self._overflow is None or not outcomes:
@@ -234,7 +237,7 @@ class AuditWriter:
         at_us = now_us()
         return pack(record, self._names.next_id(at_us), at_us)
 
-    async def _ready(self) -> Statement:
+    async def _prepared_statement(self) -> Statement:
         """The prepared statement, on a new connection if the old one is closed."""
         if self._statement is None or self._connection is None or self._connection.is_closed():
             self._drop_connection()

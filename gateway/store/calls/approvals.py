@@ -153,7 +153,7 @@ async def get_attached(
 
 
 async def last_run(tenant: TenantId, db: Db, fingerprint: bytes) -> tuple[ApprovalState, datetime] | None:
-    """State and end of the last run of an equal call that was approved before; None if there was none."""
+    """The state and end of the last run of an equal call that was approved before; None if there was none."""
     ran = _columns.state.in_([ApprovalState.DONE.value, ApprovalState.UNKNOWN.value])
     wanted = select(_columns.state, _columns.ended_at).where(
         _columns.tenant_id == tenant, _columns.fingerprint == fingerprint, ran
@@ -201,7 +201,8 @@ async def count_open(tenant: TenantId, db: Db, subject: str) -> tuple[int, int]:
 async def decide(
     tenant: TenantId, db: Db, approval: ApprovalId, *, decided: Mapping[str, object], usable: timedelta
 ) -> bool:
-    """Decide a pending approval; False unless it is pending, not expired, and of another subject than the decider.
+    """Decide a pending approval; False unless it is pending, not expired, and requested by another subject than the
+    decider.
 
     `decided` has the columns `state`, `decided_by`, `decider_subject` and `comment`. An approved call may run for
     `usable`.
@@ -209,7 +210,7 @@ async def decide(
     is_approved = decided["state"] == ApprovalState.APPROVED.value
     values = {**decided, "decided_at": func.now(), "ended_at": None if is_approved else func.now()}
     expires_at = {"expires_at": func.now() + usable} if is_approved else {}
-    return await _move(
+    return await _update_if(
         tenant,
         db,
         approval,
@@ -223,7 +224,7 @@ async def decide(
 
 async def claim(tenant: TenantId, db: Db, approval: ApprovalId, claim: Claim) -> bool:
     """Change an approval from approved to running, under a lease; False if it is not approved, or no longer valid."""
-    return await _move(
+    return await _update_if(
         tenant,
         db,
         approval,
@@ -239,7 +240,7 @@ async def claim(tenant: TenantId, db: Db, approval: ApprovalId, claim: Claim) ->
 
 async def take_over(tenant: TenantId, db: Db, approval: ApprovalId, claim: Claim, *, earlier: str) -> bool:
     """Continue a run in the next round of its call: `claim` replaces the claim of the earlier round."""
-    return await _move(
+    return await _update_if(
         tenant,
         db,
         approval,
@@ -254,7 +255,7 @@ async def take_over(tenant: TenantId, db: Db, approval: ApprovalId, claim: Claim
 async def park(tenant: TenantId, db: Db, approval: ApprovalId, claim: str, *, lease: timedelta) -> bool:
     """Keep a run for the next round of its call; only a parked claim can be taken over."""
     leased_until = func.now() + lease
-    return await _move(tenant, db, approval, *_is_claimed(claim), claim=_parked(claim), leased_until=leased_until)
+    return await _update_if(tenant, db, approval, *_is_claimed(claim), claim=_parked(claim), leased_until=leased_until)
 
 
 async def renew(tenant: TenantId, db: Db, claims: Collection[str], *, lease: timedelta) -> None:
@@ -267,13 +268,15 @@ async def renew(tenant: TenantId, db: Db, claims: Collection[str], *, lease: tim
 async def finish(tenant: TenantId, db: Db, approval: ApprovalId, claim: str, *, outcome: str) -> bool:
     """Store the outcome of a run; False if its lease has expired, so that the outcome is stored as unknown."""
     updated = ApprovalState.DONE.value
-    return await _move(tenant, db, approval, *_is_claimed(claim), state=updated, outcome=outcome, ended_at=func.now())
+    return await _update_if(
+        tenant, db, approval, *_is_claimed(claim), state=updated, outcome=outcome, ended_at=func.now()
+    )
 
 
 async def supersede(tenant: TenantId, db: Db, approval: ApprovalId) -> bool:
     """End a pending or approved approval whose tool, policy or credential has changed."""
     ended = {"state": ApprovalState.SUPERSEDED.value, "ended_at": func.now()}
-    return await _move(tenant, db, approval, _columns.state.in_(_UNDECIDED), **ended)
+    return await _update_if(tenant, db, approval, _columns.state.in_(_UNDECIDED), **ended)
 
 
 async def end_overdue(
@@ -301,7 +304,7 @@ async def end_overdue(
 
 
 async def remove_old(tenant: TenantId, db: Db, *, kept: timedelta, limit: int) -> None:
-    """Delete ended approvals that are older than `kept`, and all but the newest `most`."""
+    """Delete ended approvals that are older than `kept`, and all but the newest `limit`."""
     is_ended = (_columns.tenant_id == tenant, _columns.state.not_in(_OPEN))
     await db.execute(delete(approvals).where(*is_ended, _columns.ended_at < func.now() - kept))
     beyond = select(_columns.id).where(*is_ended).order_by(_columns.ended_at.desc()).offset(limit)
@@ -346,7 +349,7 @@ def _parked(claim: str) -> str:
     return f"{claim}/parked"
 
 
-async def _move(
+async def _update_if(
     tenant: TenantId, db: Db, approval: ApprovalId, *conditions: ColumnElement[bool], **values: object
 ) -> bool:
     """Change an approval by one conditional update; True if the conditions were true."""

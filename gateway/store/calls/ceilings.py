@@ -17,14 +17,14 @@ async def get(tenant: TenantId, db: Db) -> Ceilings:
     return _ceilings(row) if row else Ceilings()
 
 
-async def save(tenant: TenantId, db: Db, wanted: Ceilings) -> None:
+async def save(tenant: TenantId, db: Db, new_ceilings: Ceilings) -> None:
     """Replace the tenant's ceilings under the next version.
 
     Raises:
         NotFound: there is no such tenant.
     """
-    columns: dict[str, object] = {name: getattr(wanted, name) for name in LIMIT_NAMES}
-    columns["admin_bounds"] = msgspec.to_builtins(wanted.admin_bounds)
+    columns: dict[str, object] = {name: getattr(new_ceilings, name) for name in LIMIT_NAMES}
+    columns["admin_bounds"] = msgspec.to_builtins(new_ceilings.admin_bounds)
     # A tenant without a row is at version 1, so its first row is version 2.
     first = insert_into(ceilings).values(tenant_id=tenant, version=Ceilings().version + 1, **columns)
     await db.execute(

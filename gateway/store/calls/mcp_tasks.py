@@ -1,7 +1,7 @@
 """Tasks of clients: sealed calls, their leases, and their sealed results.
 
-Leases and lifetimes are compared by PostgreSQL's clock, so replicas may disagree about the time. Every change of a
-running task names the holder of its lease; a holder whose lease was taken changes nothing.
+Leases and lifetimes are compared by PostgreSQL's clock, so the clocks of replicas may differ. Every change of a running
+task names the holder of its lease; the change fails if another holder has taken the lease.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -71,7 +71,9 @@ class NewTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskUsage:
-    """Stored tasks of a tenant: open ones of one subject and of all, all of them, and their sealed bytes."""
+    """The stored tasks of a tenant: open ones of one subject, all open ones, all stored ones, and their sealed
+    bytes.
+    """
 
     open_of_subject: int
     open: int
@@ -100,7 +102,7 @@ async def get(tenant: TenantId, db: Db, task: TaskId, *, is_locked: bool = False
 async def owned(
     tenant: TenantId, db: Db, wanted: Collection[TaskId], *, subject: str, profile: str
 ) -> Sequence[TaskId]:
-    """Those of the wanted tasks that belong to the subject and profile, in order."""
+    """Those of the given tasks that belong to the subject and profile, in order."""
     # guard: listened-tasks-owned
     belongs = (tasks.c.tenant_id == tenant, tasks.c.subject == subject, tasks.c.profile == profile)
     found = select(tasks.c.id).where(*belongs, tasks.c.id.in_(wanted), tasks.c.expires_at > func.now())
@@ -144,18 +146,24 @@ async def postpone(tenant: TenantId, db: Db, task: TaskId, *, holder: str, to: t
 
 async def park(tenant: TenantId, db: Db, task: TaskId, *, holder: str, rounds: bytes) -> bool:
     """End a round with open questions; False if the holder has lost the lease."""
-    values = {"state": TaskState.INPUT_REQUIRED.value, "holder": "", "has_begun": False, "rounds": rounds, **_touched()}
+    values = {
+        "state": TaskState.INPUT_REQUIRED.value,
+        "holder": "",
+        "has_begun": False,
+        "rounds": rounds,
+        **_change_columns(),
+    }
     return await _change(tenant, db, task, *_is_held(holder), values=values) is not None
 
 
 async def answer(tenant: TenantId, db: Db, task: TaskId, *, rounds: bytes, state: TaskState) -> None:
     """Store the answers to questions of a task that was read under a lock, and its next state."""
-    await _change(tenant, db, task, values={"rounds": rounds, "state": state.value, **_touched()})
+    await _change(tenant, db, task, values={"rounds": rounds, "state": state.value, **_change_columns()})
 
 
 async def end(tenant: TenantId, db: Db, task: TaskId, *, state: TaskState, message: str, outcome: bytes | None) -> bool:
     """End an open task; False if it has ended."""
-    values = {"state": state.value, "message": message, "outcome": outcome, "holder": "", **_touched()}
+    values = {"state": state.value, "message": message, "outcome": outcome, "holder": "", **_change_columns()}
     return await _change(tenant, db, task, _ARE_OPEN, values=values) is not None
 
 
@@ -192,7 +200,7 @@ def _is_held(holder: str) -> tuple[ColumnElement[bool], ...]:
     return (tasks.c.holder == holder, tasks.c.state == TaskState.WORKING.value)  # guard: task-lease-held
 
 
-def _touched() -> Mapping[str, Any]:
+def _change_columns() -> Mapping[str, Any]:
     return {"updated_at": func.now()}
 
 

@@ -28,7 +28,7 @@ class DatabaseBreaker:
         """True if a request may be sent.
 
         After the open period, one caller receives True and probes the server. The others receive False until the probe
-        has a response, or for another open period.
+        receives a response, or for another open period.
         """
         now = time.monotonic()
         if self._until is None:

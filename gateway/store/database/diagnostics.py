@@ -1,7 +1,7 @@
-"""Diagnostics of a database: version, clock, migration, and the facts that decide on the isolation of tenants.
+"""Diagnostics of a database: version, clock, migration, and the settings that isolate tenants.
 
-The facts are read under the login itself. `connect_app` would refuse an unsafe role, but the diagnosis has to describe
-that role.
+They are read under the login itself. `connect_app` would refuse an unsafe role, but the diagnosis has to describe that
+role.
 """
 
 import time

@@ -21,7 +21,7 @@ class GatewayDialect(PGDialect_asyncpg):
     transaction of the gateway.
     """
 
-    supports_statement_cache = True  # of each class for itself: without it every statement is compiled again
+    supports_statement_cache = True  # each class needs it: without it, SQLAlchemy compiles every statement again
 
     # The base returns True or raises.
     def do_ping(self, dbapi_connection: DBAPIConnection) -> bool:  # pyright: ignore[reportIncompatibleMethodOverride]

@@ -1,4 +1,4 @@
-"""Migrates a database to the newest revision, one caller at a time, and creates the roles that migrations expect."""
+"""Migration of a database to the newest revision, one caller at a time, with the roles that migrations expect."""
 
 from collections.abc import Sequence
 from pathlib import Path

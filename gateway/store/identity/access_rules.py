@@ -1,4 +1,4 @@
-"""A tenant's access rules: one row with all of them."""
+"""A tenant's access rules, stored as one row."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from gateway.store.identity.tables import access_rules
 
 
 async def get(tenant: TenantId, db: Db) -> AccessRules:
-    """The tenant's access rules; those that permit everything without a row."""
+    """The tenant's access rules; without a row, rules that permit everything."""
     rows = await db.execute(select(access_rules).where(access_rules.c.tenant_id == tenant))
     row = rows.mappings().one_or_none()
     if row is None:

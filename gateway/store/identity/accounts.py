@@ -28,7 +28,7 @@ _columns = accounts.c
 async def enter(tenant: TenantId, db: Db, sealer: EnvelopeCipher, account: UserAccount, tokens: ProviderTokens) -> None:
     """Store an account in place of the owner's former one at the same credential.
 
-    If the owner or the credential was removed meanwhile, the database raises an error.
+    If the owner or the credential was removed concurrently, the database raises an error.
     """
     await remove_of(tenant, db, account.owner, account.credential)
     columns = {
@@ -59,7 +59,7 @@ async def find(tenant: TenantId, db: Db, owner: KeyId, credential: str) -> UserA
 
 
 async def get(tenant: TenantId, db: Db, account: str) -> UserAccount | None:
-    """The account of this id."""
+    """The account with this id."""
     row = (await db.execute(_listed(tenant).where(_columns.id == account))).mappings().one_or_none()
     return None if row is None else _read(row)
 
@@ -67,7 +67,7 @@ async def get(tenant: TenantId, db: Db, account: str) -> UserAccount | None:
 async def page(
     tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED, owner: KeyId | None = None
 ) -> Sequence[UserAccount]:
-    """One page of the tenant's accounts, or of one owner's, by default in order of ids."""
+    """One page of the tenant's accounts, or of one owner's, by default sorted by id."""
     own = _listed(tenant) if owner is None else _listed(tenant).where(_columns.owner_id == owner)
     query = select_page(own, _columns, "id", after=after, limit=limit, order=order)
     return [_read(row) for row in (await db.execute(query)).mappings()]
@@ -80,7 +80,7 @@ async def count(tenant: TenantId, db: Db) -> int:
 
 
 async def open_tokens(tenant: TenantId, db: Db, sealer: EnvelopeCipher, account: UserAccount) -> ProviderTokens | None:
-    """The tokens of an account; None if it is gone.
+    """The tokens of an account; None if it no longer exists.
 
     Raises:
         SecretUnreadable: they were changed, or no configured key opens them.
@@ -96,7 +96,7 @@ async def open_tokens(tenant: TenantId, db: Db, sealer: EnvelopeCipher, account:
 async def take_lease(
     tenant: TenantId, db: Db, account: AccountId, lease: str, *, now: datetime, until: datetime
 ) -> bool:
-    """Let the holder of this lease refresh the tokens; False while another one holds a lease."""
+    """Let the holder of this lease refresh the tokens; False while another holder has a lease."""
     is_free = or_(_columns.leased_until.is_(None), _columns.leased_until < now)
     taken = update(accounts).where(*_is(tenant, account), is_free).values(lease=lease, leased_until=until)
     return (await db.execute(taken.returning(_columns.id))).one_or_none() is not None
@@ -115,7 +115,7 @@ async def end_lease(
 async def save(
     tenant: TenantId, db: Db, sealer: EnvelopeCipher, account: UserAccount, tokens: ProviderTokens, *, lease: str
 ) -> bool:
-    """Store the tokens of a refresh, and end its lease; False if another one has taken the lease."""
+    """Store the tokens of a refresh, and end its lease; False if another holder has taken the lease."""
     values = await _checked(tenant, db, sealer, account, tokens)
     own = update(accounts).where(*_is(tenant, account.id), _columns.lease == lease)  # guard: account-lease
     more = {"lease": None, "leased_until": None, "version": _columns.version + 1}

@@ -1,4 +1,4 @@
-"""Consents of people: which clients may get tokens for which resource, sent to which host."""
+"""Consents of people: which client may receive tokens for which resource, at which redirect host."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,7 +19,7 @@ _PLACE = ("person", "client", "redirect_host", "resource")
 
 
 async def enter(tenant: TenantId, db: Db, consent: Consent) -> Consent:
-    """Store a consent; a later one of the same person, client, host and resource replaces the former one's scopes."""
+    """Store a consent. It replaces the scopes of an earlier consent of the same person, client, host and resource."""
     new = insert_into(consents).values(tenant_id=tenant, **_row_values(consent))
     later = {name: new.excluded[name] for name in ("scopes", "client_name", "created_at")}
     stored = new.on_conflict_do_update(constraint="consents_of_person", set_=later).returning(consents)

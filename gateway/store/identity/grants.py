@@ -1,4 +1,4 @@
-"""Grants: their codes and refresh tokens as digests, and the credential that their access tokens are.
+"""Grants: the digests of their codes and refresh tokens, and the credentials that their access tokens represent.
 
 Only `find` reads grants without knowing their tenant.
 """
@@ -38,7 +38,7 @@ _SECRETS = (
 
 
 async def find(db: Db, wanted: Collection[KeyId]) -> Mapping[KeyId, tuple[Key, str]]:
-    """The existing grants among these ids as credentials of their people; sees past row-level security."""
+    """The grants that exist among these ids, as credentials of their people; bypasses row-level security."""
     rows = await db.execute(_FIND, {"wanted": list(wanted)})
     return {KeyId(row["id"]): (read_key(row), str(row["slug"])) for row in rows.mappings()}
 
@@ -74,7 +74,7 @@ async def use_code(tenant: TenantId, db: Db, grant: str, *, at: datetime) -> boo
 
 
 async def rotate(tenant: TenantId, db: Db, grant: Grant, secrets: GrantSecrets, *, before: bytes | None) -> bool:
-    """Store the next refresh token of a grant; False if its current one is not `before` any more, or it is revoked."""
+    """Store the next refresh token of a grant; False if its current token is no longer `before`, or it is revoked."""
     is_current = _columns.refresh.is_(None) if before is None else _columns.refresh == before
     own = update(grants).where(*_is(tenant, grant.id), is_current, _columns.revoked_at.is_(None))
     values = {name: getattr(secrets, name) for name in ("family", "refresh", "former_refresh", "rotated_at")}
@@ -91,7 +91,7 @@ async def note_use(tenant: TenantId, db: Db, grant: Grant) -> None:
 async def page(
     tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED, person: KeyId | None = None
 ) -> Sequence[Grant]:
-    """One page of the tenant's grants under which tokens were issued, or of one person's, by default by id."""
+    """One page of the tenant's grants under which tokens were issued, or of one person's, by default sorted by id."""
     own = select(grants).where(_columns.tenant_id == tenant, _columns.code_used_at.is_not(None))
     own = own if person is None else own.where(_columns.person_id == person)
     wanted = select_page(own, _columns, "id", after=after, limit=limit, order=order)
@@ -114,14 +114,14 @@ async def revoke(tenant: TenantId, db: Db, wanted: GrantFilter, *, at: datetime,
 
 
 async def beyond(tenant: TenantId, db: Db, person: KeyId, *, limit: int) -> Sequence[KeyId]:
-    """The ids of the oldest grants of a person that are not revoked, but for the newest ones."""
+    """The ids of a person's unrevoked grants, except the newest ones."""
     own = (_columns.tenant_id == tenant, _columns.person_id == person, _columns.revoked_at.is_(None))
     wanted = select(_columns.id).where(*own).order_by(_columns.created_at.desc(), _columns.id).offset(limit)
     return [KeyId(row) for row in (await db.execute(wanted)).scalars()]
 
 
 async def remove_ended(tenant: TenantId, db: Db, *, by: datetime, codes_by: datetime) -> datetime | None:
-    """Delete the grants that ended up to `by`, and unused codes up to `codes_by`; return the end of the next grant."""
+    """Delete the grants that ended by `by`, and unused codes by `codes_by`; return the end of the next grant."""
     ended = or_(
         _columns.idle_ends_at <= by,
         _columns.ends_at <= by,

@@ -1,4 +1,4 @@
-"""The issuers of a tenant. Only `find` reads them without knowing their tenant, by the tenant's slug."""
+"""The issuers of a tenant. Only `find` reads them without knowing the tenant's id: it uses the tenant's slug."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Clients that are registered at the authorization server of a tenant."""
+"""OAuth clients that are registered at the authorization server of a tenant."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""People of a tenant: rows of `keys` with the issuer that names them."""
+"""People of a tenant: rows of `keys` that belong to an issuer."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta

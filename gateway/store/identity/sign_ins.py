@@ -1,4 +1,7 @@
-"""Sign-ins of people, with the sealed tokens of their issuer. One holder of a lease at a time refreshes the tokens."""
+"""Sign-ins of people, with the sealed tokens of their issuer.
+
+One holder of a lease at a time refreshes the tokens.
+"""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -45,7 +48,7 @@ async def get(tenant: TenantId, db: Db, sign_in: SignInId) -> SignIn | None:
 
 
 async def open_tokens(tenant: TenantId, db: Db, sealer: EnvelopeCipher, sign_in: SignIn) -> ProviderTokens | None:
-    """The tokens of a sign-in; None if it is gone.
+    """The tokens of a sign-in; None if it no longer exists.
 
     Raises:
         SecretUnreadable: they were changed, or no configured key opens them.
@@ -61,7 +64,7 @@ async def open_tokens(tenant: TenantId, db: Db, sealer: EnvelopeCipher, sign_in:
 async def take_lease(
     tenant: TenantId, db: Db, sign_in: SignInId, lease: str, *, now: datetime, until: datetime
 ) -> bool:
-    """Let the holder of this lease refresh the tokens; False while another one holds a lease."""
+    """Let the holder of this lease refresh the tokens; False while another holder has a lease."""
     is_free = or_(_columns.leased_until.is_(None), _columns.leased_until < now)
     taken = update(sign_ins).where(*_is(tenant, sign_in), is_free).values(lease=lease, leased_until=until)
     return (await db.execute(taken.returning(_columns.id))).one_or_none() is not None
@@ -76,7 +79,7 @@ async def end_lease(tenant: TenantId, db: Db, sign_in: SignInId, lease: str) -> 
 async def save(
     tenant: TenantId, db: Db, sealer: EnvelopeCipher, sign_in: SignIn, tokens: ProviderTokens, *, lease: str
 ) -> bool:
-    """Store the claims and tokens of a refresh, and end its lease; False if another one has taken the lease."""
+    """Store the claims and tokens of a refresh, and end its lease; False if another holder has taken the lease."""
     values = await _checked(tenant, db, sealer, sign_in, tokens)
     own = update(sign_ins).where(*_is(tenant, sign_in.id), _columns.lease == lease)  # guard: sign-in-lease
     changed = await db.execute(own.values(lease=None, leased_until=None, **values).returning(_columns.id))
@@ -84,13 +87,13 @@ async def save(
 
 
 async def end_session(tenant: TenantId, db: Db, sign_in: SignInId, *, at: datetime) -> None:
-    """End the browser session of a sign-in, unless it has ended before."""
+    """End the browser session of a sign-in, unless it has already ended."""
     own = update(sign_ins).where(*_is(tenant, sign_in), _columns.session_ends_at > at)
     await db.execute(own.values(session_ends_at=at))
 
 
 async def end_oldest(tenant: TenantId, db: Db, person: KeyId, *, limit: int, at: datetime) -> None:
-    """End the browser sessions of a person but for the newest ones."""
+    """End the browser sessions of a person, except the newest ones."""
     newest = select(_columns.id).where(_columns.tenant_id == tenant, _columns.person_id == person)
     newest = newest.where(_columns.session_ends_at > at).order_by(_columns.created_at.desc()).limit(limit)
     own = (_columns.tenant_id == tenant, _columns.person_id == person, _columns.session_ends_at > at)

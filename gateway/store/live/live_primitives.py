@@ -22,9 +22,9 @@ async def of_source(tenant: TenantId, db: Db, source: LiveSourceId) -> Sequence[
 
 
 async def load(tenant: TenantId, db: Db) -> Mapping[LiveSourceId, Sequence[RememberedPrimitive]]:
-    """The primitives of the enabled live sources that clients see, or whose accepted definition keeps the name."""
+    """Primitives of the enabled live sources that are present, or whose accepted definition reserves the name."""
     is_known = or_(live_primitives.c.is_present, live_primitives.c.accepted_digest.is_not(None))
-    query = select(live_primitives).join(live_sources, _of_source())
+    query = select(live_primitives).join(live_sources, _source_join())
     rows = await db.execute(
         query.where(live_primitives.c.tenant_id == tenant, live_sources.c.enabled, is_known).order_by(
             live_primitives.c.family, live_primitives.c.name
@@ -36,19 +36,19 @@ async def load(tenant: TenantId, db: Db) -> Mapping[LiveSourceId, Sequence[Remem
     return found
 
 
-async def count(tenant: TenantId, db: Db, *, but: LiveSourceId | None = None) -> int:
-    """Number of present primitives of the tenant's live sources, without those of `but`."""
+async def count(tenant: TenantId, db: Db, *, exclude: LiveSourceId | None = None) -> int:
+    """Number of present primitives of the tenant's live sources, excluding those of `exclude`."""
     counted = select(func.count()).where(live_primitives.c.tenant_id == tenant, live_primitives.c.is_present)
-    others = counted if but is None else counted.where(live_primitives.c.source_id != but)
+    others = counted if exclude is None else counted.where(live_primitives.c.source_id != exclude)
     return int((await db.execute(others)).scalar_one())
 
 
-async def replace_some(
+async def apply_changes(
     tenant: TenantId,
     db: Db,
     source: LiveSourceId,
     *,
-    gone: Sequence[RememberedPrimitive],
+    removed: Sequence[RememberedPrimitive],
     added: Sequence[RememberedPrimitive],
 ) -> None:
     """Delete some primitives of a live source, and add others.
@@ -56,9 +56,9 @@ async def replace_some(
     Raises:
         NotFound: the tenant has no such live source.
     """
-    if gone:
-        is_gone = tuple_(live_primitives.c.family, live_primitives.c.remote).in_([_place(one) for one in gone])
-        await db.execute(delete(live_primitives).where(*_of(tenant, source), is_gone))
+    if removed:
+        is_gone = tuple_(live_primitives.c.family, live_primitives.c.remote).in_([_identity(one) for one in removed])
+        await db.execute(delete(live_primitives).where(*_belongs_to(tenant, source), is_gone))
     if added:
         rows = [{"tenant_id": tenant, "source_id": source, **_row_values(one)} for one in added]
         await db.execute(insert_into(live_primitives), rows)
@@ -66,17 +66,17 @@ async def replace_some(
 
 async def hide(tenant: TenantId, db: Db, source: LiveSourceId) -> int:
     """Mark the primitives of a live source as absent; return the number of visible ones."""
-    before = select(func.count()).where(*_of(tenant, source), live_primitives.c.is_present, _is_accepted())
+    before = select(func.count()).where(*_belongs_to(tenant, source), live_primitives.c.is_present, _is_accepted())
     seen = int((await db.execute(before)).scalar_one())
-    await db.execute(update(live_primitives).where(*_of(tenant, source)).values(is_present=False))
+    await db.execute(update(live_primitives).where(*_belongs_to(tenant, source)).values(is_present=False))
     return seen
 
 
-def _of(tenant: TenantId, source: LiveSourceId) -> Sequence[Any]:
+def _belongs_to(tenant: TenantId, source: LiveSourceId) -> Sequence[Any]:
     return live_primitives.c.tenant_id == tenant, live_primitives.c.source_id == source
 
 
-def _of_source() -> Any:
+def _source_join() -> Any:
     return and_(
         live_sources.c.tenant_id == live_primitives.c.tenant_id, live_sources.c.id == live_primitives.c.source_id
     )
@@ -86,7 +86,7 @@ def _is_accepted() -> Any:
     return live_primitives.c.digest == live_primitives.c.accepted_digest
 
 
-def _place(one: RememberedPrimitive) -> tuple[str, str]:
+def _identity(one: RememberedPrimitive) -> tuple[str, str]:
     return one.primitive.family.value, one.primitive.remote
 
 

@@ -1,4 +1,4 @@
-"""A tenant's live sources: as declared, and the status of their attachments."""
+"""A tenant's live sources: their declarations, and the status of their attachments."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,7 @@
 """The outbox of outbound webhooks: deliveries are written in the transaction of their event, and claimed by workers.
 
-One job per endpoint (`gateway.store.jobs`) is due when a delivery is, so a backlog of one tenant is one row in the list
-of due work.
+One job per endpoint (`gateway.store.jobs`) is due when a delivery is. So a tenant's backlog is one row in the list of
+due jobs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -123,7 +123,9 @@ async def page(
 async def claim(
     tenant: TenantId, db: Db, endpoint: WebhookEndpointId, *, now: datetime, until: datetime, limit: int
 ) -> Sequence[OutboundDelivery]:
-    """Lease the deliveries that are due longest, as they were before; another worker skips them until `until`."""
+    """Lease the deliveries that have been due longest, and return them as they were before; other workers skip them
+    until `until`.
+    """
     is_due = (*_of(tenant, endpoint), deliveries.c.state == DeliveryState.PENDING, deliveries.c.due_at <= now)
     wanted = select(deliveries).where(*is_due).order_by(deliveries.c.due_at, deliveries.c.id).limit(limit)
     rows = (await db.execute(wanted.with_for_update(skip_locked=True))).mappings()
@@ -147,8 +149,8 @@ async def release(tenant: TenantId, db: Db, endpoint: WebhookEndpointId, claimed
     """End the lease of claimed deliveries that were not attempted."""
     for one in claimed:
         matches = (*_of(tenant, endpoint), deliveries.c.id == one.id, deliveries.c.attempts == one.attempts)
-        still = deliveries.c.state == DeliveryState.PENDING
-        await db.execute(update(deliveries).where(*matches, still).values(due_at=one.due_at))
+        is_unchanged = deliveries.c.state == DeliveryState.PENDING
+        await db.execute(update(deliveries).where(*matches, is_unchanged).values(due_at=one.due_at))
 
 
 async def clean_up(
@@ -157,10 +159,14 @@ async def clean_up(
     """Delete deliveries that ended long ago, and fail those that expired; return the number of the latter."""
     is_old = and_(deliveries.c.state.in_(_ENDED), deliveries.c.due_at <= now)
     await db.execute(delete(deliveries).where(*_of(tenant, endpoint), is_old))
-    late = (*_of(tenant, endpoint), deliveries.c.state == DeliveryState.PENDING, deliveries.c.expires_at <= expired_by)
+    expired = (
+        *_of(tenant, endpoint),
+        deliveries.c.state == DeliveryState.PENDING,
+        deliveries.c.expires_at <= expired_by,
+    )
     reason = func.coalesce(deliveries.c.error, "no attempt was possible in time")
     ended = {"state": DeliveryState.FAILED, "error": reason, "ended_at": now, "due_at": now + RETENTION}
-    return len((await db.execute(update(deliveries).where(*late).values(**ended).returning(deliveries.c.id))).all())
+    return len((await db.execute(update(deliveries).where(*expired).values(**ended).returning(deliveries.c.id))).all())
 
 
 async def next_times(

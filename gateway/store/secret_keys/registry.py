@@ -1,6 +1,6 @@
-"""The registered secret keys, the replicas that hold them, and the numbers of values that need each of them.
+"""The registered secret keys, the replicas that have them, and the numbers of values that need each of them.
 
-These are queries of the operator: they see no tenant's rows. The definer's functions count across tenants.
+These queries serve the operator: they see no tenant's rows. SQL functions of the definer role count across tenants.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

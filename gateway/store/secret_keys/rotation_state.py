@@ -1,4 +1,4 @@
-"""The one re-encryption of an installation: its progress, and the lease of the replica that does it.
+"""The re-encryption of an installation, of which there is one: its progress, and the lease of the replica that runs it.
 
 Leases are compared by PostgreSQL's clock. Every change of the progress names the holder of the lease.
 """
@@ -41,7 +41,9 @@ async def start(db: Db, key_name: str) -> None:
 
 
 async def take(db: Db, key_name: str, holder: str, *, lease: timedelta) -> RotationState | None:
-    """Lease an unfinished re-encryption under this key that no other replica holds; None if there is none."""
+    """Lease the unfinished re-encryption under this key, unless another replica holds its lease; None if there
+    is none.
+    """
     is_free = or_(rotation.c.leased_until <= func.now(), rotation.c.holder == holder)
     matches = (rotation.c.key_name == key_name, rotation.c.finished_at.is_(None), is_free)
     values = {"holder": holder, "leased_until": func.now() + lease}

@@ -1,7 +1,7 @@
-"""Every sealed value of a tenant, by table, and their re-encryption under another data key in batches.
+"""All sealed values of a tenant by table, and their re-encryption under another data key in batches.
 
-A batch is one transaction, and skips rows that another transaction holds. A row is read and stored under its lock, so a
-concurrent change is neither lost nor undone.
+A batch is one transaction, and skips rows that another transaction has locked. A row is read and stored under its lock,
+so a concurrent change is neither lost nor undone.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -62,7 +62,9 @@ SEALED_TABLES: Sequence[SealedTable] = (
 
 
 class Resealed(NamedTuple):
-    """One batch: the values sealed again, those that no configured secret key opens, and the last row of the batch."""
+    """One batch: the number of re-encrypted values, of those that no configured secret key decrypts, and the
+    last row.
+    """
 
     changed: int
     unreadable: int
@@ -72,7 +74,7 @@ class Resealed(NamedTuple):
 async def reseal_some(
     tenant: TenantId, db: Db, cipher: EnvelopeCipher, sealed: SealedTable, *, to: TenantKey, after: str
 ) -> Resealed:
-    """Seal the next values of a table that have another data key; `last` is None when there are none."""
+    """Re-encrypt the next values of a table that are under another data key; `last` is None after the final batch."""
     rows = sealed.table
     joined = (data_keys.c.tenant_id == rows.c.tenant_id) & (data_keys.c.id == rows.c.data_key_id)
     query = select(*rows.c, data_keys.c.wrapped.label("data_key")).join_from(rows, data_keys, joined)
@@ -92,7 +94,7 @@ async def reseal_some(
 def _reseal(
     tenant: TenantId, cipher: EnvelopeCipher, sealed: SealedTable, rows: Sequence[RowMapping], to: TenantKey
 ) -> Mapping[str, Mapping[str, bytes]]:
-    """The new values of each row that can be opened, by id."""
+    """The new values of each row that can be decrypted, by id."""
     made: dict[str, Mapping[str, bytes]] = {}
     for row in rows:
         values: dict[str, bytes] = {}

@@ -1,4 +1,4 @@
-"""The proposals of a tenant's sources, one for each source: what a review needs, and the compiled document."""
+"""The proposals of a tenant's sources, at most one per source: the findings for a review, and the compiled document."""
 
 from dataclasses import dataclass, field
 

@@ -13,7 +13,7 @@ from gateway.store.engine import Db
 from gateway.store.sources.tables import source_proposals, source_refreshes
 from gateway.store.tables import sources
 
-LOOK_JOB = "look_"
+REFRESH_JOB_PREFIX = "look_"
 """Prefix of the id of a refresh job; the id of the source follows."""
 
 
@@ -52,10 +52,10 @@ async def save(tenant: TenantId, db: Db, source: SourceId, state: RefreshState) 
 
 async def failing(tenant: TenantId, db: Db, *, failures: int) -> Sequence[str]:
     """The names of sources with at least so many consecutive failed refreshes."""
-    looks = source_refreshes.c
-    of_source = (looks.tenant_id == sources.c.tenant_id) & (looks.source_id == sources.c.id)
+    state = source_refreshes.c
+    of_source = (state.tenant_id == sources.c.tenant_id) & (state.source_id == sources.c.id)
     query = select(sources.c.name).join(source_refreshes, of_source)
-    query = query.where(sources.c.tenant_id == tenant, looks.failures >= failures)
+    query = query.where(sources.c.tenant_id == tenant, state.failures >= failures)
     return list((await db.execute(query.order_by(sources.c.name))).scalars())
 
 

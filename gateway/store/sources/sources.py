@@ -1,4 +1,4 @@
-"""A tenant's sources, each with the looks at its URL and the number of its proposal."""
+"""A tenant's sources, each with its refresh state and the number of its proposal."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,11 +16,11 @@ from gateway.domain.updates.source_versions import RefreshPolicy, RefreshStatus
 from gateway.errors import NotFound
 from gateway.store.engine import Db
 from gateway.store.pagination import select_page
-from gateway.store.sources.refreshes import LOOK_JOB, read_sighting
+from gateway.store.sources.refreshes import REFRESH_JOB_PREFIX, read_sighting
 from gateway.store.sources.tables import source_proposals, source_refreshes
 from gateway.store.tables import due_work, secrets, sources
 
-_LOOK = "look_"
+_REFRESH_PREFIX = "look_"
 
 
 async def insert(source: Source, db: Db) -> None:
@@ -88,25 +88,26 @@ async def queried(tenant: TenantId, db: Db) -> Sequence[QueriedSource]:
 
 
 def _listed(tenant: TenantId) -> Select[*tuple[object, ...]]:
-    looks = [column.label(f"{_LOOK}{column.name}") for column in source_refreshes.c]
+    refreshes = [column.label(f"{_REFRESH_PREFIX}{column.name}") for column in source_refreshes.c]
     proposal = source_proposals.c.number.label("proposal")
     joined = (
-        sources.outerjoin(source_refreshes, _is_of(source_refreshes))
-        .outerjoin(source_proposals, and_(_is_of(source_proposals), _is_current()))
+        sources.outerjoin(source_refreshes, _belongs_to(source_refreshes))
+        .outerjoin(source_proposals, and_(_belongs_to(source_proposals), _is_current()))
         .outerjoin(
-            due_work, and_(due_work.c.tenant_id == sources.c.tenant_id, due_work.c.id == LOOK_JOB + sources.c.id)
+            due_work,
+            and_(due_work.c.tenant_id == sources.c.tenant_id, due_work.c.id == REFRESH_JOB_PREFIX + sources.c.id),
         )
     )
-    selected = select(sources, _schemes(), proposal, due_work.c.due_at, *looks)
+    selected = select(sources, _schemes(), proposal, due_work.c.due_at, *refreshes)
     return selected.select_from(joined).where(sources.c.tenant_id == tenant)
 
 
-def _is_of(table: Table) -> ColumnElement[bool]:
+def _belongs_to(table: Table) -> ColumnElement[bool]:
     return and_(table.c.tenant_id == sources.c.tenant_id, table.c.source_id == sources.c.id)
 
 
 def _is_current() -> ColumnElement[bool]:
-    """A proposal counts while the version is active with which it was compared."""
+    """A proposal counts only while the version that it was compared with is active."""
     return source_proposals.c.replaces == sources.c.active_version
 
 
@@ -163,5 +164,7 @@ def _source(row: RowMapping) -> Source:
         output_schemas=row["output_schemas"],
         refresh_policy=RefreshPolicy(row["refresh_policy"]),
         refresh_interval_s=row["refresh_interval_s"],
-        refresh=RefreshStatus(seen=read_sighting(row, _LOOK), next_at=row["due_at"], proposal=row["proposal"]),
+        refresh=RefreshStatus(
+            seen=read_sighting(row, _REFRESH_PREFIX), next_at=row["due_at"], proposal=row["proposal"]
+        ),
     )

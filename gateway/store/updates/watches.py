@@ -35,7 +35,7 @@ async def get(tenant: TenantId, db: Db, uri_or_id: str) -> Watch | None:
 
 
 async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Watch]:
-    """One page of the tenant's watches, by default in order of URIs."""
+    """One page of the tenant's watches, by default sorted by URI."""
     query = select_page(
         select(watches).where(watches.c.tenant_id == tenant), watches.c, "uri", after=after, limit=limit, order=order
     )

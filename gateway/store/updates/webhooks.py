@@ -44,13 +44,13 @@ async def get(tenant: TenantId, db: Db, name_or_id: str) -> Webhook | None:
     is_named = or_(webhooks.c.id == name_or_id, webhooks.c.name == name_or_id)
     query = _listed(tenant).where(is_named).order_by((webhooks.c.id == name_or_id).desc()).limit(1)
     row = (await db.execute(query)).mappings().one_or_none()
-    return _shown(row) if row else None
+    return _from_row(row) if row else None
 
 
 async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Webhook]:
     """One page of the tenant's webhooks without their secrets, by default sorted by name."""
     query = select_page(_listed(tenant), webhooks.c, "name", after=after, limit=limit, order=order)
-    return [_shown(row) for row in (await db.execute(query)).mappings()]
+    return [_from_row(row) for row in (await db.execute(query)).mappings()]
 
 
 async def count(tenant: TenantId, db: Db) -> int:
@@ -73,9 +73,9 @@ async def open_secrets(
     row = rows.mappings().one_or_none()
     if row is None:
         return None
-    found = _shown(row)
+    found = _from_row(row)
     plain = msgspec.json.decode(
-        sealer.open(tenant, row["wrapped"], row["sealed"], *_bound(found)), type=_OpenSigningSecrets
+        sealer.open(tenant, row["wrapped"], row["sealed"], *_sealing_context(found)), type=_OpenSigningSecrets
     )
     is_good = found.retires_at is not None and found.retires_at > now
     return SigningSecrets(current=plain.current, previous=plain.previous if is_good else None)
@@ -102,7 +102,7 @@ async def remove(tenant: TenantId, db: Db, webhook: WebhookId) -> bool:
 
 def sealed_context(row: RowMapping, _: str) -> tuple[str, ...]:
     """The context of the sealed secrets of a webhook."""
-    return _bound(_shown(row))
+    return _sealing_context(_from_row(row))
 
 
 class _OpenSigningSecrets(msgspec.Struct):
@@ -120,12 +120,12 @@ async def _seal(
         "version": webhook.version,
         "retires_at": webhook.retires_at,
         "data_key_id": key_id,
-        "sealed": sealer.seal(tenant, wrapped, plain, *_bound(webhook)),
+        "sealed": sealer.seal(tenant, wrapped, plain, *_sealing_context(webhook)),
         "updated_at": webhook.updated_at,
     }
 
 
-def _bound(webhook: Webhook) -> tuple[str, ...]:
+def _sealing_context(webhook: Webhook) -> tuple[str, ...]:
     """The context of the sealed secrets: they do not open in another webhook or version, or with another expiry."""
     until = "" if webhook.retires_at is None else str(round(webhook.retires_at.timestamp()))
     return ("webhook", webhook.id, str(webhook.version), until)
@@ -135,7 +135,7 @@ def _listed(tenant: TenantId) -> Select[*tuple[object, ...]]:
     return select(*_PUBLIC_COLUMNS).where(webhooks.c.tenant_id == tenant)
 
 
-def _shown(row: RowMapping) -> Webhook:
+def _from_row(row: RowMapping) -> Webhook:
     return Webhook(
         id=WebhookId(row["id"]),
         name=row["name"],

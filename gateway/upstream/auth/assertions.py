@@ -20,7 +20,7 @@ class AssertionSigner:
     """Signs assertions, and publishes the keys that verify them."""
 
     def __init__(self, derive_all: Callable[[str], Sequence[bytes]], *, public_url: str | None) -> None:
-        """`derive_all` derives secret bytes for a purpose from each secret key, the current one first."""
+        """`derive_all` returns the secret bytes for a purpose from each secret key, the current one first."""
         self._keys = SigningKeys(derive_all("assertions"))
         self._public_url = public_url
 

@@ -22,7 +22,7 @@ from gateway.upstream.serialize.percent_encoding import Unwritable, percent
 Security = tuple[tuple[SchemePlan, ...], ...]
 
 _SECRET_HEADER = re.compile("authorization|cookie|key|token|secret", re.IGNORECASE)
-"""Names of headers that usually contain a secret, for headers that do not come from a stored credential."""
+"""Names of headers that usually contain a secret, even if it is not a stored credential."""
 _DIGEST_KEY = secrets.token_bytes(32)
 """Random key of this process: without the key, a logged digest cannot confirm a guessed secret."""
 
@@ -78,7 +78,7 @@ def digest_of_headers(headers: Iterable[tuple[str, str]]) -> bytes:
 
 
 def choose(security: Security, credentials: Mapping[str, Credential]) -> tuple[SchemePlan, ...] | None:
-    """Return the first non-empty alternative whose credentials are all stored; None without one."""
+    """Return the first non-empty alternative whose credentials are all stored; None if there is none."""
     for alternative in security:
         if alternative and all(scheme.name in credentials for scheme in alternative):
             return alternative

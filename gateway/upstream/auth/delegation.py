@@ -1,7 +1,8 @@
-"""Credentials that name the caller: an assertion, a token in exchange for the caller's, or one of the caller's account.
+"""Credentials that name the caller: an assertion, an exchanged token, or a token of an account that the caller
+connected.
 
-The caller's token is sent only to the token endpoint of the issuer that signed it. A caller whose token the gateway
-issued has the token that the issuer gave when the person signed in.
+The caller's token is sent only to the token endpoint of the issuer that signed it. If the gateway issued the caller's
+token, the token that the issuer returned at the sign-in is used instead.
 """
 
 from collections.abc import Awaitable, Callable
@@ -18,7 +19,7 @@ from gateway.upstream.auth.oauth_tokens import Tokens
 from gateway.upstream.auth.token_endpoint import TokenRequest, token_exchange
 
 FindSubjectToken: TypeAlias = Callable[[Principal], Awaitable[InboundToken | None]]
-"""Returns the token of a caller that an issuer of the tenant gave; None if the caller has none."""
+"""Returns the token that an issuer of the tenant gave to a caller; None if there is none."""
 
 
 class AccountTokens(Protocol):
@@ -34,7 +35,7 @@ class AccountTokens(Protocol):
         ...
 
     async def renew(self, principal: Principal, named: NamedCredential, terms: AccountTerms, refused: str) -> str:
-        """Return another access token after the upstream refused this one; raises like `obtain`."""
+        """Return another access token after the upstream refused this one; raises the same errors as `obtain`."""
         ...
 
 
@@ -87,7 +88,7 @@ class Delegations:
     async def renew(self, named: NamedCredential, principal: Principal, refused: Credential) -> NamedCredential | None:
         """Drop the token that the upstream has refused; return the credential with another token of the account.
 
-        None for other kinds, which have none before the next call.
+        None for other kinds, whose next call obtains a new token.
 
         Raises:
             AccountRequired: the account has no other token; the caller has to connect it again.

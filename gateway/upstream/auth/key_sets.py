@@ -1,7 +1,7 @@
 """Signing keys of issuers: their JWK sets (RFC 7517) and metadata (RFC 8414, OpenID Connect Discovery 1.0).
 
-Every request goes through the guarded client. A set is cached for ten minutes. A key id that the cached set lacks, or a
-failure, causes another request, at most one per set in 30 seconds; while requests fail, a cached set is used for a day.
+Every request uses the guarded client. A set is cached for ten minutes. An unknown key id or a failure causes another
+request, at most one per set in 30 seconds. While requests fail, a cached set is used for a day.
 """
 
 import time
@@ -111,7 +111,7 @@ async def fetch_metadata(upstream: UpstreamClient, tenant: TenantId, issuer: str
             reasons.append(f"{url}: {error.message}")
             continue
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, TimeoutError):
-            reasons.append(f"{url}: no JSON object arrived in time.")
+            reasons.append(f"{url}: received no JSON object in time.")
             continue
         if found.get("issuer") != issuer:  # guard: issuer-metadata-own
             raise FetchFailed(f"{url} is the metadata of another issuer; give the URL in its member `issuer`.")

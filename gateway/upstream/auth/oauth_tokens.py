@@ -109,7 +109,7 @@ class Tokens:
                 await self.drop(tenant, source, wanted, None if old is None else old.value)
 
     async def drop(self, tenant: TenantId, owner: str, wanted: TokenRequest, value: str | None) -> None:
-        """Drop the cached token of this request if it has this value; with None, drop it in any case."""
+        """Drop the cached token of this request if it has this value; with None, drop it unconditionally."""
         name = _token_name(owner, wanted)
         held = self._held.get(tenant, name)
         if held is not None and value in {None, held.value}:
@@ -190,6 +190,6 @@ def _token_name(owner: str, wanted: TokenRequest) -> str:
 
 
 def _is_fresh(token: AccessToken) -> bool:
-    """True if more than 30 seconds, or 20 % of a lifetime below 150 seconds, are left."""
+    """True if more than 30 seconds remain; for a lifetime below 150 seconds, more than 20 % of it."""
     left = token.expires_at - time.time()
     return left > min(_EXPIRY_MARGIN_S, token.life_s * _EXPIRY_MARGIN_SHARE)

@@ -1,7 +1,7 @@
 """Signing keys of the gateway (ES256), derived from its secret keys, one set for each purpose.
 
-Every replica has them. The key of the first secret key signs, all verify. So what was signed before a rotation of
-secret keys stays valid until it ends.
+Every replica derives the same keys. The key of the first secret key signs, and all keys verify. So a signature from
+before a rotation of secret keys stays valid until it expires.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ class SigningKeys:
 
 
 def _private_key(seed: bytes) -> ec.EllipticCurvePrivateKey:
-    # 64 bytes modulo the order of the group: the key is as good as uniform (FIPS 186-5 appendix A.2.1)
+    # 64 bytes modulo the order of the group are practically uniform (FIPS 186-5 appendix A.2.1)
     number = int.from_bytes(hashlib.sha512(seed).digest(), "big") % (_ORDER - 1) + 1
     return ec.derive_private_key(number, ec.SECP256R1())
 

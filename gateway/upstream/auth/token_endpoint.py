@@ -33,7 +33,7 @@ _NOT_THIS_WAY = frozenset((400, 401))
 _NOT_FOUND = frozenset((None, "invalid_client", "invalid_request"))
 """Error codes of servers that expect the client's credentials in the body; None because many send no code."""
 
-_NAMED = frozenset(
+_REGISTERED_ERRORS = frozenset(
     {
         "access_denied",
         "invalid_client",
@@ -48,7 +48,10 @@ _NAMED = frozenset(
         "unsupported_grant_type",
     }
 )
-"""Registered error codes, which messages may name. Other codes are not shown: an endpoint may echo the secret."""
+"""Registered error codes, which messages may contain.
+
+Other codes are omitted, because an endpoint may echo the secret.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,14 +67,14 @@ class TokenRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenResponse:
-    """A response with tokens; `scopes` are those that the server names, if it does."""
+    """A response with tokens; `scopes` contains the scopes that the server returned, if any."""
 
     access_token: AccessToken
     refresh_token: str | None = field(default=None, repr=False)
     id_token: str | None = field(default=None, repr=False)
     scopes: frozenset[str] | None = None
     declares_life: bool = True
-    """False if the server declared no lifetime, so that the one of the access token is a guess."""
+    """False if the server declared no lifetime, so that the lifetime of the access token is an assumption."""
 
 
 def client_credentials(scheme: SchemePlan, client: Credential) -> TokenRequest:
@@ -120,8 +123,8 @@ async def revoke_token(upstream: UpstreamClient, tenant: TenantId, wanted: Token
         TokenRefused: the credential cannot be sent.
         UpstreamError: the request to the endpoint failed.
     """
-    answer = await upstream.send(_request(wanted), tenant=tenant, limit_bytes=_LIMIT_BYTES)
-    return answer.status == _OK
+    response = await upstream.send(_request(wanted), tenant=tenant, limit_bytes=_LIMIT_BYTES)
+    return response.status == _OK
 
 
 def token_introspection(label: str, url: str, client: Credential, token: str) -> TokenRequest:
@@ -143,7 +146,7 @@ async def introspect_token(
     members = _members(answer)
     if answer.status != _OK or not isinstance(members.get("active"), bool):  # guard: introspection-state
         error = _error(answer)
-        why = f" ({error})" if error in _NAMED else ""
+        why = f" ({error})" if error in _REGISTERED_ERRORS else ""
         raise TokenRefused(
             f"The introspection endpoint of {wanted.label!r} responded with status {answer.status}{why} and no state of"
             " the token."
@@ -167,10 +170,10 @@ async def fetch_tokens(upstream: UpstreamClient, tenant: TenantId, wanted: Token
         TokenRefused: the endpoint issued no token.
         UpstreamError: the request to the endpoint failed.
     """
-    answer = await upstream.send(_request(wanted), tenant=tenant, limit_bytes=_LIMIT_BYTES)
-    if answer.status in _NOT_THIS_WAY and _error(answer) in _NOT_FOUND:
-        answer = await upstream.send(_request(wanted, in_body=True), tenant=tenant, limit_bytes=_LIMIT_BYTES)
-    return _read(wanted, answer)
+    response = await upstream.send(_request(wanted), tenant=tenant, limit_bytes=_LIMIT_BYTES)
+    if response.status in _NOT_THIS_WAY and _error(response) in _NOT_FOUND:
+        response = await upstream.send(_request(wanted, in_body=True), tenant=tenant, limit_bytes=_LIMIT_BYTES)
+    return _read(wanted, response)
 
 
 def _request(wanted: TokenRequest, *, in_body: bool = False) -> UpstreamRequest:
@@ -195,13 +198,13 @@ def _form(text: str) -> str:
     return quote_plus(text.encode("utf-8", "replace"), safe="")
 
 
-def _read(wanted: TokenRequest, answer: UpstreamAnswer) -> TokenResponse:
-    members = _members(answer)
-    if answer.status != _OK:
-        found = _error(answer)
-        error = found if found in _NAMED else None  # guard: token-endpoint-errors
+def _read(wanted: TokenRequest, response: UpstreamAnswer) -> TokenResponse:
+    members = _members(response)
+    if response.status != _OK:
+        found = _error(response)
+        error = found if found in _REGISTERED_ERRORS else None  # guard: token-endpoint-errors
         why = f" ({error})" if error is not None else ""
-        refused = TokenRefused(f"The token endpoint of {wanted.label!r} responded with status {answer.status}{why}.")
+        refused = TokenRefused(f"The token endpoint of {wanted.label!r} responded with status {response.status}{why}.")
         refused.error = error
         raise refused
     value, kind = members.get("access_token"), members.get("token_type", "bearer")
@@ -225,14 +228,14 @@ def _text(members: Mapping[str, Any], name: str) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def _error(answer: UpstreamAnswer) -> str | None:
-    error = _members(answer).get("error")
+def _error(response: UpstreamAnswer) -> str | None:
+    error = _members(response).get("error")
     return error if isinstance(error, str) else None
 
 
-def _members(answer: UpstreamAnswer) -> dict[str, Any]:
+def _members(response: UpstreamAnswer) -> dict[str, Any]:
     try:
-        return msgspec.json.decode(answer.body, type=dict[str, Any])
+        return msgspec.json.decode(response.body, type=dict[str, Any])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return {}
 

@@ -1,7 +1,7 @@
-"""IP addresses that the gateway may dial.
+"""IP addresses to which the gateway may connect.
 
 The lists are defined here, because Python's `is_global` treats several internal ranges as global. An address is parsed
-before it is judged, so its spelling does not matter.
+before it is checked, so its spelling does not matter.
 """
 
 import ipaddress
@@ -56,7 +56,7 @@ def read_address(text: str) -> Address | None:
 
 
 def is_public(address: Address) -> bool:
-    """True if every tenant may reach this address without an allow-list entry."""
+    """True if every tenant may connect to this address without an allow-list entry."""
     if isinstance(address, IPv4Address):
         return not any(address in network for network in _DENIED_4)  # guard: egress-table
     # guard: egress-ipv6, egress-transition-networks
@@ -66,7 +66,7 @@ def is_public(address: Address) -> bool:
 def is_private(address: Address) -> bool:
     """True if an operator's own upstream may have this internal address.
 
-    Link-local, multicast and reserved addresses are neither public nor private: cloud metadata is link-local.
+    Link-local, multicast and reserved addresses are neither public nor private, because cloud metadata is link-local.
     """
     if isinstance(address, IPv4Address):
         return any(address in network for network in _PRIVATE_4)

@@ -35,9 +35,9 @@ class PoolKey(NamedTuple):
     """Empty for requests of the installation itself."""
     origin: str
     credential: bytes
-    """Digest of the secrets in the request; empty without any."""
+    """Digest of the secrets in the request; empty if it has none."""
     permitted: AllowList = NOTHING  # guard: egress-withdrawn-connections
-    """The tenant's own allow-list at the time of the dial: after a change of the list, requests have another key."""
+    """The tenant's own allow-list at the time of the dial; after a change of the list, requests have another key."""
 
 
 def read_url(url: str) -> tuple[Origin, str] | None:

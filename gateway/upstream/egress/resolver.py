@@ -1,4 +1,4 @@
-"""Name resolution; the guard then checks the addresses."""
+"""Name resolution; the egress guard then checks the addresses."""
 
 import asyncio
 import socket
@@ -85,6 +85,6 @@ def _domain_of(host: str) -> str:
 def _ask_system(host: str, port: int) -> list[str]:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
-    except ValueError:  # a label too long, or not a name at all
+    except ValueError:  # a label is too long, or the text is not a name
         raise OSError("the name cannot be resolved") from None
     return list(dict.fromkeys(str(info[4][0]) for info in found))

@@ -13,7 +13,7 @@ from gateway.errors import (
 
 
 class TransportFault(Exception):
-    """No whole response arrived."""
+    """The request received no complete response."""
 
 
 class NotConnected(TransportFault):
@@ -25,7 +25,7 @@ class NameUnknown(NotConnected):
 
 
 class ConnectedLate(NotConnected):
-    """No connection was made in time, or none became free."""
+    """No connection was established in time, or none became free."""
 
 
 class DistrustedTls(TransportFault):
@@ -45,11 +45,11 @@ class BrokenOff(TransportFault):
 
 
 class Malformed(TransportFault):
-    """The received bytes are not HTTP/1.1 as RFC 9112 defines it, or exceed its bounds."""
+    """The received bytes are not HTTP/1.1 as defined by RFC 9112, or exceed its limits."""
 
 
 FAULTS = (TransportFault, OSError, RuntimeError, ValueError)
-"""The exceptions that a request may end with, apart from gateway errors and cancellation."""
+"""The exceptions with which a request may end, apart from gateway errors and cancellation."""
 
 _REASONS: tuple[tuple[type[Exception], type[UpstreamError], str], ...] = (
     (ConnectedLate, UpstreamTimeout, "The upstream did not accept a connection in time."),

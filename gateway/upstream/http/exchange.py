@@ -1,7 +1,7 @@
-"""The surface of the HTTP/1.1 client: a request in wire form, sent over a pool of guarded connections.
+"""The public interface of the HTTP/1.1 client: a request in wire form, sent over a pool of guarded connections.
 
 Other packages import this module, `response` and `errors`; the other modules of the package are internal (an import
-contract). README.md beside it lists what the client does and does not do.
+contract). The README.md of this package lists the features of the client.
 """
 
 import asyncio
@@ -34,9 +34,9 @@ class WireRequest(msgspec.Struct):
 
 
 class WireClient:
-    """The HTTP/1.1 client of one replica: at most `most` connections, of one tenant at most `share`.
+    """The HTTP/1.1 client of one replica: at most `limit` connections, at most `share` of one tenant.
 
-    `connect_s` bounds the wait for capacity and the dial together.
+    `connect_s` limits the wait for capacity and the dial together.
     """
 
     def __init__(self, lookup: Lookup, guard: Guard, *, connect_s: float, limit: int, share: int) -> None:

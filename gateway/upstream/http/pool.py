@@ -1,8 +1,9 @@
 """Connection pool of a replica: idle connections by `PoolKey`, and the shares of the tenants.
 
-A kept connection serves only the `PoolKey` that opened it, the most recently used one first. A tenant holds at most its
-share of all connections, kept ones included. A request that finds no capacity waits: within its tenant in order,
-between tenants in turn. In a full pool, or at the tenant's share, the longest idle connection is closed.
+An idle connection serves only the `PoolKey` that opened it; the most recently used one is reused first. A tenant holds
+at most its share of all connections, including idle ones. A request that finds no capacity waits: in order within its
+tenant, and in turn between tenants. In a full pool, or at the tenant's share, the connection that has been idle longest
+is closed.
 """
 
 import asyncio
@@ -27,9 +28,9 @@ _Waiter: TypeAlias = tuple[PoolKey, _ConnectionFuture]
 
 
 class ConnectionPool:
-    """The connections of one replica: at most `most`, of one tenant at most `share`.
+    """The connections of one replica: at most `limit`, at most `share` of one tenant.
 
-    `connect_s` bounds the wait for capacity and the dial together.
+    `connect_s` limits the wait for capacity and the dial together.
     """
 
     def __init__(self, dialer: Connector, *, connect_s: float, limit: int, share: int) -> None:
@@ -56,7 +57,7 @@ class ConnectionPool:
         return len(self._oldest)
 
     def held_by(self, tenant: str) -> int:
-        """Number of connections of one tenant, idle ones and those being dialled included."""
+        """Number of connections of one tenant, including idle ones and those being dialled."""
         return self._held[tenant]
 
     def take(self, key: PoolKey, now: float) -> Connection | None:
@@ -71,7 +72,7 @@ class ConnectionPool:
         return None
 
     async def open(self, key: PoolKey, origin: Origin) -> Connection:
-        """Return a new connection, or one of the same key that was released in the meantime.
+        """Return a new connection, or one of the same key that was released during the wait.
 
         Raises:
             EgressDenied: the upstream may not be dialled.
@@ -83,9 +84,9 @@ class ConnectionPool:
         is_waiting = True
         try:
             async with asyncio.timeout(self._connect_s):
-                given = await self._find_room(key)
+                given = await self._reserve(key)
                 is_waiting = False
-                return given or await self._make(key, origin)
+                return given or await self._dial(key, origin)
         except TimeoutError:
             if is_waiting and self._held[key.tenant] >= self._share:
                 raise self._busy() from None
@@ -94,11 +95,11 @@ class ConnectionPool:
     def keep(self, connection: Connection) -> None:
         """Pass a reusable connection to the next waiter of its key, or keep it idle.
 
-        A waiter of another key gets the capacity instead: the connection is closed.
+        If the next waiter has another key, it gets the capacity: the connection is closed.
         """
         waiter = self._next_waiter(freed=connection.key.tenant) if self._waiting else None
         if self._closed is None and waiter is None:
-            self._put_away(connection)
+            self._store_idle(connection)
         elif self._closed is None and waiter is not None and waiter[0] == connection.key:
             self._pop(waiter)
             waiter[1].set_result(connection)
@@ -107,12 +108,12 @@ class ConnectionPool:
 
     def forget(self, connection: Connection) -> None:
         """Release the capacity of a closed connection."""
-        if connection not in self._open:  # its dial failed; `_make` has released the capacity
+        if connection not in self._open:  # its dial failed; `_dial` has released the capacity
             return
         self._open.discard(connection)
         if connection in self._oldest:
-            self._take_out(connection)
-        self._leave_room(connection.key.tenant)
+            self._remove_idle(connection)
+        self._release_capacity(connection.key.tenant)
         if self._closed is not None and not self._open and not self._closed.done():
             self._closed.set_result(None)
 
@@ -132,7 +133,7 @@ class ConnectionPool:
         if self._open:
             await asyncio.wait([self._closed], timeout=_CLOSING_S)
 
-    async def _find_room(self, key: PoolKey) -> Connection | None:
+    async def _reserve(self, key: PoolKey) -> Connection | None:
         """Reserve capacity and return None, at once or after waiting; or return a released connection of this key."""
         is_at_share = self._held[key.tenant] >= self._share  # guard: share-of-the-connections
         if not is_at_share and self._count < self._limit:
@@ -152,22 +153,22 @@ class ConnectionPool:
         """Close the connection that has been idle longest: of this tenant, or with None of all tenants."""
         for oldest in self._oldest:
             if tenant is None or oldest.key.tenant == tenant:
-                self._take_out(oldest)
+                self._remove_idle(oldest)
                 oldest.abort()
                 return
 
-    async def _make(self, key: PoolKey, origin: Origin) -> Connection:
+    async def _dial(self, key: PoolKey, origin: Origin) -> Connection:
         """Dial with the reserved capacity; a failed dial releases the capacity."""
         try:
             if self._closed is not None:
                 raise RuntimeError("the pool is closed")
             connection = await self._dialer.dial(origin, partial(Connection, self, key), key.permitted)
         except BaseException:
-            self._leave_room(key.tenant)
+            self._release_capacity(key.tenant)
             raise
         if not connection.is_fit or self._closed is not None:
             connection.abort()
-            self._leave_room(key.tenant)
+            self._release_capacity(key.tenant)
             raise Disconnected
         self._open.add(connection)
         return connection
@@ -195,7 +196,7 @@ class ConnectionPool:
         self._count += 1
         self._held[tenant] += 1
 
-    def _leave_room(self, tenant: str) -> None:
+    def _release_capacity(self, tenant: str) -> None:
         """Release the capacity for one connection and pass it to the next waiter."""
         self._count -= 1
         self._held[tenant] -= 1
@@ -210,13 +211,13 @@ class ConnectionPool:
     def _release_unclaimed(self, key: PoolKey, given: Connection | None) -> None:
         """Release the connection or capacity that a waiter received after it was cancelled."""
         if given is None:
-            self._leave_room(key.tenant)
+            self._release_capacity(key.tenant)
         elif given.is_fit:
             self.keep(given)
         else:
             given.abort()
 
-    def _put_away(self, connection: Connection) -> None:
+    def _store_idle(self, connection: Connection) -> None:
         loop = asyncio.get_running_loop()
         connection.kept_at = loop.time()
         self._oldest[connection] = None
@@ -228,7 +229,7 @@ class ConnectionPool:
         if self._timer is None:
             self._timer = loop.call_later(_TICK_S, self._sweep, loop)
 
-    def _take_out(self, connection: Connection) -> None:
+    def _remove_idle(self, connection: Connection) -> None:
         del self._oldest[connection]
         self._kept[connection.key].remove(connection)
 
@@ -238,7 +239,7 @@ class ConnectionPool:
         for connection in list(self._oldest):
             if connection.kept_at > too_old:
                 break
-            self._take_out(connection)
+            self._remove_idle(connection)
             connection.abort()
         for key in [key for key, kept in self._kept.items() if not kept]:
             del self._kept[key]

@@ -14,7 +14,7 @@ _ACCEPTED = f"Accept-Encoding: {ACCEPTED}\r\n"
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 """Methods that need no check."""
 _FRAMED = frozenset({"CONNECT", "HEAD"})
-"""Methods whose responses are framed otherwise."""
+"""Methods whose responses are delimited differently."""
 _WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 """Methods that send no Content-Length without a body; others send a length of 0 (RFC 9110 section 8.6)."""
 

@@ -159,7 +159,7 @@ class Response:
         return self.take()
 
     def release(self) -> None:
-        """Give the connection back; it is closed unless it can be reused."""
+        """Return the connection to its owner, which closes it unless it can be reused."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.release(self)

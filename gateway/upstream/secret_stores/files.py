@@ -16,7 +16,7 @@ class FileRefused(Exception):
 
 
 def read_secret_file(folder: Path, path: str) -> bytes:
-    """The content of a file below a folder. Symbolic links are followed, but not out of the folder.
+    """The content of a file in a folder. Symbolic links are followed, but not out of the folder.
 
     Raises:
         FileRefused: there is no such file, or it is outside of the folder, not a regular file, or too large.

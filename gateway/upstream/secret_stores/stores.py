@@ -1,7 +1,7 @@
-"""Outside stores of secrets, as the operator has configured them: a folder, variables, and a Vault-compatible server.
+"""External secret stores, as the operator has configured them: a folder, variables, and a Vault-compatible server.
 
-Each tenant has its own place in a store: the folder or path that is named after its slug. Reads have a time limit and
-a bounded number of slots, of which one tenant gets a share.
+Each tenant has its own folder or path in a store, which is named after the tenant's slug. Reads have a time limit and a
+limited number of slots, of which one tenant gets a share.
 """
 
 import os
@@ -61,7 +61,7 @@ class SecretStores:
             yield
 
     def fault_of(self, reference: SecretReference, *, is_operator: bool) -> str | None:
-        """The reason why an author cannot refer to this; None if it can be read in principle."""
+        """The reason why an author cannot use this reference; None if it can be read in principle."""
         if reference.store is SecretStoreKind.VARIABLE:
             if not is_operator:  # guard: reference-variable-operator
                 return "only the operator may refer to variables of the gateway"
@@ -72,7 +72,7 @@ class SecretStores:
         return None if self._vault is not None else "the operator has configured no GATEWAY_VAULT_URL"
 
     async def read(self, tenant: TenantId, slug: str, reference: SecretReference) -> str:
-        """The secret of a reference, without line ends at its end.
+        """The secret of a reference, without trailing line ends.
 
         Raises:
             SecretUnavailable: the store does not have it, refuses it, or does not answer in time.
@@ -82,9 +82,9 @@ class SecretStores:
                 with anyio.fail_after(_READ_S):
                     value = await self._read(slug, reference)
         except LimitExceeded:
-            raise SecretUnavailable("too many secrets are being read from outside stores; retry later") from None
+            raise SecretUnavailable("too many secrets are being read from external stores; retry later") from None
         except TimeoutError:
-            raise SecretUnavailable(f"the store {reference.store} did not answer in time") from None
+            raise SecretUnavailable(f"the store {reference.store} did not respond in time") from None
         value = value.rstrip("\r\n")
         if not value:
             raise SecretUnavailable(f"the secret in the store {reference.store} is empty")

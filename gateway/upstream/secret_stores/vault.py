@@ -1,7 +1,8 @@
 """Client of a Vault-compatible server (HashiCorp Vault, OpenBao): version 2 of the key-value engine, over HTTP.
 
-It signs in with a token, an AppRole or the service account of a Kubernetes pod. It has an upstream client of its own,
-which may dial this one host: so tenants' tools cannot reach it, and tenants' connections are never used for it.
+It signs in with a token, an AppRole or the service account of a Kubernetes pod. It has a separate upstream client,
+which may connect to this one host only. So tenants' tools cannot reach the server, and tenants' connections are never
+used for it.
 """
 
 import time
@@ -34,9 +35,10 @@ _MAX_LEASE_S = 86_400.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VaultSettings:
-    """The server, the place of the tenants' secrets, and how the gateway signs in.
+    """The server, the path of the tenants' secrets, and the sign-in of the gateway.
 
-    `path` is the mount of the engine and, behind the first slash, the path below which each tenant has its own.
+    `path` consists of the mount of the engine and, after the first slash, the path below which each tenant has its own
+    path.
     """
 
     url: str
@@ -48,7 +50,7 @@ class VaultSettings:
 
 
 class VaultClient:
-    """Reads secrets; the token of a sign-in is kept until most of its lease is over."""
+    """Reads secrets; the token of a sign-in is reused until most of its lease is over."""
 
     def __init__(self, upstream: UpstreamClient, settings: VaultSettings) -> None:
         self._upstream = upstream
@@ -63,19 +65,19 @@ class VaultClient:
             SecretUnavailable: it does not exist, the gateway may not read it, or the server did not answer with it.
         """
         mount, _, prefix = self._settings.path.partition("/")
-        place = "/".join(part for part in (prefix, slug, path) if part)
-        url = f"{self._settings.url}/v1/{quote(mount, safe='')}/data/{quote(place, safe='/')}"
-        answer = await self._get(url, await self._sign_in())
-        if answer.status in _DENIED and self._settings.token is None:  # the token may have been revoked
+        secret_path = "/".join(part for part in (prefix, slug, path) if part)
+        url = f"{self._settings.url}/v1/{quote(mount, safe='')}/data/{quote(secret_path, safe='/')}"
+        response = await self._get(url, await self._sign_in())
+        if response.status in _DENIED and self._settings.token is None:  # the token may have been revoked
             self._token = None
-            answer = await self._get(url, await self._sign_in())
-        if answer.status in _DENIED:
+            response = await self._get(url, await self._sign_in())
+        if response.status in _DENIED:
             raise SecretUnavailable("vault refuses the gateway's token for this path")
-        if answer.status == _MISSING:
+        if response.status == _MISSING:
             raise SecretUnavailable("vault has no secret at this path")
-        if answer.status != _OK:
-            raise SecretUnavailable(f"vault answered with status {answer.status}")
-        stored = _member(_member(_members(answer), "data"), "data")
+        if response.status != _OK:
+            raise SecretUnavailable(f"vault responded with status {response.status}")
+        stored = _member(_member(_members(response), "data"), "data")
         value = stored.get(field_name)
         if not isinstance(value, str):
             raise SecretUnavailable("the secret in vault has no text in this field")
@@ -101,11 +103,11 @@ class VaultClient:
                 body=msgspec.json.encode(body),
                 credential=digest_of(body.values()),
             )
-            answer = await self._send(request)
-            auth = _member(_members(answer), "auth")
+            response = await self._send(request)
+            auth = _member(_members(response), "auth")
             token, lease = auth.get("client_token"), auth.get("lease_duration")
-            if answer.status != _OK or not isinstance(token, str) or not is_header_value(token):
-                raise SecretUnavailable(f"vault refuses the gateway's sign-in by {method} (status {answer.status})")
+            if response.status != _OK or not isinstance(token, str) or not is_header_value(token):
+                raise SecretUnavailable(f"vault refuses the gateway's sign-in by {method} (status {response.status})")
             life_s = float(lease) if isinstance(lease, int) and lease > 0 else _DEFAULT_LEASE_S
             self._token = token, time.monotonic() + min(life_s, _MAX_LEASE_S) * _USED_OF_LEASE
             return token
@@ -129,9 +131,9 @@ class VaultClient:
             raise SecretUnavailable(f"vault cannot be read ({error.code})") from None
 
 
-def _members(answer: UpstreamAnswer) -> dict[str, Any]:
+def _members(response: UpstreamAnswer) -> dict[str, Any]:
     try:
-        return msgspec.json.decode(answer.body, type=dict[str, Any])
+        return msgspec.json.decode(response.body, type=dict[str, Any])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return {}
 

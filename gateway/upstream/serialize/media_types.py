@@ -1,4 +1,4 @@
-"""Media types of bodies: by the way a value is written, and the choice for a value if the caller names none."""
+"""Media types of bodies: their serialisation, and the choice for a value if the caller does not name one."""
 
 from collections.abc import Sequence
 
@@ -40,8 +40,10 @@ def is_yaml(media_type: str) -> bool:
 
 
 def fit(plans: Sequence[BodyPlan], value: object) -> BodyPlan:
-    """Return the plan for a value: one that can carry its files, else the first that takes its type, else the first."""
-    carriers = [plan for plan in plans if _carries_files(plan, value)]
+    """Return the plan for a value: one that supports its files, or else the first that accepts its type, or
+    else the first.
+    """
+    carriers = [plan for plan in plans if _supports_files(plan, value)]
     if carriers:
         own = value.get("content_type") if is_object(value) else None
         return next((plan for plan in carriers if plan.media_type == own), carriers[0])
@@ -49,7 +51,7 @@ def fit(plans: Sequence[BodyPlan], value: object) -> BodyPlan:
     return next((plan for plan in plans if not plan.takes or not names.isdisjoint(plan.takes)), plans[0])
 
 
-def _carries_files(plan: BodyPlan, value: object) -> bool:
+def _supports_files(plan: BodyPlan, value: object) -> bool:
     if plan.kind is BodyKind.BYTES:
         return looks_like_file(value)
     if plan.kind is not BodyKind.MULTIPART or not is_object(value):

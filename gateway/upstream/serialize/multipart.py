@@ -1,7 +1,7 @@
 """Multipart bodies (RFC 7578): an object becomes one part per property, a list usually one part per member.
 
-A part may be a form or a multipart body of its own (OpenAPI 3.2, nested `encoding`). The boundary occurs in no part
-(RFC 2046). It is derived from the parts, so that equal arguments make equal bytes.
+A part may itself be a form or a multipart body (OpenAPI 3.2, nested `encoding`). The boundary occurs in no part (RFC
+2046). It is derived from the parts, so that equal arguments produce equal bytes.
 """
 
 import hashlib
@@ -57,7 +57,7 @@ def _writer(media_type: str, fields: Sequence[FieldPlan], xml: tuple[XmlNode, ..
 
     def write(value: object) -> tuple[bytes, str]:
         if is_object(value):
-            parts = [part for name, item in value.items() if item is not None for part in _made(makers, name, item)]
+            parts = [part for name, item in value.items() if item is not None for part in _parts(makers, name, item)]
         elif is_list(value):
             parts = [part for index, item in enumerate(value) for part in positions[min(index, last)](item)]
         else:
@@ -67,7 +67,7 @@ def _writer(media_type: str, fields: Sequence[FieldPlan], xml: tuple[XmlNode, ..
     return write
 
 
-def _made(makers: Mapping[str, _Maker], name: str, value: object) -> Iterator[_Part]:
+def _parts(makers: Mapping[str, _Maker], name: str, value: object) -> Iterator[_Part]:
     return (makers.get(name) or _plain_maker(name, FieldPlan(name=name)))(value)
 
 
@@ -89,7 +89,7 @@ def _maker(field: FieldPlan, xml: tuple[XmlNode, ...]) -> _Maker:
 
 
 def _structure_writer(media_type: str, inner: Sequence[FieldPlan], xml: tuple[XmlNode, ...]) -> _Writer | None:
-    """Return the writer of objects and lists in this media type; None if `_plain_maker` applies."""
+    """Return the writer of objects and lists in this media type; None if `_plain_maker` is used instead."""
     if essence(media_type).startswith("multipart/"):
         return _writer(media_type, inner, xml)
     if is_form(media_type):
@@ -104,7 +104,7 @@ def _text_as(media_type: str, write: Callable[[object], str]) -> _Writer:
 
 
 def _styled_maker(field: FieldPlan) -> _Maker:
-    """Text parts, divided by the style. Nothing is percent-encoded, because parts do not need it."""
+    """Parts as text, divided by the style. Nothing is percent-encoded, because parts do not need it."""
     style, explode = field.style, field.explode or field.style is Style.DEEP_OBJECT
     divide = list_divider([inner.style for inner in field.fields])
 
@@ -116,7 +116,7 @@ def _styled_maker(field: FieldPlan) -> _Maker:
 
 
 def _structure_maker(name: str | None, field: FieldPlan, write: _Writer) -> _Maker:
-    """Objects and lists in the media type of the part; files and texts as they are, unless the part is XML."""
+    """Objects and lists in the media type of the part; files and texts are unchanged, unless the part is XML."""
 
     def make(value: object) -> Iterator[_Part]:
         for item in value if field.is_list and is_list(value) else (value,):
@@ -130,7 +130,7 @@ def _structure_maker(name: str | None, field: FieldPlan, write: _Writer) -> _Mak
 
 
 def _plain_maker(name: str | None, field: FieldPlan) -> _Maker:
-    """Files as they are, objects and nested lists as JSON; other values as text, or as JSON if declared."""
+    """Files unchanged, objects and nested lists as JSON; other values as text, or as JSON if declared."""
     is_whole = field.media_type is not None and is_json(field.media_type) and not field.is_list
 
     def make(value: object) -> Iterator[_Part]:
@@ -211,7 +211,7 @@ def _head(part: _Part) -> bytes:
 
 
 def _quoted(text: str) -> str:
-    """A name as browsers write it (HTML, multipart/form-data encoding algorithm)."""
+    """A name in the encoding of browsers (HTML, multipart/form-data encoding algorithm)."""
     quoted = text.translate(_QUOTED)
     if any(character < " " or character == "\x7f" for character in quoted):
         raise Unwritable("a name has a control character")

@@ -1,4 +1,4 @@
-"""Safety of path values: refuses values that could make the request reach another path than the operation's.
+"""Safety of path values: refuses values that could change the path of the request.
 
 A value is checked as given and after one and two percent-decodings, because proxies and frameworks may decode more than
 once.

@@ -77,7 +77,7 @@ def plus(text: str) -> str:
 def reserved_query(text: str) -> str:
     """`allowReserved` in a query or form: reserved characters and percent-triples stay, except `& + [ ] #`.
 
-    OpenAPI leaves these to the sender: `[ ] #` are not part of a query, and `& +` are special in forms.
+    OpenAPI leaves these to the sender: `[ ] #` are not valid in a query, and `& +` are special in forms.
     """
     return _keep_triples(text, ":/?@!$'()*,;=")
 

@@ -143,7 +143,7 @@ class RequestBuilder:
             raise _invalid(argument, str(error)) from None
 
     def _choose(self, arguments: Mapping[str, object], choice: str, first: _Body) -> _Body:
-        """Return the body in the media type that the caller names, else in one that fits the value."""
+        """Return the body in the media type that the caller names, or else in one that fits the value."""
         chosen = arguments.get(choice)
         if chosen is None:
             value = arguments.get(first.plan.argument)

@@ -128,7 +128,7 @@ def _divided(value: object, delimiters: Sequence[str]) -> object:
 
 
 def text_pairs(name: str, value: object, style: Style, *, explode: bool) -> Iterator[tuple[str, str]]:
-    """The names and texts that a style makes of a value, before encoding."""
+    """The names and texts of a value in a style, before they are encoded."""
     if style is Style.DEEP_OBJECT:
         yield from _deep_texts(name, value)
     elif _is_scalar(value):

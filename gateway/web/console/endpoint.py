@@ -44,15 +44,21 @@ class ApprovalPages:
     def routes(self) -> list[Route]:
         """The routes of all pages."""
         return [
-            Route("/approvals/sign-in", self._guarded(self._sign_in), methods=["GET", "POST"]),
-            Route("/approvals/sign-out", self._guarded(self._inside(self._sign_out)), methods=["POST"]),
-            Route(_LIST, self._guarded(self._inside(self._list)), methods=["GET"]),
-            Route("/approvals/{approval}", self._guarded(self._inside(self._show)), methods=["GET"]),
-            Route("/approvals/{approval}", self._guarded(self._inside(self._decide)), methods=["POST"]),
+            Route("/approvals/sign-in", self._with_error_pages(self._sign_in), methods=["GET", "POST"]),
+            Route(
+                "/approvals/sign-out", self._with_error_pages(self._within_session(self._sign_out)), methods=["POST"]
+            ),
+            Route(_LIST, self._with_error_pages(self._within_session(self._list)), methods=["GET"]),
+            Route("/approvals/{approval}", self._with_error_pages(self._within_session(self._show)), methods=["GET"]),
+            Route(
+                "/approvals/{approval}", self._with_error_pages(self._within_session(self._decide)), methods=["POST"]
+            ),
         ]
 
-    def _guarded(self, answer: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
-        """Refuse a form of another page, and turn refusals into pages."""
+    def _with_error_pages(
+        self, answer: Callable[[Request], Awaitable[Response]]
+    ) -> Callable[[Request], Awaitable[Response]]:
+        """Refuse a form of another site, and convert refusals to pages."""
 
         async def run(request: Request) -> Response:
             try:
@@ -64,8 +70,8 @@ class ApprovalPages:
 
         return run
 
-    def _inside(self, answer: _Page) -> Callable[[Request], Awaitable[Response]]:
-        """Serve the page within a session; a GET without one leads to the sign-in."""
+    def _within_session(self, answer: _Page) -> Callable[[Request], Awaitable[Response]]:
+        """Serve the page within a session; a GET without a session redirects to the sign-in."""
 
         async def run(request: Request) -> Response:
             async with self.places.hold(address_of(request.scope)):
@@ -137,5 +143,5 @@ def _sign_in_url(path: str) -> str:
 
 
 def _target(asked: str | None) -> str:
-    """The page that follows a sign-in; only pages of this console, so that a link cannot redirect elsewhere."""
+    """The page after a sign-in: only pages of this console, so that a link cannot redirect elsewhere."""
     return asked if asked is not None and _TARGET.fullmatch(asked) else _LIST  # guard: console-target

@@ -8,7 +8,7 @@ from markupsafe import Markup
 from gateway.catalog.etags import tag_of
 from gateway.domain.calls.approvals import Approval, ApprovalState, is_same_subject
 from gateway.domain.tenancy.principals import Principal
-from gateway.handlers.previews.requests import cut, escape
+from gateway.handlers.previews.requests import escape, truncate
 from gateway.web.console.request_text import compare_lines, request_lines, show_lines
 from gateway.web.html.documents import MAX_TEXT_LENGTH, alert, moment, page, visible
 
@@ -55,7 +55,7 @@ _FORM = Markup("""<form method="post" action="{path}/{id}">
 <input type="hidden" name="token" value="{token}">
 <input type="hidden" name="tag" value="{tag}">
 <p><label for="comment">Comment (the requester sees the comment of a denial)</label><br>
-<textarea id="comment" name="comment" rows="3" maxlength="{longest}"></textarea></p>
+<textarea id="comment" name="comment" rows="3" maxlength="{max_length}"></textarea></p>
 <p><button name="verdict" value="approve" class="approve">Approve</button>
 <button name="verdict" value="deny" class="deny">Deny</button></p>
 </form>""")
@@ -63,7 +63,7 @@ _MARKS = {"+": Markup("<ins>+ {}</ins>\n"), "-": Markup("<del>- {}</del>\n"), "@
 _SAME = Markup("  {}\n")
 _ENDED = {
     ApprovalState.EXPIRED: "No person decided, or the call was not repeated, in time.",
-    ApprovalState.SUPERSEDED: "The tool, the policy or the credential changed; the call has to be approved again.",
+    ApprovalState.SUPERSEDED: "The tool, the policy or the credential changed; the call needs another approval.",
     ApprovalState.RUNNING: "The call runs now.",
     ApprovalState.DONE: "The call ran.",
     ApprovalState.UNKNOWN: "The call was interrupted. It may have been carried out, and is not repeated.",
@@ -101,7 +101,7 @@ def sign_in_form(target: str, *, text: str = "") -> Markup:
 def approval_list(
     waiting: Sequence[Approval], lately: Sequence[Approval], place: ApprovalPlace, *, limit: int
 ) -> Markup:
-    """The list page: pending approvals with a link to older ones, and the newest of the others."""
+    """The list page: pending approvals with a link to older ones, and the most recently decided ones."""
     table = _table("waiting", waiting, place)
     if len(waiting) == limit:
         older = Markup('<p><a href="{}?after={}">Older calls that wait</a></p>')
@@ -116,8 +116,8 @@ def approval_content(
     lines = request_lines(approval.request)
     return _APPROVAL.format(
         alert=alert(text),
-        warnings=_items([cut(escape(warning), MAX_TEXT_LENGTH * 4) for warning in approval.warnings]),
-        facts=_facts(approval),
+        warnings=_items([truncate(escape(warning), MAX_TEXT_LENGTH * 4) for warning in approval.warnings]),
+        facts=_details(approval),
         request=show_lines(lines),
         difference=_difference(lines, earlier, place),
         decision=_decision(approval, principal, place),
@@ -128,10 +128,10 @@ def _decision(approval: Approval, principal: Principal, place: ApprovalPlace) ->
     if approval.state is not ApprovalState.PENDING:
         return Markup('<p role="status">{}</p>').format(describe_state(approval))
     if is_same_subject(approval.subject, principal.subject):
-        reason = "You requested this call yourself, so another person has to decide."
+        reason = "You requested this call yourself, so another person must decide."
         return Markup('<p role="status">{}</p>').format(reason)
     tag = tag_of(approval)
-    return _FORM.format(path=place.path, id=approval.id, token=place.token, tag=tag, longest=MAX_COMMENT_LENGTH)
+    return _FORM.format(path=place.path, id=approval.id, token=place.token, tag=tag, max_length=MAX_COMMENT_LENGTH)
 
 
 def describe_state(approval: Approval) -> str:
@@ -140,12 +140,12 @@ def describe_state(approval: Approval) -> str:
         return _ENDED.get(approval.state, f"The approval is {approval.state}.")
     verdict = "Denied" if approval.state is ApprovalState.DENIED else "Approved"
     by = visible(approval.decider_subject or approval.decided_by)
-    comment = f" Comment: {cut(escape(approval.comment), MAX_COMMENT_LENGTH)}" if approval.comment else ""
+    comment = f" Comment: {truncate(escape(approval.comment), MAX_COMMENT_LENGTH)}" if approval.comment else ""
     more = _ENDED.get(approval.state, "")
     return f"{verdict} by {by} at {moment(approval.decided_at)}. {more}{comment}".strip()
 
 
-def _facts(approval: Approval) -> Markup:
+def _details(approval: Approval) -> Markup:
     pairs = [
         ("State", str(approval.state)),
         ("Tool", visible(approval.tool)),

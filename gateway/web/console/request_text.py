@@ -1,7 +1,7 @@
 """The request of an approval as lines of text, and the difference between two requests.
 
 JSON is indented without changing a token, so a repeated member and the digits of a number stay visible. Unprintable
-characters are escaped. The text is bounded in lines and characters.
+characters are escaped. The text is limited in lines and characters.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from difflib import unified_diff
 import msgspec
 
 from gateway.domain.calls.approvals import RequestShown
-from gateway.handlers.previews.requests import cut, escape
+from gateway.handlers.previews.requests import escape, truncate
 
 MAX_BODY_LENGTH = 64 * 1024
 MAX_LINE_LENGTH = 4000
@@ -31,16 +31,18 @@ def request_lines(request: RequestShown) -> Sequence[str]:
 
 def show_lines(lines: Sequence[str]) -> str:
     """The lines as one text, with long lines and the text itself cut; a cut text ends with a note."""
-    return cut("\n".join(cut(line, MAX_LINE_LENGTH) for line in lines), MAX_BODY_LENGTH)
+    return truncate("\n".join(truncate(line, MAX_LINE_LENGTH) for line in lines), MAX_BODY_LENGTH)
 
 
 def compare_lines(before: Sequence[str], now: Sequence[str]) -> Sequence[tuple[str, str]] | None:
-    """The changed lines with context, each with its sign: `+`, `-`, a blank or `@`; None if too long."""
+    """The changed lines with context, each with its sign: `+`, `-`, a blank or `@`; None if the requests are
+    too long.
+    """
     if max(len(before), len(now)) > MAX_COMPARED:  # guard: console-difference-bounded
         return None
     # the names of files are not shown
     compared = list(unified_diff(list(before), list(now), lineterm="", n=_CONTEXT))[2:]
-    return [(line[0], cut(line[1:], MAX_LINE_LENGTH)) for line in compared]
+    return [(line[0], truncate(line[1:], MAX_LINE_LENGTH)) for line in compared]
 
 
 def _indented(body: str) -> str:

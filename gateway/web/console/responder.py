@@ -1,7 +1,7 @@
 """The pages of approvals for one approver: the list, one approval, and the decision.
 
 `endpoint.py` serves them to holders of keys, `gateway.web.people.approvals` to people who signed in at their provider.
-An approval is looked up only in the approver's tenant, so the id of another tenant and an unknown id give the same
+An approval is looked up only in the approver's tenant, so the id of another tenant and an unknown id cause the same
 response.
 """
 
@@ -31,7 +31,7 @@ _MAX_EARLIER = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approver:
-    """A person in front of the pages: the principal that decides, and what the forms of its session carry."""
+    """A person in front of the pages: the principal that decides, and what the forms of its session contain."""
 
     principal: Principal
     place: pages.ApprovalPlace
@@ -44,7 +44,7 @@ class ApprovalResponder:
         self._catalog = catalog
 
     async def list(self, request: Request, approver: Approver) -> Response:
-        """Show the calls that wait, and the newest of the others."""
+        """Show pending calls, and the most recently decided ones."""
         tenant, pending = approver.principal.tenant, ApprovalFilter(state=ApprovalState.PENDING)
         last, after = request.query_params.get("after"), None
         if last is not None:
@@ -62,7 +62,7 @@ class ApprovalResponder:
         return await self._show_one(approval, approver)
 
     async def decide(self, request: Request, approver: Approver, form: Mapping[str, str]) -> Response:
-        """Store the decision of a checked form, then lead to the page; a late one gets the page with the stored one."""
+        """Store the decision of a checked form, then redirect; a late one gets the page with the stored decision."""
         approval, verdict = await self._find(request.path_params["approval"], approver), form.get("verdict")
         comment = " ".join(form.get("comment", "").split())
         if verdict not in {"approve", "deny"}:

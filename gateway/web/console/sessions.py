@@ -2,10 +2,10 @@
 
 The pages of approvals admit keys with the scope `approve`, the page of a tenant those with `mcp`.
 
-The cookie contains the principal, never the key. It ends after an hour without a request, and after eight hours in
+The cookie contains the principal, never the key. It expires after an hour without a request, and after eight hours in
 total. Each request looks up the key, so a revoked or rotated key ends its sessions at once on every replica. Signing
-out deletes the cookie, and marks the session as ended in Redis, because of copies of the cookie; while Redis is
-unavailable, the mark is not checked.
+out deletes the cookie. It also marks the session as ended in Redis, because the cookie may have been copied; while
+Redis is unavailable, the mark is not checked.
 """
 
 import hashlib
@@ -70,7 +70,7 @@ class ConsoleSessions:
             keys,
             name,
             life_s=IDLE_S,
-            # an upstream's server sends the browser of an `mcp` key back from another site
+            # an upstream's server redirects the browser of an `mcp` key back from another site
             same_site="Strict" if scope is Scope.APPROVE else "Lax",
             clock=clock,
         )
@@ -109,12 +109,12 @@ class ConsoleSessions:
         return found
 
     async def end(self, session: ConsoleSession) -> None:
-        """Mark a session as ended for as long as a copy of its cookie could be used."""
+        """Mark a session as ended until every copy of its cookie has expired."""
         with suppress(RedisUnavailable):
             await self._ended.use(session.principal.tenant, session.id, for_s=MAX_SESSION_S)
 
     def cookie_of(self, session: ConsoleSession) -> str:
-        """The `Set-Cookie` header of a session, sealed now; the idle time begins again."""
+        """The `Set-Cookie` header of a session, sealed now; its idle time restarts."""
         return self._cookies.write(msgspec.json.encode(session), is_secure=session.is_secure)
 
     def ended_cookies(self) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from gateway.errors import GatewayError
-from gateway.handlers.previews.requests import cut, escape
+from gateway.handlers.previews.requests import escape, truncate
 from gateway.web.problems import status_of
 
 MAX_TEXT_LENGTH = 500
@@ -63,13 +63,13 @@ def style_route() -> Route:
 
 
 def page(title: str, content: Markup, *, banner: Markup = _BANNER) -> str:
-    """Return a whole page."""
+    """Return a complete page."""
     return str(_PAGE.format(title=visible(title), banner=banner, content=content))
 
 
 def visible(text: str) -> str:
-    """Return a text of another person on one line: bounded, with unprintable characters escaped."""
-    return cut(escape(text), MAX_TEXT_LENGTH)  # guard: console-visible
+    """Return a text of another person on one line: limited in length, with unprintable characters escaped."""
+    return truncate(escape(text), MAX_TEXT_LENGTH)  # guard: console-visible
 
 
 def alert(text: str) -> Markup:

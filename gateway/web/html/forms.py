@@ -1,4 +1,4 @@
-"""Forms of pages: read with bounds, and accepted from pages of this gateway only."""
+"""Forms of pages: read within limits, and accepted from pages of this gateway only."""
 
 from collections.abc import Mapping
 from urllib.parse import parse_qsl

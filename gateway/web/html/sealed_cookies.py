@@ -1,7 +1,7 @@
-"""Sealed cookies: values that only the gateway reads and writes, with a life counted from their last sealing.
+"""Sealed cookies: values that only the gateway reads and writes, with a lifetime that starts at their last sealing.
 
-Browsers accept the prefix `__Host-` only with TLS, from this host and for all its paths, so no neighbour can plant such
-a cookie. Without TLS the cookie has another name, and a value sealed for one name is not valid under the other.
+Browsers accept the prefix `__Host-` only with TLS, from this host and for all its paths, so another host cannot set
+such a cookie. Without TLS the cookie has another name, and a value sealed for one name is not valid under the other.
 """
 
 import base64
@@ -17,7 +17,7 @@ MAX_COOKIE_BYTES = 4000
 
 
 class SealedCookies:
-    """Cookies of one purpose; `keys` seal them, the first of them new ones. A name may have a suffix."""
+    """Cookies of one purpose; `keys` seal them, and the first key seals new ones. A name may have a suffix."""
 
     def __init__(
         self,
@@ -36,14 +36,14 @@ class SealedCookies:
 
     def write(self, value: bytes, *, is_secure: bool, suffix: str = "") -> str:
         """Return the `Set-Cookie` header with a value, sealed now."""
-        name = self._named(suffix, is_secure=is_secure)
+        name = self._cookie_name(suffix, is_secure=is_secure)
         sealed = self._seal.encrypt_at_time(msgspec.msgpack.encode((name, value)), int(self._clock())).decode()
         return self._header(name, sealed, is_secure=is_secure, max_age=self._life_s)
 
     def read(self, cookies: Mapping[str, str], suffix: str = "") -> tuple[bytes, bool] | None:
-        """Return the value, and True if it was sealed for TLS; None without a valid cookie."""
+        """Return the value, and True if it was sealed for TLS; None if there is no valid cookie."""
         for is_secure in (True, False):
-            name = self._named(suffix, is_secure=is_secure)
+            name = self._cookie_name(suffix, is_secure=is_secure)
             if (token := cookies.get(name)) is None:
                 continue
             try:
@@ -57,7 +57,7 @@ class SealedCookies:
 
     def suffixes(self, cookies: Mapping[str, str]) -> Sequence[str]:
         """Return the suffixes of the browser's cookies of this purpose."""
-        names = [self._named("", is_secure=is_secure) + "-" for is_secure in (True, False)]
+        names = [self._cookie_name("", is_secure=is_secure) + "-" for is_secure in (True, False)]
         return [found.removeprefix(name) for found in cookies for name in names if found.startswith(name)]
 
     def ended(self, suffix: str = "") -> tuple[str, str]:
@@ -65,9 +65,9 @@ class SealedCookies:
         return self._ended(suffix, is_secure=True), self._ended(suffix, is_secure=False)
 
     def _ended(self, suffix: str, *, is_secure: bool) -> str:
-        return self._header(self._named(suffix, is_secure=is_secure), "", is_secure=is_secure, max_age=0)
+        return self._header(self._cookie_name(suffix, is_secure=is_secure), "", is_secure=is_secure, max_age=0)
 
-    def _named(self, suffix: str, *, is_secure: bool) -> str:
+    def _cookie_name(self, suffix: str, *, is_secure: bool) -> str:
         prefix, more = "__Host-" if is_secure else "", f"-{suffix}" if suffix else ""
         return f"{prefix}{self._name}{more}"
 

@@ -1,4 +1,4 @@
-"""HTML of the pages of accounts: the sign-in, the list, one credential, and the end of a connection."""
+"""HTML of the account pages: the sign-in, the list, one credential, and the completed connection."""
 
 from collections.abc import Sequence
 from urllib.parse import urlsplit
@@ -89,7 +89,7 @@ def account_content(
 
 
 def connected_content(slug: str, account: UserAccount) -> Markup:
-    """Return the content of the page that ends a connection."""
+    """Return the content of the page after a completed connection."""
     return _CONNECTED.format(slug=slug, name=account.credential_name)
 
 

@@ -1,7 +1,7 @@
 """Pages on which users connect their accounts at upstreams: `/t/{tenant}/connect`, and one page per credential.
 
 A user is a person who signed in at the tenant's provider, or the holder of a key. A link from a call names its user by
-a keyed digest: for another user, the page connects nothing. Without a session every tenant has the same page.
+a keyed digest; for another user, the page connects nothing. Without a session, the page is the same for every tenant.
 """
 
 import hmac
@@ -88,7 +88,7 @@ class AccountPages:
         return self._page("Your accounts", html.account_list(user.slug, found, user.owner), user)
 
     async def _show(self, request: Request) -> Response:
-        """Show one credential, with the account of the user if there is one."""
+        """Show one credential, with the user's account if there is one."""
         user = await self._find(request)
         if user is None:
             return self._ask(request)
@@ -106,7 +106,7 @@ class AccountPages:
         return self._page("Connect an account", content, user)
 
     async def _begin(self, request: Request) -> Response:
-        """Lead the browser to the upstream's server; only from the page of the same user."""
+        """Redirect the browser to the upstream's server; the request must come from the page of the same user."""
         user, query = await self._require(request), read_fields(request.url.query)
         self._check(user, query)
         named = await open_client(user.owner.tenant, self._catalog, _part(request, "name"))
@@ -125,7 +125,7 @@ class AccountPages:
         """Finish a connection that this browser began."""
         user, query = await self._find(request), read_fields(request.url.query, limit=_MAX_PARAMETERS)
         if user is None:
-            raise SignInExpired("You are not signed in any more, so nothing was connected; sign in and begin again.")
+            raise SignInExpired("You are no longer signed in, so nothing was connected; sign in and begin again.")
         answered = AuthorizationResponse(
             state=query.get("state", ""), code=query.get("code"), error=query.get("error"), issuer=query.get("iss")
         )
@@ -143,7 +143,7 @@ class AccountPages:
         return response
 
     async def _disconnect(self, request: Request) -> Response:
-        """Delete the account of the user, and revoke its tokens at the upstream where that is possible."""
+        """Delete the account of the user, and revoke its tokens at the upstream if possible."""
         user, form = await self._require(request), await read_form(request)
         self._check(user, form)
         name = _part(request, "name")
@@ -160,7 +160,7 @@ class AccountPages:
                 form.get("key", "").strip(), address=address_of(request.scope), is_secure=self._is_secure(request)
             )
             if session.principal.slug != slug:  # guard: account-key-tenant
-                raise Unauthenticated("the key is of another tenant")
+                raise Unauthenticated("the key belongs to another tenant")
         except Unauthenticated as error:
             return self._ask(request, target=target, text="This key is not valid.", error=error)
         except (Forbidden, LimitExceeded) as error:
@@ -180,7 +180,7 @@ class AccountPages:
             )
             return _User(owner=owner, slug=slug, session=held)
         if not self._pages.sessions.has_cookie(slug, request.cookies):
-            return None  # a stranger's request looks up nothing
+            return None  # without a session cookie, nothing is looked up
         try:
             visit = await self._pages.visit(request)
         except NotFound:
@@ -210,7 +210,7 @@ class AccountPages:
     def _ask(
         self, request: Request, *, target: str = "", text: str = "", error: GatewayError | None = None
     ) -> Response:
-        """Return the page of sign-in; it is the same for every tenant, and for those that do not exist."""
+        """Return the sign-in page, which is the same for every tenant, existing or not."""
         slug = _part(request, "tenant")
         place = target or request.url.path + (f"?{request.url.query}" if request.url.query else "")
         try:

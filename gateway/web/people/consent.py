@@ -1,8 +1,8 @@
-"""The consent page: `/t/{tenant}/oauth/consent`, between an application's request and the code for it.
+"""The consent page: `/t/{tenant}/oauth/consent`, between an application's request and its authorization code.
 
-A person consents after the sign-in and before any code exists. The page is shown for each application, host, resource
-and set of scopes that is new, and always for programs on the person's machine, because only the person can know which
-program asks. A code, or a refusal, leaves with `iss` (RFC 9207).
+A person consents after the sign-in and before any code exists. The page is shown for each new combination of
+application, host, resource and scopes. For programs on the person's machine it is always shown, because only the person
+can identify the program. A code or a refusal is returned with `iss` (RFC 9207).
 """
 
 import hashlib
@@ -80,7 +80,7 @@ class ConsentPages:
         if isinstance(admitted, Response):
             return admitted
         if not await self._is_consented(admitted, asked):
-            return self._ask(visit, admitted, asked)
+            return self._show_consent_page(visit, admitted, asked)
         return await self._permit(visit, admitted, asked, is_given=False)
 
     async def _decide(self, request: Request) -> Response:
@@ -92,7 +92,7 @@ class ConsentPages:
         self._pages.sessions.check_form(admitted, asked.purpose, form)
         choice = form.get("choice")
         if choice == "deny":
-            return self._leave(visit, admitted, asked, {"error": "access_denied"})
+            return self._redirect_with_answer(visit, admitted, asked, {"error": "access_denied"})
         if choice != "allow":  # guard: consent-choice
             raise BadInput("choose Allow or Do not allow")
         return await self._permit(visit, admitted, asked, is_given=True)
@@ -109,13 +109,13 @@ class ConsentPages:
             raise SignInExpired("The application's request is too old or not valid; begin again in the application.")
         client = await self._clients.find(visit.found, found.client)
         if not is_registered(found.redirect_uri, client.redirect_uris):  # guard: consent-redirect-registered
-            raise ClientRefused("The application has not this redirect URI any more; begin again in the application.")
+            raise ClientRefused("The application no longer has this redirect URI; begin again in the application.")
         return _Asked(text=text, request=found, client=client)
 
     async def _admit(self, visit: PageVisit, asked: _Asked) -> PersonSession | Response:
-        """Return the session if its person may get a code; else the response that leads to a sign-in, or back.
+        """Return the session if its person may receive a code; otherwise a response that leads to a sign-in or back.
 
-        The sign-in is repeated for scopes that it did not request, and if the provider does not know the person now.
+        The sign-in is repeated for scopes that it did not request, and if the provider no longer knows the person.
         """
         session, request = visit.session, asked.request
         wanted = frozenset(request.scopes)
@@ -147,13 +147,13 @@ class ConsentPages:
         )
 
     async def _is_consented(self, session: PersonSession, asked: _Asked) -> bool:
-        """True if the person need not be asked: there is a consent, and a secret or a host that shows who asks."""
+        """True if no question is necessary: a consent is stored, and a secret or a host identifies the application."""
         if is_native(asked.request.redirect_uri) and not asked.client.is_confidential:  # guard: consent-native
             return False
         wanted = asked.request.permission(asked.client)
         return await has_consented(session.tenant, self._catalog, session.person, wanted)
 
-    def _ask(self, visit: PageVisit, session: PersonSession, asked: _Asked) -> Response:
+    def _show_consent_page(self, visit: PageVisit, session: PersonSession, asked: _Asked) -> Response:
         token = self._pages.sessions.form_token(session, asked.purpose)
         target = f"{_PATH.replace('{tenant}', visit.slug)}?request={quote(asked.text)}"
         again = f"/t/{visit.slug}/sign-in?again=1&next={quote(target, safe='')}"
@@ -174,9 +174,11 @@ class ConsentPages:
             is_given=is_given,
             correlation_id=correlation_id_of(visit.request.scope),
         )
-        return self._leave(visit, session, asked, {"code": code})
+        return self._redirect_with_answer(visit, session, asked, {"code": code})
 
-    def _leave(self, visit: PageVisit, session: PersonSession, asked: _Asked, answer: dict[str, str]) -> Response:
+    def _redirect_with_answer(
+        self, visit: PageVisit, session: PersonSession, asked: _Asked, answer: dict[str, str]
+    ) -> Response:
         """Return the redirect to the application."""
         uri = answer_uri(asked.request, f"{visit.base}/t/{visit.slug}", answer)
         response = RedirectResponse(uri, 303, headers=PAGE_HEADERS)
@@ -184,7 +186,7 @@ class ConsentPages:
         return response
 
     def _refuse(self, visit: PageVisit, asked: _Asked, reason: str, *, error: str) -> Response:
-        """Return a page with the reason, whose link leads back: nothing leads there without the person's will."""
+        """Return a page with the reason and a link back. The person decides whether to follow the link."""
         uri = answer_uri(asked.request, f"{visit.base}/t/{visit.slug}", {"error": error})
         refused: GatewayError = SignInRefused(reason) if error == "access_denied" else BadInput(reason)
         content = back_content(reason, asked.request.redirect_uri, uri)

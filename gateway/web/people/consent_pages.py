@@ -1,6 +1,6 @@
-"""HTML of the consent page: an application, as far as the gateway knows it, and what it asks for.
+"""HTML of the consent page: the known attributes of an application, and its requested access.
 
-The application's name is its own claim. What identifies it are the host of its id and the place to which the code goes.
+The application's name is its own claim. The host of its id and the destination of the code identify it.
 """
 
 from urllib.parse import urlsplit
@@ -25,10 +25,10 @@ _CONSENT = Markup("""<p>An application wants to use the tenant <strong>{slug}</s
 <button name="choice" value="deny">Do not allow</button></p>
 </form>
 <p>Not <bdi>{person}</bdi>? <a href="{again}">Sign in as another person</a></p>""")
-_FACT = Markup("<dt>{}</dt><dd><bdi>{}</bdi></dd>\n")
+_DETAIL = Markup("<dt>{}</dt><dd><bdi>{}</bdi></dd>\n")
 _WARNING = Markup("<li>{}</li>\n")
 _WARNINGS = Markup('<section aria-labelledby="warnings"><h2 id="warnings">Before you allow</h2>\n<ul>{}</ul></section>')
-_BACK = Markup("""<p role="alert">{reason}</p>
+_BACK_LINK = Markup("""<p role="alert">{reason}</p>
 <p><a href="{uri}">Back to the application</a> (<bdi>{host}</bdi>)</p>""")
 _IDENTIFIED = {
     ClientKind.REGISTERED: "the administrator of the tenant, who registered it",
@@ -46,7 +46,7 @@ def consent_content(
         person=visible(session.person.subject),
         name=visible(client.name),
         warnings=_WARNINGS.format(warnings) if warnings else "",
-        facts=Markup("").join(_FACT.format(*fact) for fact in _facts(session, client, asked)),
+        facts=Markup("").join(_DETAIL.format(*detail) for detail in _details(session, client, asked)),
         token=token,
         request=request,
         again=again,
@@ -54,17 +54,17 @@ def consent_content(
 
 
 def back_content(reason: str, redirect_uri: str, uri: str) -> Markup:
-    """Return the content of a page that leads back to the application only if the person follows its link."""
-    return _BACK.format(reason=reason, uri=uri, host=visible(host_of(redirect_uri)))
+    """Return the content of a page that leads back to the application only by a link."""
+    return _BACK_LINK.format(reason=reason, uri=uri, host=visible(host_of(redirect_uri)))
 
 
-def _facts(session: PersonSession, client: OAuthClient, asked: AuthorizationRequest) -> list[tuple[str, str]]:
+def _details(session: PersonSession, client: OAuthClient, asked: AuthorizationRequest) -> list[tuple[str, str]]:
     terms, scopes = session.issuer.sign_in, ", ".join(asked.scopes)
     days = 0 if terms is None else terms.grant_max_s // 86_400
     return [
         ("Identified by", visible(_IDENTIFIED.get(client.kind) or urlsplit(client.id).netloc)),
         ("Its id", visible(client.id)),
-        ("Sends you back to", visible(_place(asked.redirect_uri))),
+        ("Sends you back to", visible(_destination(asked.redirect_uri))),
         ("Profile", visible(asked.profile)),
         ("Address", visible(asked.resource)),
         ("It may", "use the tools, resources and prompts of this profile as you"),
@@ -73,7 +73,7 @@ def _facts(session: PersonSession, client: OAuthClient, asked: AuthorizationRequ
     ]
 
 
-def _place(redirect_uri: str) -> str:
+def _destination(redirect_uri: str) -> str:
     host = host_of(redirect_uri)
     scheme = urlsplit(redirect_uri).scheme
     if scheme == "http":
@@ -83,15 +83,15 @@ def _place(redirect_uri: str) -> str:
 
 def _warnings(client: OAuthClient, asked: AuthorizationRequest) -> list[str]:
     found: list[str] = []
-    place = host_of(asked.redirect_uri)
+    destination = host_of(asked.redirect_uri)
     if client.kind is ClientKind.DYNAMIC:
         found.append("The application registered itself, and its name was not checked.")
     if client.kind is ClientKind.DOCUMENT and not is_native(asked.redirect_uri):
         host = urlsplit(client.id).netloc
-        if place != host:  # guard: consent-other-host
-            found.append(f"The application is that of {host}, and sends you to another host: {place}.")
+        if destination != host:  # guard: consent-other-host
+            found.append(f"The application is that of {host}, and sends you to another host: {destination}.")
     if is_native(asked.redirect_uri):
         found.append("The application claims to run on this computer, as every program on it can.")
-    if not place.isascii() or "xn--" in place or "xn--" in client.id:
+    if not destination.isascii() or "xn--" in destination or "xn--" in client.id:
         found.append("The name of a host has letters that can look like others.")
     return found

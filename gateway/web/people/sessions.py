@@ -1,8 +1,8 @@
 """Browser sessions of people who signed in at their tenant's provider: one sealed cookie per tenant.
 
-The cookie names a stored sign-in and the version of its person. It ends an hour after the last request, eight hours
-after the sign-in, when the person signs out or is denied, and when the issuer is changed. It is `SameSite=Lax`, because
-clients lead people here from other sites; forms carry a token.
+The cookie names a stored sign-in and the version of its person. It expires an hour after the last request and eight
+hours after the sign-in. It also ends when the person signs out or is denied, and when the issuer is changed. It is
+`SameSite=Lax`, because clients lead people here from other sites; forms contain a token.
 """
 
 import hashlib
@@ -43,7 +43,7 @@ class PersonSessions:
     async def find(
         self, slug: str, found: TenantIssuers, cookies: Mapping[str, str], *, is_secure: bool
     ) -> PersonSession | None:
-        """Return the session of a browser at a tenant; None without one.
+        """Return the session of a browser at a tenant; None if there is none.
 
         Raises:
             DatabaseUnavailable: it cannot be read now.
@@ -58,11 +58,11 @@ class PersonSessions:
         return begin(slug, found, *stored, is_secure=is_secure)
 
     def has_cookie(self, slug: str, cookies: Mapping[str, str]) -> bool:
-        """True if a browser has a cookie of the gateway's for a tenant; nothing is looked up."""
+        """True if the browser has a session cookie for a tenant; nothing is looked up."""
         return self._cookies.read(cookies, slug) is not None
 
     def cookie_of(self, session: PersonSession) -> str:
-        """Return the `Set-Cookie` header of a session; its idle time begins again."""
+        """Return the `Set-Cookie` header of a session; its idle time restarts."""
         value = f"{session.sign_in.id} {session.person.version}".encode()
         return self._cookies.write(value, is_secure=session.is_secure, suffix=session.slug)
 
@@ -77,7 +77,7 @@ class PersonSessions:
         return hmac.digest(self._forms, text.encode(), hashlib.sha256).hex()
 
     def check_form(self, session: PersonSession, purpose: str, form: Mapping[str, str]) -> None:
-        """Refuse a form that is not of this session and purpose.
+        """Refuse a form of another session or purpose.
 
         Raises:
             Forbidden: its field `token` is missing or another one.
@@ -88,7 +88,7 @@ class PersonSessions:
 
 
 def begin(slug: str, found: TenantIssuers, sign_in: SignIn, person: Key, *, is_secure: bool) -> PersonSession | None:
-    """Return the session of a sign-in; None if its issuer signs no one in any more, or admits the person nowhere."""
+    """Return the session of a sign-in; None if its issuer no longer signs people in, or does not admit the person."""
     issuer = next((each for each in found.issuers if each.id == sign_in.issuer), None)
     if issuer is None or issuer.sign_in is None:
         return None

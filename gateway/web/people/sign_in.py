@@ -1,6 +1,7 @@
-"""Routes of sign-in: `/t/{tenant}/sign-in`, the provider's way back, and sign-out.
+"""Routes of sign-in: `/t/{tenant}/sign-in`, the callback of the provider, and sign-out.
 
-Other pages lead here without a session (`SignInPages.require`), and get the browser back at the path that they name.
+Other pages redirect here if there is no session (`SignInPages.require`), and name the path to which the browser
+returns.
 """
 
 import re
@@ -28,12 +29,12 @@ from gateway.web.problems import correlation_id_of
 
 PENDING_PURPOSE = "pending sign-ins"
 PAGE_HEADERS = {name: value for name, value in HEADERS.items() if name != "cross-origin-opener-policy"}
-"""Clients open these pages in a window of theirs, which has to find its opener when it comes back to the client."""
+"""Cross-origin opener policy: clients open these pages in a window that must still find its opener afterwards."""
 _SLOTS, _QUEUE = 64, 256
 _SUFFIX = 8
 """Characters of the state that are part of a cookie's name, so that each pending sign-in has its own cookie."""
 _MAX_PENDING = 3
-"""Sign-ins that a browser can begin at the same time; their cookies are part of every request."""
+"""Limit on the concurrent sign-ins of one browser; their cookies are part of every request."""
 _TARGET = re.compile(r"/t/(?P<slug>[a-z0-9-]{1,63})/(?P<path>[A-Za-z0-9._~/-]*)(?:\?[A-Za-z0-9._~!$&'()*+,;=:@%/?-]*)?")
 SIGN_OUT = "sign-out"
 """The purpose of the token of sign-out forms."""
@@ -71,15 +72,15 @@ class PageVisit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignInRequest:
-    """A sign-in that a page needs; the browser goes on to the path `target`."""
+    """A sign-in that a page requires; the browser then continues at the path `target`."""
 
     target: str
     scopes: frozenset[str] = frozenset()
     """Scopes of the provider in addition to those of the issuer's client."""
     issuer: Issuer | None = None
-    """None: the tenant's only one, or the one that the person chooses."""
+    """The issuer of the sign-in; None: the tenant's only one, or the one that the person chooses."""
     is_forced: bool = False
-    """True if the person has to sign in again although the provider knows the person."""
+    """True if the person must sign in again although the provider has a session."""
 
 
 class SignInPages:
@@ -105,7 +106,7 @@ class SignInPages:
         ]
 
     def guarded(self, answer: Answer) -> Answer:
-        """Refuse a form of another page, bound what runs at a time, and turn refusals into pages."""
+        """Refuse a form of another site, limit concurrent requests, and convert refusals to pages."""
 
         async def run(request: Request) -> Response:
             try:
@@ -132,14 +133,14 @@ class SignInPages:
         return replace(visit, session=session)
 
     def show(self, title: str, content: Markup, session: PersonSession | None = None) -> Response:
-        """Return a page; with a session, its idle time begins again."""
+        """Return a page; with a session, its idle time restarts."""
         response = respond(page(title, content), headers=PAGE_HEADERS)
         if session is not None:
             response.headers.append("set-cookie", self.sessions.cookie_of(session))
         return response
 
     def require(self, visit: PageVisit, wanted: SignInRequest) -> Response:
-        """Return the response that leads the browser through a sign-in; with several issuers, a page offers the choice.
+        """Return the response that starts a sign-in; with several issuers, a page offers the choice.
 
         Raises:
             BadInput: the target is not a path of this tenant, or too long.
@@ -162,7 +163,7 @@ class SignInPages:
         return response
 
     async def _open(self, request: Request) -> Response:
-        """Lead to the sign-in, or show who is signed in if no page is named to which to go on."""
+        """Redirect to the sign-in; if no target page is named, show the person who is signed in."""
         visit = await self.visit(request)
         query, session = read_fields(request.url.query), visit.session
         named, target, is_forced = query.get("issuer"), query.get("next") or None, "again" in query
@@ -178,7 +179,7 @@ class SignInPages:
         return self.show("Signed in", content, session)
 
     async def _handle_callback(self, request: Request) -> Response:
-        """Finish a sign-in; the browser goes on to its target with a new session."""
+        """Finish a sign-in; the browser continues at its target with a new session."""
         visit = await self.visit(request)
         known, found = sign_in_issuers(visit.found), visit.found
         issuer = next((each for each in known if each.name == request.path_params["issuer"]), None)
@@ -211,7 +212,7 @@ class SignInPages:
         return response
 
     def _keep(self, visit: PageVisit, response: Response, pending: PendingSignIn) -> None:
-        """Let the browser keep a pending sign-in, and drop its oldest ones."""
+        """Set the cookie of a pending sign-in, and delete the oldest ones."""
         kept = self._pending.suffixes(visit.request.cookies)
         for suffix in kept[: max(0, len(kept) - _MAX_PENDING + 1)]:  # guard: sign-in-cookies-bounded
             for cookie in self._pending.ended(suffix):
@@ -233,14 +234,14 @@ class SignInPages:
 
 
 def check_target(slug: str, target: str) -> None:
-    """Refuse a path at which a sign-in must not end: only pages of the tenant, so that no link leads elsewhere.
+    """Refuse a target outside of the tenant's pages, so that no link leads elsewhere.
 
     Raises:
         BadInput: it is none.
     """
     found = _TARGET.fullmatch(target)
     if found is None or found["slug"] != slug or ".." in found["path"]:  # guard: sign-in-target
-        raise BadInput("the page after the sign-in must be one of this tenant")
+        raise BadInput("the page after the sign-in must belong to this tenant")
 
 
 def _choices(slug: str, issuers: Sequence[Issuer], wanted: SignInRequest) -> Markup:

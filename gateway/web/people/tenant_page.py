@@ -1,7 +1,7 @@
 """The page of a tenant for its people: `/t/{tenant}/`, with sign-in, clients to connect, and consents to revoke.
 
-A person has signed in at the tenant's provider, or with a key of the tenant. A stranger sees the sign-in, for which
-nothing is looked up: it is the same for every tenant, existing or not.
+A person has signed in at the tenant's provider, or with a key of the tenant. Without a session, the page is the
+sign-in, which is the same for every tenant, existing or not; nothing is looked up.
 """
 
 import re
@@ -70,7 +70,7 @@ class PeoplePage:
     async def _show(self, request: Request) -> Response:
         session = await self._find(request)
         if session is None:
-            return _ask(_slug_of(request))
+            return _show_sign_in(_slug_of(request))
         query = read_fields(request.url.query)
         profiles = await self._profiles_of(session)
         chosen = query.get("profile", profiles[0].name if profiles else None)
@@ -95,12 +95,15 @@ class PeoplePage:
         return response
 
     async def _find(self, request: Request) -> Session | None:
-        """Return the session of the browser at the tenant; None without one. A stranger's request looks up nothing."""
+        """Return the session of the browser at the tenant; None if there is none.
+
+        Without a cookie, nothing is looked up.
+        """
         slug = _slug_of(request)
         if self._pages.sessions.has_cookie(slug, request.cookies):  # guard: tenant-page-stranger
             try:
                 visit = await self._pages.visit(request)
-            except NotFound:  # the tenant is gone, or has no issuer any more
+            except NotFound:  # the tenant was removed, or no longer has an issuer
                 return None
             if visit.session is not None:
                 return visit.session
@@ -115,12 +118,12 @@ class PeoplePage:
                 form.get("key", "").strip(), address=address_of(request.scope), is_secure=is_secure
             )
         except Unauthenticated as error:
-            return _ask(slug, text=_NOT_VALID, error=error)
+            return _show_sign_in(slug, text=_NOT_VALID, error=error)
         except (Forbidden, LimitExceeded) as error:
-            return _ask(slug, text=error.message, error=error)
+            return _show_sign_in(slug, text=error.message, error=error)
         if session.principal.slug != slug:  # guard: tenant-page-key-sign-in
-            return _ask(slug, text=_NOT_VALID, error=Unauthenticated(_NOT_VALID))
-        return self._lead_back(session, slug)
+            return _show_sign_in(slug, text=_NOT_VALID, error=Unauthenticated(_NOT_VALID))
+        return self._redirect_to_page(session, slug)
 
     async def _sign_out(self, request: Request) -> Response:
         session, form = await self._find(request), await read_form(request)
@@ -143,7 +146,7 @@ class PeoplePage:
             raise NotFound("no such consent")
         by = Author(caller=principal_of(session), correlation_id=correlation_id_of(request.scope))
         await revoke_consent(session.tenant, self._catalog, consent, by=by, person=session.person.id)
-        return self._lead_back(session, session.slug, "?revoked=1#consents")
+        return self._redirect_to_page(session, session.slug, "?revoked=1#consents")
 
     async def _profiles_of(self, session: Session) -> Sequence[Profile]:
         """Return the profiles that the session's person may use, `default` first."""
@@ -175,7 +178,7 @@ class PeoplePage:
             return self._pages.sessions.cookie_of(session)
         return self._keys.cookie_of(session)
 
-    def _lead_back(self, session: Session, slug: str, more: str = "") -> Response:
+    def _redirect_to_page(self, session: Session, slug: str, more: str = "") -> Response:
         response = RedirectResponse(f"/t/{slug}/{more}", 303, headers=PAGE_HEADERS)
         response.headers.append("set-cookie", self._cookie_of(session))
         return response
@@ -188,7 +191,7 @@ def _slug_of(request: Request) -> str:
     return slug
 
 
-def _ask(slug: str, *, text: str = "", error: GatewayError | None = None) -> Response:
+def _show_sign_in(slug: str, *, text: str = "", error: GatewayError | None = None) -> Response:
     return respond(page("Sign in", sign_in_content(slug, text=text)), error=error, headers=PAGE_HEADERS)
 
 

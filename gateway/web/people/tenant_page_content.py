@@ -116,7 +116,7 @@ def clients_content(target: ClientTarget, profile: str) -> Markup:
 
 
 def consents_content(consents: Sequence[Consent], form: PageForms, *, is_revoked: bool) -> Markup:
-    """Return the clients that the person allowed, each with a button that revokes it."""
+    """Return the clients that the person allowed, each with a button that revokes the consent."""
     status = _REVOKED if is_revoked else Markup("")
     if not consents:
         return _section("consents", "Clients you allowed", status + Markup("<p>None.</p>"))

@@ -1,4 +1,4 @@
-"""The tenant that a URL names, for requests without a credential; lookups of missing tenants count as failures."""
+"""The tenant in a URL, for requests without a credential; lookups of missing tenants count as failures."""
 
 from starlette.requests import Request
 
@@ -11,9 +11,9 @@ from gateway.web.authentication import address_of, target_of
 
 
 class TenantLookup:
-    """Finds tenants with an issuer by their slug, at a bounded rate for each address and each tenant.
+    """Finds tenants with an issuer by their slug, at a limited rate for each address and each tenant.
 
-    Each replica counts alone. `public_url` is the gateway's own URL, if it is configured.
+    Each replica counts separately. `public_url` is the gateway's own URL, if it is configured.
     """
 
     def __init__(
@@ -26,7 +26,7 @@ class TenantLookup:
         self._tenants = TokenBuckets(rate=rate * _TENANT, burst=rate * _TENANT * _BURST_S)
 
     def origin_of(self, request: Request) -> str:
-        """Return the URL of the gateway as its clients see it, without a path of a tenant."""
+        """Return the URL of the gateway as its clients see it, without the path of a tenant."""
         return self._public_url or target_of(request.scope).base
 
     async def find(self, request: Request) -> tuple[str, TenantIssuers]:

@@ -1,4 +1,4 @@
-"""Attachments of providers: the interface to their sources and attachment loop, and the record of an open one."""
+"""Attachments of providers: the interface to their sources and attachment loop, and the state of an open one."""
 
 import asyncio
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ class ProvidedAttachments(Protocol):
         ...
 
     async def check(self, tenant: TenantId, primitives: Sequence[DiscoveredPrimitive]) -> Sequence[str | None]:
-        """Return for each primitive the reason that the catalog would refuse it; None if it is valid.
+        """Return for each primitive the reason why the catalog would refuse it; None if it is valid.
 
         Raises:
             LimitExceeded: the tenant's checks take too much processor time.
@@ -46,7 +46,7 @@ class ProvidedAttachments(Protocol):
         ...
 
     def offer(self, source: LiveSource, attachment: LiveAttachment) -> AbstractAsyncContextManager[LiveListener]:
-        """Serve the attachment while the block runs, in place of any other one of the source.
+        """Serve the attachment while the block runs, in place of an earlier one of the source.
 
         The block is cancelled if the program connects elsewhere, or the source is changed.
         """
@@ -67,7 +67,7 @@ class OpenAttachment:
     is_over: asyncio.Event = field(default_factory=asyncio.Event)
 
     def changed(self) -> None:
-        """Forward a change of the list; without a listener, the next one reads the complete list."""
+        """Report a change of the list; without a listener, the next listener reads the complete list."""
         if self.listener is not None:
             self.listener.changed()
 

@@ -1,4 +1,4 @@
-"""One WebSocket of a provider over ASGI: parsed messages in, a bounded outbox, heartbeat and close codes.
+"""One WebSocket of a provider over ASGI: parsed messages, an outbox of limited size, heartbeat and close codes.
 
 `docs/providers.md` describes the protocol.
 """
@@ -22,7 +22,7 @@ MESSAGE_BYTES: Final = 4 * 1024 * 1024
 MESSAGES_PER_S: Final = 100.0
 MESSAGES_BURST: Final = 200.0
 _BYTES_OF_COST: Final = 8 * 1024
-"""Bytes of a message that count as one more message: parsing 200 KB of values takes 4 ms."""
+"""Bytes of a message that cost as much as one more message: parsing 200 KB of values takes 4 ms."""
 HEARTBEAT_S: Final = 20.0
 _SEND_S: Final = 20.0
 _OUTBOX_BYTES: Final = 16 * 1024 * 1024
@@ -111,7 +111,7 @@ class ProviderConnection:
         if len(text) > MESSAGE_BYTES:
             self.refuse(CloseCode.TOO_BIG, f"a message may have at most {MESSAGE_BYTES} bytes")
         cost = 1 + len(text) / _BYTES_OF_COST
-        # A sleep may end a clock tick early, and then the bucket is still short of the cost.
+        # A sleep may end a clock tick early, before the bucket covers the cost.
         while (delay := self._pace.take("", cost)) > 0:  # noqa: ASYNC110  # guard: provider-pace
             await asyncio.sleep(delay)
         try:

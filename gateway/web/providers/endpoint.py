@@ -1,7 +1,7 @@
 """The WebSocket endpoint of providers, `/t/{tenant}/provide`: admission, hello, resume, takeover and end.
 
-A connection is admitted like an MCP request. The attachment that it opens outlives it by a few seconds, so a task of
-the endpoint owns the attachment. `docs/providers.md` describes the protocol.
+A connection is admitted like an MCP request. Its attachment outlives the connection by a few seconds, so a task of the
+endpoint owns the attachment. `docs/providers.md` describes the protocol.
 """
 
 import asyncio
@@ -141,8 +141,8 @@ class ProvideEndpoint:
             connection.refuse(CloseCode.BAD_MESSAGE, "the first message must be the request provider/hello")
         try:
             hello = parse_hello(message)
-            place = principal.tenant, hello.source
-            async with self._turns.setdefault(place, asyncio.Lock()):
+            key = principal.tenant, hello.source
+            async with self._turns.setdefault(key, asyncio.Lock()):
                 return await self._attach(connection, principal, hello)
         except GatewayError as error:
             connection.send(jsonrpc.error_response(message.id, error))
@@ -202,8 +202,8 @@ class ProvideEndpoint:
         return attached
 
     async def _keep(self, attached: OpenAttachment) -> None:
-        """Hold the attachment until it ends; offer it again after each change of its source."""
-        place = attached.principal.tenant, attached.source.name
+        """Serve the attachment until it ends; offer it again after each change of its source."""
+        key = attached.principal.tenant, attached.source.name
         code, reason = CloseCode.SOURCE_GONE, "the gateway ended the attachment"
         try:
             while not attached.attachment.has_ended:
@@ -220,8 +220,8 @@ class ProvideEndpoint:
             raise
         finally:
             attached.end(code, reason)
-            if self._providers.attached.get(place) is attached:
-                del self._providers.attached[place]
+            if self._providers.attached.get(key) is attached:
+                del self._providers.attached[key]
             attached.is_served.set()
             attached.is_over.set()
 

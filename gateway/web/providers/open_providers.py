@@ -1,5 +1,6 @@
-"""The open connections and attachments of providers on this replica. Changes of keys, removals of tenants and the drain
-end them.
+"""The open connections and attachments of providers on this replica.
+
+They end when their key changes, their tenant is removed, or the replica drains.
 """
 
 import asyncio
@@ -54,7 +55,7 @@ class OpenProviders:
         self._end(lambda principal: principal.tenant == tenant, CloseCode.SOURCE_GONE, "the tenant was removed")
 
     def end(self, is_over: Callable[[Principal], bool]) -> None:
-        """End everything that principals have opened whose key was changed or has ended."""
+        """End all connections and attachments of principals whose key was changed or has ended."""
         self._end(is_over, CloseCode.KEY_ENDED, "the key was revoked or changed")
 
     def _end(self, is_over: Callable[[Principal], bool], code: CloseCode, reason: str) -> None:
@@ -70,7 +71,7 @@ class OpenProviders:
         self._recheck.set()
 
     def drain(self) -> None:
-        """Refuse new connections; close each open one when its calls have ended, or after 4 s."""
+        """Refuse new connections; close each open one when its calls have ended, but after 4 s at the latest."""
         self.is_draining = True
         attached_here = tuple(self.attached.values())
         for connection in self.connections.keys() - {attached.connection for attached in attached_here}:

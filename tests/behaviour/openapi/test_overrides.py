@@ -301,7 +301,7 @@ async def test_an_import_keeps_overrides_and_reports_those_it_cannot_use(desk: D
 
     dry = await _put(desk, without="/pets/{id}", dry_run=True)
     gone = await _put(desk, without="/pets/{id}")
-    said = "override for GET /pets/{id}: the document has no such operation any more, or the import excludes it"
+    said = "override for GET /pets/{id}: the document no longer has the operation, or the import excludes it"
     for imported in (dry, gone):
         assert [one["applies"] for one in imported["report"]["overrides"]] == [True, False]
         assert said in imported["report"]["warnings"]

@@ -546,7 +546,7 @@ async def test_a_rule_asks_for_an_approval_of_some_arguments(office: Office) -> 
     asked = await office.call("get_pet", id=1001)
     assert asked["_meta"]["gateway/error"]["code"] == "approval.required"
     assert len(office.upstream.seen) == 1
-    assert (await office.pending())["warnings"][0] == "The tenant's policy asks for a person (rule 1: <b>far</b>)."
+    assert (await office.pending())["warnings"][0] == "The tenant's policy requires a person (rule 1: <b>far</b>)."
 
 
 async def test_without_an_approver_the_refusal_says_so(gateway: RunningGateway, upstream: RecordingUpstream) -> None:

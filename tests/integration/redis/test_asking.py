@@ -28,11 +28,11 @@ ALICE, BOB = KeyId("key_alice"), KeyId("key_bob")
 async def test_an_answer_is_found_whichever_replica_took_it(two: Two) -> None:
     """Ours: the one who asked finds the answer without being told of it (SRV-2)."""
     await two.here.logs.append(two.keys, "r-1", b"asked", question="q-1")
-    assert await two.here.questions.look(two.keys, "q-1") == b""
+    assert await two.here.questions.get_answer(two.keys, "q-1") == b""
 
     assert await two.there.questions.answer(two.keys, "q-1", b'{"result":{}}')
 
-    assert await two.here.questions.look(two.keys, "q-1") == b'{"result":{}}'
+    assert await two.here.questions.get_answer(two.keys, "q-1") == b'{"result":{}}'
 
 
 async def test_only_the_first_answer_counts(two: Two) -> None:
@@ -42,7 +42,7 @@ async def test_only_the_first_answer_counts(two: Two) -> None:
     taken = [await two.there.questions.answer(two.keys, "q-1", answer) for answer in (b"yes", b"no")]
 
     assert taken == [True, False]
-    assert await two.here.questions.look(two.keys, "q-1") == b"yes"
+    assert await two.here.questions.get_answer(two.keys, "q-1") == b"yes"
 
 
 async def test_what_was_not_asked_here_cannot_be_answered_here(two: Two) -> None:
@@ -55,7 +55,7 @@ async def test_what_was_not_asked_here_cannot_be_answered_here(two: Two) -> None
     assert not await questions.answer(two.keys, "q-2", b"yes")
     assert not await questions.answer(two.there.sessions.keys(other.tenant, other.id), "q-1", b"yes")
     assert not await questions.answer(two.there.sessions.keys(GLOBEX, two.record.id), "q-1", b"yes")
-    assert await two.here.questions.look(two.keys, "q-1") == b""
+    assert await two.here.questions.get_answer(two.keys, "q-1") == b""
 
 
 async def test_a_closed_question_and_one_of_an_ended_session_are_gone(two: Two) -> None:
@@ -66,8 +66,8 @@ async def test_a_closed_question_and_one_of_an_ended_session_are_gone(two: Two) 
     assert not await two.there.questions.answer(two.keys, "q-1", b"late")
     await two.there.sessions.remove(two.record.tenant, two.record.id)
 
-    assert await two.here.questions.look(two.keys, "q-1") is None
-    assert await two.here.questions.look(two.keys, "q-2") is None
+    assert await two.here.questions.get_answer(two.keys, "q-1") is None
+    assert await two.here.questions.get_answer(two.keys, "q-2") is None
 
 
 async def test_whoever_listens_to_a_session_is_woken(two: Two) -> None:

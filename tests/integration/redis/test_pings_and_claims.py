@@ -20,7 +20,7 @@ async def test_a_ping_is_answered_at_any_replica_once(two: Two) -> None:
     assert not await there.answer(keys, "p1", b'{"result":{}}')
     assert await here.ping(keys, "p2", "p3", is_patient=True) == "unanswered"
     await here.close(keys, "p3")
-    assert await here.look(keys, "p3") is None
+    assert await here.get_answer(keys, "p3") is None
 
 
 async def test_no_ping_is_opened_while_something_is_asked(two: Two) -> None:
@@ -29,7 +29,7 @@ async def test_no_ping_is_opened_while_something_is_asked(two: Two) -> None:
     assert await two.there.logs.append(keys, "g", b"{}", question="q") is not None
 
     assert await here.questions.ping(keys, "", "p1", is_patient=True) == "asking"
-    assert await here.questions.look(keys, "p1") is None
+    assert await here.questions.get_answer(keys, "p1") is None
     assert await here.questions.ping(keys, "", "p1", is_patient=False) == "unanswered"
     assert await here.questions.ping(keys, "p1", "p2", is_patient=True) == "asking"
     await two.there.questions.answer(keys, "q", b"{}")
@@ -42,7 +42,7 @@ async def test_an_ended_session_is_pinged_no_more(two: Two) -> None:
 
     assert await two.there.questions.ping(two.keys, "", "p1", is_patient=True) == "ended"
     assert await two.there.claims.of(two.keys, "s", REQUEST).acquire()
-    assert await two.there.questions.look(two.keys, "p1") is None
+    assert await two.there.questions.get_answer(two.keys, "p1") is None
 
 
 async def test_a_claimed_id_is_nobody_elses_until_it_is_given_back(two: Two) -> None:

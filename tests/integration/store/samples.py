@@ -664,7 +664,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
         await idempotency.insert(tenant.id, db, record)
         await guardrails.insert(tenant.id, db, guardrail)
         await live_sources.insert(live, db)
-        await live_primitives.replace_some(tenant.id, db, live.id, gone=(), added=[discovered])
+        await live_primitives.apply_changes(tenant.id, db, live.id, removed=(), added=[discovered])
         await approvals.insert(tenant.id, db, SEALER, approval, fingerprint=slug.encode(), credentials=b"c")
         task = make_task(slug, (await secrets.tenant_key(tenant.id, db, SEALER))[0])
         await mcp_tasks.insert(tenant.id, db, task, lease=timedelta(minutes=1), lifetime=timedelta(hours=1))

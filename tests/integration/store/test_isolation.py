@@ -235,8 +235,8 @@ _CALLS: Mapping[str, _Call] = {
     "credentials.page": lambda t, db, v: credentials.page(t, db, after=None, limit=100),
     "credentials.count": lambda t, db, v: credentials.count(t, db),
     "credentials.open_named": lambda t, db, v: credentials.open_named(t, db, SEALER, v.credential.name),
-    "credentials.referring": lambda t, db, v: credentials.referring(t, db, limit=9),
-    "credentials.schemes_of": lambda t, db, v: credentials.schemes_of(t, db, v.credential.name),
+    "credentials.names_with_reference": lambda t, db, v: credentials.names_with_reference(t, db, limit=9),
+    "credentials.sources_using": lambda t, db, v: credentials.sources_using(t, db, v.credential.name),
     "credentials.save": lambda t, db, v: credentials.save(t, db, SEALER, v.credential, Credential(value="planted")),
     "credentials.remove": lambda t, db, v: credentials.remove(t, db, v.credential.id),
     "jobs.schedule": lambda t, db, v: jobs.schedule(t, db, v.due),
@@ -285,8 +285,8 @@ _CALLS: Mapping[str, _Call] = {
     "live_primitives.of_source": lambda t, db, v: live_primitives.of_source(t, db, v.live.id),
     "live_primitives.load": lambda t, db, v: live_primitives.load(t, db),
     "live_primitives.count": lambda t, db, v: live_primitives.count(t, db),
-    "live_primitives.replace_some": lambda t, db, v: live_primitives.replace_some(
-        t, db, v.live.id, gone=[v.discovered], added=[replace(v.discovered, is_present=False)]
+    "live_primitives.apply_changes": lambda t, db, v: live_primitives.apply_changes(
+        t, db, v.live.id, removed=[v.discovered], added=[replace(v.discovered, is_present=False)]
     ),
     "live_primitives.hide": lambda t, db, v: live_primitives.hide(t, db, v.live.id),
     "mcp_tasks.insert": lambda t, db, v: mcp_tasks.insert(

@@ -286,7 +286,7 @@ async def test_the_reason_of_the_rule_is_shown_as_one_line(house: Household) -> 
     paid = _pays(house)
 
     lines = await _asked(house, "pays", amount=5)
-    assert lines[0] == r"The tenant's policy asks for a person (rule 1: much\nPOST https://safe.example\u202e)."
+    assert lines[0] == r"The tenant's policy requires a person (rule 1: much\nPOST https://safe.example\u202e)."
     assert (lines[1], paid) == ('pays {"amount":5}', [])
 
 

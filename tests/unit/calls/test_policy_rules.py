@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.calls.policy import CONFIRM, judge
+from gateway.calls.policy import CONFIRM, evaluate
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.policy import ArgumentCondition, ConditionOperator, Decision, Policy, PolicyRule, Safety
 from gateway.errors import PolicyDenied
@@ -198,8 +198,8 @@ async def test_a_judgement_explains_itself_without_effect(house: Household) -> N
     bound = await house.tool("pays")
     assert bound is not None
 
-    assert judge(bound, {"amount": 1}).reason == "level moderate (assessed)"
-    assert judge(bound, {"amount": 1001}).rule == 1
-    assert "/amount is missing or cannot be compared" in judge(bound, {"amount": "1"}).reason
-    assert judge(bound, None).decision is Decision.ALLOW
+    assert evaluate(bound, {"amount": 1}).reason == "level moderate (assessed)"
+    assert evaluate(bound, {"amount": 1001}).rule == 1
+    assert "/amount is missing or cannot be compared" in evaluate(bound, {"amount": "1"}).reason
+    assert evaluate(bound, None).decision is Decision.ALLOW
     assert paid == []

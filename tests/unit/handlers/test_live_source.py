@@ -15,7 +15,7 @@ from gateway.domain.results import Contents, Result
 from gateway.domain.tenancy.principals import ToolCaller
 from gateway.errors import CapabilityMissing
 from gateway.handlers.interfaces import Call, Peer, Question
-from gateway.handlers.live_source import CallClient, LiveAction, LiveCompleter, LivePlace
+from gateway.handlers.live_source import CallClient, LiveAction, LiveCompleter, LiveTarget
 from gateway.handlers.null_peer import NULL_PEER
 from gateway.handlers.result_forms import PromptForm, ResourceForm, ResultForm, ToolForm
 from gateway.upstream.live.interfaces import LiveClient, LiveMethod
@@ -68,8 +68,8 @@ async def run(
     result: Mapping[str, Any], family: Family, form: ResultForm[Any], **arguments: object
 ) -> tuple[Any, Answering]:
     source, call = Answering(result), Calling()
-    place = LivePlace(requests=source, source=SOURCE, family=family, remote="their-name")
-    found = await LiveAction(place=place, form=form).run(arguments, cast(Call, call))
+    target = LiveTarget(requests=source, source=SOURCE, family=family, remote="their-name")
+    found = await LiveAction(target=target, form=form).run(arguments, cast(Call, call))
     assert call.limits == [8.0]
     return found, source
 
@@ -116,14 +116,14 @@ async def test_resources_and_prompts_have_their_own_requests() -> None:
 async def test_completions_are_texts() -> None:
     """Attack: values of other types are left out, and there are at most a hundred."""
     source = Answering({"completion": {"values": ["a", 1, None, *(str(number) for number in range(200))]}})
-    place = LivePlace(requests=source, source=SOURCE, family=Family.TEMPLATE, remote="note://{id}")
-    found = await LiveCompleter(place).complete("id", "a", {"b": "c"}, cast(Call, Calling()))
+    target = LiveTarget(requests=source, source=SOURCE, family=Family.TEMPLATE, remote="note://{id}")
+    found = await LiveCompleter(target).complete("id", "a", {"b": "c"}, cast(Call, Calling()))
     assert len(found.values) == 100
     assert found.values[:2] == ("a", "0")
     assert source.seen[0][1]["ref"] == {"type": "ref/resource", "uri": "note://{id}"}
     odd_results: list[dict[str, Any]] = [{}, {"completion": None}, {"completion": {"values": {}}}]
     for odd in odd_results:
-        other = LivePlace(requests=Answering(odd), source=SOURCE, family=Family.PROMPT, remote="p")
+        other = LiveTarget(requests=Answering(odd), source=SOURCE, family=Family.PROMPT, remote="p")
         assert (await LiveCompleter(other).complete("id", "a", {}, cast(Call, Calling()))).values == ()
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from gateway.domain.identifiers import WatchId
 from gateway.domain.updates.watches import Sighting, Watch
-from gateway.jobs.watch_poller import MAX_BACKOFF_S, fail, judge, make_request, pause
+from gateway.jobs.watch_poller import MAX_BACKOFF_S, compare_response, failed_sighting, make_request, pause
 from gateway.upstream.client import FullResponse
 
 NOW = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
@@ -29,7 +29,7 @@ def _answer(body: bytes = b"one", status: int = 200, **headers: str) -> FullResp
     return FullResponse(status=status, headers=named, body=body)
 
 
-FIRST = judge(Sighting(), _answer(ETag='"1"', Last_Modified="Fri, 20 Nov 2026 12:00:00 GMT"), now=NOW)
+FIRST = compare_response(Sighting(), _answer(ETag='"1"', Last_Modified="Fri, 20 Nov 2026 12:00:00 GMT"), now=NOW)
 
 
 def test_the_first_look_only_remembers() -> None:
@@ -51,7 +51,7 @@ def test_the_first_look_only_remembers() -> None:
 )
 def test_the_body_decides(answer: FullResponse, is_other: bool) -> None:
     """Ours: an ETag saves sending a body; whether it is another one only the body says (RES-5)."""
-    assert (judge(FIRST, answer, now=LATER).changed_at == LATER) is is_other
+    assert (compare_response(FIRST, answer, now=LATER).changed_at == LATER) is is_other
 
 
 def test_a_look_asks_only_for_what_is_new() -> None:
@@ -67,26 +67,26 @@ def test_a_look_asks_only_for_what_is_new() -> None:
 @pytest.mark.parametrize("value", ["", "a\r\nX-Evil: 1", "é", "x" * 2000])
 def test_a_validator_that_cannot_be_sent_back_is_not_kept(value: str) -> None:
     """Ours: an upstream writes no header of ours."""
-    assert judge(Sighting(), _answer(ETag=value), now=NOW).etag is None
+    assert compare_response(Sighting(), _answer(ETag=value), now=NOW).etag is None
 
 
 @pytest.mark.parametrize("status", [304, 301, 404, 500])
 def test_a_look_that_saw_nothing_changes_nothing(status: int) -> None:
     """Ours: a broken upstream is no update, and what was seen before is compared with what comes after (RES-5)."""
     before = Sighting() if status == 304 else FIRST
-    failed = judge(before, _answer(b"oops", status=status), now=LATER)
+    failed = compare_response(before, _answer(b"oops", status=status), now=LATER)
 
     assert (failed.digest, failed.failures, failed.changed_at) == (before.digest, 1, None)
     assert str(status) in (failed.fault or "")
     assert ("redirects" in (failed.fault or "")) is (status == 301)
-    assert judge(replace(failed, digest=FIRST.digest), _answer(b"two"), now=LATER).changed_at == LATER
+    assert compare_response(replace(failed, digest=FIRST.digest), _answer(b"two"), now=LATER).changed_at == LATER
 
 
 def test_looks_that_fail_are_made_less_and_less_often() -> None:
     """Ours: twice the pause after each failure, up to an hour; never twice the same (RES-5)."""
     seen, pauses = FIRST, [pause(WATCH, FIRST).total_seconds()]
     for _ in range(20):
-        seen = fail(seen, "away", now=LATER)
+        seen = failed_sighting(seen, "away", now=LATER)
         pauses.append(pause(WATCH, seen).total_seconds())
 
     assert 54 <= pauses[0] <= 66

@@ -13,7 +13,7 @@ from gateway.upstream.http.errors import (
     NotConnected,
     Torn,
 )
-from gateway.upstream.retries import MAX_RETRIES, after_answer, after_fault, is_failure
+from gateway.upstream.retries import MAX_RETRIES, after_fault, after_response, is_failure
 
 READ = UpstreamRequest(method="GET", url="http://h/", idempotent=True)
 WRITE = UpstreamRequest(method="POST", url="http://h/")
@@ -52,17 +52,17 @@ def test_a_slow_connection_is_tried_once_more() -> None:
 def test_nothing_is_sent_more_than_three_times(error: Exception) -> None:
     """Ours: the bound holds for faults and for answers."""
     assert after_fault(error, READ, MAX_RETRIES) is None
-    assert after_answer(503, None, READ, MAX_RETRIES) is None
+    assert after_response(503, None, READ, MAX_RETRIES) is None
 
 
 @pytest.mark.parametrize("status", [502, 503, 504])
 def test_an_upstream_that_says_it_is_away_is_asked_again(status: int) -> None:
     """Ours: idempotent requests only, with a pause that is random in full (R2)."""
-    pauses = {after_answer(status, None, READ, 1) for _ in range(50)}
+    pauses = {after_response(status, None, READ, 1) for _ in range(50)}
 
     assert len(pauses) > 40
     assert all(pause is not None and 0 <= pause <= 0.4 for pause in pauses)
-    assert after_answer(status, None, WRITE, 0) is None
+    assert after_response(status, None, WRITE, 0) is None
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_pause_that_is_asked_for_is_kept_or_the_answer_stands(
     status: int, retry_after: str | None, again: bool
 ) -> None:
     """RFC 9110 section 10.2.3: no earlier than the upstream says; what takes longer is for the client to decide."""
-    pause = after_answer(status, retry_after, READ, 0)
+    pause = after_response(status, retry_after, READ, 0)
 
     assert (pause is not None) is again
     if pause is not None:

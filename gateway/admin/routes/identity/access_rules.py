@@ -15,16 +15,16 @@ from gateway.admin.requests.models import NoBody, NoQuery
 from gateway.admin.responses.access import AccessFound, AccessPage, AccessReport, AccessShown
 from gateway.admin.responses.policies import RuleMatchesShown
 from gateway.admin.routes.explanations import client_of
-from gateway.admin.routes.try_calls import stand_in
+from gateway.admin.routes.try_calls import trial_principal
 from gateway.catalog.etags import tag_of
 from gateway.catalog.identity import access_rules
-from gateway.catalog.snapshots.access_report import AccessFinding, access_findings, report_access, warn_generally
+from gateway.catalog.snapshots.access_report import AccessFinding, find_access, report_access, warn_generally
 from gateway.domain.tenancy.access import AccessRule, AccessRules, RoleRule, roles_of
 
 
 async def get_access(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """Show the access rules: which primitives the tenant's keys and people may list and use."""
-    return _answer(await access_rules.get_access(call.tenant, admin.catalog))
+    return _to_response(await access_rules.get_access(call.tenant, admin.catalog))
 
 
 async def replace_access(admin: AdminDependencies, call: AdminRequest[AccessReplace, NoQuery]) -> AdminResponse:
@@ -36,42 +36,47 @@ async def replace_access(admin: AdminDependencies, call: AdminRequest[AccessRepl
         return AccessRules(default=body.default, rules=_rules(body.rules), roles=roles)
 
     replaced = await access_rules.replace_access(call.tenant, admin.catalog, revise, by=call.by, expected=call.expected)
-    return _answer(replaced)
+    return _to_response(replaced)
 
 
 async def report_access_rules(admin: AdminDependencies, call: AdminRequest[AccessReportOf, NoQuery]) -> AdminResponse:
-    """Report which current primitives each of the given rules, or of the stored ones, is about; nothing is stored."""
+    """Report which current primitives each rule matches; without rules in the body, the stored rules are reported.
+
+    Nothing is stored.
+    """
     stored, body = await access_rules.get_access(call.tenant, admin.catalog), call.body
     rules = stored.rules if body.rules is None else _rules(body.rules)
     roles = stored.roles if body.roles is None else _roles(body.roles)
     access = AccessRules(default=body.default or stored.default, rules=rules, roles=roles)
     access_rules.check_size(access)
     unknown = await access_rules.find_unknown(call.tenant, admin.catalog, access)
-    async with admin.connections.open(await stand_in(admin, call)) as registry:
+    async with admin.connections.open(await trial_principal(admin, call)) as registry:
         found = await to_thread.run_sync(report_access, registry.view.snapshot, access, unknown)
         warnings = await to_thread.run_sync(warn_generally, registry.view.snapshot, access, unknown)
     return AdminResponse(content=AccessReport(rules=[RuleMatchesShown.of(one) for one in found], warnings=warnings))
 
 
 async def check_access(admin: AdminDependencies, call: AdminRequest[AccessCheck, NoQuery]) -> AdminResponse:
-    """List what one key or person may use, and the rule that decides it; profiles are not considered."""
+    """List the primitives that one key or person may use, and the rule that decides each; profiles are not
+    considered.
+    """
     body = call.body
     principal, _, _ = await client_of(admin, call, body.client)
     registry = await admin.connections.attach(principal)
     rules = registry.view.rules_for(principal)
     listing = f"access?{orjson.dumps([body.client.model_dump(), body.family]).decode()}"
     after = "" if body.cursor is None else admin.cursors.open(call.tenant, FACE, listing, body.cursor)
-    found = await to_thread.run_sync(access_findings, registry.view.snapshot, rules)
+    found = await to_thread.run_sync(find_access, registry.view.snapshot, rules)
     wanted = [one for one in found if one.position > after and body.family in {None, one.family}]
     page = wanted[: body.limit]
     cursor = None
     if len(wanted) > len(page):
         cursor = admin.cursors.mint(call.tenant, FACE, listing, page[-1].position)
     roles = sorted(roles_of(await access_rules.get_access(call.tenant, admin.catalog), principal))
-    return AdminResponse(content=AccessPage(items=_show(page), next_cursor=cursor, roles=roles))
+    return AdminResponse(content=AccessPage(items=_to_items(page), next_cursor=cursor, roles=roles))
 
 
-def _show(found: Sequence[AccessFinding]) -> Sequence[AccessFound]:
+def _to_items(found: Sequence[AccessFinding]) -> Sequence[AccessFound]:
     return [AccessFound.of(one) for one in found]
 
 
@@ -83,7 +88,7 @@ def _roles(given: Sequence[RoleRuleSent]) -> tuple[RoleRule, ...]:
     return msgspec.convert([rule.model_dump() for rule in given], tuple[RoleRule, ...])
 
 
-def _answer(access: AccessRules) -> AdminResponse:
+def _to_response(access: AccessRules) -> AdminResponse:
     return AdminResponse(content=AccessShown.of(access), tag=tag_of(access))
 
 

@@ -1,4 +1,4 @@
-"""Endpoints of what people permitted clients: consents and grants."""
+"""Endpoints of the permissions that people gave to clients: consents and grants."""
 
 from functools import partial
 

@@ -67,7 +67,7 @@ async def revoke_key(admin: AdminDependencies, call: Plain) -> AdminResponse:
 
 
 async def check_keys(admin: AdminDependencies, call: AdminRequest[KeyCheck, NoQuery]) -> AdminResponse:
-    """Find keys of this installation in a text, name their tenants, and revoke them if wanted."""
+    """Find keys of this installation in a text and return their tenants; optionally revoke the keys."""
     found = await check_text(admin.catalog, call.body.text, is_revoking=call.body.revoke, by=call.by)
     return AdminResponse(content=KeysChecked.of(found))
 

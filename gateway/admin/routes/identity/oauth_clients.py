@@ -20,7 +20,7 @@ _NOUN: Noun[OAuthClient] = Noun(
 
 
 async def create_client(admin: AdminDependencies, call: AdminRequest[ClientCreate, NoQuery]) -> AdminResponse:
-    """Register a client of the authorization server; its secret, if it has one, is in this answer only."""
+    """Register a client of the authorization server; only this response contains its secret, if it has one."""
     body = call.body
     draft = ClientDraft(name=body.name, redirect_uris=tuple(body.redirect_uris), is_confidential=body.confidential)
     made, secret = await oauth_clients.create_client(call.tenant, admin.catalog, draft, by=call.by)
@@ -41,7 +41,7 @@ async def update_client(admin: AdminDependencies, call: AdminRequest[ClientUpdat
 
 
 async def rotate_client(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """Give a client a new secret; the former one is refused from now on. The secret is in this answer only."""
+    """Replace the secret of a client; the former one is refused at once. Only this response contains the secret."""
     rotate = partial(oauth_clients.rotate_client, call.tenant, admin.catalog, call.path["id"])
     return _minted(*await rotate(by=call.by, expected=call.expected))
 

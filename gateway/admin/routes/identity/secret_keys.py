@@ -8,7 +8,7 @@ from gateway.admin.responses.secret_keys import SecretKeysShown
 
 
 async def show_secret_keys(admin: AdminDependencies, _: Plain) -> AdminResponse:
-    """Show the secret keys by name, what needs each of them, and the progress of the re-encryption."""
+    """Show the secret keys by name, the values that need each of them, and the progress of the re-encryption."""
     return AdminResponse(content=SecretKeysShown.of(await admin.secret_keys.read()))
 
 

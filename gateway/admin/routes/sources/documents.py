@@ -1,4 +1,4 @@
-"""Documents, credentials and results of imports, as the endpoints of sources and of versions read and show them."""
+"""Documents, credentials and results of imports in the requests and responses of sources and versions."""
 
 import json
 from collections.abc import Mapping
@@ -45,7 +45,7 @@ def _credential(sent: str | list[str] | SecretObject | LoginObject | ReferenceOb
 
 
 async def show_import(imported: Imported, name: str) -> AdminResponse:
-    """Build the response with an import, or with what a dry run found."""
+    """Build the response with an import, or with the report of a dry run."""
     content = await anyio.to_thread.run_sync(_show, imported, name)
     return AdminResponse(content=content, tag=None if imported.source is None else tag_of(imported.source))
 

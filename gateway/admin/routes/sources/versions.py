@@ -1,4 +1,4 @@
-"""Endpoints of refreshed sources: looks at the URL, the proposal that waits, kept versions, activation and rollback."""
+"""Endpoints of refreshed sources: manual refresh, pending proposal, stored versions, activation and rollback."""
 
 from functools import partial
 
@@ -35,9 +35,9 @@ _MAX_NUMBER_LENGTH = 9
 
 
 async def refresh_source(admin: AdminDependencies, call: AdminRequest[SourceRefresh, NoQuery]) -> AdminResponse:
-    """Look at the URL of a source now; a change becomes a proposal, or is activated by the rule of the source."""
-    look = partial(refreshes.refresh_source, call.tenant, admin.catalog, call.path["name"])
-    found = await look(allow_removals=call.body.allow_removals, by=call.by, expected=call.expected)
+    """Refresh a source now; a change becomes a proposal, or is activated by the rule of the source."""
+    run = partial(refreshes.refresh_source, call.tenant, admin.catalog, call.path["name"])
+    found = await run(allow_removals=call.body.allow_removals, by=call.by, expected=call.expected)
     source = found.source
     proposal = None if found.proposal is None else await _shown(source.name, found.proposal)
     shown = SourceRefreshed(
@@ -47,7 +47,7 @@ async def refresh_source(admin: AdminDependencies, call: AdminRequest[SourceRefr
 
 
 async def propose_source(admin: AdminDependencies, call: AdminRequest[ProposalSent, NoQuery]) -> AdminResponse:
-    """Propose a document for a source, in place of the proposal that waits; or report on it with `dry_run`."""
+    """Propose a document for a source, in place of the pending proposal; with `dry_run`, only report on it."""
     body, name = call.body, call.path["name"]
     document, form = document_of(body)
     sent = ProposedDocument(document=document, form=form, dry_run=body.dry_run, allow_removals=body.allow_removals)
@@ -63,14 +63,14 @@ async def get_source_proposal(admin: AdminDependencies, call: Plain) -> AdminRes
 
 
 async def refuse_source_proposal(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """Refuse the proposal of a source; looks do not propose the same document again."""
+    """Refuse the proposal of a source; refreshes do not propose the same document again."""
     refuse = partial(proposals.refuse_proposal, call.tenant, admin.catalog, call.path["name"])
     await refuse(by=call.by, expected=call.expected)
     return AdminResponse(status=204)
 
 
 async def list_source_versions(admin: AdminDependencies, call: AdminRequest[NoBody, PageQuery]) -> AdminResponse:
-    """List the kept versions of a source, the newest first."""
+    """List the stored versions of a source, the newest first."""
     name = call.path["name"]
     read = partial(versions.page_versions, call.tenant, admin.catalog, name)
     listing = f"source_versions/{name}"
@@ -81,7 +81,7 @@ async def list_source_versions(admin: AdminDependencies, call: AdminRequest[NoBo
 
 
 async def get_source_version(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """Show a kept version of a source."""
+    """Show a stored version of a source."""
     number = _number(call.path["id"])
     source, version = await versions.get_version(call.tenant, admin.catalog, call.path["name"], number)
     return AdminResponse(content=VersionShown.of(version), tag=version_tag(source, number))
@@ -90,9 +90,9 @@ async def get_source_version(admin: AdminDependencies, call: Plain) -> AdminResp
 async def activate_source_version(
     admin: AdminDependencies, call: AdminRequest[VersionActivate, NoQuery]
 ) -> AdminResponse:
-    """Activate the proposal of this number, or roll back to the document of a kept version.
+    """Activate the proposal with this number, or roll back to the document of a stored version.
 
-    A rollback makes a new version under the options, credentials and overrides that the source has now.
+    A rollback creates a new version under the current options, credentials and overrides of the source.
     """
     body, name = call.body, call.path["name"]
     activation = Activation(

@@ -43,7 +43,7 @@ class UserReply:
 
 
 class ProviderContext:
-    """One call, as the function of a provider sees it: a parameter of this type receives it.
+    """One call in the view of a provider's function: a parameter of this type receives it.
 
     A plain function runs in a thread, where `context.wait(context.progress(1))` replaces `await`.
     """
@@ -56,7 +56,7 @@ class ProviderContext:
 
     @property
     def cancelled(self) -> bool:
-        """True after the call has ended; a plain function should check this from time to time."""
+        """True after the call has ended; a plain function should check this regularly."""
         return self._is_over
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
@@ -82,7 +82,7 @@ class ProviderContext:
         answer = await self._messages.ask("elicitation/create", params)
         action, content = answer.get("action"), answer.get("content")
         if action not in {"accept", "decline", "cancel"}:
-            raise QuestionRefused("the answer has no known action")
+            raise QuestionRefused("the answer has an unknown action")
         values = cast("dict[str, Any]", content) if isinstance(content, dict) else {}
         return UserReply(action=cast("Literal['accept', 'decline', 'cancel']", action), content=values)
 

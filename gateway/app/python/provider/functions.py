@@ -86,7 +86,7 @@ def read_function(function: Callable[..., object]) -> ProvidedFunction:
             fields.append((parameter.name, hint, parameter.default))
     arguments = msgspec.defstruct(_ARGUMENTS, fields, kw_only=True, forbid_unknown_fields=True)
     read = ProvidedFunction(function=function, arguments=arguments, context=context)
-    read.input_schema()  # refuse a type without a schema now
+    read.input_schema()  # refuses a type without a schema at registration
     return read
 
 

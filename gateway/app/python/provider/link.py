@@ -144,7 +144,7 @@ class ProviderLink:
         pause_s, is_key_checked = _FIRST_S, False
         try:
             while True:
-                code, reason = await self._converse(group)
+                code, reason = await self._serve_connection(group)
                 if self.is_ready.is_set():
                     pause_s = _FIRST_S
                 if code in _FINAL or (code == _KEY_ENDED and is_key_checked):
@@ -159,7 +159,7 @@ class ProviderLink:
             for call in self._calls.values():
                 call.cancel()
 
-    async def _converse(self, group: asyncio.TaskGroup) -> tuple[int, str]:
+    async def _serve_connection(self, group: asyncio.TaskGroup) -> tuple[int, str]:
         """Serve one connection until its end; return the close code, or 0, and the reason."""
         headers = {"authorization": f"Bearer {self._key}"}
         opening = connect(  # not through proxies of the environment, which could read the key
@@ -196,7 +196,7 @@ class ProviderLink:
             self._socket = None
 
     async def _begin(self, socket: ClientConnection) -> None:
-        """Send the hello, and the results for which the gateway still waits."""
+        """Send the hello, and the results that the gateway still expects."""
         known = [*self._calls, *self._unsent]
         hello = {**self._hello, "version": 1, "resume": self._resume, "calls": known}
         await socket.send(jsonrpc.request("provider/hello", hello, message_id="hello"))

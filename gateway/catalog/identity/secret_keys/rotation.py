@@ -1,9 +1,10 @@
 """Re-encryption of all stored secrets under the current secret key, while the gateway serves.
 
-One replica at a time does it, tenant after tenant, in batches of one transaction each. It holds a lease; when it ends,
-another replica goes on with the next tenant. A tenant gets a new data key, every sealed value moves to it, and the data
-keys under older secret keys are deleted. Digests of API keys cannot be made again without the text: they move when a
-key is used. At the end, the keys that verify older entries of the audit trails are sealed under the current secret key.
+One replica at a time runs it under a lease, tenant by tenant, in batches of one transaction each. If the lease expires,
+another replica continues with the next tenant. A tenant gets a new data key; every sealed value is re-encrypted under
+it, and the data keys under older secret keys are deleted. The digest of an API key needs the key's text, so it is
+replaced when the key is used. Finally, the keys that verify older entries of the audit trails are sealed under the
+current secret key.
 """
 
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ from gateway.store.secrets import TenantKey
 log = structlog.get_logger(__name__)
 
 ACTION = "secrets.rotate"
-"""The action of the audit entry of each tenant whose values were sealed again."""
+"""The action of the audit entry of each tenant whose values were re-encrypted."""
 
 _POLL_S = 20.0
 _LEASE = timedelta(seconds=30)
@@ -39,7 +40,7 @@ _FORGOTTEN_AFTER = timedelta(hours=1)
 _PAGE = 100
 _ROUNDS = 20
 _PAUSE_S = 0.25
-"""A tenant is visited so often, with this pause, while other transactions hold some of its rows."""
+"""The number of attempts per tenant, and their pause, while other transactions lock some of its rows."""
 _RECORDS = 200
 
 
@@ -62,7 +63,7 @@ class _Progress:
 
 
 class SecretRotation:
-    """The re-encryption as a part of each replica; open it with `async with`, once, while the store is open."""
+    """The re-encryption as a component of each replica; open it with `async with`, once, while the store is open."""
 
     def __init__(
         self, catalog: CatalogContext, *, replica: str, digests: DigestReplacement, poll_s: float = _POLL_S
@@ -95,7 +96,7 @@ class SecretRotation:
                 log.warning("replica_report_left_behind", reason=error.message)
 
     async def start(self) -> RotationState:
-        """Begin the re-encryption, unless it is running under this key; a replica goes on with it in the background.
+        """Start the re-encryption, unless it is running under this key; a replica continues it in the background.
 
         Raises:
             Conflict: a running replica lacks the current secret key, or seals with another one.
@@ -117,7 +118,7 @@ class SecretRotation:
         return await read_state(self._store, self._cipher)
 
     async def run(self) -> bool:
-        """Do what is left of the re-encryption, if no other replica does; True if it was finished."""
+        """Run the remaining re-encryption, unless another replica does; True if it was finished."""
         state = await self._acquire_lease()
         if state is None:
             return False
@@ -186,7 +187,7 @@ class SecretRotation:
             return list(await tenants.page(db, after=after or None, limit=_PAGE))
 
     async def _rotate(self, tenant: Tenant, progress: _Progress) -> None:
-        """Seal all values of a tenant again; a tenant that is removed concurrently has none."""
+        """Re-encrypt all values of a tenant; a tenant that is removed concurrently has none."""
         try:
             async with self._store.upkeep(tenant.id) as db:
                 await export_keys.keep(tenant.id, db, self._cipher)
@@ -214,7 +215,7 @@ class SecretRotation:
             await self._advance(progress)
 
     async def _move_values(self, tenant: Tenant, key: TenantKey, progress: _Progress) -> int:
-        """Move all values to a data key, and delete the older ones; rows that others hold are visited again."""
+        """Re-encrypt all values under a data key, and delete older data keys; locked rows are retried."""
         total, before = 0, progress.unreadable
         for _ in range(_ROUNDS):
             progress.unreadable = before
@@ -243,21 +244,23 @@ class SecretRotation:
         return total
 
     async def _finish(self) -> bool:
-        """End the re-encryption if nothing is left under another configured key; otherwise begin with the tenants."""
+        """Finish the re-encryption if no value needs another configured key; otherwise restart with the first
+        tenant.
+        """
         async with self._store.unscoped() as db:
             await registry.lock(db)
             older = set(self._cipher.names[1:])
-            kinds = {"api_keys", "retained_keys"}  # digests follow with their use, retained keys now
+            kinds = {"api_keys", "retained_keys"}  # digests are replaced when their keys are used, retained keys below
             left = [need for need in await registry.needs(db) if need.name in older and need.kind not in kinds]
             if left:
-                fault = f"still under an older secret key: {describe(left)}; the rotation goes on"
+                fault = f"still under an older secret key: {describe(left)}; the rotation continues"
                 await rotation_state.advance(db, self._replica, lease=timedelta(0), after_slug="", fault=fault)
                 return False
             await self._retain(db)
             return await rotation_state.finish(db, self._replica)
 
     async def _retain(self, db: Db) -> None:
-        """Seal what outlasts older secret keys under the current one."""
+        """Seal the keys that outlast older secret keys under the current secret key."""
         for name, key in (await registry.known(db)).items():
             if name == self._current or key.forgotten_at is not None:
                 continue

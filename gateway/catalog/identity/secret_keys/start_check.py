@@ -1,8 +1,8 @@
-"""Check of the secret keys before a replica serves: a wrong or missing key is refused before it reads or writes.
+"""Check of the secret keys before a replica serves: it refuses to start with a wrong or missing key.
 
-The installation registers every secret key that it has had. A replica needs one of them, and every key that stored
-values need, but for those that the operator has given up with `gateway secrets forget`. An installation of an earlier
-release has no register: its keys are taken from what is stored.
+The installation registers every secret key that it has used. A replica needs at least one of them, and every key that
+stored values need, except keys that the operator has given up with `gateway secrets forget`. An installation of an
+earlier release has no register; its keys are derived from the stored values.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ RETAINED = ("audit", "audit heads", ANCHOR_PURPOSE, HEADS_PURPOSE)
 
 
 class SecretKeyCheck:
-    """The check as a part of a replica: it is opened after the store, and before anything reads or writes."""
+    """The check as a component of a replica: it is opened after the store, and before any other component."""
 
     def __init__(self, store: Store, cipher: EnvelopeCipher) -> None:
         self._store = store
@@ -47,7 +47,7 @@ class SecretKeyCheck:
 
 
 async def check_secret_keys(store: Store, cipher: EnvelopeCipher) -> None:
-    """Check the configured keys, register new ones, and learn the keys that outlasted removed ones.
+    """Check the configured keys, register new ones, and load the keys that outlasted removed secret keys.
 
     Raises:
         BrokenSetting: the configured keys are not those of this installation, or one that is needed is missing.
@@ -86,7 +86,9 @@ def describe(needs: Iterable[KeyNeed]) -> str:
 
 
 def _adopted(cipher: EnvelopeCipher, needs: Sequence[KeyNeed]) -> Sequence[str]:
-    """The keys that an installation of an earlier release has lost: nothing can open what they have sealed."""
+    """Register the keys of an installation of an earlier release; return the lost ones, whose values nothing can
+    decrypt.
+    """
     used = {need.name for need in needs}
     if used and not used.intersection(cipher.names):  # guard: secret-key-wrong-adopted
         raise BrokenSetting(_wrong(cipher.names, sorted(used)))

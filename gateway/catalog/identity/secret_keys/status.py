@@ -1,4 +1,4 @@
-"""State of the secret keys of the installation: what needs each of them, and which can be removed."""
+"""State of the installation's secret keys: the values that need each key, and the keys that can be removed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from gateway.store.secret_keys import registry, rotation_state
 REPORTED_FOR = timedelta(seconds=60)
 """Time for which a replica counts as running after its last report."""
 MAX_DEPENDENT = 20
-"""API keys that are listed for each secret key."""
+"""Limit on the API keys that are listed for each secret key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class SecretKeyState:
     needs: Sequence[KeyNeed]
     dependent: Sequence[DependentKey]
     can_be_removed: bool
-    """True if nothing needs it, and what outlasts it is sealed under the current key."""
+    """True if no value needs the key, and everything that outlasts it is sealed under the current key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,16 +79,16 @@ async def read_state(store: Store, cipher: EnvelopeCipher) -> SecretKeysState:
 
 
 async def forget(store: Store, cipher: EnvelopeCipher, name: str) -> None:
-    """Give up a secret key that is lost or no longer wanted, with everything that needs it.
+    """Give up a secret key that is lost or no longer needed, with every value that needs it.
 
-    Nothing is deleted: if the key is configured again, what it sealed can be opened again.
+    Nothing is deleted: if the key is configured again, its values can be decrypted again.
 
     Raises:
         NotFound: the installation has no such key.
         BadInput: the key is configured here.
     """
     if name in cipher.names:  # guard: secret-key-forgotten-in-use
-        raise BadInput(f"the secret key {name} is configured here; take it out of GATEWAY_SECRET_KEYS instead")
+        raise BadInput(f"the secret key {name} is configured here; remove it from GATEWAY_SECRET_KEYS instead")
     async with store.unscoped() as db:
         await registry.lock(db)
         if not await registry.forget(db, name):

@@ -1,7 +1,8 @@
 """Attachment of one agent: its offer and its running calls, independent of the current connection.
 
-A broken connection can be resumed within `RESUME_S` by a connection with the attachment's token. The attachment and its
-calls continue; a call that the agent does not name at the resume was lost, and ends. No call is sent twice.
+A lost connection can be resumed within `RESUME_S` by a connection with the attachment's token. The attachment and its
+calls then continue; a call that the agent does not name at the resume is considered lost, and ends. No call is sent
+twice.
 """
 
 import asyncio
@@ -149,27 +150,27 @@ class AgentAttachment:
         return self._ended.done()
 
     def accepts(self, token: str) -> bool:
-        """True if the token is the one of the last hello."""
+        """True if the token matches that of the last hello."""
         is_known = self._token != "" and not self.has_ended
         return is_known and hmac.compare_digest(token.encode(), self._token.encode())  # guard: agent-resume
 
     def connect(self, wire: AgentWire, calls: Collection[object] = ()) -> tuple[str, Sequence[str]]:
-        """Continue on this connection; return the next resume token, and the ids of the calls that still run.
+        """Continue on this connection; return the next resume token, and the ids of the calls that are still running.
 
         `calls` are the calls that the agent named. Other calls end, because the agent never received or has lost them.
         """
         if self._grace is not None:
             self._grace.cancel()
             self._grace = None
-        named = {call for call in calls if isinstance(call, str)}
+        named_calls = {call for call in calls if isinstance(call, str)}
         for call_id, call in tuple(self._calls.items()):
-            if call_id in named:
+            if call_id in named_calls:
                 call.wire = wire
             else:
                 call.finish(LiveSourceDetached("the connection to the program was lost during the call"))
         self._wire, self._token = wire, secrets.token_urlsafe(24)
         self._signal()
-        return self._token, tuple(call_id for call_id in self._calls if call_id in named)
+        return self._token, tuple(call_id for call_id in self._calls if call_id in named_calls)
 
     def disconnect(self, wire: AgentWire) -> None:
         """Record that the connection was lost; without a new one, the attachment ends after `RESUME_S`."""
@@ -224,7 +225,7 @@ class AgentAttachment:
             raise LiveSourceFailed(f"the program sent no result within {CALL_S:.0f} s") from None
 
     async def receive(self, message: AgentRequest | AgentResponse, wire: AgentWire) -> None:
-        """Handle one message of the agent, which `wire` received; the next one waits."""
+        """Handle one message of the agent that `wire` received, before the next one is handled."""
         if isinstance(message, AgentResponse):
             call = self._calls.get(message.id) if isinstance(message.id, str) else None
             if call is not None:

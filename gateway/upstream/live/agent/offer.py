@@ -1,4 +1,4 @@
-"""The offer of one agent: its definitions by family and name, within bounds, and the notices for its author.
+"""Registry of one agent's definitions by family and name, limited in number and size, with notices about refused ones.
 
 `docs/providers.md` describes the messages.
 """
@@ -23,11 +23,11 @@ _MEMBERS: Final[Mapping[str, tuple[Family, str]]] = {
     "resourceTemplates": (Family.TEMPLATE, "uriTemplate"),
     "prompts": (Family.PROMPT, "name"),
 }
-"""The lists of a message, each with its family and the member of a definition that names it."""
+"""The list members of a message, each mapped to its family and to the definition member that contains the name."""
 
 _Key = tuple[Family, str]
 Check = Callable[[Sequence[DiscoveredPrimitive]], Awaitable[Sequence[str | None]]]
-"""Returns the fault of each definition, or None; the catalog's rules, which may take long."""
+"""Returns the fault of each definition by the catalog's rules, or None; may be slow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +126,7 @@ class Offer:
         if replaced is None and len(self._offered) >= MAX_PRIMITIVES:  # guard: agent-primitives
             return f"more than {MAX_PRIMITIVES} primitives of one source"
         if self._bytes - before + size > MAX_BYTES:  # guard: agent-definitions-size
-            return f"the definitions of one source have more than {MAX_BYTES} bytes"
+            return f"the definitions of this source exceed {MAX_BYTES} bytes"
         self._notices.pop(key, None)
         self._offered[key] = primitive, size
         self._bytes += size - before

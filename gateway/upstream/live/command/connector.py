@@ -36,7 +36,9 @@ class ChildOpener:
     async def open(
         self, capabilities: frozenset[str], limit: TimeLimit, client: LiveClient | None = None
     ) -> HandshakeSession:
-        """Start the program and initialize its session; what a client cannot do, `LiveClient.ask` refuses."""
+        """Start the program and initialize its session; `LiveClient.ask` refuses questions that a client does
+        not support.
+        """
         del client  # one child serves all clients, regardless of their capabilities
         settings = self._source.settings
         argv, env = settings.get("argv"), settings.get("env", {})

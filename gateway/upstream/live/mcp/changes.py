@@ -16,7 +16,7 @@ from gateway.upstream.live.mcp.session import StreamNotOffered
 log = structlog.get_logger(__name__)
 
 PAUSES_S = (0.2, 0.5, 1.0, 2.0)
-"""Pauses before the stream is reopened; after one further error, the attachment ends."""
+"""Pauses before the stream is reopened; after one more error, the attachment ends."""
 PING_S = 30.0
 """Interval of the pings that check that the server is alive."""
 _STABLE_S = 30.0
@@ -37,13 +37,13 @@ async def follow_changes(source: LiveSource, link: McpLink, listener: LiveListen
     def opened() -> None:
         nonlocal is_first
         if not is_first:
-            listener.changed()  # changes while there was no stream were not reported
+            listener.changed()  # changes during the interruption were not reported
         is_first = False
 
     while True:
         began, fault = loop.time(), None
         try:
-            await _alive(link.follow(opened), link)
+            await _wait_while_alive(link.follow(opened), link)
         except StreamNotOffered:
             return await _watch(link)
         except GatewayError as error:
@@ -59,13 +59,13 @@ async def follow_changes(source: LiveSource, link: McpLink, listener: LiveListen
 async def _watch(link: McpLink) -> str:
     """Ping a server without a stream until it stops responding; return the reason."""
     try:
-        await _alive(asyncio.Event().wait(), link)
+        await _wait_while_alive(asyncio.Event().wait(), link)
     except GatewayError as error:
         return f"the server is lost: {error.message}"
     raise AssertionError("unreachable")
 
 
-async def _alive(following: Awaitable[object], link: McpLink) -> None:
+async def _wait_while_alive(following: Awaitable[object], link: McpLink) -> None:
     """Wait for the awaitable, as long as the server responds to pings."""
     task = asyncio.ensure_future(following)
     try:
@@ -74,7 +74,7 @@ async def _alive(following: Awaitable[object], link: McpLink) -> None:
             if not task.done():
                 with suppress(
                     RemoteRefusal, UpstreamBusy
-                ):  # a refusal shows that the server is alive; a full pool shows nothing
+                ):  # a JSON-RPC error shows that the server is alive; a full session pool shows nothing
                     await link.ping()
         task.result()
     finally:

@@ -1,6 +1,6 @@
 """Connector of other MCP servers: detects the protocol era and transport of a server, and attaches to it.
 
-The newest revision is tried first, then the handshake, then HTTP+SSE of 2024-11-05 (MCP 2025-11-25, Transports,
+It tries the newest revision first, then the handshake, then HTTP+SSE of 2024-11-05 (MCP 2025-11-25, Transports,
 backwards compatibility). If a server does not respond, no other transport is tried.
 """
 
@@ -61,11 +61,11 @@ class SseOpener:
         self._spawn = spawn
 
     async def identity(self, client: LiveClient | None = None) -> bytes:
-        """Return the digest of the credential; for a caller's credential a new one each time, because its session is
+        """Return the digest of the credential; for a caller's credential a random one, because its session is
         used once.
         """
         if client is not None and self._endpoint.names_callers:
-            return os.urandom(16)  # a session keeps its credential, and a caller's credential ends soon
+            return os.urandom(16)  # a session keeps its credential, and a caller's credential soon expires
         return (await self._endpoint.authorize()).identity
 
     async def open(
@@ -133,7 +133,7 @@ async def _connect(endpoint: SourceEndpoint, report: Report, tasks: Background, 
 
 
 async def _open_old(sse: SseOpener, fault: LiveSourceFailed, limit: TimeLimit) -> HandshakeSession:
-    """Open a session over HTTP+SSE; if the server does not offer it either, its refusal of the POST is the reason."""
+    """Open a session over HTTP+SSE; if the server does not offer it either, raise the refusal of the POST."""
     try:
         return await sse.open(ALL_CAPABILITIES, limit)
     except (HttpRefusal, RemoteRefusal):

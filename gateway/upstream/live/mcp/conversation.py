@@ -1,7 +1,7 @@
-"""One request to a remote server and the messages about it, until its response.
+"""One request to a remote server, and its messages until the response.
 
-Progress, log messages and questions of the server go to the one client that sent the request. Questions to the client
-run in tasks, so that messages are still read.
+Progress, log messages and questions of the server are forwarded to the client that sent the request. Tasks wait for the
+client's answers, so that further messages are still read.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ Reply = Callable[[Mapping[str, object]], Awaitable[None]]
 """Sends the members of a response to a question of the server."""
 
 Report = Callable[[Message], None]
-"""Receives a notification without a request, such as a change of a list."""
+"""Receives a notification that belongs to no request, such as a change of a list."""
 
 QUESTIONS = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
 MAX_QUESTIONS = 16
@@ -39,7 +39,9 @@ _MAX_TEXT_LENGTH = 1_000
 
 
 class Conversation:
-    """The messages of one request; `client` is None for requests of the gateway itself, which answer no questions."""
+    """The messages of one request; `client` is None for requests of the gateway itself, which cannot answer
+    questions.
+    """
 
     def __init__(
         self, read: Read, reply: Reply, request_id: int, client: LiveClient | None, limit: TimeLimit, report: Report
@@ -119,9 +121,9 @@ class Conversation:
             await self._reply({"id": identifier, "error": refusal})
         else:
             self._limit.pause()
-            self._asking.add(asyncio.ensure_future(self._ask(self._client, identifier, method, params)))
+            self._asking.add(asyncio.ensure_future(self._ask_client(self._client, identifier, method, params)))
 
-    async def _ask(self, client: LiveClient, identifier: int | str, method: str, params: dict[str, Any]) -> None:
+    async def _ask_client(self, client: LiveClient, identifier: int | str, method: str, params: dict[str, Any]) -> None:
         try:
             answer: Mapping[str, object] = {"result": await client.ask(method, without_meta(params))}
         except CapabilityMissing as error:

@@ -1,8 +1,8 @@
 """Sessions over one channel in each direction, such as HTTP+SSE or the standard streams of a program.
 
-Responses and progress are assigned by id. A question or log message names no request: it is assigned to the running
-one, and refused while several run. An abandoned request counts as running until its response, because the server may
-still work on it.
+Responses and progress are matched by id. A question or log message names no request: it is assigned to the only running
+request, and refused if several are running. An abandoned request is treated as running until its response arrives,
+because the server may still process it.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ _OF_ONE_REQUEST = frozenset({"notifications/message", "notifications/cancelled"}
 
 
 class Channel(Protocol):
-    """A way for messages in both directions."""
+    """A transport for messages in both directions."""
 
     async def send(self, raw: bytes) -> None:
         """Send one message."""
@@ -65,9 +65,11 @@ class Channel(Protocol):
 
 
 class Inbox:
-    """The received messages of one request. While it is full, notifications are dropped; a question ends the request.
+    """The received messages of one request.
 
-    So a client that reads slowly delays no other request of the channel.
+    If it is full, notifications are dropped, and a question ends the request.
+
+    So a client that reads slowly does not delay other requests of the channel.
     """
 
     def __init__(self) -> None:
@@ -177,7 +179,7 @@ class DuplexSession:
         await self._channel.send(write_message(method=method))
 
     async def follow(self, opened: Callable[[], None]) -> None:
-        """Wait until the channel ends; changes are reported as they come."""
+        """Wait until the channel ends; changes are reported as they arrive."""
         opened()
         raise LiveSourceDetached(await asyncio.shield(self._ended))
 

@@ -61,12 +61,12 @@ class HttpRefusal(LiveSourceFailed):
 
     def __init__(self, status: int) -> None:
         self.status = status
-        more = ""
+        hint = ""
         if _REDIRECTS <= status < _ERRORS:
-            more = "; redirects are not followed"
+            hint = "; redirects are not followed"
         elif status in {_UNAUTHENTICATED, _FORBIDDEN}:
-            more = "; check the credential of the live source"
-        super().__init__(f"the server responded with HTTP status {status}{more}")
+            hint = "; check the credential of the live source"
+        super().__init__(f"the server responded with HTTP status {status}{hint}")
 
 
 class AuthorizedEndpoint:

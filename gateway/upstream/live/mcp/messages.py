@@ -16,7 +16,7 @@ from gateway.errors import BadInput, CapabilityMissing, GatewayError, InvalidBod
 Message = Mapping[str, Any]
 
 MAX_MESSAGE_BYTES = 10 * 1024 * 1024
-"""Limit on the bytes of one message, as of the result of any call."""
+"""Limit on the bytes of one message, equal to that on the result of a call."""
 
 METHOD_UNKNOWN, INTERNAL = -32601, -32603
 _CAPABILITY_MISSING = -32021
@@ -27,7 +27,7 @@ _UNKNOWN = re.compile(r"(unknown|no such) (tool|prompt|resource)|(tool|prompt|re
 
 
 class RemoteRefusal(LiveSourceFailed):
-    """The server answered with a JSON-RPC error; `status` is that of the HTTP response."""
+    """The server responded with a JSON-RPC error; `status` is that of the HTTP response."""
 
     def __init__(self, error: Mapping[str, Any], *, status: int = 200) -> None:
         self.status = status
@@ -102,12 +102,12 @@ def refuse_missing(refusal: RemoteRefusal) -> None:
     capability = next((name for name in _ASKED if is_object(wanted.get(name))), None)
     if capability == "elicitation" and is_object(wanted[capability].get("url")):
         capability = "elicitation.url"
-    if capability is not None:  # other error codes are not for the gateway's client
+    if capability is not None:  # other error codes do not concern the gateway's client
         raise CapabilityMissing(f"the live source needs the client's capability {capability}", capability=capability)
 
 
 def refuse_unknown(refusal: RemoteRefusal, method: str) -> NoReturn:
-    """Raise NotFound if the server refused the request because it has no such primitive, else the refusal.
+    """Raise NotFound if the refusal means that the primitive does not exist; otherwise raise the refusal.
 
     The specification has no error code for unknown tools and prompts, so the server's message decides.
     """

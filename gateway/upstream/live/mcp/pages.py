@@ -1,4 +1,4 @@
-"""Lists of a remote server, read page by page within bounds, and the discovery made of them."""
+"""Lists of a remote server, read page by page within limits, and the discovery that they form."""
 
 from collections import Counter
 from collections.abc import AsyncGenerator

@@ -33,7 +33,7 @@ capability.
 """
 LOG_LEVEL = "info"
 _SESSION_ID = re.compile(r"[!-~]{1,1024}")
-_GONE = frozenset({400, 404})
+_HTTP_NOT_FOUND = frozenset({400, 404})
 NOT_OFFERED = frozenset({400, 404, 405, 406, 501})
 
 
@@ -47,7 +47,7 @@ class StreamNotOffered(LiveSourceFailed):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerFacts:
-    """The declaration of a server: its revision, capabilities and title."""
+    """The declarations of a server: its revision, capabilities and title."""
 
     revision: str
     capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -73,7 +73,7 @@ class HandshakeSession(Protocol):
 
     @property
     def is_clean(self) -> bool:
-        """True if it can serve another client, because no message of an earlier request can arrive."""
+        """True if it can serve another client, because no message of an earlier request can still arrive."""
         ...
 
     async def request(
@@ -176,7 +176,7 @@ class StreamableSession:
             is_answered = True
         except (HttpRefusal, RemoteRefusal) as refusal:
             is_answered = True
-            self._judge(refusal.status)
+            self._check_expired(refusal.status)
             raise
         finally:
             if not is_answered:
@@ -195,7 +195,7 @@ class StreamableSession:
         try:
             stream = await endpoint.open("GET", self._headers)
         except (HttpRefusal, RemoteRefusal) as refusal:
-            self._judge(refusal.status)
+            self._check_expired(refusal.status)
             if refusal.status in NOT_OFFERED:
                 raise StreamNotOffered("the server offers no stream of changes") from None
             raise
@@ -215,7 +215,7 @@ class StreamableSession:
     async def _authorized(self, client: LiveClient | None = None) -> AuthorizedEndpoint:
         """Return the endpoint with the credential of the next request.
 
-        A session keeps its credential, unless it is a caller's credential, which is renewed for each request.
+        A session keeps its credential, except that a caller's credential is renewed for each request.
         """
         is_renewed = client is not None and self._source.names_callers  # guard: live-caller-renewed
         if is_renewed and not self._is_shared:
@@ -228,9 +228,9 @@ class StreamableSession:
             message = write_message(method="notifications/cancelled", params={"requestId": number})
             await self._post(endpoint, message)
 
-    def _judge(self, status: int) -> None:
+    def _check_expired(self, status: int) -> None:
         """Raise SessionExpired if a refusal of this status shows that the server has ended the session."""
-        self._has_ended |= status in _GONE and self._completed > 0 and not self._is_shared
+        self._has_ended |= status in _HTTP_NOT_FOUND and self._completed > 0 and not self._is_shared
         if self._has_ended:
             raise SessionExpired("the server has ended the session")
 
@@ -282,9 +282,7 @@ def read_facts(result: Mapping[str, Any]) -> ServerFacts:
     """
     revision = result.get("protocolVersion")
     if revision not in REVISIONS:
-        raise LiveSourceFailed(
-            f"the server speaks the protocol revision {quote(str(revision))}, which is not supported"
-        )
+        raise LiveSourceFailed(f"the server uses the unsupported protocol revision {quote(str(revision))}")
     capabilities = result.get("capabilities")
     title = title_of(result.get("serverInfo"))
     return ServerFacts(revision=revision, capabilities=capabilities if is_object(capabilities) else {}, title=title)

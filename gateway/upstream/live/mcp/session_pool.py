@@ -1,4 +1,4 @@
-"""Sessions with one server: each is leased to one request at a time, and kept for the next one of equal identity.
+"""Sessions with one server: each is leased to one request at a time, and reused for the next request of equal identity.
 
 So every message in a session belongs to exactly one client. A session with an abandoned request is closed.
 """
@@ -11,7 +11,7 @@ from gateway.upstream.live.mcp.background import Spawn
 from gateway.upstream.live.mcp.session import HandshakeSession
 
 MAX_SESSIONS = 16
-"""Limit on the sessions of one attachment that are in use, and on the kept ones."""
+"""Limit on the sessions of one attachment that are in use, and on the idle ones."""
 
 SessionKey = tuple[bytes, frozenset[str]]
 """Digest of the credential, and the capabilities of the client."""
@@ -36,7 +36,7 @@ class SessionPool:
                 yield session
             finally:
                 if session.is_clean:  # guard: live-session-clean
-                    self._keep(key, session)
+                    self._store_idle(key, session)
                 else:
                     self._spawn(session.close())
 
@@ -58,7 +58,7 @@ class SessionPool:
                 return session
         return None
 
-    def _keep(self, key: SessionKey, session: HandshakeSession) -> None:
+    def _store_idle(self, key: SessionKey, session: HandshakeSession) -> None:
         self._idle.append((key, session))
         if len(self._idle) > MAX_SESSIONS:
             self._spawn(self._idle.pop(0)[1].close())

@@ -45,8 +45,8 @@ _NAMES: Mapping[str, str] = {"tools/call": "name", "prompts/get": "name", "resou
 _ROUNDS = 10
 _MAX_STATE_LENGTH = 1 << 20
 _PAUSE_S = 0.1
-_OURS = frozenset({"resultType", "ttlMs", "cacheScope", "_meta"})
-"""Members of results that only concern the connection between gateway and server."""
+_CONNECTION_MEMBERS = frozenset({"resultType", "ttlMs", "cacheScope", "_meta"})
+"""Members of results that concern only the connection between gateway and server."""
 _LIST_CHANGES: Mapping[str, str] = {"tools": "toolsListChanged", "prompts": "promptsListChanged"}
 
 
@@ -65,7 +65,7 @@ class StatelessLink:
         self._acknowledged: asyncio.Future[dict[str, bool]] = asyncio.get_running_loop().create_future()
         self._has_stream = True
         self._replaced: set[asyncio.Future[None]] = set()
-        """Streams that a newer, not yet acknowledged one replaces."""
+        """Streams that a newer stream will replace, once the server has acknowledged it."""
         self._schemas: dict[str, object] = {}
 
     async def discover(self, limit: TimeLimit) -> None:
@@ -77,7 +77,7 @@ class StatelessLink:
         result = await self._send(await self._endpoint.authorize(), "server/discover", {}, None, limit)
         revisions = result.get("supportedVersions")
         if not isinstance(revisions, list) or REVISION not in revisions:
-            raise LiveSourceFailed(f"the server does not speak the protocol revision {REVISION}")
+            raise LiveSourceFailed(f"the server does not support the protocol revision {REVISION}")
         capabilities, meta = result.get("capabilities"), result.get("_meta")
         self.facts = ServerFacts(
             revision=REVISION,
@@ -96,7 +96,9 @@ class StatelessLink:
             result = await self._send(endpoint, method, plain, client, limit)
             match result.get("resultType", "complete"):
                 case "complete":
-                    return {name: value for name, value in result.items() if name not in _OURS} | _foreign_meta(result)
+                    return {
+                        name: value for name, value in result.items() if name not in _CONNECTION_MEMBERS
+                    } | _foreign_meta(result)
                 case "input_required" if client is not None:
                     questions = _read_questions(result)
                     asked += len(questions)
@@ -105,7 +107,7 @@ class StatelessLink:
                             f"the server sent more than {MAX_QUESTIONS} requests to the client during one request"
                         )
                     plain = {name: value for name, value in params.items() if name != "_meta"}
-                    plain |= await _answer(questions, result, client, limit)
+                    plain |= await _record_acknowledged(questions, result, client, limit)
                 case _:
                     raise LiveSourceFailed("the server responded with an unsupported kind of result")
         raise LiveSourceFailed(f"the server required input in more than {_ROUNDS} rounds")
@@ -150,7 +152,7 @@ class StatelessLink:
             if not is_unknown and (isinstance(refusal, RemoteRefusal) or refusal.status not in NOT_OFFERED):
                 raise
             self._has_stream = False
-            self._answer({})
+            self._record_acknowledged({})
             raise StreamNotOffered("the server offers no stream of changes") from None
         finally:
             self._honoured = frozenset()
@@ -165,14 +167,14 @@ class StatelessLink:
             if refusal.number == METHOD_UNKNOWN or not added:
                 raise
             self._followed -= added
-            self._answer(dict.fromkeys(added, False))
+            self._record_acknowledged(dict.fromkeys(added, False))
             return True
 
     async def _listen(self, opened: Callable[[], None]) -> bool:
         """Listen to one stream; return True if it was closed because the subscriptions changed."""
         self._wanted.clear()
         followed = self._followed
-        wanted = self._wanted_changes(followed)
+        wanted = self._requested_changes(followed)
         if not wanted:
             if not self.facts.has("resources", "subscribe"):
                 raise StreamNotOffered("the server declares no changes")
@@ -226,7 +228,7 @@ class StatelessLink:
     def _forget_replaced(self, task: "asyncio.Future[None]") -> None:
         self._replaced.discard(task)
         if not task.cancelled():
-            task.exception()  # the stream ended by itself; the next stream reports its own fault
+            task.exception()  # the stream ended without a cause here; the next stream reports its own fault
 
     def _acknowledge(self, message: Message, followed: frozenset[str]) -> None:
         params = message.get("params")
@@ -234,14 +236,14 @@ class StatelessLink:
         uris = honoured.get("resourceSubscriptions") if is_object(honoured) else None
         listed = cast("list[object]", uris) if isinstance(uris, list) else []
         self._honoured = followed & {uri for uri in listed if isinstance(uri, str)}
-        self._answer({uri: uri in self._honoured for uri in followed})
+        self._record_acknowledged({uri: uri in self._honoured for uri in followed})
 
-    def _answer(self, honoured: dict[str, bool]) -> None:
+    def _record_acknowledged(self, honoured: dict[str, bool]) -> None:
         """End the wait of subscriptions to these resources."""
         self._acknowledged.set_result(honoured)
         self._acknowledged = asyncio.get_running_loop().create_future()
 
-    def _wanted_changes(self, followed: frozenset[str]) -> dict[str, object]:
+    def _requested_changes(self, followed: frozenset[str]) -> dict[str, object]:
         wanted: dict[str, object] = {
             member: True for family, member in _LIST_CHANGES.items() if self.facts.has(family, "listChanged")
         }
@@ -327,7 +329,7 @@ def _read_questions(result: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return questions
 
 
-async def _answer(
+async def _record_acknowledged(
     questions: Mapping[str, Mapping[str, Any]], result: Mapping[str, Any], client: LiveClient, limit: TimeLimit
 ) -> dict[str, object]:
     """Return the additional members of a repeated request: the client's answers, and the state of the server."""

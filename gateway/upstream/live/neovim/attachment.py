@@ -61,7 +61,7 @@ class _Reply:
 
 
 class NeovimAttachment:
-    """An open attachment to an editor, as `LiveAttachment`; the connector opens it."""
+    """An attachment to an editor, as a `LiveAttachment`; the connector opens it."""
 
     def __init__(self, source: LiveSource, listener: LiveListener, *, timeout_s: float) -> None:
         self._listener = listener
@@ -75,7 +75,10 @@ class NeovimAttachment:
         self._missing: str | None = None
 
     def open(self, rpc: MsgpackRpc, editor: Mapping[bytes, object], check: Callable[[], Awaitable[None]]) -> None:
-        """Begin: `editor` is the introduction of the plugin; `check` raises when the address is no longer allowed."""
+        """Start the attachment.
+
+        `editor` is the plugin's description; `check` raises if the address is no longer allowed.
+        """
         self._rpc, self._check = rpc, check
         self._missing = cast("str | None", editor.get(b"missing"))
         self._title = cast("str", editor.get(b"title", "Neovim"))
@@ -143,12 +146,12 @@ class NeovimAttachment:
         raise NotFound("The editor has no such primitive.")
 
     def receive(self, method: bytes, params: Sequence[object]) -> bool:
-        """Receive a notification of the plugin; False if no request waited for it."""
+        """Receive a notification of the plugin; False if it belongs to no pending request."""
         if method != _METHOD:
             return False
         match params:
             case [b"part", int() as call, bytes() as part] if call in self._replies:
-                return _add(self._replies[call], part)
+                return _add_part(self._replies[call], part)
             case [b"done", int() as call, fault] if call in self._replies:
                 done = self._replies[call].done
                 if not done.done():
@@ -172,7 +175,7 @@ class NeovimAttachment:
         try:
             await self._check()
         except EgressDenied:
-            self._rpc.close("the operator does not allow its address any more")  # guard: neovim-withdrawn
+            self._rpc.close("the operator no longer allows its address")  # guard: neovim-withdrawn
             raise
 
     async def _call(self, params: Mapping[str, object]) -> Mapping[str, Any]:
@@ -235,7 +238,7 @@ def bounded(text: object) -> str:
     return text.decode(errors="replace")[:_TITLE] if isinstance(text, bytes) else ""
 
 
-def _add(reply: _Reply, part: bytes) -> bool:
+def _add_part(reply: _Reply, part: bytes) -> bool:
     """Keep a part, unless the reply has ended or is too large."""
     if reply.done.done():
         return False

@@ -90,7 +90,7 @@ async def _introduce(rpc: MsgpackRpc) -> Mapping[bytes, object]:
             answer = await rpc.request("nvim_exec_lua", CHUNK, ["attach", client])
     except TimeoutError:
         raise LiveSourceFailed(
-            f"The editor did not respond within {_HANDSHAKE_S:g} s; it may be waiting for a key, or run a command."
+            f"The editor did not respond within {_HANDSHAKE_S:g} s; it may be waiting for a key, or running a command."
         ) from None
     if not isinstance(answer, dict):
         raise LiveSourceFailed("The editor's plugin did not recognise the gateway's connection.")

@@ -12,7 +12,7 @@ from gateway.domain.primitives import Family
 _JSON = "application/json"
 _TITLES = {
     "buffers": ("Buffers", "The listed buffers: number, path, file type, lines, and which is modified or current."),
-    "diagnostics": ("Diagnostics", "Errors, warnings and hints of language servers and linters, with their places."),
+    "diagnostics": ("Diagnostics", "Errors, warnings and hints of language servers and linters, with their positions."),
     "selection": ("Selection", "The selected text, or the last selection, with its place, and the cursor."),
 }
 _NAME = re.compile(r"buffers|diagnostics|selection|buffer/[1-9][0-9]{0,8}")
@@ -35,7 +35,7 @@ class EditorResources:
             for name, (title, text) in _TITLES.items()
         ]
         template = f"{self._begin}buffer/{{number}}"
-        text = "The text of a listed buffer, changes that are not saved included."
+        text = "The text of a listed buffer, including unsaved changes."
         listed.append(
             (Family.TEMPLATE, template, {"uriTemplate": template, "name": "buffer", "description": text}),
         )

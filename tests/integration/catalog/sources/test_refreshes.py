@@ -20,7 +20,7 @@ from gateway.catalog.overrides import overrides
 from gateway.catalog.sources import imports, proposals, refreshes, schedule, sources, versions
 from gateway.catalog.sources.drafts import SourceDraft
 from gateway.catalog.sources.proposals import ProposedDocument, version_tag
-from gateway.catalog.sources.refreshes import Look
+from gateway.catalog.sources.refreshes import RefreshRun
 from gateway.catalog.sources.replacement import Imported, Replacement, replace_version
 from gateway.catalog.sources.versions import Activation
 from gateway.catalog.transaction import CatalogChange
@@ -156,15 +156,15 @@ class Desk:
         [job] = [one for one in found if one.kind == kind]
         return job
 
-    async def begin(self) -> Look:
+    async def begin(self) -> RefreshRun:
         """Begin the look that is scheduled."""
-        look = await refreshes.begin_look(self.catalog, await self.due())
+        look = await refreshes.begin_refresh(self.catalog, await self.due())
         assert look is not None
         return look
 
     async def look(self) -> RefreshOutcome | None:
         """Take the look that is scheduled."""
-        return await refreshes.take_look(self.catalog, await self.begin())
+        return await refreshes.run_refresh(self.catalog, await self.begin())
 
     async def actions(self) -> list[str]:
         """The audited actions, the newest first."""
@@ -548,17 +548,17 @@ async def test_one_replica_takes_a_look_and_one_that_was_slow_stores_nothing(des
     """Ours: the lease is held by one; a look whose lease ended, or whose schedule changed, is dropped (OAS-6)."""
     await desk.add(refresh_interval_s=FLOOR_S)
     due = await desk.due()
-    look = await refreshes.begin_look(desk.catalog, due)
+    look = await refreshes.begin_refresh(desk.catalog, due)
     assert look is not None
-    assert await refreshes.begin_look(desk.catalog, due) is None
+    assert await refreshes.begin_refresh(desk.catalog, due) is None
     later = await desk.begin()  # the lease is over: another replica begins
     desk.serve(_with(desk.document))
 
-    assert await refreshes.take_look(desk.catalog, look) is None
+    assert await refreshes.run_refresh(desk.catalog, look) is None
     with pytest.raises(NotFound):
         await desk.proposal()
     await desk.update(refresh_interval_s=2 * FLOOR_S)
-    assert await refreshes.take_look(desk.catalog, later) is None
+    assert await refreshes.run_refresh(desk.catalog, later) is None
     assert await desk.look() is RefreshOutcome.PROPOSED
 
 
@@ -567,18 +567,18 @@ async def test_reports_of_changes_make_one_look_that_is_not_too_soon(desk: Desk)
     await desk.add()
     wanted = {"/source": "pets"}
     for _ in range(20):
-        await refreshes.want_looks(desk.tenant, desk.catalog, wanted)
+        await refreshes.request_refreshes(desk.tenant, desk.catalog, wanted)
     due = await desk.due()
     assert (due.due_at - datetime.now(UTC)).total_seconds() > FLOOR_S * 0.8  # it was read at the import
     look = await desk.begin()
     desk.serve(_with(desk.document))
-    await refreshes.want_looks(desk.tenant, desk.catalog, wanted)
-    assert await refreshes.take_look(desk.catalog, look) is RefreshOutcome.PROPOSED
+    await refreshes.request_refreshes(desk.tenant, desk.catalog, wanted)
+    assert await refreshes.run_refresh(desk.catalog, look) is RefreshOutcome.PROPOSED
     assert await desk.look() is RefreshOutcome.UNCHANGED  # the one that was wanted while the first ran
     with pytest.raises(ValueError, match="not enough values"):
         await desk.due()
     with pytest.raises(GatewayError) as refused:
-        await refreshes.want_looks(desk.tenant, desk.catalog, {"/source": "none"})
+        await refreshes.request_refreshes(desk.tenant, desk.catalog, {"/source": "none"})
     assert [fault.pointer for fault in refused.value.faults] == ["/source"]
 
 
@@ -595,7 +595,7 @@ async def test_the_schedule_has_a_minimum_and_needs_a_url(desk: Desk) -> None:
     changed = await desk.source()
     assert (changed.active_version, changed.refresh.proposal, changed.refresh_interval_s) == (1, 2, FLOOR_S)
     slower = replace(desk.catalog, refresh_min_s=10 * FLOOR_S)  # the operator has raised it since
-    assert schedule.pause_of(slower, changed, failures=0).total_seconds() > 8 * FLOOR_S
+    assert schedule.refresh_delay(slower, changed, failures=0).total_seconds() > 8 * FLOOR_S
     await desk.update(document=_with(desk.document, tools=2))
     sent = await desk.source()
     assert (sent.url, sent.refresh_interval_s, sent.refresh.next_at) == (None, None, None)

@@ -337,7 +337,7 @@ async def test_a_program_elsewhere_survives_the_loop_of_another_replica(scene: S
     key = SourceKey(scene.tenant, source.id)
     async with scene.here.attachments.offer(source, ScriptedAttachment(scene.program, _deaf)):
         recorded = (await scene.status(source)).attachment
-        await scene.there.attachments._hold(key)  # pyright: ignore[reportPrivateUsage]  # its moment is chosen here
+        await scene.there.attachments._hold_lease(key)  # pyright: ignore[reportPrivateUsage]  # its moment is chosen here
         status = await scene.status(source)
         assert (status.state, status.attachment) == (AttachmentState.ATTACHED, recorded)
         assert await scene.there.leases.holder(key) == scene.here.name
