@@ -152,7 +152,7 @@ def _refuse_taken(primitive: PythonPrimitive, kept: Mapping[_Key, Sequence[Regis
     if family is Family.TOOL:
         raise DuplicateToolError(name)
     conflict = NameConflict(name=name, owner=_OWNER)
-    raise NameTaken(f"a {_NOUNS[family]} named '{name}' is already registered", conflicts=[conflict])
+    raise NameTaken(f"a {_NOUNS[family]} named '{name}' is registered already", conflicts=[conflict])
 
 
 def _owned_by_tenants(primitive: PythonPrimitive, owned: Sequence[OwnedName]) -> NameTaken:

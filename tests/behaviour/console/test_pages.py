@@ -91,7 +91,7 @@ async def test_the_requester_has_no_buttons(desk: Desk) -> None:
     async with desk.person() as person:
         await desk.signed_in(person)
         page = await person.get(path)
-        assert "another person has to decide" in page.text
+        assert "another person must decide" in page.text
         assert "<button name" not in page.text
         form = fields((await person.get(f"/approvals/{other.id}")).text)
         form["tag"] = f"{approval.id}.1"
