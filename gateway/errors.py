@@ -6,7 +6,7 @@
     │   ├── InvalidCursor            a cursor that was not issued to this caller
     │   ├── InvalidDocument          an OpenAPI document that cannot be read
     │   │   └── DocumentTooLarge     a document or body beyond its limit
-    │   ├── ArgumentsInvalid         arguments that break the input schema, or that the prompt does not have
+    │   ├── ArgumentsInvalid         arguments that violate the input schema, or that the prompt does not have
     │   ├── MissingArguments         a prompt without its required arguments
     │   ├── DefinitionInvalid        a primitive of the tenant's own that violates its contract
     │   │   ├── ToolValidationError
@@ -113,7 +113,7 @@ class DocumentTooLarge(InvalidDocument):
 
 
 class ArgumentsInvalid(BadInput):
-    """Arguments that break the input schema, cannot be serialized or are unknown; nothing was sent."""
+    """Arguments that violate the input schema, cannot be serialized or are unknown; nothing was sent."""
 
     code = "call.arguments_invalid"
 

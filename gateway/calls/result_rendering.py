@@ -240,7 +240,7 @@ def _text(text: str, answer: UpstreamAnswer, link: str | None, is_whole: bool) -
 
 
 def _blocks(*blocks: str | dict[str, object] | None) -> bytes:
-    """The members of a result with these blocks; a string becomes a text block, None is left out."""
+    """The members of a result with these blocks; a string becomes a text block, None is omitted."""
     written = [
         b'{"type":"text","text":' + quote(block) + b"}" if isinstance(block, str) else orjson.dumps(block)
         for block in blocks

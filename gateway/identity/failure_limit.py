@@ -3,7 +3,7 @@
 Credentials are checked even after many failures, so that an address with many invalid credentials can still use a valid
 one. After a few failures, credentials without a cached result are checked in batches: many ids in one query, one query
 per interval. Callers wait for their batch; a full batch refuses further callers. A batch is limited in total and per
-address. Beyond the limit, the response to a failure is 429 instead of 401. Each replica counts alone.
+address. Beyond the limit, the response to a failure is 429 instead of 401. Each replica counts separately.
 """
 
 import time

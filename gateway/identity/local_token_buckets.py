@@ -14,7 +14,7 @@ MAX_NAMES = 10_000
 class TokenBuckets:
     """Buckets of up to `burst` tokens, refilled with `rate` tokens a second.
 
-    Beyond `most` names, the bucket with the oldest withdrawal is dropped; its name starts with a full bucket again.
+    Beyond `limit` names, the bucket with the oldest withdrawal is dropped; its name starts with a full bucket again.
     """
 
     def __init__(

@@ -67,7 +67,7 @@ def list_sources(context: AdminContext, wanted: ListArguments) -> None:
 def show_status(context: AdminContext, name: str | None) -> None:
     """Show the state of every source, or of NAME: the last import of documents, the attachment of live sources."""
     documents = [
-        {"name": item["name"], "kind": "document", "since": item["updated_at"], **_describe_looks(item)}
+        {"name": item["name"], "kind": "document", "since": item["updated_at"], **_describe_refresh(item)}
         for item in context.admin.pages(context.tenant_path(_NOUN))
     ]
     live = [
@@ -222,11 +222,11 @@ def delete_source(context: AdminContext, name: str, yes: bool) -> None:
     context.show({"deleted": name}, lambda: f"deleted {name}")
 
 
-def _describe_looks(item: JsonObject) -> JsonObject:
-    """The state of a source, by the looks at its URL."""
-    looks = as_object(item["refresh"])
-    state = "proposal waits" if looks["proposal"] is not None else "failing" if looks["fault"] else "imported"
-    return {"state": state, "fault": looks["fault"], "retry_at": looks["next_at"], "proposal": looks["proposal"]}
+def _describe_refresh(item: JsonObject) -> JsonObject:
+    """The state of a source, according to the refreshes from its URL."""
+    refresh = as_object(item["refresh"])
+    state = "proposal waits" if refresh["proposal"] is not None else "failing" if refresh["fault"] else "imported"
+    return {"state": state, "fault": refresh["fault"], "retry_at": refresh["next_at"], "proposal": refresh["proposal"]}
 
 
 def _import(
@@ -268,10 +268,10 @@ def _describe(found: JsonObject) -> str:
         "refresh_interval_s",
         "updated_at",
     )
-    looked = ("checked_at", "changed_at", "next_at", "fault", "proposal")
+    members = ("checked_at", "changed_at", "next_at", "fault", "proposal")
     pairs = [(name.removesuffix("_at").replace("_", " "), text_at(found, name)) for name in names]
-    looks = as_object(found.get("refresh"))
-    pairs += [(name.removesuffix("_at"), clean(text_at(looks, name))) for name in looked if text_at(looks, name)]
+    refresh = as_object(found.get("refresh"))
+    pairs += [(name.removesuffix("_at"), clean(text_at(refresh, name))) for name in members if text_at(refresh, name)]
     return render_pairs([*pairs, *describe_rules(found, "include"), *describe_rules(found, "exclude")])
 
 

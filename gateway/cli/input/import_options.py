@@ -51,7 +51,7 @@ refresh_policy_option = click.option(
 refresh_interval_option = click.option(
     "--refresh-interval",
     type=RefreshIntervalType(),
-    help="The time between looks at the URL, such as 6h; never: no schedule. Default: never.",
+    help="The time between refreshes from the URL, such as 6h; never: no schedule. Default: never.",
 )
 entry_option = click.option("--entry", metavar="PATH", help="The root document of an archive, if several are possible.")
 credential_option = click.option(

@@ -59,7 +59,7 @@ def render_reasons(report: JsonObject) -> str:
 
 
 def render_warnings(report: JsonObject, *, limit: int | None = None) -> str:
-    """Render the warnings, those about policy first, at most `most`."""
+    """Render the warnings, those about policy first, at most `limit`."""
     warnings = [clean(as_text(warning)) for warning in as_list(report.get("warnings"))]
     shown = sorted(warnings, key=lambda warning: not warning.startswith("policy:"))[:limit]
     if not shown:
@@ -70,7 +70,7 @@ def render_warnings(report: JsonObject, *, limit: int | None = None) -> str:
 
 
 def render_findings(report: JsonObject, *, limit: int | None = None) -> str:
-    """Render suspicious texts, at most `most`: where each is, what it is, and the text around it."""
+    """Render suspicious texts, at most `limit`: where each is, what it is, and the text around it."""
     found = as_objects(report.get("findings"))
     if not found:
         return ""
@@ -117,7 +117,7 @@ def render_report(report: JsonObject) -> str:
 
 
 def join_parts(*parts: str) -> str:
-    """Join the parts of a text with an empty line between them; empty parts are left out."""
+    """Join the parts of a text with an empty line between them; empty parts are omitted."""
     return "\n\n".join(part for part in parts if part)
 
 

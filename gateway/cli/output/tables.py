@@ -18,7 +18,7 @@ def render_table(titles: Sequence[str], rows: Iterable[Sequence[str]], *, number
 
 
 def render_pairs(pairs: Iterable[tuple[str, str]]) -> str:
-    """Render one name and value per line, with aligned values; empty values are left out."""
+    """Render one name and value per line, with aligned values; empty values are omitted."""
     kept = [(name, clean(value)) for name, value in pairs if value]
     width = max((width_of(name) for name, _ in kept), default=0)
     return "\n".join(f"{name}{' ' * (width - width_of(name))}{_GAP}{value}" for name, value in kept)

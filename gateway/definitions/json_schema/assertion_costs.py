@@ -30,7 +30,7 @@ class Load(NamedTuple):
         return Load(*map(max, self, other))
 
     def capped(self, limit: int) -> "Load":
-        """Return the load with each number limited to `most`."""
+        """Return the load with each number limited to `limit`."""
         return Load(*(min(limit, number) for number in self))
 
 

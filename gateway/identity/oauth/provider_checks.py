@@ -51,7 +51,7 @@ class ProviderChecks:
         """Return the holder with claims that count now; with a refresh token, they are at most `within` old.
 
         Raises:
-            SignInRefused: the provider does not know the person any more, or the sign-in is too old.
+            SignInRefused: the provider no longer knows the person, or the sign-in is too old.
             Unavailable: the provider cannot be asked now, and the claims are too old.
         """
         sign_in, now = holder.sign_in, datetime.now(UTC)
@@ -76,7 +76,7 @@ class ProviderChecks:
         """Return a valid access token of the provider for this person; only its own token endpoint ever receives it.
 
         Raises:
-            SignInRefused: the provider does not know the person any more, or gave no refresh token.
+            SignInRefused: the provider no longer knows the person, or gave no refresh token.
             Unavailable: the provider cannot be asked now.
         """
         tokens = await open_provider_tokens(tenant, self._catalog, holder.sign_in)
@@ -97,7 +97,7 @@ class ProviderChecks:
         """Return renewed claims and tokens; None while the provider cannot be asked, or another replica asks it.
 
         Raises:
-            SignInRefused: the provider does not know the person any more; the grants of the sign-in have ended.
+            SignInRefused: the provider no longer knows the person; the grants of the sign-in have ended.
         """
         lease = secrets.token_hex(8)
         if not await take_lease(tenant, self._catalog, holder.sign_in.id, lease):

@@ -82,7 +82,7 @@ class RelyingParty:
         """Return the same person as the provider describes the person now, with new tokens.
 
         Raises:
-            TokenRefused: the provider does not know the person any more, with the error `invalid_grant`.
+            TokenRefused: the provider no longer knows the person, with the error `invalid_grant`.
             TokenRejected: the ID token is not valid, or names another person.
             SignInFailed, UpstreamError, Unavailable: the provider gave no tokens, or cannot be asked now.
         """

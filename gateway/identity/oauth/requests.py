@@ -85,7 +85,7 @@ def scopes_of(found: TenantIssuers) -> frozenset[str]:
 
 
 def read_scopes(found: TenantIssuers, requested: str | None) -> tuple[str, ...]:
-    """Return the requested scopes that the tenant has; others are left out (RFC 6749 section 3.3)."""
+    """Return the requested scopes that the tenant has; others are omitted (RFC 6749 section 3.3)."""
     return tuple(sorted(set((requested or "").split()) & scopes_of(found)))
 
 

@@ -26,7 +26,7 @@ class TextCollector(HTMLParser):
         self._silent = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Begin a line at a block; what is inside a hidden element is left out."""
+        """Begin a line at a block; the content of a hidden element is omitted."""
         self._break(tag)
         if tag in _VOID:
             return

@@ -227,7 +227,7 @@ def _members(body: bytes) -> Mapping[str, Any]:
     """Return the members of a JSON object.
 
     Raises:
-        InvalidBody: the body is no JSON object.
+        InvalidBody: the body is not a JSON object.
     """
     found = load_json(body)
     if not isinstance(found, dict):

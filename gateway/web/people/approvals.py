@@ -82,7 +82,7 @@ class PersonApprovalPages:
 
         Raises:
             Forbidden: the person has no role for this, or no rule of the issuer admits the person any more.
-            SignInRefused: the provider does not know the person any more, or the sign-in is too old.
+            SignInRefused: the provider no longer knows the person, or the sign-in is too old.
             Unavailable: the provider cannot be asked now.
         """
         claims = (await self._checks.check(session.tenant, session, within=within)).sign_in.claims

@@ -303,7 +303,7 @@ def _read(text: str) -> AgentRequest | AgentResponse:
     """Return a message of the gateway.
 
     Raises:
-        msgspec.DecodeError, RecursionError: the text is no JSON-RPC message.
+        msgspec.DecodeError, RecursionError: the text is not a JSON-RPC message.
     """
     message = msgspec.json.decode(text, type=_Received)
     if message.method is not None:

@@ -1,4 +1,4 @@
-"""`gateway source`: looks at a source's URL, the review of its proposal, activation, and rollback to a kept version."""
+"""`gateway source`: refreshes from a URL, the review of a proposal, activation, and rollback to a kept version."""
 
 import sys
 from typing import TypedDict, Unpack
@@ -138,7 +138,7 @@ def activate_version(
 @confirm_option
 @with_tenant
 def refuse_proposal(context: AdminContext, name: str, yes: bool) -> None:
-    """Refuse the proposal of a source; looks do not propose the same document again."""
+    """Refuse the proposal of a source; refreshes do not propose the same document again."""
     path = _path(context, name, "proposal")
     found, tag = context.admin.get_with_tag(path)
     version = number_at(found, "version")

@@ -40,33 +40,33 @@ def show_watch(context: AdminContext, watch_id: str) -> None:
 
 @watch.command("create")
 @click.argument("uri")
-@click.argument("looked_at", metavar="URL")
+@click.argument("polled_url", metavar="URL")
 @click.option("--interval", type=_INTERVAL, default=60, show_default=True, help="Seconds between two polls.")
 @click.option("--credential", help="The stored credential to send.")
 @with_tenant
-def create_watch(context: AdminContext, uri: str, looked_at: str, interval: int, credential: str | None) -> None:
+def create_watch(context: AdminContext, uri: str, polled_url: str, interval: int, credential: str | None) -> None:
     """Poll URL at an interval; when its content differs, the resource at URI has changed."""
-    wanted: JsonObject = {"uri": uri, "url": looked_at, "interval_s": interval}
-    made = context.admin.send(
-        "POST", context.tenant_path(_NOUN), wanted | ({"credential": credential} if credential else {})
+    body: JsonObject = {"uri": uri, "url": polled_url, "interval_s": interval}
+    created = context.admin.send(
+        "POST", context.tenant_path(_NOUN), body | ({"credential": credential} if credential else {})
     )
-    context.show(made, lambda: _describe(made))
+    context.show(created, lambda: _describe(created))
 
 
 @watch.command("update")
 @click.argument("watch_id", metavar="ID")
-@click.option("--look-at", "looked_at", help="The new URL to poll.")
+@click.option("--look-at", "polled_url", help="The new URL to poll.")
 @click.option("--interval", type=_INTERVAL, help="Seconds between two polls.")
 @click.option("--credential", help="The stored credential to send; empty for none.")
 @with_tenant
 def update_watch(
-    context: AdminContext, watch_id: str, looked_at: str | None, interval: int | None, credential: str | None
+    context: AdminContext, watch_id: str, polled_url: str | None, interval: int | None, credential: str | None
 ) -> None:
     """Change the URL, the interval or the credential of a watch."""
-    given: JsonObject = {"url": looked_at, "interval_s": interval}
-    wanted = {name: value for name, value in given.items() if value is not None}
-    wanted |= {} if credential is None else {"credential": credential or None}
-    changed = context.admin.send("PATCH", context.tenant_path(_NOUN, watch_id), wanted)
+    given: JsonObject = {"url": polled_url, "interval_s": interval}
+    body = {name: value for name, value in given.items() if value is not None}
+    body |= {} if credential is None else {"credential": credential or None}
+    changed = context.admin.send("PATCH", context.tenant_path(_NOUN, watch_id), body)
     context.show(changed, lambda: _describe(changed))
 
 

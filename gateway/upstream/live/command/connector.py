@@ -58,7 +58,7 @@ class CommandConnector:
         """Run the program while the block runs.
 
         Raises:
-            LiveSourceFailed: the program cannot be started, or speaks no MCP.
+            LiveSourceFailed: the program cannot be started, or does not speak MCP.
         """
         timeout_s = timeout_of(source)
         async with Background() as tasks:

@@ -278,7 +278,7 @@ def read_facts(result: Mapping[str, Any]) -> ServerFacts:
     """Return the declarations in the result of `initialize`.
 
     Raises:
-        LiveSourceFailed: its revision is none that the gateway speaks.
+        LiveSourceFailed: the gateway does not support its revision.
     """
     revision = result.get("protocolVersion")
     if revision not in REVISIONS:
