@@ -65,7 +65,8 @@ class _Offered:
 class Provider:
     """The primitives of a program, and its connection to a gateway.
 
-    `url` is the tenant's: `https://gateway.example.com/t/acme`. `source` names the program among the tenant's sources.
+    `url` is the tenant's URL, such as `https://gateway.example.com/t/acme`. `source` names the program among the
+    tenant's sources.
     Primitives can be added and removed while the program is connected, from the event loop's thread.
     """
 
@@ -161,9 +162,9 @@ class Provider:
         return decorate
 
     def prompt(self, name: str | None = None, *, description: str | None = None) -> Callable[[_F], _F]:
-        """Offer the decorated function as a prompt; its parameters are texts.
+        """Offer the decorated function as a prompt; its parameters are strings.
 
-        It may return one text of the user, or a list of messages.
+        The function may return the text of one user message, or a list of messages.
         """
 
         def decorate(function: _F) -> _F:
@@ -186,7 +187,7 @@ class Provider:
         return decorate
 
     def remove(self, name: str) -> None:
-        """Withdraw the tools and prompts of this name, and the resources of this URI or template.
+        """Remove the tools and prompts with this name, and the resources with this URI or template.
 
         Raises:
             KeyError: nothing of this name is offered.

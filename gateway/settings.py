@@ -15,7 +15,7 @@ from gateway.errors import BrokenSetting
 
 PREFIX = "GATEWAY_"
 CLIENT_VARIABLES = frozenset({"GATEWAY_URL", "GATEWAY_TENANT", "GATEWAY_KEY"})
-"""Variables of the command line as a client; the server ignores them."""
+"""Variables that configure the command line as a client; the server ignores them."""
 
 SECRETS = (
     "database_url",
@@ -32,11 +32,11 @@ SECRETS = (
 FILE_SUFFIX = "_FILE"
 
 _MINIMUM_KEY_LENGTH = 32
-_Names = Annotated[tuple[str, ...], NoDecode]
+_NameList = Annotated[tuple[str, ...], NoDecode]
 
 
 class Settings(BaseSettings):
-    """Configuration of one gateway process."""
+    """Configuration of one gateway process, read from the environment."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="forbid")
 
@@ -61,10 +61,10 @@ class Settings(BaseSettings):
         "replica; the burst is 20 times the rate.",
     )
     public_url: str | None = Field(None, description="Public URL of the gateway, if it differs from host and port.")
-    allowed_hosts: _Names = Field(
+    allowed_hosts: _NameList = Field(
         (), description="Further accepted values of the Host header, comma-separated; `*.example.com` is possible."
     )
-    allowed_origins: _Names = Field((), description="Accepted origins of browser pages, comma-separated.")
+    allowed_origins: _NameList = Field((), description="Accepted origins of browser pages, comma-separated.")
     data_dir: Path = Field(Path(".gateway"), description="Folder of the embedded servers' data and of generated keys.")
     database_url: SecretStr | None = Field(
         None, description="URL of PostgreSQL; default: an embedded server is started."
@@ -80,7 +80,7 @@ class Settings(BaseSettings):
     secret_folder: Path | None = Field(
         None, description="Folder for credentials that refer to files: one subfolder per tenant, named after its slug."
     )
-    secret_variables: _Names = Field(
+    secret_variables: _NameList = Field(
         (), description="Variables to which the operator's credentials may refer, comma-separated."
     )
     vault_url: SecretStr | None = Field(
@@ -92,20 +92,20 @@ class Settings(BaseSettings):
     metrics_key: SecretStr | None = Field(
         None, description="Key that may read `/metrics` and nothing else, at least 32 characters."
     )
-    trusted_proxies: _Names = Field(
+    trusted_proxies: _NameList = Field(
         (), description="Addresses and networks of proxies whose `X-Forwarded-For` is trusted, comma-separated."
     )
-    egress_allow: _Names = Field(
+    egress_allow: _NameList = Field(
         (),
         description="Private `host:port` upstreams and `unix:/path` that every tenant may reach, comma-separated; "
         "for one tenant: `gateway tenant egress`.",
     )
-    reference_hosts: _Names = Field(
+    reference_hosts: _NameList = Field(
         (),
         description="Hosts from which an import by URL also fetches the files that its document refers to by relative "
         "paths, comma-separated; none by default.",
     )
-    audit_heads: _Names = Field(
+    audit_heads: _NameList = Field(
         (),
         description="Further stores of audit heads: absolute paths of files, which are appended to, and https URLs; "
         "comma-separated.",
@@ -117,25 +117,25 @@ class Settings(BaseSettings):
         30, ge=1, le=36_500, description="Shortest retention of audit entries that a tenant can set, in days."
     )
     refresh_min_s: int = Field(
-        300, ge=1, le=86_400, description="Shortest time between two looks at the URL of a source, in seconds."
+        300, ge=1, le=86_400, description="Shortest interval between two refreshes of a source, in seconds."
     )
     source_versions: int = Field(
         10, ge=1, le=1000, description="Versions of a source's document that are kept, the active one included."
     )
     audit_heads_token: SecretStr | None = Field(None, description="Bearer token for the https URLs of audit heads.")
-    extra_tools: _Names = Field((), description="Tools of Python objects named `module:attribute`, comma-separated.")
-    extra_resources: _Names = Field(
+    extra_tools: _NameList = Field((), description="Tools of Python objects named `module:attribute`, comma-separated.")
+    extra_resources: _NameList = Field(
         (), description="Resources and resource templates of Python objects named `module:attribute`, comma-separated."
     )
-    extra_prompts: _Names = Field(
+    extra_prompts: _NameList = Field(
         (), description="Prompts of Python objects named `module:attribute`, comma-separated."
     )
-    ceilings: _Names = Field(
+    ceilings: _NameList = Field(
         (),
         description="Default ceilings of a tenant's limits, `limit=number`, comma-separated; for one tenant: "
         "`gateway tenant ceilings`.",
     )
-    tenant_policy: _Names = Field(
+    tenant_policy: _NameList = Field(
         (),
         description="Decisions for the levels in new tenants, `level=decision`, comma-separated; default: safe=allow,"
         " moderate=confirm, dangerous=approve.",
@@ -232,11 +232,11 @@ class Settings(BaseSettings):
         return value.rstrip("/")
 
     def check_exposure(self) -> None:
-        """Check before a start that generated keys are used on this machine only.
+        """Check before a start that generated keys are used only on loopback addresses.
 
         Raises:
-            BrokenSetting: a host is not loopback and a key is not configured, or a database is configured without
-                secret keys. Or the admin API's own listener has a host and no port, or the port of MCP.
+            BrokenSetting: a host is not loopback and a key is not configured; a database is configured without secret
+                keys; or the admin API's own listener has a host without a port, or the port of the MCP listener.
         """
         self._check_admin_listener()
         for host in self._hosts():

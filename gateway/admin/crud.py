@@ -1,6 +1,6 @@
-"""The regular endpoints of a noun: list, create, show, replace, change, delete, and actions on one object.
+"""Builders of the regular endpoints of a noun: list, create, show, replace, change, delete, and other actions.
 
-The kind of an endpoint determines its name, path, statuses and entity tag; a table of a noun contains only exceptions.
+Each builder sets the name, path, statuses and entity tag of its endpoint; the endpoint table of a noun adds the rest.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -68,7 +68,7 @@ class Remove(Protocol[K_contra]):
 
 
 class Options(TypedDict, total=False):
-    """Optional fields of an endpoint, which its kind does not determine."""
+    """Optional fields of an endpoint that no builder sets."""
 
     scopes: frozenset[Scope]
     problems: AbstractSet[int]
@@ -94,13 +94,13 @@ def endpoint(
     answers: Answers,
     **options: Unpack[AllOptions],
 ) -> Route:
-    """Build an endpoint. Its summary, unless given, is the first paragraph of the handler's docstring."""
+    """Build an endpoint. The default summary is the first paragraph of the handler's docstring."""
     options.setdefault("summary", " ".join((getdoc(handle) or "").partition("\n\n")[0].split()))
     return Endpoint(method=method, path=path, handle=handle, body=body, query=query, answers=answers, **options)
 
 
 def each(show: Callable[[T], BaseModel]) -> Show[T]:
-    """Build response models one by one, from the objects alone."""
+    """Return a `Show` that builds each response model with `show`, from its object alone."""
 
     async def show_all(_: AdminDependencies, __: TenantId, found: Sequence[T]) -> Sequence[BaseModel]:
         return [show(one) for one in found]
@@ -146,7 +146,7 @@ class Noun(Generic[T]):
         page: type[BaseModel],
         **options: Unpack[Options],
     ) -> Route:
-        """Build the GET of the list."""
+        """Build the GET endpoint of the list."""
 
         async def handle(admin: AdminDependencies, call: AdminRequest[NoBody, P]) -> AdminResponse:
             read_tenant = partial(read, call.tenant, admin.catalog)
@@ -154,54 +154,54 @@ class Noun(Generic[T]):
             items = await self.show(admin, call.tenant, found)
             return AdminResponse(content=page(items=items, next_cursor=cursor))
 
-        named: AllOptions = {**options, "called": f"list_{rules.name}", "summary": summary, "has_tag": False}
-        return endpoint("GET", self.path, handle, NoBody, query, {200: page}, **named)
+        all_options: AllOptions = {**options, "called": f"list_{rules.name}", "summary": summary, "has_tag": False}
+        return endpoint("GET", self.path, handle, NoBody, query, {200: page}, **all_options)
 
     def creates(
         self, handle: Handle[B, NoQuery], body: type[B], answers: Answers | None = None, **options: Unpack[Options]
     ) -> Route:
-        """Build the POST that creates an object; `answers` are given if a response is not the noun's model."""
+        """Build the POST that creates an object; `answers` replaces the default response models."""
         answers = answers or {201: self.shown}
         return endpoint("POST", self.path, handle, body, NoQuery, answers, has_tag=True, **options)
 
     def shows(self, summary: str, read: Callable[[TenantId, CatalogContext, K], Awaitable[T]]) -> Route:
-        """Build the GET of one object."""
+        """Build the GET endpoint of one object."""
 
         async def handle(admin: AdminDependencies, call: Plain) -> AdminResponse:
             key = cast("K", call.path[self.key])
             return await self.answer(admin, call, await read(call.tenant, admin.catalog, key))
 
-        named = AllOptions(called=f"get_{self.one}", summary=summary, has_tag=True)
-        return endpoint("GET", self.item, handle, NoBody, NoQuery, {200: self.shown}, **named)
+        all_options = AllOptions(called=f"get_{self.one}", summary=summary, has_tag=True)
+        return endpoint("GET", self.item, handle, NoBody, NoQuery, {200: self.shown}, **all_options)
 
     def upserts(
         self, handle: Handle[B, NoQuery], body: type[B], answers: Answers | None = None, **options: Unpack[Options]
     ) -> Route:
-        """Build the PUT that replaces an object or creates it."""
+        """Build the PUT endpoint that replaces an object or creates it."""
         answers = answers or {200: self.shown, 201: self.shown}
         return endpoint("PUT", self.item, handle, body, NoQuery, answers, has_tag=True, **options)
 
     def updates(
         self, handle: Handle[B, NoQuery], body: type[B], answers: Answers | None = None, **options: Unpack[Options]
     ) -> Route:
-        """Build the PATCH that changes the sent fields of an object."""
+        """Build the PATCH endpoint that changes the sent fields of an object."""
         answers = answers or {200: self.shown}
         return endpoint("PATCH", self.item, handle, body, NoQuery, answers, has_tag=True, **options)
 
     def deletes(self, summary: str, remove: Remove[K], **options: Unpack[Options]) -> Route:
-        """Build the DELETE of an object."""
+        """Build the DELETE endpoint of an object."""
 
         async def handle(admin: AdminDependencies, call: Plain) -> AdminResponse:
             key = cast("K", call.path[self.key])
             await remove(call.tenant, admin.catalog, key, by=call.by, expected=call.expected)
             return AdminResponse(status=204)
 
-        named: AllOptions = {**options, "called": f"delete_{self.one}", "summary": summary, "has_tag": True}
-        return endpoint("DELETE", self.item, handle, NoBody, NoQuery, {204: None}, **named)
+        all_options: AllOptions = {**options, "called": f"delete_{self.one}", "summary": summary, "has_tag": True}
+        return endpoint("DELETE", self.item, handle, NoBody, NoQuery, {204: None}, **all_options)
 
     def acts(
         self, verb: str, handle: Handle[NoBody, NoQuery], answers: Answers | None = None, **options: Unpack[Options]
     ) -> Route:
-        """Build the POST of another action on one object, such as `/rotate`."""
+        """Build the POST endpoint of another action on one object, such as `/rotate`."""
         answers = answers or {200: self.shown}
         return endpoint("POST", f"{self.item}/{verb}", handle, NoBody, NoQuery, answers, has_tag=True, **options)

@@ -41,8 +41,8 @@ from gateway.web.authentication import address_of, authenticate
 from gateway.web.bodies import declared_length, has_body, read_body
 from gateway.web.problems import MEDIA_TYPE, correlation_id_of, problem, problem_bytes
 
-_BODY_S = 60.0
-_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+_BODY_TIMEOUT_S = 60.0
+_BODY_METHODS = frozenset({"POST", "PUT", "PATCH"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,10 +193,10 @@ def _read_path(request: Request, fixed: Mapping[str, str]) -> Mapping[str, str]:
 
 
 async def _read_body(request: Request, route: Route) -> bytes:
-    if route.method not in _WITH_BODY:
+    if route.method not in _BODY_METHODS:
         return b""
     declared = declared_length(request.scope)
-    return await read_body(request.receive, limit=route.limit, deadline=_BODY_S, declared=declared)
+    return await read_body(request.receive, limit=route.limit, deadline=_BODY_TIMEOUT_S, declared=declared)
 
 
 def _read_media_type(content_type: str) -> str:

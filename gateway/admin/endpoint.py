@@ -120,7 +120,7 @@ class Endpoint(Generic[B, Q]):
     scopes: frozenset[Scope] = ADMIN
     """The key needs one of these scopes. If empty, only the operator may send the request."""
     problems: AbstractSet[int] = frozenset()
-    """Statuses of refusals, in addition to those of every request of this form."""
+    """Statuses of refusals, in addition to those that every such request can have."""
     limit: int = SMALL_BODY
     """Maximum bytes of a request body."""
     work: WorkKind = WorkKind.LIGHT
@@ -151,7 +151,7 @@ class Endpoint(Generic[B, Q]):
         """
         query = read_query(received.query, self.query)
         places = admin.catalog.workers.places
-        # A scan of 32 MiB keeps other threads waiting for 0.1 s: scans share the few slots of document workers.
+        # A scan of 32 MiB blocks other threads for 0.1 s, so scans share the few slots of document workers.
         async with places.hold(received.tenant) if is_large(received.body, self.body) else nullcontext():
             body = await read_body(received.body, self.body, media_type=received.media_type)
         call = AdminRequest(

@@ -6,8 +6,8 @@ from gateway.catalog.etags import ANY, Expected
 from gateway.errors import BadInput
 
 _TAG = r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"'
-_LIST = re.compile(rf"\s*{_TAG}(?:\s*,\s*{_TAG})*\s*")
-_ONE = re.compile(_TAG)
+_TAG_LIST_PATTERN = re.compile(rf"\s*{_TAG}(?:\s*,\s*{_TAG})*\s*")
+_TAG_PATTERN = re.compile(_TAG)
 _MAX_LENGTH = 4096
 
 
@@ -17,7 +17,7 @@ def write_tag(tag: str) -> str:
 
 
 def read_creates_only(header: str | None) -> bool:
-    """True if an If-None-Match header forbids the replacement of an existing object.
+    """True if If-None-Match is `*`, so that the request may only create an object.
 
     Raises:
         BadInput: the header is not `*`.
@@ -31,12 +31,12 @@ def read_expected(header: str | None) -> Expected:
     """Return the versions that an If-Match header accepts; None without the header. A weak tag matches no version.
 
     Raises:
-        BadInput: the header does not have the form of RFC 9110.
+        BadInput: the header does not have the form of RFC 9110, or is longer than 4096 characters.
     """
     if header is None:
         return None
     if header.strip() == ANY:
         return frozenset({ANY})
-    if len(header) > _MAX_LENGTH or not _LIST.fullmatch(header):
+    if len(header) > _MAX_LENGTH or not _TAG_LIST_PATTERN.fullmatch(header):
         raise BadInput('If-Match must be * or a list of entity tags, such as "key_1.2"')
-    return frozenset(tag[1:-1] for tag in _ONE.findall(header) if not tag.startswith("W/"))
+    return frozenset(tag[1:-1] for tag in _TAG_PATTERN.findall(header) if not tag.startswith("W/"))

@@ -1,4 +1,4 @@
-"""Fields that several models of the admin API share: descriptions, and types with their description."""
+"""Field descriptions, and types with a description, that several models of the admin API share."""
 
 from datetime import datetime
 from typing import Annotated
@@ -13,27 +13,31 @@ SELECTS_FIELDS = Field(
     description="True gives imported tools the argument `_fields`, with which callers select parts of JSON results."
 )
 SUMMARY_THRESHOLD = Field(
-    description="Bytes of JSON or text (4,096 to 262,144) above which a result is a summary, and the tool `read_result`"
-    " reads its parts; 0: never."
+    description="Size in bytes (4,096 to 262,144) above which a JSON or text result is summarized; the tool"
+    " `read_result` then reads its parts. 0: never."
 )
 STRUCTURED_ONCE = Field(
-    description="True sends JSON results as structured content alone, with a sentence as text, where the revision has"
-    " structured content. It is meant for clients that show structured content to their model."
+    description="True sends JSON results only as structured content, with a sentence as text, if the protocol revision"
+    " supports it. It is meant for clients that show structured content to their model."
 )
 REFRESH_POLICY = Field(
-    description="Rule for changes that are found at the URL: `manual` proposes each; `additions` activates those that"
-    " only add or widen tools and change no text."
+    description="The handling of a changed document at the URL: `manual` proposes every change; `additions` activates"
+    " changes that only add or widen tools and change no text."
 )
-REFRESH_INTERVAL = Field(description="Seconds between looks at the URL, varied by up to 10 %; null: no schedule.")
+REFRESH_INTERVAL = Field(
+    description="Seconds between scheduled refreshes from the URL, varied by up to 10 %; null: no schedule."
+)
 CALLS_PER_SECOND = Field(description="The sustained rate of calls per second.")
 BURST = Field(description="The number of calls that may arrive at once before the rate applies.")
 CONCURRENCY = Field(description="The maximum number of concurrent calls.")
 SESSIONS = Field(description="The maximum number of open MCP sessions.")
 STREAMS = Field(description="The maximum number of open streams.")
-BOUNDED_KEYS = Field(description="The number of keys that the tenant may have; null: no bound.")
-BOUNDED_LIFETIME = Field(description="The longest time until the end of a key, in seconds; null: no bound.")
-BOUNDED_SCOPES = Field(description="The scopes that the tenant's admins may grant; null: each of their own.")
-BOUNDED_ISSUERS = Field(description="True if the tenant's admins may accept issuers.")
+BOUNDED_KEYS = Field(description="The maximum number of keys of the tenant; null: no bound.")
+BOUNDED_LIFETIME = Field(description="The maximum lifetime of a key, in seconds; null: no bound.")
+BOUNDED_SCOPES = Field(
+    description="The scopes that the tenant's admins may grant; null: all scopes of the admin's own key."
+)
+BOUNDED_ISSUERS = Field(description="True if the tenant's admins may create and change issuers.")
 PRIMITIVES = Field(description="The maximum number of tools, resources, resource templates and prompts.")
 
 Id = Annotated[str, Field(description="The id; it never changes.")]

@@ -1,7 +1,7 @@
 """`Idempotency-Key` on POST requests (draft-ietf-httpapi-idempotency-key-header): run once, then replay the response.
 
-A repeated request passes the same checks of credential, scopes and limits as the first request. Only then the stored
-response is decrypted.
+A repeated request passes the same checks of credential, scopes and limits as the first request. The stored response
+is decrypted only after these checks.
 """
 
 import re
@@ -25,9 +25,9 @@ REPLAYED = "idempotency-replayed"
 
 _QUOTED = re.compile(r'"([\x20-\x21\x23-\x5b\x5d-\x7e]{1,255})"')
 _BARE = re.compile(r"[\x21\x23-\x2b\x2d-\x5b\x5d-\x7e]{1,255}")
-_FORM = "Idempotency-Key must be 1 to 255 printable ASCII characters without quotes, commas and backslashes"
+_INVALID_KEY = "Idempotency-Key must be 1 to 255 printable ASCII characters without quotes, commas and backslashes"
 _KEPT_HEADERS = ("cache-control", "content-type", "etag", "location")
-_RELEASE_S = 2.0
+_RELEASE_TIMEOUT_S = 2.0
 
 
 def takes_key(method: str, path: str) -> bool:
@@ -41,15 +41,15 @@ def read_key(request: Request) -> str | None:
     Raises:
         BadInput: the key has another form, or the header is sent more than once.
     """
-    given = request.headers.getlist(HEADER)
-    if not given:
+    values = request.headers.getlist(HEADER)
+    if not values:
         return None
-    found = _QUOTED.fullmatch(given[0].strip()) if len(given) == 1 else None
+    found = _QUOTED.fullmatch(values[0].strip()) if len(values) == 1 else None
     if found is not None:
         return found[1]
-    if len(given) > 1 or not _BARE.fullmatch(given[0].strip()):
-        raise BadInput(_FORM)
-    return given[0].strip()
+    if len(values) > 1 or not _BARE.fullmatch(values[0].strip()):
+        raise BadInput(_INVALID_KEY)
+    return values[0].strip()
 
 
 async def respond_once(
@@ -89,7 +89,7 @@ def _parts(route: Route, received: Received) -> list[bytes]:
 
 async def _release(admin: AdminDependencies, received: Received, attempt: Attempt) -> None:
     """Release the key so that a failed request can be retried; if this fails, the lease expires."""
-    with anyio.move_on_after(_RELEASE_S, shield=True):
+    with anyio.move_on_after(_RELEASE_TIMEOUT_S, shield=True):
         try:
             await release(received.tenant, admin.catalog, attempt)
         except GatewayError as error:

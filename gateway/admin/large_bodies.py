@@ -16,8 +16,8 @@ MAX_REST_BYTES = 1024 * 1024
 """Maximum size of a body without its document or archive, in bytes. Smaller bodies are decoded as a whole."""
 
 _ABSENT = msgspec.Raw(b"")
-_HEAD = 64
-_AT_BYTE = re.compile(r" \(byte (\d+)\)$")
+_SEARCHED_BYTES = 64
+_ERROR_POSITION = re.compile(r" \(byte (\d+)\)$")
 
 M = TypeVar("M")
 
@@ -30,7 +30,7 @@ class _Members(msgspec.Struct):
 
 
 class _Archive(msgspec.Struct):
-    """The member of an archive that may be large."""
+    """The only member of an archive object that may be large."""
 
     base64: msgspec.Raw = _ABSENT
 
@@ -39,7 +39,7 @@ def load_large(raw: bytes) -> object:
     """Return the value of a body above `MAX_REST_BYTES` bytes, with its document or base64 as JSON bytes.
 
     Raises:
-        InvalidBody: the body is not a JSON object, or violates a rule of `load_json` outside the cut member.
+        InvalidBody: the body is not a JSON object, or violates a rule of `load_json` outside the extracted member.
         DocumentTooLarge: the body has more than `MAX_REST_BYTES` bytes beside the member.
     """
     members = _scan(raw, _Members)
@@ -70,14 +70,17 @@ def _scan(raw: bytes, shape: type[M]) -> M:
     except RecursionError:
         refuse_at("is nested too deeply", raw, 0)
     except msgspec.DecodeError as error:
-        if found := _AT_BYTE.search(str(error)):
-            refuse_at(_AT_BYTE.sub("", str(error)), raw, int(found[1]))
+        if found := _ERROR_POSITION.search(str(error)):
+            refuse_at(_ERROR_POSITION.sub("", str(error)), raw, int(found[1]))
         refuse_at("the text is truncated, or a string has an unpaired surrogate", raw, len(raw))
 
 
 def _find(raw: bytes, member: bytes) -> int:
-    """Return the index of the member. Its beginning is searched first, because `find` scans the needle beforehand."""
-    start = raw.find(member[:_HEAD])
+    """Return the index of the member in the body.
+
+    Only the beginning of the member is searched, because `bytes.find` first preprocesses its whole argument.
+    """
+    start = raw.find(member[:_SEARCHED_BYTES])
     while not raw.startswith(member, start):
-        start = raw.find(member[:_HEAD], start + 1)
+        start = raw.find(member[:_SEARCHED_BYTES], start + 1)
     return start

@@ -1,9 +1,9 @@
-"""Limits of the admin API in one replica: request rates and open requests by key, tenant and address; costly work.
+"""Limits of the admin API in one replica: request rates and open requests by key, tenant and address, and slots.
 
 All counters are in memory. Rates and open requests are checked before a tenant is looked up and before a body is read.
-A body without a declared length is counted after it is read. `gateway.identity.failure_limit` limits failed
-authentications earlier. The operator's key has limits of its own, independent of the address, so that other clients
-cannot exhaust them.
+A body without a declared length is counted after it is read. Costly work needs one of a few slots, which tenants share
+fairly. `gateway.identity.failure_limit` limits failed authentications earlier. The operator's key has limits of its
+own, independent of the address, so that other clients cannot exhaust them.
 """
 
 import time
@@ -24,9 +24,9 @@ BURST_S = 4
 BYTES_PER_TOKEN = 4096
 """Bytes of a body that count as one more request: validating a tool takes about 0.3 ms per KiB."""
 _MAX_COST_S = 2.0
-_TENANT, _ADDRESS = 2, 10
+_TENANT_FACTOR, _ADDRESS_FACTOR = 2, 10
 """Rates of a tenant and of an address, as multiples of the rate of a key."""
-_OPEN_KEY, _OPEN_TENANT, _OPEN_ADDRESS = 64, 96, 256
+_MAX_OPEN_PER_KEY, _MAX_OPEN_PER_TENANT, _MAX_OPEN_PER_ADDRESS = 64, 96, 256
 _OPERATOR = "operator"
 _RETRY_S = 1.0
 
@@ -40,7 +40,7 @@ class WorkKind(StrEnum):
     SCAN = "scan"
     """May read a list to its end, because a search or filter can exclude most items."""
     OUTBOUND = "outbound"
-    """Can wait for an upstream server."""
+    """May wait for an upstream server."""
 
 
 class AdminLimits:
@@ -50,7 +50,7 @@ class AdminLimits:
         self._rate = rate
         self._keys, self._tenants, self._addresses = (
             TokenBuckets(rate=rate * share, burst=rate * share * BURST_S, clock=clock)
-            for share in (1, _TENANT, _ADDRESS)
+            for share in (1, _TENANT_FACTOR, _ADDRESS_FACTOR)
         )
         self._open: Counter[str] = Counter()
         self._shares = {
@@ -136,9 +136,9 @@ def _take(buckets: TokenBuckets, name: str, cost: float, what: str) -> None:
 def _open_request_counters(caller: Caller, address: str) -> list[tuple[str, int, str]]:
     """Return the counters of an open request: name, limit, and the noun for error messages."""
     if not isinstance(caller, Principal):
-        return [(_OPERATOR, _OPEN_KEY, "key")]
+        return [(_OPERATOR, _MAX_OPEN_PER_KEY, "key")]
     return [
-        (f"key {caller.key}", _OPEN_KEY, "key"),
-        (f"tenant {caller.tenant}", _OPEN_TENANT, "tenant"),
-        (f"address {client_network(address)}", _OPEN_ADDRESS, "client address"),
+        (f"key {caller.key}", _MAX_OPEN_PER_KEY, "key"),
+        (f"tenant {caller.tenant}", _MAX_OPEN_PER_TENANT, "tenant"),
+        (f"address {client_network(address)}", _MAX_OPEN_PER_ADDRESS, "client address"),
     ]

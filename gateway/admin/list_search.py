@@ -1,7 +1,7 @@
-"""Listing rules of the admin API: for each noun, the searched texts, the filters and the orders.
+"""Rules of the lists of the admin API: the searched texts, filters and orders of each noun.
 
-Items are compared here and not in SQL, so that letter case follows Unicode, regardless of the database's collation. No
-character of a search is a wildcard. A search reads the texts of definitions after overrides are applied.
+Items are compared in Python instead of SQL, so that letter case follows Unicode, regardless of the database's
+collation. No character of a search is a wildcard. A search reads the texts of definitions after overrides are applied.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -33,8 +33,8 @@ from gateway.domain.updates.webhooks import Webhook
 
 T = TypeVar("T")
 
-_OF_PARTS = frozenset({"limit", "cursor"})
-_OF_LISTS = frozenset({"search", "sort", "uri"})
+_PAGE_PARAMETERS = frozenset({"limit", "cursor"})
+_LIST_PARAMETERS = frozenset({"search", "sort", "uri"})
 
 
 class _Described(msgspec.Struct):
@@ -85,8 +85,8 @@ class ListRules(Generic[T]):
         """True if an item matches the search and the filters of a query."""
         parameters = given_parameters(query)
         searched = parameters.pop("search", None)
-        wanted = ((name, value) for name, value in parameters.items() if name not in _OF_LISTS)
-        return all(_has(self._filter_value(item, name), value) for name, value in wanted) and (
+        wanted = ((name, value) for name, value in parameters.items() if name not in _LIST_PARAMETERS)
+        return all(_equals_or_contains(self._filter_value(item, name), value) for name, value in wanted) and (
             not isinstance(searched, str) or _contains(searched, self.texts(item))
         )
 
@@ -99,7 +99,7 @@ def given_parameters(query: PageQuery) -> dict[str, object]:
     return {
         name: value
         for name in type(query).model_fields
-        if name not in _OF_PARTS and (value := getattr(query, name)) is not None
+        if name not in _PAGE_PARAMETERS and (value := getattr(query, name)) is not None
     }
 
 
@@ -108,29 +108,29 @@ def is_narrowed(query: PageQuery) -> bool:
     return bool(given_parameters(query).keys() - {"sort"})
 
 
-def _has(fact: object, wanted: object) -> bool:
+def _equals_or_contains(fact: object, wanted: object) -> bool:
     return wanted in fact if isinstance(fact, frozenset) else fact == wanted
 
 
 def _contains(searched: str, texts: Iterable[str | None]) -> bool:
-    # Only the search is normalized, to both forms (Unicode TR 15). Normalizing a text of 16,000 combining marks takes
-    # half a second, and tenants write their own descriptions.
+    # Only the search is normalized, to both forms (Unicode TR 15). Normalizing a description of 16,000
+    # combining marks takes half a second, and tenants write the descriptions.
     forms = {normalize("NFC", searched.casefold()), normalize("NFD", searched.casefold())}
     # guard: list-search-as-stored
     return any(form in folded for text in texts if text for folded in (text.casefold(),) for form in forms)
 
 
-def _describe(listed: Listed) -> Iterable[str | None]:
-    return (listed.name, *_texts_of(listed.item.definition))
+def _primitive_texts(listed: Listed) -> Iterable[str | None]:
+    return (listed.name, *_definition_texts(listed.item.definition))
 
 
-def _texts_of(definition: bytes) -> Iterable[str | None]:
+def _definition_texts(definition: bytes) -> Iterable[str | None]:
     message = _decode(definition)
     return (message.name, message.title, message.description)
 
 
-def _addresses_of(source: LiveSource) -> Iterable[str]:
-    """URL and address only, because other settings may be secret and a search would confirm guesses."""
+def _live_source_texts(source: LiveSource) -> Iterable[str]:
+    """Return only URL and address: other settings may be secret, and a search would confirm guesses."""
     return (str(source.settings[name]) for name in ("url", "address") if name in source.settings)
 
 
@@ -139,7 +139,7 @@ def _primitives(name: str, keyed: str) -> ListRules[Listed]:
         name=name,
         keyed=keyed,
         attribute="name",
-        texts=_describe,
+        texts=_primitive_texts,
         facts={
             "origin": lambda one: one.item.origin,
             "safety": lambda one: one.item.safety,
@@ -185,13 +185,13 @@ ACCOUNTS: ListRules[UserAccount] = ListRules(
 SOURCES: ListRules[Source] = ListRules(name="sources", texts=lambda one: (one.name, one.title, one.url))
 LIVE_SOURCES: ListRules[LiveSource] = ListRules(
     name="live_sources",
-    texts=lambda one: (one.name, one.status.title, *_addresses_of(one)),
+    texts=lambda one: (one.name, one.status.title, *_live_source_texts(one)),
     facts={"state": lambda one: one.status.state},
 )
 LIVE_PRIMITIVES: ListRules[LivePrimitiveView] = ListRules(
     name="live_primitives",
     keyed="place",
-    texts=lambda one: (one.remembered.primitive.remote, *_texts_of(one.remembered.primitive.definition)),
+    texts=lambda one: (one.remembered.primitive.remote, *_definition_texts(one.remembered.primitive.definition)),
 )
 PROFILES: ListRules[Profile] = ListRules(name="profiles", texts=lambda one: (one.name, one.description))
 CREDENTIALS: ListRules[StoredCredential] = ListRules(

@@ -20,9 +20,9 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 FACE = "admin"
-_READ_AT_ONCE = 200
+_READ_BATCH_SIZE = 200
 """Items per read of a list that is searched or filtered; equal to the largest page."""
-_COMPARED_AT_ONCE = 20
+_COMPARE_BATCH_SIZE = 20
 """Items compared before the event loop runs other tasks."""
 
 
@@ -55,12 +55,12 @@ async def read_list(
     order = listing.order_of(query)
 
     async def read_matching(*, after: str | None, limit: int) -> Sequence[T]:
-        size = _READ_AT_ONCE if is_narrowed(query) else limit
+        size = _READ_BATCH_SIZE if is_narrowed(query) else limit
         found: list[T] = []
         while len(found) < limit:
             items = await read(after=after, limit=size, order=order)
-            for start in range(0, len(items), _COMPARED_AT_ONCE):
-                compared = items[start : start + _COMPARED_AT_ONCE]
+            for start in range(0, len(items), _COMPARE_BATCH_SIZE):
+                compared = items[start : start + _COMPARE_BATCH_SIZE]
                 found += [item for item in compared if listing.matches(item, query)]
                 # guard: list-search-slices
                 await checkpoint()  # a description has up to 16,384 characters; a comparison of 200 of them takes 60 ms

@@ -23,7 +23,7 @@ _ID = re.compile(r"[a-z]{3,4}_[0-9a-z]{20}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upsert:
-    """The operations of a PUT on the object that its path or query names; `read` and `replace` raise `NotFound`."""
+    """The operations of a PUT on one object; `read` and `replace` raise `NotFound` if it does not exist."""
 
     read: Callable[[], Awaitable[object]]
     replace: Callable[[], Awaitable[AdminResponse]]
@@ -35,7 +35,7 @@ async def put(call: AdminRequest[B, Q], upsert: Upsert) -> AdminResponse:
 
     Raises:
         PreconditionFailed: `If-None-Match: *` was sent and the object exists, or `If-Match` names another version.
-        NotFound: the object does not exist, and `If-Match` was sent or its name cannot be given to a new object.
+        NotFound: the object does not exist, and `If-Match` was sent or a new object cannot have this name.
         GatewayError: `replace` or `create` refused the request.
     """
     if call.creates_only:

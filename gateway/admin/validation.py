@@ -16,7 +16,7 @@ from gateway.errors import BadInput, Fault, InvalidBody
 
 _LARGE_BODY = 256 * 1024
 _MAX_FAULTS = 20
-_NULL_WANTED = "none_required"
+_NONE_BRANCH_ERROR = "none_required"
 """Pydantic's error type for the `None` branch of an optional field; `None` is only the default of an absent field."""
 
 B = TypeVar("B", bound=BodyModel)
@@ -24,18 +24,18 @@ Q = TypeVar("Q", bound=QueryModel)
 
 
 def is_large(raw: bytes, model: type[BodyModel]) -> bool:
-    """True if the body is parsed without its document."""
+    """True if the document is extracted before the body is parsed."""
     return len(raw) > MAX_REST_BYTES and not issubclass(model, DocumentSent)
 
 
 async def read_body(raw: bytes, model: type[B], *, media_type: str = "application/json") -> B:
     """Validate the body as `model`. A `DocumentSent` is not parsed.
 
-    A body above 256 KiB is parsed in a thread, one above 1 MiB without its document.
+    A body above 256 KiB is parsed in a thread. From a body above 1 MiB, the document is extracted first.
 
     Raises:
         InvalidBody: the body is not JSON or does not have the documented form.
-        DocumentTooLarge: a body above 1 MiB has more than 1 MiB beside its document.
+        DocumentTooLarge: the body has more than 1 MiB in addition to its document.
     """
     if issubclass(model, DocumentSent):
         return model(content=raw, media_type=media_type)
@@ -51,7 +51,7 @@ async def read_body(raw: bytes, model: type[B], *, media_type: str = "applicatio
     try:
         return model.model_validate(content)
     except ValidationError as error:
-        faults = _faults(error, model, cast("object", content))
+        faults = _convert_errors(error, model, cast("object", content))
         raise InvalidBody(_summary("the body", faults), faults=faults) from None
 
 
@@ -70,7 +70,8 @@ def read_query(pairs: Sequence[tuple[str, str]], model: type[Q]) -> Q:
         return model.model_validate(given)
     except ValidationError as error:
         faults = [
-            _parameter_fault(fault.pointer.removeprefix("/"), fault.reason) for fault in _faults(error, model, given)
+            _parameter_fault(fault.pointer.removeprefix("/"), fault.reason)
+            for fault in _convert_errors(error, model, given)
         ]
         raise BadInput(_summary("the query", faults), faults=faults) from None
 
@@ -85,11 +86,11 @@ def _summary(what: str, faults: Sequence[Fault]) -> str:
     return f"{what}{f' at {first.pointer}' if first.pointer else ''}: {first.reason}{more}"
 
 
-def _faults(error: ValidationError, model: type[BaseModel], content: object) -> list[Fault]:
+def _convert_errors(error: ValidationError, model: type[BaseModel], content: object) -> list[Fault]:
     """Convert validation errors to faults, one per position. They contain no values, because values can be secrets."""
     found: dict[str, Fault] = {}
     details = error.errors(include_url=False, include_input=False)
-    for detail in [detail for detail in details if detail["type"] != _NULL_WANTED][: _MAX_FAULTS * 2]:
+    for detail in [detail for detail in details if detail["type"] != _NONE_BRANCH_ERROR][: _MAX_FAULTS * 2]:
         pointer = _pointer(detail, content)
         reason = _reason(detail, model)
         if pointer not in found:

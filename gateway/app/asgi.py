@@ -1,4 +1,4 @@
-"""ASGI composition: the edge first, then the tenants' URLs, the admin API, the metrics and the probes."""
+"""ASGI composition: the edge middleware, and behind it the tenants' URLs, the admin API, the metrics and the probes."""
 
 from collections.abc import Sequence
 
@@ -97,7 +97,7 @@ def build_admin(
 def build_probes(
     infrastructure: Infrastructure, runtime: Runtime, readiness: Readiness, settings: Settings
 ) -> list[BaseRoute]:
-    """Build `/healthz`, `/readyz`, the error page, resource metadata, and keys, which every listener serves."""
+    """Build `/healthz`, `/readyz`, the error page, resource metadata and the key set, which every listener serves."""
     checks = (("database", infrastructure.store.check), ("redis", infrastructure.bus.check))
     readers = MonitoringKeys(runtime.credentials, key=_metrics_key(settings))
     probes = health_routes(checks, is_draining=lambda: readiness.is_draining, sees_reasons=readers.allow)
@@ -124,7 +124,7 @@ class _ProblemRouter(Starlette):
 
 
 def build_edge_dependencies(settings: Settings, metrics: Metrics, readiness: Readiness) -> EdgeDependencies:
-    """Build the parts that the edges of all listeners share."""
+    """Build the dependencies that the edge middleware of all listeners shares."""
     proxies = Proxies(settings.trusted_proxies)
     return EdgeDependencies(proxies=proxies, metrics=metrics, is_draining=lambda: readiness.is_draining)
 

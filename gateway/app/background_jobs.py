@@ -1,4 +1,4 @@
-"""The background jobs of a replica: due work of tenants, and the attachments of live sources."""
+"""Background jobs of a replica: the job scheduler, and the attachments of live sources."""
 
 from functools import partial
 
@@ -33,20 +33,20 @@ def build_jobs(
     metrics: Metrics,
     settings: Settings,
 ) -> tuple[JobScheduler, LiveAttachments]:
-    """Build the scheduler of due work, and the attachments of live sources."""
-    upstream, named = infrastructure.upstream, runtime.secrets.named
-    delivery = AuditDelivery(catalog=catalog, upstream=upstream, named=named, folder=settings.audit_folder)
+    """Build the scheduler with one handler for each kind of job, and the attachments of live sources."""
+    upstream, find_credential = infrastructure.upstream, runtime.secrets.named
+    delivery = AuditDelivery(catalog=catalog, upstream=upstream, named=find_credential, folder=settings.audit_folder)
     connect_delivery_metrics(metrics, delivery)
 
-    async def take_task(due: Job) -> None:
+    async def resume_task(due: Job) -> None:
         await tasks.take_due(due.tenant, due.id)
 
     kinds: dict[str, Perform] = {
-        watches.KIND: WatchPoller(catalog=catalog, upstream=upstream, named=named).perform,
+        watches.KIND: WatchPoller(catalog=catalog, upstream=upstream, named=find_credential).perform,
         deliveries.KIND: WebhookSender(catalog=catalog, upstream=upstream, metrics=metrics).perform,
         idempotency.KIND: partial(idempotency.clean_up, catalog),
         approvals.KIND: partial(approvals.sweep, catalog),
-        mcp_tasks.KIND: take_task,
+        mcp_tasks.KIND: resume_task,
         audit_sinks.KIND: delivery.perform,
         sign_ins.KIND: partial(sign_ins.clean_up, catalog),
         schedule.REFRESH_KIND: SourceRefresher(catalog=catalog, metrics=metrics).perform,

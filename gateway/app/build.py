@@ -169,7 +169,7 @@ def build_hooks(catalog: CatalogContext, runtime: Runtime) -> WebhookReceiver:
     """Build the endpoint of webhook deliveries."""
     nonces = runtime.stores.nonces
 
-    async def use(tenant: TenantId, named: str, for_s: int) -> bool:
-        return await nonces.use(tenant, named, for_s=for_s)
+    async def use(tenant: TenantId, nonce: str, for_s: int) -> bool:
+        return await nonces.use(tenant, nonce, for_s=for_s)
 
     return WebhookReceiver(catalog, runtime.limiter, SingleUse(use=use, free=nonces.free))

@@ -130,7 +130,7 @@ def _routes(infrastructure: Infrastructure, runtime: Runtime, mcp_app: McpApp) -
         ),
         KeyChanged: EventRoute[KeyChanged](
             caches=(lambda event: credentials.forget(event.key),),
-            arrival=_key_enders(runtime, mcp_app),
+            arrival=_key_subscribers(runtime, mcp_app),
         ),
         SessionEnded: EventRoute[SessionEnded](
             arrival=(
@@ -158,12 +158,12 @@ def _routes(infrastructure: Infrastructure, runtime: Runtime, mcp_app: McpApp) -
             caches=_by_tenant(
                 snapshots.forget, runtime.views.forget, secrets.forget, credentials.forget_tenant, connections.forget
             ),
-            arrival=_tenant_enders(runtime, mcp_app),
+            arrival=_tenant_subscribers(runtime, mcp_app),
         ),
     }
 
 
-def _key_enders(runtime: Runtime, mcp_app: McpApp) -> Sequence[Callable[[KeyChanged], object]]:
+def _key_subscribers(runtime: Runtime, mcp_app: McpApp) -> Sequence[Callable[[KeyChanged], object]]:
     """Return the functions that end the streams, sessions and connections of a changed key."""
     hub, streams, orphans, providers = mcp_app.subscriptions, mcp_app.streams, runtime.orphans, runtime.providers
     tasks = mcp_app.tasks
@@ -176,7 +176,7 @@ def _key_enders(runtime: Runtime, mcp_app: McpApp) -> Sequence[Callable[[KeyChan
     )
 
 
-def _tenant_enders(runtime: Runtime, mcp_app: McpApp) -> Sequence[Callable[[TenantRemoved], object]]:
+def _tenant_subscribers(runtime: Runtime, mcp_app: McpApp) -> Sequence[Callable[[TenantRemoved], object]]:
     """Return the functions that end the streams, sessions and connections of a removed tenant."""
     sessions = (runtime.stores.sessions.forget_tenant, mcp_app.running.end_session, runtime.orphans.end)
     others = (runtime.providers.end_tenant, runtime.live.interrupt_tenant, mcp_app.tasks.end_tenant)

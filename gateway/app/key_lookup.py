@@ -1,4 +1,4 @@
-"""Lookups for authentication, which run before the tenant is known: keys, issuers, people."""
+"""Database lookups of the authentication, which run before the tenant is known: API keys, issuers and people."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -18,12 +18,12 @@ class KeyLookup:
         self._store = store
 
     async def find(self, wanted: Collection[KeyId], *, hurried: bool = False) -> Mapping[KeyId, tuple[Key, str]]:
-        """Return those of the given keys and grants that exist, each with the slug of its tenant."""
-        granted = [one for one in wanted if is_grant_id(one)]
+        """Return the existing keys and grants with these ids, each with the slug of its tenant."""
+        grant_ids = [one for one in wanted if is_grant_id(one)]
         async with self._store.unscoped(within_s=PROMPT_S if hurried else None) as db:
-            if not granted:
+            if not grant_ids:
                 return await keys.find(db, wanted)
-            return {**await keys.find(db, set(wanted) - set(granted)), **await grants.find(db, granted)}
+            return {**await keys.find(db, set(wanted) - set(grant_ids)), **await grants.find(db, grant_ids)}
 
     async def note_uses(self, tenant: TenantId, uses: Sequence[KeyUse]) -> None:
         """Store the uses of a tenant's keys, and new digests of their texts under the current secret key."""

@@ -73,10 +73,10 @@ class Pool(Protocol):
 
 
 def connect_pools(metrics: Metrics, pools: Sequence[Pool], *, paced: Callable[[], int]) -> None:
-    """Connect load and refusals of each pool, and the count of paced requests. The number of series is fixed."""
-    named = {(pool.name.replace(" ", "_"),): pool for pool in pools}
-    metrics.pool_busy.follow(lambda: {labels: pool.busy for labels, pool in named.items()})
-    metrics.pool_refusals.follow(lambda: {labels: pool.refused for labels, pool in named.items()})
+    """Connect usage and refusals of each pool, and the number of delayed requests. The number of series is fixed."""
+    pools_by_labels = {(pool.name.replace(" ", "_"),): pool for pool in pools}
+    metrics.pool_busy.follow(lambda: {labels: pool.busy for labels, pool in pools_by_labels.items()})
+    metrics.pool_refusals.follow(lambda: {labels: pool.refused for labels, pool in pools_by_labels.items()})
     metrics.paced.follow(paced)
 
 

@@ -1,4 +1,7 @@
-"""Assembly of the browser pages and the authorization server. Keys for cookies, forms and requests are derived."""
+"""Assembly of the browser pages and the authorization server.
+
+The keys for cookies, forms and sealed requests are derived from the gateway's cipher.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,38 +51,42 @@ class PublicPages:
 def build_pages(
     infrastructure: Infrastructure, catalog: CatalogContext, runtime: Runtime, settings: Settings
 ) -> PublicPages:
-    """Build the pages of approvals and sign-in, the consent page, and the endpoints of the authorization server."""
+    """Build the approval, sign-in, consent and tenant pages, and the endpoints of the authorization server."""
     cipher, people = infrastructure.cipher, runtime.people
     console_keys = cipher.derive_all(console_sessions.SESSION_PURPOSE)
     approvals = ApprovalPages(catalog, runtime.credentials, runtime.stores.nonces, keys=console_keys)
     provider = RelyingParty(infrastructure.upstream, people.keys)
     checks = ProviderChecks(catalog, provider)
-    pages = _build_sign_in(infrastructure, catalog, runtime, settings, provider)
+    sign_in_pages = _build_sign_in(infrastructure, catalog, runtime, settings, provider)
     documents = ClientDocuments(infrastructure.upstream)
     clients = ClientDirectory(catalog, documents)
     requests = SealedRequests(cipher.derive_all(REQUEST_PURPOSE))
-    person_approvals = PersonApprovalPages(catalog, pages, checks)
-    consent = ConsentPages(catalog, pages, clients, checks, requests)
+    person_approvals = PersonApprovalPages(catalog, sign_in_pages, checks)
+    consent = ConsentPages(catalog, sign_in_pages, clients, checks, requests)
     page_keys = cipher.derive_all(KEY_SESSION_PURPOSE)
-    by_key = ConsoleSessions(page_keys, runtime.credentials, runtime.stores.nonces, scope=Scope.MCP, name=KEY_COOKIE)
-    tenant_page = PeoplePage(catalog, pages, by_key)
+    key_sessions = ConsoleSessions(
+        page_keys, runtime.credentials, runtime.stores.nonces, scope=Scope.MCP, name=KEY_COOKIE
+    )
+    tenant_page = PeoplePage(catalog, sign_in_pages, key_sessions)
     rotation_keys = cipher.derive_all(ROTATION_PURPOSE)
     tokens = TokenIssue(catalog, checks, people.issued, infrastructure.refusals, rotation_keys=rotation_keys)
-    parts = AuthorizationParts(catalog=catalog, people=people, requests=requests, tokens=tokens, issued=people.issued)
-    accounts = _build_accounts(infrastructure, catalog, runtime, pages, by_key=by_key)
-    server = AuthorizationEndpoints(runtime.credentials, pages, clients, parts)
+    authorization_parts = AuthorizationParts(
+        catalog=catalog, people=people, requests=requests, tokens=tokens, issued=people.issued
+    )
+    accounts = _build_accounts(infrastructure, catalog, runtime, sign_in_pages, key_sessions=key_sessions)
+    server = AuthorizationEndpoints(runtime.credentials, sign_in_pages, clients, authorization_parts)
     return PublicPages(
         routes=(
             style_route(),
             *approvals.routes,
-            *pages.routes,
+            *sign_in_pages.routes,
             *person_approvals.routes,
             *tenant_page.routes,
             *consent.routes,
             *accounts.routes,
             *server.routes,
         ),
-        pools=(approvals.places, pages.places, documents.places, server.places),
+        pools=(approvals.places, sign_in_pages.places, documents.places, server.places),
     )
 
 
@@ -87,18 +94,20 @@ def _build_accounts(
     infrastructure: Infrastructure,
     catalog: CatalogContext,
     runtime: Runtime,
-    pages: SignInPages,
+    sign_in_pages: SignInPages,
     *,
-    by_key: ConsoleSessions,
+    key_sessions: ConsoleSessions,
 ) -> AccountPages:
     nonces, cipher = runtime.stores.nonces, infrastructure.cipher
 
-    async def use_once(tenant: TenantId, named: str, for_s: int) -> bool:
-        return await nonces.use(tenant, named, for_s=for_s)
+    async def use_once(tenant: TenantId, nonce: str, for_s: int) -> bool:
+        return await nonces.use(tenant, nonce, for_s=for_s)
 
     links = AccountLinks(cipher.derive(LINK_PURPOSE), public_url=catalog.public_url)
     flow = AccountFlow(catalog, links, use_once)
-    return AccountPages(catalog, pages, by_key, flow, keys=tuple(cipher.derive_all(PENDING_ACCOUNT_PURPOSE)))
+    return AccountPages(
+        catalog, sign_in_pages, key_sessions, flow, keys=tuple(cipher.derive_all(PENDING_ACCOUNT_PURPOSE))
+    )
 
 
 def _build_sign_in(
@@ -110,8 +119,8 @@ def _build_sign_in(
 ) -> SignInPages:
     nonces, cipher = runtime.stores.nonces, infrastructure.cipher
 
-    async def use_once(tenant: TenantId, named: str, for_s: int) -> bool:
-        return await nonces.use(tenant, named, for_s=for_s)
+    async def use_once(tenant: TenantId, nonce: str, for_s: int) -> bool:
+        return await nonces.use(tenant, nonce, for_s=for_s)
 
     flow = SignInFlow(catalog, provider, use_once, infrastructure.refusals)
     tenants = TenantLookup(

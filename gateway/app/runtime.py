@@ -148,8 +148,8 @@ def _build_identities(
 def _build_people(infrastructure: Infrastructure, settings: Settings) -> People:
     lookup, used = KeyLookup(infrastructure.store), SingleUseIds(infrastructure.bus)
 
-    async def use_once(tenant: TenantId, named: str, for_s: int) -> bool:
-        return await used.use(tenant, named, for_s=for_s)
+    async def use_once(tenant: TenantId, nonce: str, for_s: int) -> bool:
+        return await used.use(tenant, nonce, for_s=for_s)
 
     return People(
         IssuerDirectory(lookup.find_issuers, interval_s=INTERVAL_S),

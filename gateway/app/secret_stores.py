@@ -18,17 +18,17 @@ def build_secret_stores(settings: Settings) -> SecretStores:
     """Build the stores that the operator has configured; nothing is opened.
 
     Raises:
-        BrokenSetting: the URL of the Vault-compatible server has another form.
+        BrokenSetting: the URL of the Vault-compatible server is malformed.
     """
     vault = None if settings.vault_url is None else read_vault_url(settings.vault_url.get_secret_value())
     return SecretStores(folder=settings.secret_folder, variables=frozenset(settings.secret_variables), vault=vault)
 
 
 def read_vault_url(text: str) -> VaultSettings:
-    """Parse the URL of a Vault-compatible server: its sign-in, address, and the path of the tenants.
+    """Parse the URL of a Vault-compatible server: address, authentication method, and the path of the tenants.
 
     Raises:
-        BrokenSetting: it has another form; the message does not repeat it, because it contains a secret.
+        BrokenSetting: the URL is malformed; the message omits the URL, because it contains a secret.
     """
     try:
         parts = urlsplit(text)

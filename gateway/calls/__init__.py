@@ -1,1 +1,1 @@
-"""The pipeline between registry and handler: every call passes each stage, whatever protocol or API it came from."""
+"""The pipeline between registry and handler: every call passes each stage, from any protocol or API."""

@@ -1,6 +1,6 @@
-"""The approval of a call by another person: requested, awaited, claimed for one run, and ended with its outcome.
+"""Approval of a call by another person: requests it, waits for the decision, claims it for one run, stores the outcome.
 
-A call that is not approved in time ends with `ApprovalRequired`; an equal call later attaches to the same approval. A
+A call that is not approved in time ends with `ApprovalRequired`; a later equal call uses the same approval. A
 waiting call holds no slot of its tenant's concurrent calls. The replica renews the lease of each approved call while it
 runs. If the replica dies, the sweep marks the outcome as unknown.
 """
@@ -56,21 +56,21 @@ from gateway.store.calls.approvals import CredentialUse
 log = structlog.get_logger(__name__)
 
 APPROVE: Final = "gateway/approve"
-"""Key of the question that opens the approval's page."""
+"""Key of the client request that opens the approval's page."""
 APPROVED: Final = "gateway/approved"
-"""Key of a call's state: approval, claim and content of an earlier round of the call."""
+"""Key under which a call stores its approval, its claim and the digest of its content for later rounds."""
 
 MAX_WAITING: Final = 512
-"""Maximum number of waiting calls on this replica; a tenant can hold a quarter. Further calls end at once."""
+"""Maximum number of calls that wait on this replica; one tenant may use a quarter. Further calls do not wait."""
 _POLL_S = 5.0
 _RENEW_S = LEASE.total_seconds() / 3
 _FINISH_S = 5.0
-_STEP = 1e-6
+_PROGRESS_STEP = 1e-6
 """Progress of a waiting call; smaller than later values from its handler, because progress must increase."""
 
 
 class ApprovalStation:
-    """The approvals of calls at this replica."""
+    """Requests, awaits and claims the approvals of the calls on this replica."""
 
     def __init__(self, catalog: CatalogContext, *, spawn: Spawn) -> None:
         self.catalog = catalog
@@ -91,11 +91,11 @@ class ApprovalStation:
             waiting.set()
 
     def approved(self, call: Invocation, bound: BoundCall, handler: Handler[Any], prepared: Prepared) -> "ApprovedRun":
-        """Return a block that starts once the prepared call is approved, and stores its outcome."""
+        """Return a context manager that yields the prepared call once it is approved, and stores its outcome."""
         return ApprovedRun(self, call, bound, handler, prepared)
 
     async def wait(self, call: Invocation, approval: Approval) -> ApprovalState:
-        """Wait until the approval is decided, for at most as long as the call's client waits; return its state.
+        """Wait for the decision, at most for the time that the client may wait; return the approval's state.
 
         Raises:
             LimitExceeded: no slot of the tenant's concurrent calls is free after the wait.
@@ -118,7 +118,7 @@ class ApprovalStation:
         try:
             while state is ApprovalState.PENDING and anyio.current_time() < until:
                 steps += 1
-                await call.peer.progress(steps * _STEP, None, f"waiting for the approval {approval.id}")
+                await call.peer.progress(steps * _PROGRESS_STEP, None, f"waiting for the approval {approval.id}")
                 with anyio.move_on_after(
                     min(_POLL_S, until - anyio.current_time())
                 ):  # the event may be lost, so the state is also polled
@@ -144,7 +144,7 @@ class ApprovalStation:
     ) -> None:
         """End a run: store its outcome, or keep its approval for the next round of the call.
 
-        Without the database, the lease ends and the outcome is unknown.
+        If the database is unavailable, the lease expires and the outcome becomes unknown.
         """
         self._claims.pop(claim, None)
         try:
@@ -178,7 +178,7 @@ class ApprovalStation:
 
 
 class ApprovedRun:
-    """The run of one approved call; entering it waits and claims, leaving it stores the outcome."""
+    """Context manager of one approved call: awaits and claims the approval on entry, stores the outcome on exit."""
 
     def __init__(
         self, station: ApprovalStation, call: Invocation, bound: BoundCall, handler: Handler[Any], prepared: Prepared
@@ -191,11 +191,11 @@ class ApprovedRun:
         self._held: tuple[ApprovalId, str] | None = None
 
     async def __aenter__(self) -> Prepared:
-        """Return the call when it can run; its request is sent at most once, even if its method is idempotent.
+        """Return the call once it may run. Its request is sent at most once, even if its method is idempotent.
 
         Raises:
-            ApprovalRequired: it is not approved, or no longer.
-            InputRequired: the client opens the approval's page first.
+            ApprovalRequired: the call is not approved, or its approval is no longer valid.
+            InputRequired: the client has to open the approval's page first.
             LimitExceeded, CredentialMissing, AuditUnavailable: the approval cannot be requested or used now.
         """
         station, call = self._station, self._call
@@ -208,7 +208,7 @@ class ApprovedRun:
         approval = await open_approval(asked.principal.tenant, station.catalog, asked, self._show)
         state = approval.state
         if state is ApprovalState.PENDING:
-            state = await self._decided(approval)
+            state = await self._await_decision(approval)
         if state is not ApprovalState.APPROVED:
             raise await self._refusal(approval.id)
         revision = None if call.lookup is None else call.lookup.revision  # guard: approval-catalog-of-each-run
@@ -231,8 +231,8 @@ class ApprovedRun:
             return error.code
         return "cancelled" if isinstance(error, anyio.get_cancelled_exc_class()) else "crashed"
 
-    async def _decided(self, approval: Approval) -> ApprovalState:
-        """Wait for the decision; a client of 2026-07-28 that can open a page is shown the approval's page once."""
+    async def _await_decision(self, approval: Approval) -> ApprovalState:
+        """Wait for the decision; a 2026-07-28 client with URL elicitation first receives the approval's page, once."""
         call, url = self._call, page_of(self._station.catalog, approval.id)
         if call.peer.approval_timeout_s > 0 or url is None or not call.peer.can("elicitation.url"):
             return await self._station.wait(call, approval)
@@ -270,7 +270,9 @@ class ApprovedRun:
         expires_at = found.expires_at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         facts = {"id": found.id, "state": found.state.value, "expires_at": expires_at}
         place = "" if url is None else f" at {url}"
-        text = _TEXTS.get(found.state, _ENDED).format(id=found.id, state=found.state.value, until=expires_at, at=place)
+        text = _STATE_MESSAGES.get(found.state, _ENDED_MESSAGE).format(
+            id=found.id, state=found.state.value, until=expires_at, at=place
+        )
         if found.state is ApprovalState.PENDING and not await has_approver(tenant, catalog):
             text += " No key of this tenant has the scope approve, and no people the role; only the operator decides."
         if found.comment and found.state is ApprovalState.DENIED:
@@ -284,7 +286,7 @@ class ApprovedRun:
         return ShownCall(request=shown, warnings=(reason, *risks) if reason else risks)
 
 
-_TEXTS: Final[Mapping[ApprovalState, str]] = {
+_STATE_MESSAGES: Final[Mapping[ApprovalState, str]] = {
     ApprovalState.PENDING: (
         "Another person must approve this call: {id}, until {until}{at}. Nothing was done. "
         "Call again with the same arguments: the call runs once it is approved."
@@ -297,7 +299,7 @@ _TEXTS: Final[Mapping[ApprovalState, str]] = {
         "The approved call ({id}) was interrupted; the outcome is unknown. Check that before you call again."
     ),
 }
-_ENDED: Final = "The approval {id} is {state}; nothing was done. Call again to request a new approval."
+_ENDED_MESSAGE: Final = "The approval {id} is {state}; nothing was done. Call again to request a new approval."
 
 
 def _describe(call: Invocation, subject: Tool | Primitive, prepared: Prepared) -> CallToApprove:
@@ -307,11 +309,11 @@ def _describe(call: Invocation, subject: Tool | Primitive, prepared: Prepared) -
         profile=call.principal.profile if found is None else found.profile,
         action=call.action[0],
         tool=call.action[1],
-        tool_digest=_digest_of(subject),
+        tool_digest=_subject_digest(subject),
         policy_version=0 if found is None else found.policy_version,
         digest=exact_digest(prepared),
         correlation_id=call.correlation_id,
-        uses=_uses(subject),
+        uses=_credential_use(subject),
     )
 
 
@@ -320,22 +322,22 @@ def _identity(asked: CallToApprove) -> str:
 
 
 def exact_digest(prepared: Prepared) -> bytes:
-    """Digest of a prepared call: its own digest, and method, URL, headers and body of its request, unambiguously."""
+    """Digest of a prepared call: covers its own digest, and the method, URL, headers and body of its request."""
     request = prepared.request
     parts = None if request is None else (request.method, request.url, request.headers, request.body)
     # guard: approval-covers-the-request
     return hashlib.blake2b(msgspec.msgpack.encode((prepared.digest, parts)), digest_size=32).digest()
 
 
-def _digest_of(subject: Tool | Primitive) -> str:
-    """Digest of definition and handler."""
+def _subject_digest(subject: Tool | Primitive) -> str:
+    """Digest of a primitive's origin, source, definition and handler."""
     parts: tuple[object, ...] = (subject.origin, subject.source_name, subject.definition, subject.handler)
     if isinstance(subject, Tool):
         parts = (*parts, subject.source, subject.identity, subject.plan, subject.pinned, subject.result)
     return hashlib.blake2b(msgspec.msgpack.encode(parts), digest_size=16).hexdigest()
 
 
-def _uses(subject: Tool | Primitive) -> CredentialUse:
+def _credential_use(subject: Tool | Primitive) -> CredentialUse:
     if subject.origin is PrimitiveOrigin.LIVE:
         return CredentialUse(live_source=subject.source_name)
     if isinstance(subject, Tool):

@@ -1,4 +1,4 @@
-"""The budget of a call and its inner calls: time limits, which pause while the client answers, and number of calls."""
+"""Budget of a call and its inner calls: their number, and time limits that pause while the client responds."""
 
 import math
 from collections.abc import Generator

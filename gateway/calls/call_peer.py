@@ -1,7 +1,7 @@
 """The `Peer` that the handler of one call receives; it delegates to the `Peer` of the request.
 
-Time limits pause while the client answers a question. For an inner call, it prefixes the keys of questions and of
-stored values, so that calls do not share keys.
+Time limits pause while a request to the client is pending. The keys of an inner call's requests and stored values get
+a prefix, so that calls do not share keys.
 """
 
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ class CallPeer:
         await self._peer.log(level, data, logger)
 
     async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
-        """Return the client's answers; time limits pause until the answers arrive. See `Peer`."""
+        """Return the client's responses; time limits pause until they arrive. See `Peer`."""
         prefixed = {self._prefix + key: question for key, question in questions.items()}
         with self._budget.paused():
             answers = await self._peer.ask(prefixed)
@@ -53,7 +53,7 @@ class CallPeer:
         self._peer.remember(self._prefix + key, value)
 
     async def note_intent(self) -> None:
-        """Forward that the call may have effects from now on."""
+        """Forward the notice that the call may have effects from now on."""
         await self._peer.note_intent()
 
     async def end_stream(self) -> None:

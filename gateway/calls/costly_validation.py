@@ -1,8 +1,8 @@
 """Costly validations: checks that would block the event loop, run in child processes that can be killed.
 
 Four checks run at once on a replica, one per tenant. Further checks wait in a limited queue, for at most 30 s; then
-they are refused and can be retried. A check that exceeds its memory or time is a violation, as is a check that is too
-costly from the start.
+they are rejected and can be retried. A check that exceeds its memory or time limit counts as a violation. So does a
+check that is too large to start.
 """
 
 import sys
@@ -64,7 +64,7 @@ class CostlyValidation:
         """Return the violations, none for a valid value; a check that exceeds its limits is a violation.
 
         Raises:
-            LimitExceeded: too many checks wait, of this tenant or in all, or no slot became free in time.
+            LimitExceeded: too many checks of this tenant or of all tenants are queued, or no slot became free in time.
             Unavailable: the child process did not start or failed.
         """
         found = validator.check(instance)

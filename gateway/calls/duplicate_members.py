@@ -1,8 +1,8 @@
 """Detection of JSON objects with two members of one name (RFC 8259 section 4: readers handle them unpredictably).
 
-Compact JSON contains `":` once for each member, and otherwise only after an escaped quote. A fast parser keeps one
-member of each name: fewer `":` after a round trip mean that members were lost. JSON that the fast parser cannot read,
-or may write with other escapes, is compared name by name.
+Compact JSON contains `":` once for each member, and otherwise only after an escaped quote. A fast parser keeps only
+one member of each name, so fewer `":` after a round trip mean that the JSON had repeated names. JSON that the fast
+parser cannot read, or may write with other escapes, is compared name by name.
 """
 
 import json
@@ -26,7 +26,7 @@ def has_repeated_names(compact: bytes) -> bool:
         except (orjson.JSONDecodeError, TypeError):
             pass  # too deep for the parser, or a lone surrogate
     try:
-        json.loads(compact, object_pairs_hook=_unique, parse_int=_skip, parse_float=_skip)
+        json.loads(compact, object_pairs_hook=_require_unique, parse_int=_ignore_number, parse_float=_ignore_number)
     except (_Repeated, RecursionError):  # JSON that is too deep to check counts as ambiguous
         return True
     return False
@@ -36,10 +36,10 @@ class _Repeated(Exception):
     """An object has two members of one name."""
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> None:
+def _require_unique(pairs: list[tuple[str, Any]]) -> None:
     if len({name for name, _ in pairs}) < len(pairs):
         raise _Repeated
 
 
-def _skip(number: str) -> None:
+def _ignore_number(number: str) -> None:
     del number

@@ -58,7 +58,7 @@ async def explain(
 ) -> Explanation:
     """Explain a call of this principal with these arguments, in a profile that may offer `_fields`."""
     has_fields = selects_fields and offers_fields(bound.tool)
-    known = Explanation(judgement=evaluate(bound, None), guardrails=bound.guardrails, selects_fields=has_fields)
+    explanation = Explanation(judgement=evaluate(bound, None), guardrails=bound.guardrails, selects_fields=has_fields)
     try:
         authorise(principal, bound)
         decide(bound)
@@ -67,13 +67,13 @@ async def explain(
         settled = bound.handler.settle(arguments)
         if faults := await calls.check(bound, settled):
             raise ArgumentsInvalid("the arguments do not match the tool's input schema", faults=faults)
-        known = replace(known, judgement=evaluate(bound, settled))
+        explanation = replace(explanation, judgement=evaluate(bound, settled))
         decide(bound, settled)
         found = await calls.guardrails.try_chain(principal.tenant, bound.guardrails, of_arguments(settled))
-        known = replace(known, findings=found)
+        explanation = replace(explanation, findings=found)
         refuse_blocked_call(found)
         prepared = bound.handler.prepare(settled)
-        known = replace(known, prepared=prepared)
-        return replace(known, preview=await bound.handler.preview(prepared))
+        explanation = replace(explanation, prepared=prepared)
+        return replace(explanation, preview=await bound.handler.preview(prepared))
     except GatewayError as error:
-        return replace(known, error=error)
+        return replace(explanation, error=error)

@@ -22,31 +22,31 @@ from gateway.errors import ArgumentsInvalid, Fault, HandlerFailed
 from gateway.handlers.http_request import project_answer
 from gateway.handlers.response_body.reading import read_json
 
-_INLINE = 64 * 1024
-"""Bytes of a body above which a thread selects, because each value takes about 1 µs."""
+_MAX_INLINE_BYTES = 64 * 1024
+"""Body size in bytes above which the selection runs in a thread, because each value takes about 1 µs."""
 _MAX_VISITS = 20_000
 """Limit on the parts that are visited to find missing ones."""
 _MAX_NAMED = 10
 
 
 def may_select(call: Invocation, tool: Tool) -> bool:
-    """True if a call comes from a client whose profile gives the tool the argument."""
+    """True if the call comes from a client, in a profile that adds `_fields` to the tool."""
     if call.lookup is None or call.is_inner or not call.lookup.selects_fields:  # guard: fields-of-the-profile
         return False
     return offers_fields(tool)
 
 
 def take_fields(arguments: Mapping[str, object]) -> tuple[Mapping[str, object], tuple[str, ...]]:
-    """Return the arguments without `_fields`, and the selected paths; none if it is null.
+    """Return the arguments without `_fields`, and the selected paths; no paths if `_fields` is null.
 
     Raises:
-        ArgumentsInvalid: it is not a list of 1 to 50 JSON Pointers.
+        ArgumentsInvalid: `_fields` is not a list of 1 to 50 JSON Pointers.
     """
     others = {name: value for name, value in arguments.items() if name != FIELDS}
-    given = arguments[FIELDS]
-    if given is None:
+    raw_paths = arguments[FIELDS]
+    if raw_paths is None:
         return others, ()
-    paths = cast("list[object]", given) if isinstance(given, list) else []
+    paths = cast("list[object]", raw_paths) if isinstance(raw_paths, list) else []
     if not 0 < len(paths) <= MAX_FIELDS:  # guard: fields-bounded
         raise _invalid(f"/{FIELDS}", f"must be a list of 1 to {MAX_FIELDS} JSON Pointers")
     for index, path in enumerate(paths):
@@ -64,7 +64,7 @@ async def select_fields(answer: UpstreamAnswer, paths: Sequence[str]) -> tuple[U
     """
     if answer.status >= FIRST_ERROR or not answer.body:
         return answer, None
-    if len(answer.body) <= _INLINE:
+    if len(answer.body) <= _MAX_INLINE_BYTES:
         return _select(answer, paths)
     return await anyio.to_thread.run_sync(_select, answer, paths)
 
@@ -80,8 +80,8 @@ def _select(answer: UpstreamAnswer, paths: Sequence[str]) -> tuple[UpstreamAnswe
     missing = [quote(path) for path in find_missing(value, paths, max_visits=_MAX_VISITS)]
     if not missing:
         return selected, None
-    named = ", ".join(missing[:_MAX_NAMED]) + (" and more" if len(missing) > _MAX_NAMED else "")
-    return selected, f"The result has nothing at {named}."
+    shown_paths = ", ".join(missing[:_MAX_NAMED]) + (" and more" if len(missing) > _MAX_NAMED else "")
+    return selected, f"The result has nothing at {shown_paths}."
 
 
 def _invalid(pointer: str, reason: str) -> ArgumentsInvalid:

@@ -59,12 +59,12 @@ class PrimitiveLookup(Protocol):
 
     @property
     def profile(self) -> str:
-        """The profile of the primitives."""
+        """The profile whose primitives are looked up."""
         ...
 
     @property
     def revision(self) -> int:
-        """The revision of the catalog in which they are found."""
+        """The catalog revision of the primitives."""
         ...
 
     @property
@@ -74,12 +74,12 @@ class PrimitiveLookup(Protocol):
 
     @property
     def summary_threshold(self) -> int:
-        """Bytes above which the profile summarises parts of a result; 0 if it never does."""
+        """Size in bytes above which the profile summarises parts of a result; 0 disables summaries."""
         ...
 
     @property
     def result_scope(self) -> str:
-        """The profile and the rules under which the principal stores and reads results."""
+        """The profile and the access rules under which the principal stores and reads results."""
         ...
 
     @property
@@ -121,8 +121,8 @@ class InnerCalls(Protocol):
 class Invocation:
     """One call, which handlers use as `handlers.interfaces.Call`.
 
-    The pipeline sets `outcome`, `status` and `size` for the audit trail: the word for a call that raises no error, the
-    upstream's status, the result's size in bytes.
+    The pipeline sets `outcome`, `status` and `size` for the audit trail. `outcome` applies to a call that raises no
+    error; `status` is the upstream's status, and `size` the result's size in bytes.
     """
 
     __slots__ = (
@@ -245,7 +245,7 @@ class Invocation:
 
     @property
     def summary_threshold(self) -> int:
-        """Bytes above which parts of the result are summarised; 0 for a call whose result a handler reads."""
+        """Size in bytes above which parts of the result are summarised; 0 for a call whose result a handler reads."""
         if self.lookup is None or not self.reaches_client:  # guard: summary-for-clients
             return 0
         return self.lookup.summary_threshold
@@ -257,7 +257,7 @@ class Invocation:
         return f"{scope} {self.principal.subject}"
 
     def record(self, kind: AuditKind, outcome: str) -> CallRecord:
-        """Make the audit record of one step of the call; the first has the recorded arguments."""
+        """Build the audit record of one step of the call; only the first record contains the recorded arguments."""
         recorded, self.recorded = self.recorded, None
         return CallRecord(
             tenant=self.principal.tenant,

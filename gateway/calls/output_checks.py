@@ -16,7 +16,7 @@ from gateway.errors import BadInput, Fault, HandlerFailed, LimitExceeded, Output
 from gateway.handlers.binding import BoundPrompt, BoundResource
 
 MAX_RESULT_BYTES = 10 * 1024 * 1024
-"""The size limit of one answer, in bytes of JSON."""
+"""The size limit of one result, in bytes of JSON."""
 
 _INVALID_FORM = "the handler's result does not have the form that the protocol requires"
 _NO_STRUCTURE = "the result has no structured content, which the tool's output schema promises"
@@ -28,14 +28,14 @@ _SPACED_MEMBERS = {_STRUCTURED: b', "structuredContent":', _IS_ERROR: b', "isErr
 
 
 def encode(result: Result) -> tuple[bytes, bytes]:
-    """Return the members of a tool's result as JSON, and its structured content alone, empty if there is none.
+    """Return the members of a tool's result as JSON, and its structured content (empty bytes if there is none).
 
     The members are the content, the structured content, `isError`, and `_meta` if present. Protocol and admin API find
     structured content and `isError` by their exact bytes. So members of these names inside the content or `_meta` are
     written with a space.
 
     Raises:
-        HandlerFailed: the result does not have the protocol's form, or is too large.
+        HandlerFailed: the result does not have the form that the protocol requires, or is too large.
     """
     _check_members(result)
     has_structure = result.structured is not ABSENT and result.structured is not None
@@ -60,13 +60,13 @@ class ResultChecks:
         """Check structured content, given as JSON.
 
         Raises:
-            OutputInvalid: it does not match the output schema, or cannot be checked.
+            OutputInvalid: the content does not match the output schema, or cannot be checked.
         """
         if not structured:
             raise OutputInvalid(_NO_STRUCTURE)
-        await self._settle(tenant, output.check_text(structured))
+        await self._require_valid(tenant, output.check_text(structured))
 
-    async def _settle(self, tenant: TenantId, found: tuple[Fault, ...] | Costly) -> None:
+    async def _require_valid(self, tenant: TenantId, found: tuple[Fault, ...] | Costly) -> None:
         try:
             faults = await self._checks.finish(tenant, found) if isinstance(found, Costly) else found
         except (LimitExceeded, Unavailable) as error:  # the handler has run, so this is not a refusal
@@ -89,13 +89,13 @@ class ResultChecks:
         try:
             if "structuredContent" not in result:
                 raise OutputInvalid(_NO_STRUCTURE)
-            await self._settle(tenant, output.check(result["structuredContent"]))
+            await self._require_valid(tenant, output.check(result["structuredContent"]))
         except OutputInvalid as error:
             return _violation(error, result["content"], result.get("_meta", {}))
         return members
 
     async def _check_whole(self, tenant: TenantId, output: Validator, members: bytes) -> bytes:
-        """Check a result that will be summarised; on a violation the start of its JSON remains."""
+        """Check a result that will be summarised; on a violation, the error result contains the start of its JSON."""
         structured = members[len(WHOLE_START) : members.rfind(_IS_ERROR)]
         try:
             try:
@@ -109,7 +109,7 @@ class ResultChecks:
 
 
 def _violation(error: OutputInvalid, content: Sequence[object], meta: Mapping[str, object]) -> bytes:
-    """The members of an error result: the violation, and what the upstream sent."""
+    """The members of an error result: the violation, and the upstream's content."""
     detail = "\n".join((error.message, *(f"{fault.pointer or '/'}: {fault.reason}" for fault in error.faults)))
     blocks = _with_spaced_members(_json([{"type": "text", "text": detail}, *content]))
     encoded = _json({**meta, "gateway/error": {"code": error.code}})
@@ -120,12 +120,12 @@ def check_contents(contents: Contents, bound: BoundResource) -> tuple[Contents, 
     """Return the contents of a resource in the protocol's form, and their size in bytes.
 
     Raises:
-        HandlerFailed: they do not have that form, or are too large.
+        HandlerFailed: the value does not have that form, or is too large.
     """
     try:
         checked = validate_contents(list(contents.contents), uri=bound.uri, mime_type=bound.mime_type)
     except BadInput as error:
-        raise _wrong(error) from None
+        raise _form_error(error) from None
     return Contents(contents=checked), len(_limit_size(_json(checked)))
 
 
@@ -133,12 +133,12 @@ def check_messages(messages: Messages, bound: BoundPrompt) -> tuple[Messages, in
     """Return the messages of a prompt in the protocol's form, and their size in bytes.
 
     Raises:
-        HandlerFailed: they do not have that form, or are too large.
+        HandlerFailed: the value does not have that form, or is too large.
     """
     try:
         checked = validate_messages(list(messages.messages))
     except BadInput as error:
-        raise _wrong(error) from None
+        raise _form_error(error) from None
     description = messages.description or bound.description
     if not isinstance(cast("object", description), str | None):
         raise HandlerFailed(f"{_INVALID_FORM}: the description is not text")
@@ -178,7 +178,7 @@ def _blocks(result: Result, structured: bytes) -> Sequence[Mapping[str, object]]
     try:
         return validate_content(result.content)
     except BadInput as error:
-        raise _wrong(error) from None
+        raise _form_error(error) from None
 
 
 def _json(value: object) -> bytes:
@@ -202,5 +202,5 @@ def _limit_size(encoded: bytes) -> bytes:
     return encoded
 
 
-def _wrong(error: BadInput) -> HandlerFailed:
+def _form_error(error: BadInput) -> HandlerFailed:
     return HandlerFailed(f"{_INVALID_FORM}: {error.message}")

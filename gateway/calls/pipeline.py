@@ -106,10 +106,10 @@ class CallPipeline:
             NotFound, Forbidden: the principal may not call the tool.
             LimitExceeded: the limit of calls, of costly checks, or of a call inside this one is reached.
             AuditUnavailable: the call could not be recorded, so it has no result; it may have run.
-            Unavailable, SecretUnreadable: the call needs a part of the gateway, or a secret, that is not available.
-            CapabilityMissing: the call has a question for the client that needs an undeclared capability.
+            Unavailable, SecretUnreadable: a component or a secret that the call needs is unavailable.
+            CapabilityMissing: a request to the client needs a capability that the client did not declare.
             AccountRequired: the caller has to connect an account at the upstream.
-            InputRequired: the client has to answer a question, and call again.
+            InputRequired: the client has to respond to a request of the gateway, and call again.
         """
         action = ("call", bound.tool.name)
         call = Invocation(self, principal, peer, lookup, correlation_id=correlation_id, action=action)
@@ -127,7 +127,7 @@ class CallPipeline:
         """Read one resource.
 
         Raises:
-            InputRequired: the client has to answer a question, and read again.
+            InputRequired: the client has to respond to a request of the gateway, and read again.
             GatewayError: as for tools; also the errors that would be results of a tool (`_RESULT_ERRORS`).
         """
         call = Invocation(self, principal, peer, lookup, correlation_id=correlation_id, action=("read", bound.uri))
@@ -203,7 +203,7 @@ class CallPipeline:
             return check_completions(found)
 
     async def call_tool(self, call: Invocation, bound: BoundTool, arguments: Mapping[str, object]) -> bytes:
-        """Run the steps of a tool call, in this order; see `run`."""
+        """Run the steps of a tool call in the order of the pipeline; see `run`."""
         authorise(call.principal, bound)
         call.source = bound.tool.source_name or bound.tool.origin
         call.levels = bound.tool.levels
@@ -306,14 +306,14 @@ class CallPipeline:
         return not await self._confirm(call, handler, prepared)  # guard: confirm-falls-back
 
     async def _confirm(self, call: Invocation, handler: Handler[Any], prepared: Prepared) -> bool:
-        """Ask the user for confirmation; record the question before it is sent, the outcome before the call continues.
+        """Ask the user for confirmation; the audit trail records the request before it is sent, and then the outcome.
 
         Returns False if the client cannot ask its user; then another person must approve the call.
 
         Raises:
             PolicyDenied: the user declined or did not answer, or the call has changed since.
             CredentialMissing: the call cannot be made, so the user is not asked.
-            InputRequired: the answer comes with a later request.
+            InputRequired: the client's response comes with a later request.
         """
         digest = prepared.digest.hex()
         if call.peer.recall(CONFIRM) is None and call.peer.can("elicitation"):  # guard: confirm-asked-recorded
@@ -358,7 +358,7 @@ class CallPipeline:
         handler: Handler[_Answer],
         arguments: Mapping[str, object],
     ) -> _Answer:
-        """Run the steps that resources and prompts share, in this order."""
+        """Run the steps that resources and prompts share, in the order of the pipeline."""
         if bound.policy.recorded is not None:
             self._record_arguments(call, bound.policy.recorded, arguments)
         settled = handler.settle(arguments)
@@ -377,7 +377,7 @@ class CallPipeline:
 
 
 async def _run(call: Invocation, handler: Handler[_Answer], prepared: Prepared) -> _Answer:
-    """Run the handler, and note its time."""
+    """Run the handler and record its duration."""
     asked_ns = perf_counter_ns()
     try:
         return await handler.run(prepared, call)
@@ -386,7 +386,7 @@ async def _run(call: Invocation, handler: Handler[_Answer], prepared: Prepared) 
 
 
 def _end(call: Invocation, outcome: str, members: bytes) -> bytes:
-    """Note the outcome and the size of a tool's result, and return the result."""
+    """Set the outcome and the size of a tool's result on the call, and return the result."""
     call.outcome = outcome
     call.size = len(members)
     return members

@@ -19,7 +19,7 @@ CONFIRM = "gateway/confirm"
 CONFIRMED = "gateway/confirmed"
 """Key of a call's state: marks the confirmation as recorded, so that later rounds do not record it again."""
 
-_FORM: Mapping[str, Any] = {
+_CONFIRM_SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "properties": {"confirm": {"type": "boolean", "title": "Go ahead", "description": "Make this call now."}},
     "required": ["confirm"],
@@ -42,17 +42,17 @@ REFUSALS: Mapping[Confirmation, str] = {
     Confirmation.UNANSWERED: "the user was asked to confirm this call and gave no answer",
     Confirmation.CHANGED: "the effect of the call has changed since the user was asked; call again",
 }
-"""Error messages for calls that were not confirmed. A client that cannot ask falls back to an approval."""
+"""Error messages for calls that were not confirmed. If the client cannot ask, an approval is required instead."""
 
 UNAPPROVED = (
     "the tenant's policy requires the user to confirm this call, and this client cannot ask its user; "
     "use a client with elicitation, or let an admin change the policy"
 )
-"""The refusal of a call that needs a confirmation and can get neither that nor an approval."""
+"""Error message for a call that needs a confirmation, if neither confirmation nor approval is possible."""
 
 
 def authorise(principal: Principal, bound: BoundPrimitive) -> None:
-    """Admit a principal of the primitive's tenant that may use MCP.
+    """Check that the principal belongs to the primitive's tenant and may use MCP.
 
     Raises:
         NotFound: the primitive belongs to another tenant.
@@ -103,14 +103,14 @@ async def ask_user(call: Invocation, digest: str, preview: str) -> Confirmation:
     """Ask the user to confirm the call, and return the outcome.
 
     Raises:
-        InputRequired: the answer comes with a later request.
+        InputRequired: the client's response comes with a later request.
     """
     asked = call.peer.recall(CONFIRM)
     if asked is not None and asked != digest:  # guard: confirm-digest
         return Confirmation.CHANGED
     call.peer.remember(CONFIRM, digest)
     lines = [line for line in ("Allow this call?", describe_reason(call.judged), preview) if line]
-    question = Question(kind="elicitation", params={"message": "\n".join(lines), "requestedSchema": _FORM})
+    question = Question(kind="elicitation", params={"message": "\n".join(lines), "requestedSchema": _CONFIRM_SCHEMA})
     try:
         answers = await call.peer.ask({CONFIRM: question})
     except CapabilityMissing:

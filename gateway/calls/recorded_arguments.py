@@ -16,10 +16,10 @@ from gateway.domain.text_search.search import search
 MAX_RECORD_BYTES: Final = 8_000
 """Limit on the bytes of one call's recorded arguments, in JSON."""
 MAX_TEXT_LENGTH: Final = 1_000
-"""Characters of one kept string; the rest is cut."""
-_SEARCHED = 2 * MAX_TEXT_LENGTH
-"""Limit on the characters that are searched for secrets; more than are kept, to find a secret at the end of the
-kept part.
+"""Limit on the characters of one recorded string; the rest is cut off."""
+_MAX_SEARCHED_LENGTH = 2 * MAX_TEXT_LENGTH
+"""Limit on the characters that are searched for secrets. It exceeds `MAX_TEXT_LENGTH`, so that a secret across the cut
+is found.
 """
 _HASH_CHARACTERS = 32
 _MAX_INTEGER = 2**63
@@ -43,7 +43,7 @@ class ArgumentRecorder:
         parts; the empty pointer means all arguments.
         """
         parts: dict[Treatment, dict[str, object]] = {treatment: {} for treatment in Treatment}
-        found = _without_secrets(list(_bound(selection.select(arguments))))
+        found = _without_secrets(list(_limit_size(selection.select(arguments))))
         key = self._key_of(tenant) if any(one.treatment is Treatment.HASHED for one in found) else b""
         for path, treatment, value in found:
             pointer = "".join(f"/{name.replace('~', '~0').replace('/', '~1')}" for name in path)
@@ -70,30 +70,30 @@ def _shorten(value: object) -> object:
     return str(value) if is_large else value
 
 
-def _bound(found: Iterable[Selected]) -> Iterator[Selected]:
+def _limit_size(found: Iterable[Selected]) -> Iterator[Selected]:
     size = 0
-    for one in found:
-        shown = _shorten(one.value) if one.treatment is Treatment.KEPT else None
-        size += len(_encode((one.path, shown))) + _HASH_CHARACTERS
+    for selected in found:
+        shown = _shorten(selected.value) if selected.treatment is Treatment.KEPT else None
+        size += len(_encode((selected.path, shown))) + _HASH_CHARACTERS
         if size > MAX_RECORD_BYTES:  # guard: recorded-arguments-bytes
             yield Selected((), Treatment.CUT, None)
             return
-        yield one
+        yield selected
 
 
 def _without_secrets(found: Sequence[Selected]) -> Sequence[Selected]:
     """Drop values that contain a known form of a secret, and hide names that do."""
-    texts = ["\n".join((*one.path, _text_of(one))) for one in found]
+    texts = ["\n".join((*selected.path, _text_of(selected))) for selected in found]
     if not _has_secret("\n".join(texts)):
         return found
-    return [_drop(one) if _has_secret(text) else one for one, text in zip(found, texts, strict=True)]
+    return [_drop(selected) if _has_secret(text) else selected for selected, text in zip(found, texts, strict=True)]
 
 
 def _text_of(selected: Selected) -> str:
     if selected.treatment in {Treatment.DROPPED, Treatment.CUT}:
         return ""
     value = selected.value
-    return (value if isinstance(value, str) else _encode(value).decode())[:_SEARCHED]
+    return (value if isinstance(value, str) else _encode(value).decode())[:_MAX_SEARCHED_LENGTH]
 
 
 def _drop(selected: Selected) -> Selected:

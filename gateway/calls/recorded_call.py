@@ -44,9 +44,9 @@ class AuditSink(Protocol):
 
 
 class RecordedCall:
-    """A block that is one call: when it ends, its outcome is recorded, then its result or its error continues.
+    """Context manager of one call: on exit, records the outcome before the call's result or error is passed on.
 
-    Without its record, a call ends with AuditUnavailable. An unexpected exception becomes HandlerFailed.
+    A call whose outcome cannot be recorded ends with AuditUnavailable. An unexpected exception becomes HandlerFailed.
     """
 
     __slots__ = ("_audit", "_call", "_metrics")
@@ -57,7 +57,7 @@ class RecordedCall:
         self._metrics = metrics
 
     async def __aenter__(self) -> None:
-        """Do nothing: a call that is refused is recorded too, when the block ends."""
+        """Do nothing: every call is recorded on exit, also a rejected one."""
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -80,9 +80,9 @@ class ResultRenderer:
         self._overflow = overflow
 
     async def content(self, call: ResultOwner, answer: UpstreamAnswer, *, is_kept: bool, is_whole: bool) -> bytes:
-        """Return the members of the result for this response; a truncated result links to the body, if it is stored.
+        """Return the members of the result for this response; a truncated result links to its stored body, if any.
 
-        A whole text is not truncated, because the result will be summarised.
+        `is_whole` disables the truncation of text, because the result will be summarised.
         """
         if len(answer.body) <= MAX_TEXT_BYTES or answer.status >= FIRST_ERROR:
             return content(answer)
@@ -123,7 +123,7 @@ def is_read(answer: UpstreamAnswer) -> bool:
 def content(answer: UpstreamAnswer, *, link: str | None = None, is_whole: bool = False) -> bytes:
     """Return the members of the result for this response; a status of 300 or above makes it an error.
 
-    `link` is the URI of the complete body, for a truncated result; a whole one is not truncated.
+    `link` is the URI of the complete body, for a truncated result; `is_whole` disables truncation.
     """
     if answer.status >= FIRST_ERROR:
         return error_result(answer)
@@ -151,7 +151,7 @@ def failure(error: GatewayError, correlation_id: str) -> bytes:
 
 
 def decode(members: bytes) -> dict[str, Any]:
-    """Decode the members to a result object; integers stay exact.
+    """Decode the members to a result object; integers are exact.
 
     Raises:
         HandlerFailed: an integer has more than 4,300 digits, the limit of Python.
@@ -198,12 +198,12 @@ def _rendered(answer: UpstreamAnswer, link: str | None, is_whole: bool) -> bytes
 def _by_kind(typed: tuple[str, str], answer: UpstreamAnswer, link: str | None, is_whole: bool) -> bytes:
     kind, parameters = typed
     family, body = kind.partition("/")[0], answer.body
-    is_picture = family in {"image", "audio"} and not kind.endswith("+xml")
-    if not is_picture and (is_text(kind) or (not kind and is_utf8(body))):
+    is_media = family in {"image", "audio"} and not kind.endswith("+xml")
+    if not is_media and (is_text(kind) or (not kind and is_utf8(body))):
         return _text(decode_text(body, parameters, is_xml=kind.endswith("xml")), answer, link, is_whole)
     if link is not None and len(body) > MAX_BYTES:
         return _blocks(describe(Truncated(b""), whole=len(body), uri=link), _link(answer, link))
-    if is_picture:
+    if is_media:
         return _blocks({"type": family, "data": b64encode(body).decode(), "mimeType": kind})
     # a multipart body is unreadable without the boundary in its content type
     whole = answer.content_type[:_MAX_TYPE] if family == "multipart" else kind

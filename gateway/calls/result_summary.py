@@ -1,7 +1,7 @@
 """Summaries of large results: outline, first items, and the URI under which the caller reads every part (decision 60).
 
-A summary replaces structured content, and each text, above the threshold of the caller's profile. Other blocks stay.
-The documents are what the call would have sent: redaction, guardrails and output schemas come before.
+A summary replaces structured content, and each text, above the threshold of the caller's profile. Other blocks are
+unchanged. Redaction, guardrails and output schemas are applied before, so they cover the stored documents too.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -21,14 +21,14 @@ from gateway.definitions.large_results.outline import outline
 Keep: TypeAlias = Callable[[str, bytes], Awaitable[str | None]]
 """Stores a document of a content type for the caller; returns its URI, or None if it cannot be stored."""
 
-_INLINE: Final = 64 * 1024
-"""Bytes of a result above which a thread summarises it."""
+_MAX_INLINE_BYTES: Final = 64 * 1024
+"""Result size in bytes above which the summary is built in a thread."""
 _MAX_DOCUMENTS: Final = 4
-"""Limit on the summaries of one result; further large texts stay."""
+"""Limit on the summaries of one result; further large texts are unchanged."""
 _MAX_OUTLINE: Final = 4096
 _MAX_PREVIEW: Final = 4096
 _MAX_PREVIEW_PARTS: Final = 50_000
-"""Parts of a document up to which small members are chosen from all of it for the preview; a larger one is cut."""
+"""Up to this number of parts, the preview shows small members of the whole document; above it, the truncated start."""
 
 
 class _ResultMembers(msgspec.Struct):
@@ -46,7 +46,7 @@ class _Block(msgspec.Struct):
 
 
 @dataclass(slots=True)
-class _Large:
+class _LargePart:
     """One large part of a result: its document, and the parts of its summary."""
 
     document: ResultDocument
@@ -56,16 +56,16 @@ class _Large:
 
 @dataclass(slots=True)
 class _Plan:
-    """A result with its large parts in the places of their blocks."""
+    """A result in which each large part takes the position of its block."""
 
-    blocks: list[bytes | _Large]
+    blocks: list[bytes | _LargePart]
     structured: bytes
     end: bytes
 
 
 _EMPTY_TEXT: Final = b'{"type":"text","text":""}'
 WHOLE_START: Final = b'"content":[' + _EMPTY_TEXT + b'],"structuredContent":'
-"""The start of a result that will be summarised: the text is missing, because a summary takes its place."""
+"""The start of a result that will be summarised: its text is empty, because a summary replaces it."""
 _read = msgspec.json.Decoder(_ResultMembers).decode
 _read_block = msgspec.json.Decoder(_Block).decode
 
@@ -85,15 +85,15 @@ async def summarise(members: bytes, threshold: int, *, limit: int, keep: Keep) -
             continue
         uri = await keep(block.document.content_type, block.document.body)
         if uri is None:
-            blocks += await _in_thread(len(members), _cut, block.document, limit)
+            blocks += await _in_thread(len(members), _truncated_blocks, block.document, limit)
         else:
-            blocks += (_text(_sentences(block, uri)), _link(block.document, uri))
+            blocks += (_text(_summary_text(block, uri)), _link(block.document, uri))
     structured = (b',"structuredContent":', plan.structured) if plan.structured else ()
     return b"".join((b'"content":[', b",".join(blocks), b"]", *structured, plan.end))
 
 
 async def _in_thread(size: int, work: Callable[..., Any], *arguments: object) -> Any:
-    if size <= _INLINE:
+    if size <= _MAX_INLINE_BYTES:
         return work(*arguments)
     return await anyio.to_thread.run_sync(work, *arguments)
 
@@ -104,25 +104,25 @@ def _plan(members: bytes, threshold: int) -> _Plan | None:
     if read.is_error:  # guard: summary-of-successes
         return None
     structured, budget = bytes(read.structured), threshold // 2
-    blocks: list[bytes | _Large] = []
+    blocks: list[bytes | _LargePart] = []
     repeated = structured.decode() if len(structured) > threshold else None
     if repeated is not None:
-        blocks.append(_large(structured, budget))
+        blocks.append(_large_part(structured, budget))
     for raw in map(bytes, read.content):
         text = _read_block(raw).text if len(raw) > threshold else None
         if repeated is not None and (text == repeated or raw == _EMPTY_TEXT):
             continue
         body = b"" if text is None else text.encode("utf-8", "replace")
-        is_full = sum(isinstance(block, _Large) for block in blocks) >= _MAX_DOCUMENTS
-        blocks.append(raw if is_full or len(body) <= threshold else _large(body, budget))
-    if not any(isinstance(block, _Large) for block in blocks):
+        is_full = sum(isinstance(block, _LargePart) for block in blocks) >= _MAX_DOCUMENTS
+        blocks.append(raw if is_full or len(body) <= threshold else _large_part(body, budget))
+    if not any(isinstance(block, _LargePart) for block in blocks):
         return None
     meta = (b',"_meta":', bytes(read.meta)) if bytes(read.meta) else ()
     end = b"".join((b',"isError":false', *meta))
     return _Plan(blocks, b"" if repeated is not None else structured, end)
 
 
-def _large(body: bytes, budget: int) -> _Large:
+def _large_part(body: bytes, budget: int) -> _LargePart:
     document = read_document(body)
     assert document is not None  # a text of the result, so UTF-8
     room = min(budget, _MAX_PREVIEW)
@@ -133,14 +133,14 @@ def _large(body: bytes, budget: int) -> _Large:
         except RecursionError:  # the parser reads less depth here than at the check
             document = replace(document, is_json=False)
     if shape is None:
-        return _Large(
+        return _LargePart(
             document, f"text of {document.count_lines():,} lines", cut_text(body.decode(), room).kept.decode()
         )
     start = cut_json(document.body, room, max_parts=_MAX_PREVIEW_PARTS)
-    return _Large(document, shape, start.kept.decode("utf-8", "replace"))
+    return _LargePart(document, shape, start.kept.decode("utf-8", "replace"))
 
 
-def _sentences(large: _Large, uri: str) -> str:
+def _summary_text(large: _LargePart, uri: str) -> str:
     size = f"{len(large.document.body):,} bytes of {'JSON' if large.document.is_json else 'text'}"
     example = orjson.dumps({"result": uri, "pointer": "", "offset": 0}).decode()
     return "\n".join(
@@ -157,7 +157,7 @@ def _sentences(large: _Large, uri: str) -> str:
     )
 
 
-def _cut(document: ResultDocument, limit: int) -> Sequence[bytes]:
+def _truncated_blocks(document: ResultDocument, limit: int) -> Sequence[bytes]:
     body = document.body
     cut = cut_json(body, limit) if document.is_json else cut_text(body.decode(), limit)
     note = describe(cut, whole=len(body), uri=None)

@@ -42,7 +42,7 @@ _MAX_COUNTED_LENGTH = 256 * 1024
 _MAX_DESCRIPTION_LENGTH = 8_000
 _MAX_FACTS = 20
 _MAX_LISTS = 5
-_ACTS = ("sends ", "may send ", "calls ", "may call ", "and makes ")
+_ACTION_PREFIXES = ("sends ", "may send ", "calls ", "may call ", "and makes ")
 _MAX_STATEMENTS = 5
 _LEFT_OUT = re.compile(r"… \(\d+ |\(\d+ bytes that are not text\)|^and \d+ further ", re.MULTILINE)
 """The marks of `gateway.handlers.previews.requests` for omitted parts."""
@@ -72,12 +72,12 @@ def show_call(preview: str, prepared: Prepared, name: str) -> RequestShown:
 
 
 def describe_risk(subject: Tool | Primitive, prepared: Prepared, shown: RequestShown, preview: str) -> tuple[str, ...]:
-    """Return the facts about a call, each a sentence, the effect first."""
-    facts = [*_effects(subject, prepared, shown, preview), *islice(_statements(subject), _MAX_STATEMENTS)]
+    """Return facts about the call as sentences; the first one states the effect."""
+    facts = [*_effects(subject, prepared, shown, preview), *islice(_definition_statements(subject), _MAX_STATEMENTS)]
     if prepared.request is not None:
         facts += [
-            *_counts(prepared.request.body),
-            *_repeated(shown.url),
+            *_list_lengths(prepared.request.body),
+            *_repeated_parameters(shown.url),
         ]  # limited, because the caller chooses their number
     return tuple(truncate(fact, _MAX_FACT_LENGTH) for fact in facts[:_MAX_FACTS])
 
@@ -87,7 +87,7 @@ def _effects(subject: Tool | Primitive, prepared: Prepared, shown: RequestShown,
     if request is None:
         runner = _RUNNERS.get(subject.origin, "The gateway")
         yield f"{runner} runs {escape(subject.name)} with these arguments; not all effects are known."
-        yield from (f"It {line}" for line in preview.split("\n")[1:] if line.startswith(_ACTS))
+        yield from (f"It {line}" for line in preview.split("\n")[1:] if line.startswith(_ACTION_PREFIXES))
     else:
         parts = urlsplit(shown.url)
         effect = _EFFECTS.get(request.method, f"Sends {request.method} to")
@@ -98,12 +98,12 @@ def _effects(subject: Tool | Primitive, prepared: Prepared, shown: RequestShown,
     yield f"{level}: {'; '.join(subject.safety_reasons)}." if subject.safety_reasons else f"{level}."
 
 
-def _repeated(url: str) -> Iterator[str]:
+def _repeated_parameters(url: str) -> Iterator[str]:
     names = Counter(name for name, _ in parse_qsl(urlsplit(url).query, max_num_fields=1000, keep_blank_values=True))
     yield from (f"{truncate(name, 60)!r} is in the query {count} times." for name, count in names.items() if count > 1)
 
 
-def _counts(body: bytes | None) -> Iterator[str]:
+def _list_lengths(body: bytes | None) -> Iterator[str]:
     """Count the entries of lists in a JSON body, which often name the objects that are changed."""
     if not body or len(body) > _MAX_COUNTED_LENGTH:
         return
@@ -120,7 +120,7 @@ def _counts(body: bytes | None) -> Iterator[str]:
             yield f"{truncate(escape(name), 60)!r} in the body lists {len(entries)} entries."
 
 
-def _statements(subject: Tool | Primitive) -> Iterator[str]:
+def _definition_statements(subject: Tool | Primitive) -> Iterator[str]:
     """Quote what the definition states about destruction and reversibility."""
     try:
         stated = _decode_definition(subject.definition)

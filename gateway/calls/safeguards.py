@@ -18,7 +18,7 @@ class Approvals(Protocol):
     def approved(
         self, call: Invocation, bound: BoundCall, handler: Handler[Any], prepared: Prepared
     ) -> AbstractAsyncContextManager[Prepared]:
-        """Return a block that starts once the prepared call is approved, yields the call, and stores its outcome."""
+        """Return a context manager that yields the prepared call once it is approved, and stores its outcome."""
         ...
 
 

@@ -1,7 +1,7 @@
 """JSON results sent once: as structured content, with a sentence about their shape instead of the same JSON as text.
 
-MCP recommends the JSON as text as well, for clients that ignore structured content. So this requires a setting of the
-profile.
+MCP recommends the JSON as text as well, for clients that ignore structured content. So this is an
+opt-in setting of the profile.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ _KINDS: Final[Mapping[bytes, str]] = {
 def send_once(members: bytes, *, is_modern: bool) -> bytes:
     """Return the members of a successful result with a sentence in place of a text that repeats structured content.
 
-    All other texts stay. Before 2026-07-28, structured content is an object, so other JSON stays a text.
+    All other texts are unchanged. Before 2026-07-28, structured content must be an object, so other JSON remains text.
     """
     at = members.find(_STRUCTURED)  # quotes inside texts are escaped, so the first match is the member
     end = members.rfind(_ERROR)
@@ -64,9 +64,9 @@ def _shape(raw: bytes) -> str:
     if not raw.startswith(b"{"):
         return f"a {_kind(raw)}"
     parts = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
-    named = [f"{_name(name)} ({_kind(bytes(value))})" for name, value in list(parts.items())[:_MAX_NAMED]]
-    further = f" and {len(parts) - len(named)} more" if len(parts) > len(named) else ""
-    return f"an object with {', '.join(named)}{further}"
+    members = [f"{_name(name)} ({_kind(bytes(value))})" for name, value in list(parts.items())[:_MAX_NAMED]]
+    further = f" and {len(parts) - len(members)} more" if len(parts) > len(members) else ""
+    return f"an object with {', '.join(members)}{further}"
 
 
 def _kind(raw: bytes) -> str:
@@ -75,4 +75,4 @@ def _kind(raw: bytes) -> str:
 
 
 def _name(name: str) -> str:
-    return "".join(one for one in name[:_MAX_NAME_LENGTH] if one.isprintable())
+    return "".join(character for character in name[:_MAX_NAME_LENGTH] if character.isprintable())

@@ -25,7 +25,7 @@ _Container = TypeVar("_Container")
 
 @dataclass(frozen=True, slots=True)
 class Truncated:
-    """The kept part, and notes on the omitted ones; without notes nothing is missing."""
+    """A truncated value: the kept bytes, and notes on the omitted parts. Without notes, the value is complete."""
 
     kept: bytes
     notes: tuple[str, ...] = ()
@@ -91,11 +91,11 @@ class _Truncator:
         kept: list[bytes] = []
         room = limit - 2
         for item in items:
-            whole = bytes(item)
-            if len(whole) + 1 > room:
+            element = bytes(item)
+            if len(element) + 1 > room:
                 break
-            kept.append(whole)
-            room -= len(whole) + 1
+            kept.append(element)
+            room -= len(element) + 1
         if not kept:
             kept.append(self.value(bytes(items[0]), room, f"{where}/0", depth + 1))
         self._note(where, f"the first {len(kept):,} of {len(items):,} elements are shown")
@@ -104,13 +104,13 @@ class _Truncator:
     def _object(self, raw: bytes, limit: int, where: str, depth: int) -> bytes:
         members = {name: bytes(value) for name, value in _split(raw, dict[str, msgspec.Raw]).items()}
         heads = {name: _quoted(name) + b":" for name in members}
-        names = list(_fitting(heads, limit - 2))
+        names = list(_names_that_fit(heads, limit - 2))
         if len(names) < len(members):
             self._note(where, f"the first {len(names):,} of {len(members):,} members are shown")
         room = limit - 2 - sum(len(heads[name]) + 1 for name in names)
-        shares = _share({name: len(members[name]) for name in names}, room)
+        shares = _share_bytes({name: len(members[name]) for name in names}, room)
         parts = [
-            heads[name] + self.value(members[name], shares[name], f"{where}/{_escaped(name)}", depth + 1)
+            heads[name] + self.value(members[name], shares[name], f"{where}/{_pointer_token(name)}", depth + 1)
             for name in names
         ]
         return b"{" + b",".join(parts) + b"}"
@@ -131,7 +131,7 @@ def _split(raw: bytes, kind: type[_Container]) -> _Container:
     return msgspec.json.decode(raw, type=kind)
 
 
-def _fitting(heads: dict[str, bytes], room: int) -> Iterable[str]:
+def _names_that_fit(heads: dict[str, bytes], room: int) -> Iterable[str]:
     """Yield the first names that fit, each with four bytes for its value."""
     for name, head in heads.items():
         room -= len(head) + 1 + len(b"null")
@@ -140,7 +140,7 @@ def _fitting(heads: dict[str, bytes], room: int) -> Iterable[str]:
         yield name
 
 
-def _share(sizes: dict[str, int], room: int) -> dict[str, int]:
+def _share_bytes(sizes: dict[str, int], room: int) -> dict[str, int]:
     """Return the bytes for each value: small values receive their size, large values equal shares of what remains."""
     shares: dict[str, int] = {}
     for left, (name, size) in zip(
@@ -173,5 +173,5 @@ def _quoted(text: str) -> bytes:
     return json.dumps(text, ensure_ascii=False).encode("utf-8", "replace")
 
 
-def _escaped(name: str) -> str:
+def _pointer_token(name: str) -> str:
     return name[:64].replace("~", "~0").replace("/", "~1")

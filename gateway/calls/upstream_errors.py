@@ -28,8 +28,8 @@ def error_result(answer: UpstreamAnswer) -> bytes:
         hint = " ".join(answer.retry_after.split())[:_MAX_HINT]
         lines.append(f"Retry-After: {hint}")
         meta["retry_after"] = hint
-    shown = _shown_body(answer)
-    text = "\n".join([*lines, *([shown] if shown else [])])
+    body_text = _shown_body(answer)
+    text = "\n".join([*lines, *([body_text] if body_text else [])])
     return b"".join(
         (
             b'"content":[{"type":"text","text":',

@@ -1,7 +1,7 @@
 """Status and selected headers of an upstream's response in its result (decision 53).
 
-They are `_meta["gateway/upstream"]`, for programs, and a text if the response has no body. A response of status 200
-without such headers adds nothing, so most results are unchanged.
+The result contains them in `_meta["gateway/upstream"]`, and as text if the response has no body. A response of status
+200 without such headers adds nothing, so most results are unchanged.
 """
 
 from http import HTTPStatus

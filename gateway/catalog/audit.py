@@ -51,9 +51,9 @@ class TrailVerifier:
         self.places = FairSlotPool("verifications", slots=2, queue=16, timeout_s=60)
 
     async def verify(self, tenant: TenantId) -> AuditTrail:
-        """Verify the chains with their first faults, the anchor, and the heads in outside stores.
+        """Verify the chains, the anchor, and the heads in external stores; report the first fault of each chain.
 
-        The outside stores are read first, then the signatures in one transaction, then the entries. A signature is
+        The external stores are read first, then the signatures in one transaction, then the entries. A signature is
         written after the entries that it covers, and a head after its signature. So each entry that one of these covers
         should be present when the entries are read. Entries written during the verification are verified too.
 
@@ -62,13 +62,13 @@ class TrailVerifier:
         """
         async with self.places.hold(tenant):
             outside = await self._heads.read(tenant)
-            wanted = {trail.number for found in outside for trail in found.heads}
+            head_numbers = {trail.number for found in outside for trail in found.heads}
             async with self._store.reading(tenant) as db:
                 revision = await tenants.revision(tenant, db)
                 anchor = await anchors.find(tenant, db)
                 references = await anchors.references(tenant, db)
                 signers = await export_keys.verify_keys(tenant, db, self._sealer)
-                check = TrailCheck(self._keys, references=references, wanted=wanted, cut_keys=signers)
+                check = TrailCheck(self._keys, references=references, wanted=head_numbers, cut_keys=signers)
                 await _follow_signatures(tenant, db, check)
             async for removed, links in read_trail(tenant, self._store):
                 check.follow_cuts(removed)
@@ -89,10 +89,10 @@ async def _follow_signatures(tenant: TenantId, db: Db, check: TrailCheck) -> Non
 
 
 async def read_trail(tenant: TenantId, store: Store) -> AsyncGenerator[tuple[Sequence[Cut], Sequence[Link]]]:
-    """Yield the cut records and the entries in parts, each in a transaction of its own: none stays open for long.
+    """Yield the cut records and the entries in pages. Each page is read in a short transaction of its own.
 
-    A part of entries is read in one snapshot with the last cut records. So a concurrent cut leaves no gap without a
-    record.
+    A page of entries is read in one database snapshot with the newest cut records. So each gap that a concurrent
+    cut leaves has its record.
     """
     last: Link | None = None
     cut: Cut | None = None

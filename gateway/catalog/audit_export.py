@@ -36,7 +36,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class TrailExporter:
-    """Exports audit trails, at most four at once; each one holds a part of 500 entries in memory."""
+    """Exports audit trails, at most four at once; each export keeps at most 500 entries in memory."""
 
     def __init__(self, store: Store, sealer: EnvelopeCipher) -> None:
         self._store = store
@@ -47,7 +47,7 @@ class TrailExporter:
 
     @property
     def pools(self) -> tuple[FairSlotPool, FairSlotPool]:
-        """The slots of exports and of followers, for metrics."""
+        """The slot pools of exports and of followers, for metrics."""
         return self.places, self.followers
 
     async def public_keys(self, tenant: TenantId) -> Sequence[VerifyKey]:
@@ -58,35 +58,35 @@ class TrailExporter:
     async def export(self, tenant: TenantId, wanted: AuditFilter = _NO_FILTER) -> AsyncGenerator[bytes]:
         """Yield the export in chunks of whole lines.
 
-        A seal follows each part, so a fault can be located in its part. Each part is read in a separate transaction, so
-        a slow reader keeps none open.
+        Each batch ends with a signature, so a tampered batch can be identified. Each batch is read in a separate
+        transaction, so a slow reader keeps no transaction open.
 
         Raises:
             LimitExceeded: too many audit trails are being exported.
         """
         async with self.places.hold(tenant):
-            text = SealedLines(tenant, ExportKey.of(tenant, self._sealer)[0])
-            lines = self._whole(tenant) if wanted == _NO_FILTER else self._matching(tenant, wanted)
-            yield text.add([_header(tenant, wanted)])
+            builder = SealedLines(tenant, ExportKey.of(tenant, self._sealer)[0])
+            lines = self._full_trail(tenant) if wanted == _NO_FILTER else self._filtered_trail(tenant, wanted)
+            yield builder.add([_header(tenant, wanted)])
             async for part in lines:
-                yield text.add(part) + text.seal()
+                yield builder.add(part) + builder.seal()
 
     async def follow(self, tenant: TenantId, since: datetime | None, *, for_s: int) -> AsyncGenerator[bytes]:
         """Yield entries as they are committed, for `for_s` seconds; with `since`, first the entries since that time.
 
-        The time is limited so that a revoked key cannot continue; the reader then reconnects with the time of its last
-        entry. An empty line comes first, and after each idle period of 15 s.
+        The stream ends after `for_s` seconds, so that a revoked key cannot read on. The client then reconnects with the
+        time of its last entry. An empty line is sent first, and after each idle period of 15 s.
 
         Raises:
             LimitExceeded: too many audit trails are being followed.
         """
         async with self.followers.hold(tenant):
             async with self._store.transaction(tenant) as db:
-                place = await places.ends(tenant, db)
+                positions = await places.ends(tenant, db)
             ends_at = anyio.current_time() + for_s
             yield b"\n"
             if since is not None:
-                async for part in self._parts(tenant, AuditFilter(since=since)):
+                async for part in self._entry_batches(tenant, AuditFilter(since=since)):
                     yield _as_lines([one for one, _ in part])
                     if anyio.current_time() >= ends_at:  # guard: tail-ends-in-the-past
                         return
@@ -94,9 +94,9 @@ class TrailExporter:
             while True:
                 is_last = anyio.current_time() >= ends_at
                 async with self._store.transaction(tenant) as db:
-                    links = await places.behind(tenant, db, place, limit=PART)
+                    links = await places.behind(tenant, db, positions, limit=PART)
                 if links:
-                    place |= places.after(place, links)
+                    positions |= places.after(positions, links)
                     idle_s = 0.0
                     yield _as_lines(sorted(links, key=lambda one: one.row.id))
                 if is_last:  # guard: tail-ends
@@ -109,16 +109,16 @@ class TrailExporter:
                     yield b"\n"
                 await anyio.sleep(_POLL_S)
 
-    async def _whole(self, tenant: TenantId) -> AsyncGenerator[list[Line]]:
+    async def _full_trail(self, tenant: TenantId) -> AsyncGenerator[list[Line]]:
         async with self._store.reading(tenant) as db:
             revision = await tenants.revision(tenant, db)
             anchor = await anchors.find(tenant, db)
             references = await anchors.references(tenant, db)
-            signers = await signed_heads.last_numbers(tenant, db)
+            last_numbers = await signed_heads.last_numbers(tenant, db)
             cut_keys = await export_keys.verify_keys(tenant, db, self._sealer)
         check = TrailCheck(self._keys, references=references, cut_keys=cut_keys)
         count = 0
-        async for signatures in self._signatures(tenant, signers):
+        async for signatures in self._signatures(tenant, last_numbers):
             check.follow_signatures(signatures)
             yield [head_line(one) for one in signatures]
         async for removed, links in read_trail(tenant, self._store):
@@ -133,12 +133,12 @@ class TrailExporter:
         is_whole = found.is_whole and all(chain.is_whole for chain in chains)
         yield [_anchor_line(found, anchor), {"type": "end", "entries": count, "chains": len(chains), "ok": is_whole}]
 
-    async def _matching(self, tenant: TenantId, wanted: AuditFilter) -> AsyncGenerator[list[Line]]:
+    async def _filtered_trail(self, tenant: TenantId, wanted: AuditFilter) -> AsyncGenerator[list[Line]]:
         count, faults, last = 0, 0, None
         while removed := await self._cuts(tenant, last):
             last = removed[-1]
             yield [cut_line(one) for one in removed]
-        async for part in self._parts(tenant, wanted):
+        async for part in self._entry_batches(tenant, wanted):
             for one, previous in part:
                 faults += not is_authentic(self._keys, one, previous)  # guard: export-entries-authentic
             count += len(part)
@@ -149,10 +149,10 @@ class TrailExporter:
         async with self._store.transaction(tenant) as db:
             return await cuts.page(tenant, db, after=last, limit=PART)
 
-    async def _parts(
+    async def _entry_batches(
         self, tenant: TenantId, wanted: AuditFilter
     ) -> AsyncGenerator[Sequence[tuple[Link, bytes | None]]]:
-        """The matching entries, in parts, each with the MAC of its predecessor."""
+        """Yield the matching entries in batches, each entry with the MAC of its predecessor."""
         after = ""
         while True:
             async with self._store.transaction(tenant) as db:
@@ -163,13 +163,15 @@ class TrailExporter:
             if len(part) < PART:
                 return
 
-    async def _signatures(self, tenant: TenantId, signers: Mapping[str, int]) -> AsyncGenerator[Sequence[Signature]]:
-        """The signatures up to these numbers, in parts; later signatures belong to a later export."""
+    async def _signatures(
+        self, tenant: TenantId, last_numbers: Mapping[str, int]
+    ) -> AsyncGenerator[Sequence[Signature]]:
+        """Yield pages of signatures, up to the given number of each signer; later signatures are excluded."""
         last: Signature | None = None
         while True:
             async with self._store.transaction(tenant) as db:
                 part = await signed_heads.signatures(tenant, db, after=last, limit=PART)
-            yield [one for one in part if one.row.number <= signers.get(one.row.signer, 0)]
+            yield [one for one in part if one.row.number <= last_numbers.get(one.row.signer, 0)]
             if len(part) < PART:
                 return
             last = part[-1]
@@ -180,8 +182,8 @@ def _as_lines(links: Sequence[Link]) -> bytes:
 
 
 def _header(tenant: TenantId, wanted: AuditFilter) -> Line:
-    chosen = {name: value for name, value in asdict(wanted).items() if value is not None}
-    return {"type": "export", "format": FORMAT, "tenant": tenant, "made_at": moment(now_us()), "filter": chosen}
+    filter_members = {name: value for name, value in asdict(wanted).items() if value is not None}
+    return {"type": "export", "format": FORMAT, "tenant": tenant, "made_at": moment(now_us()), "filter": filter_members}
 
 
 def _chain_line(chain: Chain) -> Line:

@@ -1,9 +1,9 @@
 """Retention of a tenant's audit trail: its setting, and the job that cuts old entries off the chains.
 
-A cut removes entries from the beginning of each chain: those that are older than the retention (by the clock of the
-database), delivered to every enabled sink, and verified. The removal, the signed cut records and the entry `audit.cut`
-commit together, in batches. So a replica that dies leaves a trail that `audit verify` accepts, and the next one
-continues.
+A cut removes entries from the beginning of each chain. They are older than the retention by the clock of the database,
+delivered to every enabled sink, and verified. The removal, the signed cut records and the entry `audit.cut`
+commit together, in batches. So after a crash of the replica, `audit verify` accepts the trail, and another replica
+continues the cut.
 """
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -36,12 +36,12 @@ log = structlog.get_logger(__name__)
 KIND = "audit_retention"
 LEASE = timedelta(minutes=5)
 BATCH = 5000
-"""Limit on the entries of one transaction; it holds the tenant's row for less than a second."""
+"""Limit on the entries of one transaction, which locks the tenant's row for less than a second."""
 _MAX_CHAINS = 100
 _MAX_SINKS = 100
 _MAX_COUNTED = 100_000
 _PAUSE = timedelta(hours=6)
-_ROUND_S = 20.0
+_TIME_SLICE_S = 20.0
 _BY = Author(caller=GATEWAY, correlation_id="")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -57,9 +57,9 @@ async def get_retention(tenant: TenantId, catalog: CatalogContext, days: int | N
     """
     async with catalog.store.transaction(tenant) as db:
         stored = await retention.get(tenant, db)
-        wanted, removable = stored.days if days is None else days, Removable()
-        if wanted is not None:
-            removable = await _count(tenant, db, max(wanted, catalog.retention_min_days))
+        effective_days, removable = stored.days if days is None else days, Removable()
+        if effective_days is not None:
+            removable = await _count(tenant, db, max(effective_days, catalog.retention_min_days))
         removed, at_us = await cuts.totals(tenant, db)
     cut_at = None if at_us is None else _EPOCH + at_us * _MICROSECOND
     return RetentionStatus(
@@ -97,7 +97,7 @@ async def replace_retention(
 
 
 async def cut_due(catalog: CatalogContext, due: Job) -> None:
-    """Cut a tenant's trail in batches, for at most 20 s, unless another replica does."""
+    """Cut a tenant's trail in batches, for at most 20 s, unless another replica has the job."""
     tenant, until = due.tenant, datetime.now(UTC) + LEASE
     async with catalog.store.upkeep(tenant) as db:
         if not await jobs.reschedule(tenant, db, due.id, seen=due.due_at, to=until):
@@ -105,7 +105,7 @@ async def cut_due(catalog: CatalogContext, due: Job) -> None:
         if (await retention.get(tenant, db)).days is None:
             await jobs.remove(tenant, db, due.id)
             return
-    ends_at, batch = anyio.current_time() + _ROUND_S, await cut_batch(tenant, catalog)
+    ends_at, batch = anyio.current_time() + _TIME_SLICE_S, await cut_batch(tenant, catalog)
     while batch.is_full and anyio.current_time() < ends_at:
         batch = await cut_batch(tenant, catalog)
     async with catalog.store.upkeep(tenant) as db:
@@ -173,9 +173,11 @@ class CutBatch:
         for writer in writers:
             if self.is_full:
                 return
-            row = await self._walk(db, writer, bounds.of(writer), revision, "" if anchor is None else anchor.row.kind)
+            row = await self._verify_removable(
+                db, writer, bounds.of(writer), revision, "" if anchor is None else anchor.row.kind
+            )
             if row is not None:
-                await self._apply(db, row)
+                await self._remove_entries(db, row)
 
     def detail(self) -> dict[str, object]:
         """The detail of the entry `audit.cut`."""
@@ -191,14 +193,14 @@ class CutBatch:
     def _removed_range(self) -> tuple[int, int]:
         return min(one.row.oldest_us for one in self.made), max(one.row.newest_us for one in self.made)
 
-    async def _apply(self, db: Db, row: CutRow) -> None:
+    async def _remove_entries(self, db: Db, row: CutRow) -> None:
         cut, expected = Cut.sign(row, self.signer), row.last - row.first + 1
         if await cuts.apply(self.tenant, db, cut) != expected:
             raise Conflict("the database did not remove exactly the entries of the cut; the cut was rolled back")
         self.made.append(cut)
         self._removed += expected
 
-    async def _walk(self, db: Db, writer: str, bound: int, revision: int, anchor: str) -> CutRow | None:
+    async def _verify_removable(self, db: Db, writer: str, bound: int, revision: int, anchor: str) -> CutRow | None:
         """Verify the removable entries of one chain and return their cut record; None if there are none or one has a
         fault.
         """
@@ -209,7 +211,7 @@ class CutBatch:
         place = (0, START, "") if before is None else (before.row.last, before.row.head, before.row.content.hex())
         first, times = place[0] + 1, list[int]()
         async for one in self._old_entries(db, writer, place[0], bound):
-            if not self._follows(one, place[0], place[1]):
+            if not self._is_intact(one, place[0], place[1]):
                 self._record_fault(writer, place[0] + 1)
                 return None
             place = one.row.seq, one.mac, content_hash(place[2], entry_line(one))
@@ -233,7 +235,7 @@ class CutBatch:
                 return
             room, after = room - len(part), part[-1].row.seq
 
-    def _follows(self, one: Link, number: int, mac: bytes) -> bool:
+    def _is_intact(self, one: Link, number: int, mac: bytes) -> bool:
         """True if `audit verify` would find no fault at this entry."""
         is_plain = one.row.seq == number + 1 and one.row.kind != AuditKind.BREAK and not one.is_contradicted
         return is_plain and is_authentic(self.keys, one, mac)  # guard: cut-verifies
@@ -244,11 +246,11 @@ class CutBatch:
 
 @dataclass(frozen=True, slots=True)
 class _Bounds:
-    """The last removable numbers: entries that every enabled sink has delivered, except the last entry of a change."""
+    """The bounds of a cut: it removes only entries that all enabled sinks have delivered, and keeps the last change."""
 
     last_change: int
     places: Mapping[str, Places]
-    """The places of the enabled sinks, by name."""
+    """The read positions of the enabled sinks, by name."""
 
     def of(self, writer: str) -> int:
         """The last removable number of a chain."""

@@ -63,7 +63,7 @@ class SinkDelivery:
     until: datetime
     places: Places
     origins: tuple[str, ...] | None
-    """Origins that the tenant's policy allows; None: all."""
+    """Origins that the tenant's policy allows; None allows all."""
 
 
 async def create_sink(tenant: TenantId, catalog: CatalogContext, draft: SinkDraft, *, by: Author) -> TrailSink:
@@ -200,7 +200,7 @@ async def begin_delivery(catalog: CatalogContext, due: Job, *, lease: timedelta)
 
 
 async def read_behind(catalog: CatalogContext, delivery: SinkDelivery, *, limit: int) -> Sequence[Link]:
-    """The next entries of the sink."""
+    """The next entries that the sink has not received yet."""
     async with catalog.store.upkeep(delivery.tenant) as db:
         return await places.behind(delivery.tenant, db, delivery.places, limit=limit)
 
@@ -220,7 +220,7 @@ async def note_delivered(
 
 
 async def end_delivery(catalog: CatalogContext, delivery: SinkDelivery, *, again_at: datetime) -> None:
-    """Release the lease until the time of the next round."""
+    """Release the lease; the next delivery is due at `again_at`."""
     async with catalog.store.upkeep(delivery.tenant) as db:
         await jobs.reschedule(delivery.tenant, db, delivery.sink.id, seen=delivery.until, to=again_at)
 
@@ -232,7 +232,7 @@ async def note_failed(catalog: CatalogContext, delivery: SinkDelivery, fault: st
 
 
 def read_syslog_target(target: str) -> tuple[AllowEntry, bool] | None:
-    """Host and port of `tcp://host:port` or `tls://host:port`, and True for TLS; None for other texts."""
+    """Host and port of `tcp://host:port` or `tls://host:port`, and True for TLS; None for any other string."""
     scheme, _, place = target.partition("://")
     entry = read_entry(place) if scheme in SCHEMES else None
     return None if entry is None or str(entry[0]).startswith("unix:") else (entry, SCHEMES[scheme])

@@ -49,8 +49,8 @@ from gateway.upstream.serialize.header_checks import is_header_value, is_sendabl
 MAX_CREDENTIALS = 1_000
 """Limit on the credentials of one tenant."""
 _MAX_USERS_SHOWN = 20
-_NEVER_FILLED = frozenset({"accept", "content-type"})
-_WITH_FIELD = frozenset({CredentialLocation.HEADER, CredentialLocation.QUERY})
+_RESERVED_HEADERS = frozenset({"accept", "content-type"})
+_LOCATIONS_WITH_FIELD = frozenset({CredentialLocation.HEADER, CredentialLocation.QUERY})
 
 
 async def create_credential(
@@ -65,16 +65,16 @@ async def create_credential(
         LimitExceeded: the tenant has reached its limit of credentials.
     """
     _check_reference(catalog, draft, by)
-    made, secret = _compose(draft, await find_terms(tenant, catalog, draft))
-    entry = CatalogChange(action="credential.create", target=draft.name, detail=_detail(made))
+    new_credential, secret = _compose(draft, await find_terms(tenant, catalog, draft))
+    entry = CatalogChange(action="credential.create", target=draft.name, detail=_detail(new_credential))
     async with change(tenant, catalog, entry, by=by) as db:
         if await credentials.get(tenant, db, draft.name) is not None:
             conflict = NameConflict(name=draft.name, owner=f"credential:{draft.name}")
             raise NameTaken(f"a credential {draft.name} exists already", conflicts=[conflict])
         if await credentials.count(tenant, db) >= MAX_CREDENTIALS:
             raise LimitExceeded(f"the tenant has {MAX_CREDENTIALS} credentials (the limit); delete unused ones")
-        await credentials.insert(tenant, db, catalog.sealer, made, secret)
-    return made
+        await credentials.insert(tenant, db, catalog.sealer, new_credential, secret)
+    return new_credential
 
 
 async def replace_credential(
@@ -88,13 +88,13 @@ async def replace_credential(
         PreconditionFailed: the current version matches no expected tag.
     """
     _check_reference(catalog, draft, by)
-    made, secret = _compose(draft, await find_terms(tenant, catalog, draft))
+    new_credential, secret = _compose(draft, await find_terms(tenant, catalog, draft))
     entry = CatalogChange(action="credential.update", target=draft.name)
     async with change(tenant, catalog, entry, by=by) as db:
         current = await find_credential(tenant, db, draft.name)
         check_version(current, expected)
         revised = replace(
-            made, id=current.id, name=current.name, version=current.version + 1, created_at=current.created_at
+            new_credential, id=current.id, name=current.name, version=current.version + 1, created_at=current.created_at
         )
         entry.target, entry.detail = current.name, _detail(revised)
         await credentials.save(tenant, db, catalog.sealer, revised, secret)
@@ -109,8 +109,8 @@ async def test_credential(tenant: TenantId, catalog: CatalogContext, name: str) 
 
     Raises:
         NotFound: the tenant has no such credential.
-        SecretUnreadable: no configured key opens it.
-        SecretUnavailable: the outside store did not return it; the message contains the reason.
+        SecretUnreadable: no configured key decrypts the secret.
+        SecretUnavailable: the external store did not return the secret; the message contains the reason.
     """
     async with catalog.store.transaction(tenant) as db:
         found = await find_credential(tenant, db, name)
@@ -123,7 +123,7 @@ async def get_credential(tenant: TenantId, catalog: CatalogContext, name: str) -
     """The credential of this name or id, without its secret.
 
     Raises:
-        NotFound: the tenant has none.
+        NotFound: the tenant has no such credential.
     """
     async with catalog.store.transaction(tenant) as db:
         return await find_credential(tenant, db, name)
@@ -143,7 +143,7 @@ async def remove_credential(
     """Delete the credential.
 
     Raises:
-        NotFound: the tenant has none.
+        NotFound: the tenant has no such credential.
         Conflict: handlers, sources, watches, live sources, guardrails or sinks name it; the faults list the first 20.
         PreconditionFailed: the current version matches no expected tag.
     """
@@ -166,7 +166,7 @@ async def find_credential(tenant: TenantId, db: Db, name: str) -> StoredCredenti
     """The credential of this name or id, read in the caller's transaction.
 
     Raises:
-        NotFound: the tenant has none.
+        NotFound: the tenant has no such credential.
     """
     found = await credentials.get(tenant, db, name)
     if found is None:
@@ -187,8 +187,8 @@ async def find_obstacle(
 ) -> str | None:
     """Return the reason why requests to an origin cannot use this credential; None if they can.
 
-    With `of_caller`, these are requests of calls, and the credential must name the caller. Otherwise they are requests
-    of the gateway itself, and it must not.
+    With `of_caller`, the requests belong to calls, and the credential must identify the caller. Otherwise the gateway
+    itself sends them, and a shared credential is required.
     """
     found = await credentials.get(tenant, db, name)
     if found is None:
@@ -203,22 +203,22 @@ async def find_obstacle(
 
 
 def refuse_in_use(noun: str, name: str, users: Sequence[tuple[str, str]]) -> None:
-    """Refuse the removal of an object that has users.
+    """Refuse to remove an object that other objects use.
 
     Raises:
-        Conflict: there are users; the faults name the first 20.
+        Conflict: the object is in use; the faults name the first 20 users.
     """
     if not users:
         return
-    shown = [f"{kind.replace('_', ' ')} {user}" for kind, user in users[:_MAX_USERS_SHOWN]]
-    more = f" and {len(users) - 1} more" if len(users) > 1 else ""
-    faults = [Fault(pointer="", reason=f"used by {user}") for user in shown]
-    raise Conflict(f"the {noun} {name} is used by {shown[0]}{more}", faults=faults)
+    named_users = [f"{kind.replace('_', ' ')} {user}" for kind, user in users[:_MAX_USERS_SHOWN]]
+    suffix = f" and {len(users) - 1} more" if len(users) > 1 else ""
+    faults = [Fault(pointer="", reason=f"used by {user}") for user in named_users]
+    raise Conflict(f"the {noun} {name} is used by {named_users[0]}{suffix}", faults=faults)
 
 
 def _compose(draft: CredentialDraft, delegation: Delegation | None) -> tuple[StoredCredential, Credential]:
     now = datetime.now(UTC)
-    made = StoredCredential(
+    new_credential = StoredCredential(
         id=new_credential_id(),
         name=draft.name,
         place=draft.place,
@@ -230,11 +230,11 @@ def _compose(draft: CredentialDraft, delegation: Delegation | None) -> tuple[Sto
         delegation=delegation,
         reference=draft.reference,
     )
-    return made, Credential(value="") if draft.kind is CredentialKind.ASSERTION else _secret(draft)
+    return new_credential, Credential(value="") if draft.kind is CredentialKind.ASSERTION else _secret(draft)
 
 
 def _field(draft: CredentialDraft) -> str:
-    if draft.place not in _WITH_FIELD:
+    if draft.place not in _LOCATIONS_WITH_FIELD:
         if draft.field is not None:
             raise refusal("/field", f"a {draft.place} credential is sent in the header {AUTHORIZATION}; omit `field`")
         return AUTHORIZATION
@@ -246,7 +246,7 @@ def _field(draft: CredentialDraft) -> str:
 
 
 def _is_sendable(header: str) -> bool:
-    return is_sendable_header(header) and header.lower() not in _NEVER_FILLED and not is_private(header)
+    return is_sendable_header(header) and header.lower() not in _RESERVED_HEADERS and not is_private(header)
 
 
 def _check_reference(catalog: CatalogContext, draft: CredentialDraft, by: Author) -> None:

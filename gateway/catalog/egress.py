@@ -1,4 +1,4 @@
-"""Allow-lists of private upstreams that the operator sets per tenant, their reader, and the TLS check of URLs.
+"""Allow-lists of private upstreams that the operator sets per tenant, and the TLS check of configured URLs.
 
 Like the policy, the list belongs to a catalog revision: each snapshot contains the list of its revision.
 """
@@ -36,16 +36,16 @@ async def replace_egress(
         NotFound: the tenant does not exist.
         PreconditionFailed: the current version matches no expected tag.
     """
-    wanted = _read(allow)
+    entries = _read(allow)
     entry = CatalogChange(action="egress.update", target="egress")
     async with change(tenant, catalog, entry, by=by) as db:
         current = await egress.get(tenant, db)
         check_version(current, expected)
         entry.detail = {
-            "added": [one for one in wanted if one not in current.allow],
-            "removed": [one for one in current.allow if one not in wanted],
+            "added": [one for one in entries if one not in current.allow],
+            "removed": [one for one in current.allow if one not in entries],
         }
-        return await egress.save(tenant, db, replace(current, allow=wanted))
+        return await egress.save(tenant, db, replace(current, allow=entries))
 
 
 def _read(allow: Sequence[str]) -> tuple[str, ...]:
@@ -86,16 +86,16 @@ class StoredAllowLists:
             snapshot = await self.snapshots.latest(tenant)
         except NotFound:
             return NOTHING
-        # While the database is unreachable, an outdated snapshot stays in use. Its withdrawn permissions must not.
+        # While the database is unreachable, calls use an outdated snapshot. Its list may contain withdrawn permissions.
         # guard: egress-outdated-list
         return snapshot.egress if snapshot.revision >= self.snapshots.newest(tenant) else NOTHING
 
 
 async def require_tls(tenant: TenantId, catalog: CatalogContext, url: str, pointer: str) -> None:
-    """Refuse a URL without TLS, unless the operator's or the tenant's list has its host and port.
+    """Refuse a URL without TLS, unless the operator's or the tenant's list contains its host and port.
 
     Raises:
-        InvalidBody: it is not an absolute URL, or neither https nor permitted; the fault has this pointer.
+        InvalidBody: the URL is not absolute, or neither https nor permitted; the fault contains `pointer`.
     """
     if find_origin(url) is None:
         raise refusal(pointer, "must be an absolute https URL")

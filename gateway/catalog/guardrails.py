@@ -41,8 +41,8 @@ async def create_guardrail(
         LimitExceeded: the tenant has reached its limit of guardrails.
     """
     now = datetime.now(UTC)
-    made = Guardrail(id=new_guardrail_id(), name=name, rule=rule, created_at=now, updated_at=now)
-    entry = CatalogChange(action="guardrail.create", target=name, detail=_audit_detail(made))
+    new_guardrail = Guardrail(id=new_guardrail_id(), name=name, rule=rule, created_at=now, updated_at=now)
+    entry = CatalogChange(action="guardrail.create", target=name, detail=_audit_detail(new_guardrail))
     async with change(tenant, catalog, entry, by=by) as db:
         if await guardrails.get(tenant, db, name) is not None:
             conflict = NameConflict(name=name, owner=f"guardrail:{name}")
@@ -50,8 +50,8 @@ async def create_guardrail(
         if await guardrails.count(tenant, db) >= MAX_GUARDRAILS:  # guard: guardrail-count
             raise LimitExceeded(f"the tenant has {MAX_GUARDRAILS} guardrails (the limit); delete unused ones")
         await _check(tenant, catalog, db, rule)
-        await guardrails.insert(tenant, db, made)
-    return made
+        await guardrails.insert(tenant, db, new_guardrail)
+    return new_guardrail
 
 
 async def update_guardrail(
@@ -85,7 +85,7 @@ async def get_guardrail(tenant: TenantId, catalog: CatalogContext, name: str) ->
     """The guardrail of this name or id.
 
     Raises:
-        NotFound: the tenant has none.
+        NotFound: the tenant has no such guardrail.
     """
     async with catalog.store.transaction(tenant) as db:
         return await _find(tenant, db, name)
@@ -105,7 +105,7 @@ async def remove_guardrail(
     """Delete a guardrail.
 
     Raises:
-        NotFound: the tenant has none.
+        NotFound: the tenant has no such guardrail.
         PreconditionFailed: the current version matches no expected tag.
     """
     entry = CatalogChange(action="guardrail.delete", target=name)

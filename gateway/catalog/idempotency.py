@@ -58,8 +58,8 @@ async def reserve(tenant: TenantId, catalog: CatalogContext, request: KeyedReque
     Raises:
         IdempotencyKeyReused: the principal sent another request under this key.
         RequestInProgress: another attempt at the request is running, or its response is not stored yet.
-        AnswerNotKept: the record cannot be read, or the request was done and its response was not kept.
-        SecretUnreadable: the kept response was changed in the database.
+        AnswerNotKept: the record cannot be read, or the request was completed without a stored response.
+        SecretUnreadable: the stored response was changed in the database.
         LimitExceeded: the tenant's keys or the operator have reached the limit of records.
         NotFound: the tenant does not exist.
     """

@@ -47,13 +47,13 @@ async def update_policy(
         revised = _normalise(revise(current))
         before, after = asdict(current), asdict(revised)
         entry.detail = {name: after[name] for name in after if name != "version" and after[name] != before[name]}
-        judged = {*given, *changed(current.limits, revised.limits)}
+        limits_to_check = {*given, *changed(current.limits, revised.limits)}
         own = bounded.ceilings.own
-        raised = raise_defaults(by.caller, revised.limits, bounded.ceilings, judged)
+        raised = raise_defaults(by.caller, revised.limits, bounded.ceilings, limits_to_check)
         if raised is not None:
             entry.detail["ceilings"] = changed(own, raised)
             await ceilings.save(tenant, db, raised)
-        refuse_above(revised.limits, (raised or own).resolve(catalog.ceilings), judged)
+        refuse_above(revised.limits, (raised or own).resolve(catalog.ceilings), limits_to_check)
         await policies.save(tenant, db, revised)
         return await bounded_policy(tenant, db, catalog.ceilings)
 
@@ -70,7 +70,7 @@ def check_rules(rules: Sequence[PolicyRule], recorded: Sequence[RecordingRule] =
     """Refuse rules whose conditions cannot be evaluated, and recording rules whose arguments can never match.
 
     Raises:
-        InvalidBody: each fault points at the wrong value of a condition, or at a pointer.
+        InvalidBody: each fault locates an invalid condition value or recording pointer.
     """
     faults = find_faults(rules, recorded)
     if faults:

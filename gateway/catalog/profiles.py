@@ -40,7 +40,7 @@ async def get_profile(tenant: TenantId, catalog: CatalogContext, name: str) -> P
     """The profile of this name or id.
 
     Raises:
-        NotFound: the tenant has none.
+        NotFound: the tenant has no such profile.
     """
     if name == DEFAULT_PROFILE:
         return DEFAULT
@@ -71,7 +71,7 @@ async def update_profile(
     """Replace a profile with the one that `revise` returns, which must have the same name.
 
     Raises:
-        NotFound: the tenant has none.
+        NotFound: the tenant has no such profile.
         Conflict: `default` cannot be changed.
         PreconditionFailed: the current version matches no expected tag.
     """
@@ -91,7 +91,7 @@ async def remove_profile(
     """Remove the profile.
 
     Raises:
-        NotFound: the tenant has none.
+        NotFound: the tenant has no such profile.
         Conflict: the profile is `default`, or unrevoked keys are bound to it; the faults name the first 20 keys.
         PreconditionFailed: the current version matches no expected tag.
     """
@@ -118,7 +118,7 @@ async def find_profile(tenant: TenantId, db: Db, name: str) -> Profile:
     """The stored profile of this name or id, read in the caller's transaction; `default` is not stored.
 
     Raises:
-        NotFound: the tenant has none.
+        NotFound: the tenant has no such profile.
     """
     found = await profiles.get(tenant, db, name)
     if found is None:

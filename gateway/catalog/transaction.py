@@ -31,10 +31,10 @@ from gateway.upstream.secret_stores.stores import SecretStores
 log = structlog.get_logger(__name__)
 
 
-_PUBLISH_S = 2.0
+_PUBLISH_TIMEOUT_S = 2.0
 
 GATEWAY = Operator(name="gateway")
-"""Author of changes by the gateway itself: jobs and rules."""
+"""Author of changes that background jobs or rules make."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class Author:
     caller: Caller
     correlation_id: str
     attempt: Attempt | None = None
-    """The attempt of a request with an `Idempotency-Key`: its changes commit only while it holds the record."""
+    """The attempt of a request with an `Idempotency-Key`; the change commits only if the attempt owns the record."""
 
 
 async def _refuse_records(_: CallRecord) -> None:
@@ -69,7 +69,7 @@ class CatalogContext:
     ceilings: Limits = DEFAULT_CEILINGS
     """Default ceilings, for limits whose ceiling the operator has not set."""
     audit: Callable[[CallRecord], Awaitable[None]] = _refuse_records
-    """Stores an audit entry that does not belong to a catalog change, such as a decision; returns once stored."""
+    """Stores an audit entry that does not belong to a catalog change, such as a decision; returns after the commit."""
     tenant_policy: Policy = PROTECTING
     """The policy of new tenants."""
     public_url: str | None = None
@@ -140,11 +140,11 @@ async def record(
 async def announce(catalog: CatalogContext, event: Event) -> None:
     """Publish an event to all replicas; a failure is only logged.
 
-    A lost event about the catalog only delays the replicas, which also compare revisions with PostgreSQL. A lost event
-    about the content of a resource is not repeated.
+    If a catalog event is lost, replicas update later, when they compare revisions with PostgreSQL. A lost event about
+    the content of a resource is not repeated.
     """
     try:
-        with anyio.fail_after(_PUBLISH_S):
+        with anyio.fail_after(_PUBLISH_TIMEOUT_S):
             await catalog.publish(event)
     except (RedisUnavailable, TimeoutError):
         log.warning("event_lost", kind=type(event).__name__, tenant=event.tenant)

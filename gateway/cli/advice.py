@@ -8,10 +8,10 @@ from gateway.cli.input.json_fields import JsonObject, as_list, as_objects, as_te
 from gateway.cli.output.reports import count_tools
 from gateway.cli.output.tables import clean, count, render_pairs, thousands
 
-_MANY_TOKENS = 10_000
-"""A model reads the list before its first call; 10,000 tokens are a twentieth of a context of 200,000 tokens."""
-_CHOICES = 3
-_SERVER = re.compile(r"\bservers?\b")
+_LARGE_LIST_TOKENS = 10_000
+"""Size from which a tool list counts as large: a twentieth of a model's context of 200,000 tokens."""
+_MAX_PATH_OPTIONS = 3
+_SERVER_REASON = re.compile(r"\bservers?\b")
 _BASE_URL = "give --base-url https://HOST/PATH: the document does not declare the URL of its API"
 
 
@@ -20,7 +20,7 @@ def explain_no_tools(report: JsonObject) -> str:
     reasons = _skipped_reasons(report)
     if not reasons:
         return "no tool: the document declares no operation under `paths`"
-    if any(_SERVER.search(reason) for reason in reasons):
+    if any(_SERVER_REASON.search(reason) for reason in reasons):
         return f"no tool: {_BASE_URL}"
     if all(reason.startswith("not selected") for reason in reasons):
         return "no tool: the --include and --exclude options, or the document's own extensions, leave no operation"
@@ -30,10 +30,10 @@ def explain_no_tools(report: JsonObject) -> str:
 def advise(report: JsonObject) -> str:
     """Name options that would improve the import; empty if there are none."""
     tokens = number_at(report, "estimated_tokens")
-    if count_tools(report) and tokens >= _MANY_TOKENS:
+    if count_tools(report) and tokens >= _LARGE_LIST_TOKENS:
         message = f"large: clients read about {thousands(tokens)} tokens of tools before the first call; to list fewer:"
-        return f"{message}\n" + "\n".join(f"  {line}" for line in render_pairs(_choices(report)).splitlines())
-    if count_tools(report) and any(_SERVER.search(reason) for reason in _skipped_reasons(report)):
+        return f"{message}\n" + "\n".join(f"  {line}" for line in render_pairs(_narrowing_options(report)).splitlines())
+    if count_tools(report) and any(_SERVER_REASON.search(reason) for reason in _skipped_reasons(report)):
         return f"for the operations without a server: {_BASE_URL}"
     return ""
 
@@ -43,8 +43,8 @@ def _skipped_reasons(report: JsonObject) -> Sequence[str]:
     return [as_text(reason) for found in operations for reason in as_list(found.get("reasons")) or ["no reason given"]]
 
 
-def _choices(report: JsonObject) -> list[tuple[str, str]]:
-    """Return options with the tools that remain with each: query tools, GET only, the most frequent path prefixes."""
+def _narrowing_options(report: JsonObject) -> list[tuple[str, str]]:
+    """Return options that shorten the list, each with its effect: query tools, GET only, frequent path prefixes."""
     made = [found for found in as_objects(report.get("operations")) if found.get("tool") is not None]
     of = f"of {count(len(made), 'tool')}"
     reads = sum(text_at(found, "method").upper() == "GET" for found in made)
@@ -52,7 +52,10 @@ def _choices(report: JsonObject) -> list[tuple[str, str]]:
     return [
         ("--expose query", "a few tools that search, describe and call all operations"),
         *([("--include-method GET", f"{thousands(reads)} {of}, which only read")] if 0 < reads < len(made) else []),
-        *((f"--include-path '{part}'", f"{thousands(number)} {of}") for part, number in parts.most_common(_CHOICES)),
+        *(
+            (f"--include-path '{part}'", f"{thousands(number)} {of}")
+            for part, number in parts.most_common(_MAX_PATH_OPTIONS)
+        ),
     ]
 
 

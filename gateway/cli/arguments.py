@@ -6,7 +6,7 @@ from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, as_list, as_object, as_objects, is_object, pick, read_json
 
-_KINDS = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
+_ALL_KINDS = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
 _MAX_DEPTH = 16
 
 
@@ -16,7 +16,7 @@ def parse_arguments(given: Sequence[str], *, whole: str | None, schema: object) 
     Raises:
         Failure: an argument has another form or is given twice, or `--args` is not a JSON object.
     """
-    arguments = _parse_whole(whole)
+    arguments = _parse_object(whole)
     for text in given:
         name, equals, raw = text.partition("=")
         if not equals or not name:
@@ -58,9 +58,9 @@ def kinds_of(value: object) -> frozenset[str]:
 def allowed_kinds(schema: object, *, root: object, depth: int = 0) -> frozenset[str]:
     """Return the JSON types that a schema allows; all types if its keywords do not restrict them."""
     if depth > _MAX_DEPTH:
-        return _KINDS
-    target = _follow(schema, root)
-    kinds = _named_kinds(target)
+        return _ALL_KINDS
+    target = _resolve_reference(schema, root)
+    kinds = _declared_kinds(target)
     for keyword in ("anyOf", "oneOf"):
         if branches := as_list(target.get(keyword)):
             either = [allowed_kinds(branch, root=root, depth=depth + 1) for branch in branches]
@@ -70,17 +70,17 @@ def allowed_kinds(schema: object, *, root: object, depth: int = 0) -> frozenset[
     return kinds
 
 
-def _named_kinds(schema: JsonObject) -> frozenset[str]:
+def _declared_kinds(schema: JsonObject) -> frozenset[str]:
     named = schema.get("type")
     if named is not None:
         return frozenset(kind for kind in (as_list(named) or [named]) if isinstance(kind, str))
     if "const" in schema or "enum" in schema:
         values = [schema["const"]] if "const" in schema else as_list(schema.get("enum"))
         return frozenset[str]().union(*(kinds_of(value) for value in values))
-    return _KINDS
+    return _ALL_KINDS
 
 
-def _follow(schema: object, root: object) -> JsonObject:
+def _resolve_reference(schema: object, root: object) -> JsonObject:
     target = as_object(schema)
     for _ in range(_MAX_DEPTH):
         reference = target.get("$ref")
@@ -91,7 +91,7 @@ def _follow(schema: object, root: object) -> JsonObject:
     return target
 
 
-def _parse_whole(whole: str | None) -> JsonObject:
+def _parse_object(whole: str | None) -> JsonObject:
     if whole is None:
         return {}
     try:

@@ -7,8 +7,8 @@ PUBLIC_KEY the key that `gateway audit keys` named, noted when the trail was tru
 changed, removed, inserted or reordered since the export, 1 if something was, 2 for wrong arguments.
 
 Retention removes beginnings of chains; a signed cut line names them, and is compared with the entries of `--earlier`.
-It reads line by line: a trail of any length takes memory only for the names of its chains. `docs/audit.md` describes
-the format.
+The export is read line by line, so the memory use depends on the number of chains only. `docs/audit.md` describes the
+format.
 """
 
 import argparse
@@ -62,7 +62,7 @@ class Verified:
         return not self.faults
 
     def report(self, line: int, fault: str) -> None:
-        """Note a fault; a hundred are kept."""
+        """Record a fault; only the first hundred are kept."""
         if len(self.faults) < _MAX_FAULTS:
             self.faults.append(f"line {line}: {fault[:_SHOWN_CHARACTERS]}")
 
@@ -70,8 +70,8 @@ class Verified:
 class ExportVerifier:
     """Verifies the lines of one export in order.
 
-    A seal is only trusted under one of the given public keys. Chains are followed by their numbers and, where a
-    signature of the gateway, a head from elsewhere or an earlier export names an entry, by its MAC.
+    A seal must be valid for one of the given public keys. The numbers of a chain must have no gaps. The MAC of an entry
+    must equal the MAC in the signatures of the gateway, in the heads file, and in the earlier export.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class ExportVerifier:
         self._known_heads = dict(heads or {})
         self._earlier = dict(earlier or {})
         self._named: dict[str, dict[int, str]] = {}
-        """MACs that signatures of the gateway name, by chain and number, until the entry is reached."""
+        """MACs of signed entries, by chain and number, until the entry is read."""
         self._digest, self._line, self._sealed = hashlib.sha256(), 0, 0
         self._counts: dict[str, int] = {}
         self._walked: dict[str, Head] = {}
@@ -101,13 +101,13 @@ class ExportVerifier:
         try:
             for raw in _lines(text):
                 self._line += 1
-                self._take(raw)
+                self._read_line(raw)
             self._close()
         except Broken as fault:
             self.result.report(self._line, str(fault))
         return self.result
 
-    def _take(self, raw: bytes) -> None:
+    def _read_line(self, raw: bytes) -> None:
         line = _parse(raw)
         kind = line.get("type")
         if (self._line == 1) != (kind == "export"):
@@ -118,7 +118,7 @@ class ExportVerifier:
             case "seal":
                 self._check_seal(raw, line)
             case "export":
-                self._begin(line)
+                self._read_header(line)
             case "head":
                 self._follow_head(line)
             case "cut":
@@ -133,7 +133,7 @@ class ExportVerifier:
                 raise Broken(f"there is no line of the type {kind!r}")
         self._digest.update(raw)
 
-    def _begin(self, line: Line) -> None:
+    def _read_header(self, line: Line) -> None:
         self.result.tenant, self.result.made_at = str(line.get("tenant")), str(line.get("made_at"))
         self.result.wanted = line["filter"] if isinstance(line.get("filter"), dict) else {"filter": "unknown"}
         if line.get("format") != FORMAT:
@@ -159,10 +159,10 @@ class ExportVerifier:
         self.result.seals += 1
 
     def _follow_head(self, line: Line) -> None:
-        """Follow the gateway's chain of signatures, and remember the entry that the signature names."""
+        """Check the next signature of the gateway, and store the MAC of the entry that the signature names."""
         signer, number, mac = f"heads:{_text(line, 'signer')}", _number(line, "number"), _text(line, "mac")
-        self._own(line)
-        self._step(signer, number, mac, line)
+        self._check_tenant(line)
+        self._check_next(signer, number, mac, line)
         self.result.heads += 1
         writer, seq = _text(line, "writer"), _number(line, "seq")
         if seq > 0 and not writer.startswith("heads:"):
@@ -174,14 +174,14 @@ class ExportVerifier:
 
     def _follow_entry(self, line: Line) -> None:
         writer, seq, mac = _text(line, "writer"), _number(line, "seq"), _text(line, "mac")
-        self._own(line)
+        self._check_tenant(line)
         self.result.entries += 1
         if self.result.wanted:  # a filtered export lists entries in the order of their ids, so its chains have gaps
             if _text(line, "id") <= self._last_id:
                 self._report("the entries are not ordered by id")
             self._last_id = line["id"]
             return
-        self._step(writer, seq, mac, line)
+        self._check_next(writer, seq, mac, line)
         named = self._named.get(writer, {}).pop(seq, mac)
         if named != mac:  # guard: verifier-signed-entries
             self._report(f"entry {seq} of {writer} differs from the signed entry")
@@ -192,7 +192,7 @@ class ExportVerifier:
 
     def _follow_cut(self, line: Line) -> None:
         """Begin a chain after the removed entries, if the record is signed and continues the previous record."""
-        self._own(line)
+        self._check_tenant(line)
         writer, first, last = _text(line, "writer"), _number(line, "first"), _number(line, "last")
         head = last, _text(line, "head"), _text(line, "content")
         signed = "\n".join(("gateway audit cut 1", *(str(line.get(name)) for name in _CUT.split()), "")).encode()
@@ -214,15 +214,15 @@ class ExportVerifier:
             self._earlier.pop(writer, None)
         self._walked[writer] = max(head, self._walked.get(writer, _START))
 
-    def _own(self, line: Line) -> None:
-        """Report a line of another tenant."""
+    def _check_tenant(self, line: Line) -> None:
+        """Report a line that belongs to another tenant."""
         if line.get("tenant") != self.result.tenant:  # guard: verifier-own-lines
             self._report(f"the line is of tenant {line.get('tenant')!r}")
 
-    def _step(self, writer: str, number: int, mac: str, line: Line) -> None:
-        """Follow a chain: its numbers have no gaps, and its contents are those of the earlier export.
+    def _check_next(self, writer: str, number: int, mac: str, line: Line) -> None:
+        """Check the next line of a chain: its number follows, and its content equals that of the earlier export.
 
-        MACs prove nothing to a reader without the secret keys, so the contents are compared by a hash of their own.
+        A reader without the secret keys cannot verify MACs, so the contents are compared by an unkeyed hash.
         """
         last, _, before = self._walked.get(writer, _START)
         if number != last + 1:  # guard: verifier-gaps
@@ -237,7 +237,7 @@ class ExportVerifier:
                 self._report(f"entries of {writer} up to {number} differ from the earlier export")
 
     def _compare(self, line: Line) -> None:
-        """Compare the numbers and states that the gateway reported with the lines."""
+        """Compare the lines with the numbers and states that the gateway reported."""
         if line["type"] == "anchor":
             if line.get("ok") is not True:
                 self._report(f"the anchor has the state {line.get('state')!r}")
@@ -287,7 +287,7 @@ def _lines(text: IO[bytes]) -> Iterator[bytes]:
 
 
 def _parse(raw: bytes) -> Line:
-    """The object of one line. Two members of one name are refused, because JSON parsers keep different ones."""
+    """Parse a line as a JSON object. Duplicate members are refused, because parsers differ in the one they keep."""
 
     def unique(members: list[tuple[str, object]]) -> dict[str, object]:
         found = dict(members)
@@ -319,7 +319,7 @@ def _number(line: Line, name: str) -> int:
 
 
 def read_heads(text: Iterable[str], tenant: str | None) -> Mapping[int, str]:
-    """The heads of a tenant in a file that `GATEWAY_AUDIT_HEADS` named: signature numbers and MACs."""
+    """Return the heads of a tenant in a file of `GATEWAY_AUDIT_HEADS`: MACs by signature number."""
     found: dict[int, str] = {}
     for line in text:
         head = json.loads(line)
@@ -337,7 +337,7 @@ def verify_file(
 
     Raises:
         OSError: a file cannot be read.
-        ValueError: a key or a file of heads has another form, or the earlier export is not whole.
+        ValueError: a key or the heads file is malformed, or the earlier export is not complete.
     """
     public = [bytes.fromhex(key) for key in keys]
     known = read_heads(heads.read_text(encoding="utf-8").splitlines() if heads else (), tenant)
@@ -369,7 +369,7 @@ def _compare_cuts(found: Verified, before: Verified, earlier: Path, keys: Sequen
 
 
 def render(found: Verified) -> str:
-    """The result as text."""
+    """Render the result as text."""
     what = "entries that matched the filter" if found.wanted else "entries"
     counted = f"{found.entries} {what}, {found.heads} signatures, {found.seals} seals"
     removed = sum(made[-1][0] for made in found.cuts.values())

@@ -9,7 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 _MAX_HELP_LENGTH = 200
-"""Maximum characters of a sentence in the list. No command has a longer sentence, so none is cut."""
+"""Maximum characters of a sentence in the list. No sentence is longer, so click truncates none."""
 
 
 class Commands(click.Group):
@@ -38,8 +38,8 @@ class LazyGroup(Commands):
     """Commands by name, each with its location (`module:attribute`) and one sentence of help."""
 
     def __init__(self, *, name: str, lazy: Mapping[str, tuple[str, str]], help: str, epilog: str) -> None:  # noqa: A002 - click's name
-        stand_ins = {command: click.Command(command, short_help=text) for command, (_, text) in lazy.items()}
-        super().__init__(name, commands=stand_ins, help=help, epilog=epilog, no_args_is_help=True)
+        placeholder_commands = {command: click.Command(command, short_help=text) for command, (_, text) in lazy.items()}
+        super().__init__(name, commands=placeholder_commands, help=help, epilog=epilog, no_args_is_help=True)
         self._targets = {command: target for command, (target, _) in lazy.items()}
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

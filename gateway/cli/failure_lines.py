@@ -30,11 +30,11 @@ class _LoggedFailure(Failure):
 
 @contextmanager
 def json_failures() -> Generator[None]:
-    """Convert a failure of the block so that it is printed as one log line.
+    """Convert exceptions of the block to failures that are printed as one log line.
 
-    From then on, warnings and uncaught exceptions of the process are logged, too.
+    Warnings and uncaught exceptions of the process are logged from then on, too.
     """
-    _log_the_rest()
+    _log_warnings_and_exceptions()
     try:
         yield
     except (click.exceptions.Exit, click.Abort, _LoggedFailure):
@@ -46,18 +46,20 @@ def json_failures() -> Generator[None]:
         raise _LoggedFailure(failure.message, ExitCode(failure.exit_code), faults=failure.faults) from error
 
 
-def _log_the_rest() -> None:
+def _log_warnings_and_exceptions() -> None:
     """Log warnings and uncaught exceptions, which Python would write to standard error."""
     configure_logging(level="info", as_json=True)
     logging.captureWarnings(capture=True)
     sys.excepthook = _log_uncaught
-    sys.unraisablehook = lambda found: log.error("exception_ignored", object=repr(found.object), exc_info=_of(found))
-    threading.excepthook = lambda found: log.error("thread_failed", exc_info=_of(found))
+    sys.unraisablehook = lambda found: log.error(
+        "exception_ignored", object=repr(found.object), exc_info=_exception_info(found)
+    )
+    threading.excepthook = lambda found: log.error("thread_failed", exc_info=_exception_info(found))
 
 
 def _log_uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     log.critical("exception_uncaught", exc_info=(kind, error, trace))
 
 
-def _of(found: "sys.UnraisableHookArgs | threading.ExceptHookArgs") -> Any:
+def _exception_info(found: "sys.UnraisableHookArgs | threading.ExceptHookArgs") -> Any:
     return (found.exc_type, found.exc_value, found.exc_traceback)

@@ -130,7 +130,7 @@ def main() -> NoReturn:
 
 def _run() -> int:
     try:
-        ended: object = gateway.main(prog_name="gateway", standalone_mode=False)
+        result: object = gateway.main(prog_name="gateway", standalone_mode=False)
     except Failure as failure:
         failure.show()
         return failure.exit_code
@@ -143,4 +143,4 @@ def _run() -> int:
         logging.getLogger("gateway.cli").debug("command_failed", exc_info=True)
         failure_from_any(error).show()
         return ExitCode.FAILED
-    return ended if isinstance(ended, int) else ExitCode.OK
+    return result if isinstance(result, int) else ExitCode.OK

@@ -18,24 +18,24 @@ _OPTIONAL: Final = {
 }
 """Optional dependencies by library. The library imports each dependency if it is installed."""
 _PACKAGES: Final = ("mcp", "mcp.server", "sqlalchemy.ext.asyncio")
-"""Packages whose `__init__` imports the SDK's clients and framework with an HTTP client, or an ORM (decision 26)."""
-_BEGAN: Final = "__gateway_began__"
+"""Packages whose `__init__` is postponed, because it imports an HTTP client, a framework or an ORM (decision 26)."""
+_STARTED_MARK: Final = "__gateway_began__"
 
 
-_running = threading.RLock()
+_init_lock = threading.RLock()
 """Held while a postponed `__init__` runs. Other threads wait until it has run; the same thread reads the names that are
 already defined.
 """
 
 
-class _Package(ModuleType):
+class _LazyPackage(ModuleType):
     """A package whose `__init__` runs when one of its names is first read, not when a submodule is imported."""
 
     def __getattr__(self, name: str) -> object:
         if not name.startswith("__") and find_spec(f"{self.__name__}.{name}") is not None:
             return import_module(f"{self.__name__}.{name}")
         if not name.startswith("__") or name == "__all__":
-            with _running:
+            with _init_lock:
                 self._run()
                 if name in self.__dict__:
                     found: object = self.__dict__[name]
@@ -44,14 +44,14 @@ class _Package(ModuleType):
 
     def _run(self) -> None:
         spec = self.__spec__
-        if _BEGAN not in self.__dict__ and spec is not None and spec.loader is not None:
-            self.__dict__[_BEGAN] = True
+        if _STARTED_MARK not in self.__dict__ and spec is not None and spec.loader is not None:
+            self.__dict__[_STARTED_MARK] = True
             spec.loader.exec_module(self)
             object.__setattr__(self, "__class__", ModuleType)
 
 
 def spare_modules(libraries: Collection[str] = (*_PACKAGES, *_OPTIONAL)) -> None:
-    """Import the libraries without their optional modules; later imports of those modules still work."""
+    """Import the libraries without their optional modules; these modules can still be imported later."""
     for name in _PACKAGES:
         if name in libraries:
             _postpone(name)
@@ -65,7 +65,7 @@ def _postpone(name: str) -> None:
     if name in sys.modules or spec is None:
         return
     package = module_from_spec(spec)
-    package.__class__ = _Package
+    package.__class__ = _LazyPackage
     sys.modules[name] = package
     parent, _, child = name.rpartition(".")
     if parent:

@@ -1,9 +1,9 @@
-"""Connections of clients to tenants; delivers catalog changes to long-lived clients, even after a missed event.
+"""Connections of clients to tenants; long-lived clients receive catalog changes even after a lost event.
 
 A request uses one registry until its end. A long-lived client subscribes, and adopts each newer snapshot as a whole.
-Events announce new revisions. Because events can be lost, the followed revisions are compared with the database every
+Events announce new revisions. Events can be lost, so the subscribers' revisions are compared with the database every
 `recheck_s` seconds, and at once after a gap. The keys of subscribers are checked at each new revision, because every
-change of a key creates one. The timer checks the keys as well, and so finds expired ones.
+change of a key creates a revision, and by the timer, which finds expired keys.
 """
 
 from collections.abc import Awaitable, Callable
@@ -27,7 +27,7 @@ from gateway.registry.views import ViewCache
 log = structlog.get_logger(__name__)
 
 MISSED_EVENT_RECHECK_S = 8.0
-"""Seconds between two comparisons with the database: the longest delay of a change whose event was lost."""
+"""Seconds between two comparisons with the database; the maximum delay of a change whose event was lost."""
 
 StillValid = Callable[[Principal], Awaitable[bool]]
 """Returns True if a principal's credential is valid and unchanged; raises Unavailable if it cannot be checked now."""
@@ -66,7 +66,7 @@ class _Connection:
 class Connections:
     """All connections of this replica; open it with `async with`, once, while the store and the bus are open.
 
-    `dismissed` is called with each principal whose subscribers a key check removed: its key may have ended without an
+    `dismissed` is called with each principal whose subscribers were removed by a key check; a key can expire without an
     event.
     """
 
@@ -124,11 +124,11 @@ class Connections:
         return Registry(principal, profile, view, self._cursors)
 
     def subscribe(self, shown: Registry, listener: Listener) -> Callable[[], None]:
-        """Follow the catalog of the registry's tenant; the returned function ends that, and may be called repeatedly.
+        """Follow the catalog of the registry's tenant; the returned function unsubscribes (idempotent).
 
-        The listener is called with the previous and the new registry each time a newer registry is adopted, including
-        one that exists already. Instead of a new registry it receives None when the tenant is removed or the
-        principal's key is no longer valid.
+        The listener is called with the previous and the new registry each time the subscriber adopts a newer registry,
+        even one that already exists at the call. The new registry is None if the tenant was removed or the principal's
+        key is no longer valid.
         """
         tenant = shown.principal.tenant
         leave = self._subscribers.join(tenant, Subscriber(shown, listener))
@@ -136,7 +136,7 @@ class Connections:
         return leave
 
     def is_current(self, shown: Registry) -> bool:
-        """True if no newer snapshot than the registry's is known, in revision or code generation."""
+        """True if no snapshot with a newer revision or code generation than the registry's is known."""
         snapshots, snapshot = self._snapshots, shown.view.snapshot
         return snapshot.revision >= snapshots.newest(snapshot.tenant) and snapshot.code >= snapshots.generation
 

@@ -1,4 +1,4 @@
-"""Index of this replica's subscribers by tenant; each has its last registry and a listener for newer ones."""
+"""Index of a replica's subscribers by tenant; each has its current registry and a listener for newer registries."""
 
 from collections.abc import Callable, Collection, Iterator
 
@@ -14,7 +14,7 @@ from gateway.registry.views import SnapshotView
 log = structlog.get_logger(__name__)
 
 Listener = Callable[[Registry, Registry | None], None]
-"""Called with the previous and the new registry; the new one is None after removal of the tenant or key."""
+"""Called with the previous and the new registry; the new one is None if the tenant or key was removed."""
 
 
 class Subscriber:
@@ -66,7 +66,7 @@ class TenantSubscribers:
 
     @property
     def principals(self) -> Collection[Principal]:
-        """The principals of the subscribers, each once."""
+        """The distinct principals of the subscribers."""
         return {subscriber.registry.principal for subscriber in self.by_token.values()}
 
     def drop(self, principal: Principal) -> None:
@@ -78,7 +78,7 @@ class TenantSubscribers:
                 subscriber.end()
 
     def show(self, view: SnapshotView) -> None:
-        """Let every subscriber adopt the view."""
+        """Switch every subscriber to the view."""
         self.wanted = max(self.wanted, view.snapshot.revision)
         for subscriber in tuple(self.by_token.values()):
             subscriber.adopt(view)

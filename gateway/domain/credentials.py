@@ -22,7 +22,7 @@ class CredentialLocation(StrEnum):
 
 
 class CredentialKind(StrEnum):
-    """Kind of the identity that an upstream sees: one for all callers, or that of the caller.
+    """Kind of the identity under which requests are sent: shared by all callers, or the caller's own.
 
     The caller's identity is an exchanged token, an assertion, or an account that each user has connected.
     """
@@ -100,7 +100,7 @@ class StoredCredential:
 
     @property
     def kind(self) -> CredentialKind:
-        """The kind."""
+        """The kind of identity, derived from `delegation`."""
         match self.delegation:
             case None:
                 return CredentialKind.SHARED

@@ -15,7 +15,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Result of one check. `mend` (its name in the admin API) is the remedy; empty if nothing is to be done."""
+    """Result of one check. `mend` (its name in the admin API) is the remedy; empty if no action is needed."""
 
     check: str
     status: Verdict
@@ -29,12 +29,12 @@ def fine(check: str, detail: str) -> Finding:
 
 
 def warning(check: str, detail: str, remedy: str) -> Finding:
-    """A finding that an operator should examine."""
+    """A finding that needs the operator's attention."""
     return Finding(check=check, status=Verdict.WARNING, detail=detail, mend=remedy)
 
 
 def failure(check: str, detail: str, remedy: str) -> Finding:
-    """A finding on a fault, or on an unsafe configuration."""
+    """A finding about a fault or an unsafe configuration."""
     return Finding(check=check, status=Verdict.FAILED, detail=detail, mend=remedy)
 
 

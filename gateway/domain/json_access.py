@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 Object: TypeAlias = Mapping[str, object]
 
-_TEXT = frozenset((str,))
+_STRING_TYPE = frozenset((str,))
 _DICT: type[Any] = dict
 _LISTS: tuple[type[Any], ...] = (list, tuple)
 
@@ -15,7 +15,7 @@ def as_object(value: Any) -> Object | None:
     if not isinstance(value, _DICT):
         return None
     mapping: Object = value  # no `cast` here: imports call this hundreds of thousands of times
-    return mapping if _TEXT.issuperset(map(type, mapping)) else None  # a loop in C: maps are large
+    return mapping if _STRING_TYPE.issuperset(map(type, mapping)) else None  # runs in C, because objects can be large
 
 
 def as_list(value: Any) -> Sequence[object] | None:

@@ -72,11 +72,11 @@ def load_json(raw: bytes) -> object:
 
 
 class _NotStrict(ValueError):
-    """JSON that a parser accepts and this module refuses."""
+    """JSON that parsers accept, but this module refuses."""
 
 
 def _parse_fast(raw: bytes) -> object:
-    """Return the value of a text without escapes and long numbers, in half the time of `_parse_slowly`.
+    """Parse a text without escapes and long numbers, in half the time of `_parse_slowly`.
 
     In such a text, every quotation mark begins or ends a string. `msgspec` drops all but one member of the same name.
     So if the encoded value has fewer quotation marks than the text, the text has a duplicate key.
@@ -93,7 +93,7 @@ def _parse_fast(raw: bytes) -> object:
 
 
 def _parse_slowly(raw: bytes) -> object:
-    """Return the value of any text, or raise InvalidBody, with the position of the fault where it is known."""
+    """Parse any text, or raise InvalidBody, with the position of the fault if it is known."""
     if raw.startswith(_BOM):
         refuse_at("a byte order mark is not allowed", raw, 0)
     try:
@@ -129,7 +129,7 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
-def _twice(key: str) -> str:
+def _duplicate_key_reason(key: str) -> str:
     return f"the key {key[:64]!a} occurs twice"
 
 
@@ -203,7 +203,7 @@ def _search(text: str) -> InvalidBody | None:
             case ":" if last is not None and open_objects and (keys := open_objects[-1]) is not None:
                 key: str = json.loads(last[0])
                 if key in keys:
-                    return _broken_at(_twice(key), text, last.start())
+                    return _broken_at(_duplicate_key_reason(key), text, last.start())
                 keys.add(key)
             case "NaN" | "Infinity" | "-Infinity":
                 return _broken_at(f"{token[0]} is not JSON", text, token.start())

@@ -1,9 +1,9 @@
-"""Order of a list, and positions of its items as text."""
+"""Sort order of a list, and the positions of its items, encoded as text."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-_BETWEEN = "\0"  # no name, URI or id contains it
+_SEPARATOR = "\0"  # no name, URI or id contains it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,17 +19,17 @@ KEYED = Order()
 
 
 def join_position(*parts: str) -> str:
-    """Return the position of an item: its key, or the value of the `by` column and the item's id."""
-    return _BETWEEN.join(parts)
+    """Encode the position of an item: its key, or the value of the `by` column and the item's id."""
+    return _SEPARATOR.join(parts)
 
 
 def split_position(position: str) -> tuple[str, ...]:
-    """Return the parts that were given to `join_position`."""
-    return tuple(position.split(_BETWEEN))
+    """Decode a position to the parts that `join_position` received."""
+    return tuple(position.split(_SEPARATOR))
 
 
 def write_moment(moment: datetime | None) -> str:
-    """Return a moment as text, so that texts sort by time; None sorts first."""
+    """Encode a time as text in sort order; None sorts first."""
     return "" if moment is None else moment.astimezone(UTC).isoformat(timespec="microseconds")
 
 

@@ -20,7 +20,7 @@ PolicyDenied
 └── ResultBlocked           a guardrail withholds the result; the call has run
 UpstreamError
 ├── AccountRequired         the caller has to connect an account at the upstream first; the link is in the error
-├── SecretUnavailable       the outside store of a secret does not have it, refuses it, or does not answer
+├── SecretUnavailable       the external store does not have the secret, refuses it, or does not respond
 ├── SignInFailed            the provider did not sign the person in, or its response is not valid
 └── LiveSourceFailed        a live source refused the request, or sent something invalid, too large or too late
     └── LiveSourceDetached  the live source is not attached, or its attachment ended before the result

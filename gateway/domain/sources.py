@@ -77,7 +77,7 @@ class ListedPrice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExampleCounts:
-    """Examples of a document's requests: those that fit, fit a relaxed schema, do not fit, or are too large.
+    """Numbers of a document's examples that fit, fit a relaxed schema, do not fit, or exceed a limit of the checks.
 
     An example that does not fit degrades its operation.
     """

@@ -23,7 +23,7 @@ _MIN_REDIS = (6, 2)
 
 
 def postgres_programs(account: Account | None, cache: Path) -> Path:
-    """Return the folder with `initdb` and `postgres`, which `account` (None: our own) can run.
+    """Return the folder with `initdb` and `postgres`, which `account` (None: the gateway's own) can run.
 
     Another account cannot read a virtual environment in a private home folder. Then the programs are copied once below
     `cache` or, if `cache` is private too, into a folder of the temporary directory that only root can write.
@@ -48,7 +48,7 @@ def postgres_programs(account: Account | None, cache: Path) -> Path:
 
 
 def redis_program() -> Path:
-    """Return the newest `redis-server` of two: the one in PATH, and the one in the wheel (a version of 2023).
+    """Return the newer `redis-server` of two: the one in PATH, and the one in the wheel (a version of 2023).
 
     Raises:
         EmbeddedServerFailed: neither is at least version 6.2.
@@ -70,7 +70,7 @@ def _package(name: str) -> Path | None:
 def _start_failure(programs: Path, account: Account | None) -> str | None:
     """The reason why the account cannot run these programs; None if it can."""
     try:
-        subprocess.run(  # noqa: S603  # our own path
+        subprocess.run(  # noqa: S603  # a path of the installation
             [programs / "postgres", "--version"],
             check=True,
             capture_output=True,
@@ -87,9 +87,9 @@ def _start_failure(programs: Path, account: Account | None) -> str | None:
 
 
 def _cache_folders(package: Path, cache: Path) -> Iterator[Path]:
-    """Return folders for the copy; only our account can write to them."""
+    """Yield folders for the copy; only the gateway's account can write to them."""
     yield cache
-    # The name is the same in all runs, so crashes do not add folders. The folder is used only if our account owns it.
+    # The name is the same in all runs, so crashes add no folders. The folder is used only if the gateway owns it.
     shared = Path(tempfile.gettempdir()) / f"gateway-postgres-{package.stat().st_ino}-{package.stat().st_mtime_ns}"
     with contextlib.suppress(FileExistsError):
         shared.mkdir(mode=0o755)
@@ -125,8 +125,8 @@ def _copy(package: Path, folder: Path) -> Path:
 
 def _redis_version(program: Path) -> tuple[int, ...]:
     try:
-        shown = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)  # noqa: S603
+        output = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)  # noqa: S603
     except OSError:
         return (0,)
-    found = re.search(r"\bv=(\d+)\.(\d+)\.?(\d*)", shown.stdout)
+    found = re.search(r"\bv=(\d+)\.(\d+)\.?(\d*)", output.stdout)
     return (int(found[1]), int(found[2]), int(found[3] or 0)) if found else (0,)

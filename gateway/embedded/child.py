@@ -1,7 +1,7 @@
-"""Child process of the gateway: an embedded server, its start and its stop.
+"""Child processes of the gateway: start and stop of an embedded server.
 
-On Linux, the kernel sends a child its first stop signal when the thread that started it ends, so a child does not
-outlive the gateway. Start children from the main thread.
+On Linux, the kernel sends the first stop signal to a child when the thread that started the child ends. So a child does
+not outlive the gateway; it must be started from the main thread.
 """
 
 import ctypes

@@ -25,7 +25,7 @@ APP = "gateway_app"
 DEFINER = "gateway_definer"
 DATABASE = "gateway"
 
-_STOP = (signal.SIGINT, signal.SIGQUIT)
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGQUIT)
 """SIGINT: fast shutdown, which disconnects clients and writes all data. SIGQUIT: immediate; the next start recovers."""
 
 _CONNECT_TIMEOUT_S = 60.0
@@ -93,7 +93,7 @@ async def _create(programs: Path, folders: StateDirectory) -> None:
 
 
 async def _stop_stale_server(data: Path) -> None:
-    await end_stale_processes("postgres", data, data / "postmaster.pid", _STOP)
+    await end_stale_processes("postgres", data, data / "postmaster.pid", _STOP_SIGNALS)
 
 
 def _check_version(data: Path) -> None:
@@ -129,7 +129,7 @@ def _path_for_account(folder: Path, folders: StateDirectory) -> Generator[_Reach
 
 
 def _child(name: str, command: list[str | Path], folders: StateDirectory) -> Child:
-    return Child(name=name, command=command, log=folders.log(name), stop_signals=_STOP, account=folders.account)
+    return Child(name=name, command=command, log=folders.log(name), stop_signals=_STOP_SIGNALS, account=folders.account)
 
 
 class _DriverConnection(Protocol):

@@ -1,4 +1,4 @@
-"""Embedded Redis with an append-only file, which Redis syncs once a second and when it stops."""
+"""Embedded Redis with an append-only file, which is synced once a second and at the stop."""
 
 import signal
 from collections.abc import AsyncGenerator
@@ -15,7 +15,7 @@ from gateway.embedded.state_directory import StateDirectory
 from gateway.embedded.supervisor import Watched
 from gateway.errors import EmbeddedServerFailed
 
-_STOP = (signal.SIGTERM,)
+_STOP_SIGNALS = (signal.SIGTERM,)
 _CONNECT_TIMEOUT_S = 60.0
 
 
@@ -33,12 +33,12 @@ async def running_redis(folders: StateDirectory) -> AsyncGenerator[Watched]:
     """
     program = await to_thread.run_sync(redis_program)
     pid_file = folders.root / "redis.pid"
-    await end_stale_processes("redis-server", folders.redis, pid_file, _STOP)
+    await end_stale_processes("redis-server", folders.redis, pid_file, _STOP_SIGNALS)
     socket = socket_path(folders)
     command: list[str | Path] = [program, "--port", "0", "--unixsocket", socket, "--unixsocketperm", "700"]
     command += ["--dir", folders.redis, "--save", "", "--appendonly", "yes", "--appendfsync", "everysec"]
     command += ["--daemonize", "no", "--pidfile", pid_file]
-    server = Child(name="redis-server", command=command, log=folders.log("redis"), stop_signals=_STOP)
+    server = Child(name="redis-server", command=command, log=folders.log("redis"), stop_signals=_STOP_SIGNALS)
 
     async def start() -> None:
         server.start()

@@ -1,4 +1,4 @@
-"""Removal of stale processes: servers of a crashed gateway that still use the data folder, and their pid files.
+"""Removal of stale processes: servers of a crashed gateway that still use the data directory, and their pid files.
 
 The caller holds the lock of the state directory, so these processes do not belong to another running gateway.
 """
@@ -21,8 +21,8 @@ _STOP_TIMEOUT_S = 10.0
 async def end_stale_processes(program: str, folder: Path, pid_file: Path, signals: Sequence[signal.Signals]) -> None:
     """Stop every process of this program that works in the folder, then remove the pid file.
 
-    PostgreSQL refuses to start if another process now has the number in an old pid file. A process that SIGKILL does
-    not end within 10 s is ignored.
+    The pid file is removed because PostgreSQL refuses to start if an unrelated process now has the id in it. A process
+    that does not end within 10 s of SIGKILL is ignored.
 
     Raises:
         EmbeddedServerFailed: a process belongs to another user.
@@ -38,7 +38,7 @@ async def end_stale_processes(program: str, folder: Path, pid_file: Path, signal
                     f"A {program} of an earlier run (process {pid}) still uses {folder} as another user: stop it."
                 ) from None
         with anyio.move_on_after(_STOP_TIMEOUT_S):
-            while _pids(program, folder):  # noqa: ASYNC110  # another process does not notify us when it ends
+            while _pids(program, folder):  # noqa: ASYNC110  # the end of another process causes no notification
                 await anyio.sleep(0.02)
             break
     _forget(pid_file)
@@ -52,15 +52,15 @@ def _forget(pid_file: Path) -> None:
 def _pids(program: str, folder: Path) -> list[int]:
     """Return the ids of processes of this program that work in the folder.
 
-    On Linux, that is their working directory: both servers change into their data folder. Elsewhere, the command line
-    contains both names.
+    On Linux, the working directory is compared, because both servers change into their data directory. Elsewhere, the
+    command line must contain the program and the folder.
     """
     if not folder.exists():
         return []
     if sys.platform == "linux":
         return [int(entry) for entry in os.listdir("/proc") if entry.isdigit() and _works_in(entry, program, folder)]  # noqa: PTH208
-    shown = subprocess.run(["/bin/ps", "-axo", "pid=,command="], capture_output=True, text=True, check=False)
-    lines = (line.split(None, 1) for line in shown.stdout.splitlines())
+    output = subprocess.run(["/bin/ps", "-axo", "pid=,command="], capture_output=True, text=True, check=False)
+    lines = (line.split(None, 1) for line in output.stdout.splitlines())
     return [int(line[0]) for line in lines if len(line) > 1 and program in line[1] and str(folder) in line[1]]
 
 

@@ -1,14 +1,14 @@
 """State directory of the embedded servers, locked so that only one gateway uses it.
 
-    DATA_DIR/servers/            0700, ours
+    DATA_DIR/servers/            0700, owned by the gateway's account
         lock                     held while the gateway runs; contains its process id
-        postgres/  redis/        the data folders
+        postgres/  redis/        the data directories
         sockets/                 the sockets; a temporary folder if this path is too long
         *.log
 
-If the gateway runs as root, `postgres` and `sockets` belong to the account of PostgreSQL. On Linux, `servers` is closed
-to that account, so its other programs cannot open them; PostgreSQL uses inherited descriptors. Elsewhere, `servers` has
-mode 0711 in that case.
+If the gateway runs as root, `postgres` and `sockets` belong to the account of PostgreSQL. On Linux, that account cannot
+open `servers`, so its other programs cannot reach the data; PostgreSQL uses inherited descriptors. Elsewhere, `servers`
+has mode 0711 in that case.
 """
 
 import contextlib
@@ -42,12 +42,12 @@ class StateDirectory:
 
     @property
     def postgres(self) -> Path:
-        """Data folder of PostgreSQL."""
+        """Data directory of PostgreSQL."""
         return self.root / "postgres"
 
     @property
     def redis(self) -> Path:
-        """Data folder of Redis."""
+        """Data directory of Redis."""
         return self.root / "redis"
 
     def log(self, name: str) -> Path:
@@ -82,7 +82,7 @@ def claim(data_dir: Path) -> Generator[StateDirectory]:
 
 
 def make_folder(path: Path, account: Account | None) -> None:
-    """Create a folder with mode 0700 that belongs to the account; None means our own."""
+    """Create a folder with mode 0700 that belongs to the account; None means the gateway's own account."""
     path.mkdir(mode=0o700, exist_ok=True)
     path.chmod(0o700)
     if account is not None:
@@ -109,7 +109,7 @@ def _locked(path: Path, data_dir: Path) -> Generator[None]:
 
 
 def _account(data: Path) -> Account | None:
-    """Return None unless we are root, which PostgreSQL refuses; then the owner of its data, else `nobody`."""
+    """Return None unless the gateway is root, which PostgreSQL refuses; then the owner of the data, else `nobody`."""
     if os.geteuid() != 0:
         return None
     owner = data.stat().st_uid if data.exists() else 0

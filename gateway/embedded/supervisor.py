@@ -1,6 +1,6 @@
-"""Supervisor of the embedded servers: restarts a server that stops; after too many stops, the gateway stops.
+"""Supervisor of the embedded servers: restarts a server that ends; after too many restarts, the gateway stops.
 
-PostgreSQL recovers every commit, and Redis its append-only file. Clients of a restarted server have to reconnect.
+A restarted server recovers its data: PostgreSQL every commit, Redis its append-only file. Clients have to reconnect.
 """
 
 import time
@@ -52,7 +52,7 @@ async def _restart_forever(server: Watched) -> None:
     ends: list[float] = []
     name = server.child.name
     while True:
-        while server.child.is_running:  # noqa: ASYNC110  # a child does not notify us when it ends
+        while server.child.is_running:  # noqa: ASYNC110  # the end of a child causes no notification
             await anyio.sleep(_POLL_S)
         reason = server.child.failed()
         log.error("embedded_server_ended", server=name, reason=reason.message)

@@ -99,8 +99,8 @@ class QueryHandler:
         self._answer = ANSWERS.get(tool.name)
 
     def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
-        """Return the arguments without nulls, which clients send for absent values; integral floats become integers."""
-        return {name: _settled(value) for name, value in arguments.items() if value is not None}
+        """Return the arguments without nulls, which clients send for absent values; whole floats become integers."""
+        return {name: _normalized(value) for name, value in arguments.items() if value is not None}
 
     def prepare(self, arguments: Mapping[str, object]) -> Prepared:
         """Return the call for these arguments."""
@@ -116,7 +116,7 @@ class QueryHandler:
         Raises:
             InvalidCursor: the cursor does not belong to the current list.
             GatewayError: the operation was refused, no query thread is free, or the database is unavailable.
-            InputRequired: the called operation needs input from the client first.
+            InputRequired: the called operation needs a response from the client first.
         """
         arguments = prepared.arguments
         visible_sources = call.queried()
@@ -147,9 +147,9 @@ class QueryHandler:
 
     async def _full_input_schema(self, views: Sequence[ApiView], query: QueryCall) -> bytes | None:
         """Return the full input schema of the named operation, if its tool lists a shortened one."""
-        chosen = choose_views(views, query.text("source"))
+        candidate_views = choose_views(views, query.text("source"))
         async with self._places.hold(self._tenant):
-            view, endpoint = await anyio.to_thread.run_sync(find_named, chosen, query.arguments)
+            view, endpoint = await anyio.to_thread.run_sync(find_named, candidate_views, query.arguments)
         tool = view.tools.get(endpoint.identity)
         if tool is None or self._schemas is None or not tool.is_shortened:
             return None
@@ -171,25 +171,25 @@ class QueryHandler:
 
     def _listing(self, arguments: Mapping[str, object], visible_sources: Sequence[Queried]) -> str:
         """Return the scope of a cursor: tool, arguments, and the visible operations of each document version."""
-        wanted = {name: value for name, value in arguments.items() if name not in _PAGING}
+        filters = {name: value for name, value in arguments.items() if name not in _PAGING}
         source = arguments.get("source")
-        chosen = [one for one in visible_sources if source is None or one.source.name == source]
-        versions = [(one.source.id, one.source.version, sorted(one.tools)) for one in chosen]
-        digest = hashlib.blake2b(_encode([self._subject.name, wanted, versions]), digest_size=16)
+        matching = [one for one in visible_sources if source is None or one.source.name == source]
+        versions = [(one.source.id, one.source.version, sorted(one.tools)) for one in matching]
+        digest = hashlib.blake2b(_encode([self._subject.name, filters, versions]), digest_size=16)
         return f"{_CURSOR_SCOPE}:{digest.hexdigest()}"
 
     async def _call(
         self, views: Sequence[ApiView], visible_sources: Sequence[Queried], arguments: Mapping[str, object], call: Call
     ) -> Result:
-        chosen = choose_views(views, _text(arguments, "source"))
+        candidate_views = choose_views(views, _text(arguments, "source"))
         async with self._places.hold(self._tenant):
-            view, endpoint = await anyio.to_thread.run_sync(find_named, chosen, arguments)
+            view, endpoint = await anyio.to_thread.run_sync(find_named, candidate_views, arguments)
         tools = next(one.tools for one in visible_sources if one.source.name == view.source)
         tool = tools.get(endpoint.identity)
         if tool is None:
             raise QueryRefused(f"{endpoint.identity} cannot be called; see the report of its import")
-        given = cast("Mapping[str, object]", arguments.get("arguments", {}))
-        return _result(await call.call_operation(tool, given))
+        operation_arguments = cast("Mapping[str, object]", arguments.get("arguments", {}))
+        return _result(await call.call_operation(tool, operation_arguments))
 
 
 def _render(answer: Answering, views: Sequence[ApiView], query: QueryCall) -> Result:
@@ -198,10 +198,10 @@ def _render(answer: Answering, views: Sequence[ApiView], query: QueryCall) -> Re
 
 
 def _refusal_result(refused: QueryRefused) -> Result:
-    detail: dict[str, object] = {"error": refused.message}
+    structured: dict[str, object] = {"error": refused.message}
     if refused.suggestions:
-        detail["suggestions"] = list(refused.suggestions)
-    return Result(content=[{"type": "text", "text": render(detail)}], is_error=True)
+        structured["suggestions"] = list(refused.suggestions)
+    return Result(content=[{"type": "text", "text": render(structured)}], is_error=True)
 
 
 class _EncodedResult(msgspec.Struct):
@@ -223,7 +223,7 @@ def _result(members: bytes) -> Result:
     return Result(content=read.content, structured=structured, is_error=read.is_error, meta=read.meta)
 
 
-def _settled(value: object) -> object:
+def _normalized(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -233,5 +233,5 @@ def _text(arguments: Mapping[str, object], name: str) -> str | None:
 
 
 def is_interactive(tool: Tool) -> bool:
-    """True if a call may ask the client a question: the called operation may need a confirmation."""
+    """True if a call may send a request to the client, because the called operation may need a confirmation."""
     return tool.name == CALL

@@ -1,4 +1,4 @@
-"""Primitives with their handlers, ready for calls; they depend on a snapshot, but not on a call."""
+"""Bound primitives: primitives with handler, policy and limits. They depend on a snapshot, but not on a call."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -29,8 +29,8 @@ from gateway.upstream.client import UpstreamClient
 class BoundTool:
     """A tool ready for calls, independent of their arguments.
 
-    `output` is set if results must conform to a declared schema. `is_interactive` is True if a call may send the client
-    notifications or questions before it ends. `task_support` is the definition's rule for tasks.
+    `output` is set if results must conform to a declared schema. `is_interactive` is True if a call may send
+    notifications or requests to the client before it ends. `task_support` is the definition's rule for tasks.
     """
 
     tenant: TenantId
@@ -47,7 +47,7 @@ class BoundTool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundResource:
-    """One resource ready to be read: a fixed one, or a template at one URI with its variables."""
+    """One resource ready to be read: a concrete resource, or a template at one URI with its variables."""
 
     tenant: TenantId
     primitive: Primitive
@@ -72,7 +72,7 @@ class BoundTemplate:
     completer: Completer | None
     policy: PrimitivePolicy
     policy_at: Callable[[str], PrimitivePolicy] | None = None
-    """The policy of one of its URIs; unset if the tenant has no rules."""
+    """Returns the policy of one URI of the template; None if the tenant has no rules."""
     limits: Limits
     mime_type: str | None = None
     is_interactive: bool = False
@@ -144,13 +144,13 @@ class _Execution(msgspec.Struct, rename="camel"):
     task_support: TaskSupport | None = None
 
 
-class _Executed(msgspec.Struct):
+class _ToolExecution(msgspec.Struct):
     """The field of a listed tool definition about its execution."""
 
     execution: _Execution = msgspec.field(default_factory=_Execution)
 
 
-_decode_executed = msgspec.json.Decoder(_Executed).decode
+_decode_executed = msgspec.json.Decoder(_ToolExecution).decode
 
 
 def _task_support(definition: bytes) -> TaskSupport | None:
@@ -158,7 +158,7 @@ def _task_support(definition: bytes) -> TaskSupport | None:
     return _decode_executed(definition).execution.task_support if b'"taskSupport"' in definition else None
 
 
-_OWN_RESULT = PrimitivePolicy(judgement=Judgement(decision=Decision.ALLOW, reason="a part of an own result"))
+_OWN_RESULT_POLICY = PrimitivePolicy(judgement=Judgement(decision=Decision.ALLOW, reason="a part of an own result"))
 
 
 class Binder:
@@ -228,7 +228,7 @@ class Binder:
             ),
             uri=uri,
             handler=self._kinds.result(uri),
-            policy=_OWN_RESULT,
+            policy=_OWN_RESULT_POLICY,
             limits=snapshot.policy.limits,
             variables={},
         )

@@ -1,8 +1,8 @@
-"""Memo of a call's completed actions, for a call that restarts after the client's answer.
+"""Memo of a call's completed actions, for a call that restarts with the client's response.
 
-In protocol revision 2026-07-28, a question ends the request, and the answer arrives with a new request, which looks up
-the results of actions before the question. Between the requests, the client stores the results, sealed, so their size
-is limited.
+In protocol revision 2026-07-28, a request to the client ends the current round of a call. The client's response arrives
+with a new request, which restarts the call. The restarted call reads the results of completed actions from the memo.
+Between the rounds, the client stores the sealed memo, so its size is limited.
 """
 
 from collections.abc import Awaitable, Callable
@@ -14,7 +14,7 @@ from gateway.errors import HandlerFailed, UpstreamError
 from gateway.handlers.interfaces import Peer
 
 _MAX_ENTRY_BYTES = 8 * 1024
-_MEMO_BYTES = 32 * 1024
+_MAX_MEMO_BYTES = 32 * 1024
 
 
 class CallMemo:
@@ -22,12 +22,12 @@ class CallMemo:
 
     def __init__(self, peer: Peer) -> None:
         self._peer = peer
-        self._left = _MEMO_BYTES
+        self._left = _MAX_MEMO_BYTES
 
     async def once(self, key: str, act: Callable[[], Awaitable[Any]], *, repeatable: bool) -> Any:
         """Return the action's result, a JSON value. A result stored in an earlier round is returned without running it.
 
-        After a result too large to store, the next round runs the action again if it is repeatable.
+        If a result was too large to store, the next round runs a repeatable action again.
 
         Raises:
             HandlerFailed: the action ran earlier, its result was not stored, and it is not repeatable.
@@ -35,17 +35,17 @@ class CallMemo:
         """
         kept = self._peer.recall(key)
         if isinstance(kept, dict):  # guard: rounds-once
-            return self._recalled(cast("dict[str, Any]", kept))
+            return self._read_entry(cast("dict[str, Any]", kept))
         try:
             value = await act()
         except UpstreamError as error:
             if not repeatable:
                 self._peer.remember(key, {"failed": error.message})
             raise
-        self._keep(key, value, repeatable=repeatable)
+        self._store_entry(key, value, repeatable=repeatable)
         return value
 
-    def _recalled(self, kept: dict[str, Any]) -> Any:
+    def _read_entry(self, kept: dict[str, Any]) -> Any:
         if "failed" in kept:
             raise UpstreamError(str(kept["failed"]))
         if "value" not in kept:
@@ -53,7 +53,7 @@ class CallMemo:
         self._left -= _size(kept)
         return kept["value"]
 
-    def _keep(self, key: str, value: Any, *, repeatable: bool) -> None:
+    def _store_entry(self, key: str, value: Any, *, repeatable: bool) -> None:
         kept: dict[str, Any] = {"value": value}
         size = _size(kept)
         if size <= min(_MAX_ENTRY_BYTES, self._left):
@@ -67,4 +67,4 @@ def _size(value: object) -> int:
     try:
         return len(msgspec.json.encode(value))
     except (msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError):
-        return _MEMO_BYTES + 1
+        return _MAX_MEMO_BYTES + 1

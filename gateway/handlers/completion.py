@@ -29,7 +29,7 @@ class DeclaredCompleter:
     egress: EgressContext
 
     async def complete(self, argument: str, value: str, chosen: Mapping[str, str], call: Call) -> Completions:
-        """Return at most 100 values: listed ones that begin with the typed text, or those of the declared request.
+        """Return at most 100 values: declared ones that begin with the typed text, or those that a request returns.
 
         Raises:
             HandlerFailed, TemplateFailed, UpstreamError: the request returned no list of values in ten seconds.
@@ -58,7 +58,7 @@ class PythonCompleter:
         """Return the values that the function suggests.
 
         Raises:
-            HandlerFailed: the function took too long, or returned another type.
+            HandlerFailed: the function took too long, or returned a type that completions do not allow.
             LimitExceeded: no thread was free in time.
         """
         completing = Completing(principal=call.principal.without_token(), argument=argument, value=value, chosen=chosen)

@@ -17,7 +17,7 @@ from gateway.upstream.auth.credentials import apply
 from gateway.upstream.auth.delegation import Delegations
 
 _CONNECT = "gateway/connect/"
-"""Prefix of the keys of questions that open the page of an account."""
+"""Prefix of the keys of client requests that open an account's page."""
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _KINDS = {
     "header": SchemeKind.API_KEY_HEADER,
@@ -31,8 +31,8 @@ def with_credential(request: UpstreamRequest, named: NamedCredential) -> Upstrea
     """Return the request with the credential applied. The caller checks that its origin is allowed.
 
     Raises:
-        CredentialMissing: this version does not know the position, the value cannot be sent there, or the credential
-            has to name a caller.
+        CredentialMissing: the position is unknown to this version, the value cannot be sent there, or the credential
+            requires a caller.
     """
     kind = _KINDS.get(named.place)
     if kind is None:
@@ -48,7 +48,7 @@ async def find_named(secrets: SecretReader, tenant: TenantId, name: str, url: st
     """Return the tenant's credential of this name for a request to this URL.
 
     Raises:
-        CredentialMissing: it is not stored, or not for this origin.
+        CredentialMissing: the credential does not exist, or is not stored for this origin.
     """
     named = await secrets.named(tenant, name)
     if named is None:
@@ -61,11 +61,11 @@ async def find_named(secrets: SecretReader, tenant: TenantId, name: str, url: st
 async def of_caller(delegations: Delegations, named: NamedCredential, call: Call) -> NamedCredential:
     """Return the credential of the caller.
 
-    If the client can open a page, its user is sent there to connect an account.
+    If no account is connected, a client that can open pages receives the page that connects one.
 
     Raises:
-        InputRequired: the client opens the page first.
-        AccountRequired: there is no account, and the client cannot open a page, or has done so.
+        InputRequired: the client has to open the page first.
+        AccountRequired: no account is connected, and the client cannot open the page or has already opened it.
         CredentialMissing, TokenRefused, UpstreamError: see `Delegations.resolve`.
     """
     try:
@@ -81,7 +81,7 @@ async def ask_to_connect(peer: Peer, required: AccountRequired) -> None:
     In a session, the error itself contains the page (-32042), so no request waits for a person.
 
     Raises:
-        InputRequired: the client has to open the page, and to call again.
+        InputRequired: the client has to open the page and then call again.
     """
     is_session = 0 < peer.approval_timeout_s < math.inf
     if is_session or not peer.can("elicitation.url"):

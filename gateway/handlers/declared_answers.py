@@ -1,4 +1,4 @@
-"""Declared answers of handlers: constants, and templates with placeholders."""
+"""Declared results of handlers: constants, and templates with placeholders."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ _Answer = TypeVar("_Answer")
 
 @dataclass(frozen=True, slots=True)
 class StaticAction(Generic[_Answer]):
-    """Returns a constant answer."""
+    """Returns a constant result."""
 
     spec: StaticSpec
     form: ResultForm[_Answer]
 
     async def run(self, arguments: Mapping[str, object], call: Call, /) -> _Answer:
-        """Return the declared answer."""
+        """Return the declared result."""
         del arguments, call
         spec = self.spec
         structured = ABSENT if spec.structured_content is None else spec.structured_content
@@ -32,13 +32,13 @@ class StaticAction(Generic[_Answer]):
 
 @dataclass(frozen=True, slots=True)
 class TemplateAction(Generic[_Answer]):
-    """Fills the placeholders of a declared answer."""
+    """Fills the placeholders of a declared result."""
 
     spec: TemplateSpec
     form: ResultForm[_Answer]
 
     async def run(self, arguments: Mapping[str, object], call: Call, /) -> _Answer:
-        """Return the answer for these arguments."""
+        """Return the result for these arguments."""
         del call
         return fill(self.spec, variables_of(arguments), self.form)
 
@@ -49,10 +49,10 @@ def variables_of(arguments: Mapping[str, object]) -> dict[str, object]:
 
 
 def fill(spec: TemplateSpec, variables: Mapping[str, object], form: ResultForm[_Answer]) -> _Answer:
-    """Return the answer with its placeholders filled.
+    """Return the result with its placeholders filled.
 
     Raises:
-        TemplateFailed: a template exceeded a limit, or a value cannot be used.
+        TemplateFailed: a template exceeded a limit, or a value has an unsupported type.
         HandlerFailed: the result is not JSON, or not a list of objects where one is needed.
     """
     if spec.text is not None:

@@ -1,4 +1,4 @@
-"""Questions that steps send to the client, and the parts of the answers that are stored."""
+"""Requests that steps send to the client (elicitation, sampling), and the stored parts of the responses."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -11,49 +11,49 @@ _ACTIONS = frozenset({"accept", "decline", "cancel"})
 
 
 def question_of(step: QuestionStep, variables: Mapping[str, object]) -> Question:
-    """Return the question with its texts filled.
+    """Return the client request of a step, with its templates rendered.
 
     Raises:
-        TemplateFailed: a text exceeded a limit, or a value cannot be used.
+        TemplateFailed: a template exceeded a limit, or a value has an unsupported type.
     """
     match step:
         case AskStep():
-            return Question(kind="elicitation", params=_elicitation(step, variables))
+            return Question(kind="elicitation", params=_elicitation_params(step, variables))
         case SampleStep():
-            return Question(kind="sampling", params=_sampling(step, variables))
+            return Question(kind="sampling", params=_sampling_params(step, variables))
         case RootsStep():
             return Question(kind="roots", params={})
 
 
 def answer_of(step: QuestionStep, answer: Mapping[str, Any]) -> object:
-    """Return the part of an answer that is stored.
+    """Return the part of the client's response that the step stores.
 
     Raises:
-        HandlerFailed: the answer does not have the protocol's form.
+        HandlerFailed: the response does not have the form that the protocol requires.
     """
     match step:
         case AskStep():
             content = answer.get("content")
             if answer.get("action") not in _ACTIONS or not isinstance(content, dict | None):
-                raise _malformed()
+                raise _malformed_response()
             return {"action": answer["action"], "content": cast("dict[str, Any]", content or {})}
         case SampleStep():
             return dict(answer)
         case RootsStep():
             roots = answer.get("roots")
             if not isinstance(roots, list):
-                raise _malformed()
+                raise _malformed_response()
             return cast("list[object]", roots)
 
 
-def _elicitation(step: AskStep, variables: Mapping[str, object]) -> dict[str, object]:
+def _elicitation_params(step: AskStep, variables: Mapping[str, object]) -> dict[str, object]:
     message = step.message.render(variables)
     if step.url is not None:
         return {"mode": "url", "message": message, "url": step.url.render(variables)}
     return {"message": message, "requestedSchema": step.schema or {"type": "object", "properties": {}}}
 
 
-def _sampling(step: SampleStep, variables: Mapping[str, object]) -> dict[str, object]:
+def _sampling_params(step: SampleStep, variables: Mapping[str, object]) -> dict[str, object]:
     params: dict[str, object] = {"messages": step.messages.render(variables), "maxTokens": step.max_tokens}
     if step.system_prompt is not None:
         params["systemPrompt"] = step.system_prompt.render(variables)
@@ -62,5 +62,5 @@ def _sampling(step: SampleStep, variables: Mapping[str, object]) -> dict[str, ob
     return params
 
 
-def _malformed() -> HandlerFailed:
+def _malformed_response() -> HandlerFailed:
     return HandlerFailed("the client's answer does not have the form that the protocol requires")

@@ -51,7 +51,7 @@ from gateway.upstream.auth.delegation import Delegations
 from gateway.upstream.auth.oauth_tokens import Tokens
 from gateway.upstream.client import UpstreamClient
 
-_LARGE_BYTES = 16 * 1024  # bytes of a declaration; 1 MiB of placeholders takes 2.6 s to parse
+_MAX_INLINE_BYTES = 16 * 1024  # a larger declaration is parsed in a thread: 1 MiB of placeholders takes 2.6 s
 _MAX_REASON_LENGTH = 300
 _Answer = TypeVar("_Answer")
 
@@ -71,7 +71,7 @@ Runs = StaticSpec | TemplateSpec | HttpSpec | StepsSpec | Pinned | PythonHandler
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedHandler:
-    """The resolved handler of one primitive, independent of the form of its answers."""
+    """The resolved handler of one primitive, independent of the form of its results."""
 
     subject: HandlerSubject
     runs: Runs
@@ -81,11 +81,11 @@ class ResolvedHandler:
 
     @property
     def is_interactive(self) -> bool:
-        """True if a call may send the client notifications or questions before it ends."""
+        """True if a call may send notifications or requests to the client before it ends."""
         return isinstance(self.runs, StepsSpec | PythonHandler | LiveTarget)
 
     def handler(self, form: ResultForm[_Answer]) -> Handler[_Answer]:
-        """Return the handler, with answers of this form."""
+        """Return the handler for results of this form."""
         match self.runs:
             case StaticSpec() as spec:
                 return LocalHandler(self.subject, StaticAction(spec, form))
@@ -112,7 +112,7 @@ class ResolvedHandler:
 
 @dataclass(frozen=True, slots=True)
 class HandlerDependencies:
-    """Optional dependencies. Without `code`, `queries` or `live` such handlers are unavailable."""
+    """Optional dependencies. Without `code`, `queries` or `live`, handlers of that kind are unavailable."""
 
     code: PythonHandlers | None = None
     tokens: Tokens | None = None
@@ -173,7 +173,7 @@ class HandlerFactory:
         return await self._validators.of(b'{"inputSchema":' + without_pinned(full, tool.pinned) + b"}")
 
     def builtin(self, tenant: TenantId, tool: Tool) -> tuple[ToolHandler, bool]:
-        """Return the handler of a builtin tool, and True if it may send the client a question."""
+        """Return the handler of a builtin tool, and True if it may send a request to the client."""
         if tool.name == READ_RESULT:
             return ReadResultHandler(self._results), False
         if self._queries is None:
@@ -209,28 +209,28 @@ class HandlerFactory:
             runs = self._live_handler(snapshot, item, family)
             completer = LiveCompleter(runs) if isinstance(runs, LiveTarget) else None
         else:
-            if len(item.handler) > _LARGE_BYTES:
+            if len(item.handler) > _MAX_INLINE_BYTES:
                 spec = await anyio.to_thread.run_sync(_read_spec, item.handler, family)
             else:
                 spec = _read_spec(item.handler, family)
             if isinstance(spec, UnavailableHandler):
                 runs = spec
             else:
-                runs = await self._declared(snapshot, spec)
+                runs = await self._resolve_declared(snapshot, spec)
                 completer = DeclaredCompleter(spec.completions, egress) if spec.completions else None
         return ResolvedHandler(subject=subject, runs=runs, egress=egress, threads=self._threads, completer=completer)
 
     def _live_handler(self, snapshot: Snapshot, item: Tool | Primitive, family: Family) -> Runs:
-        named = decode_live(item.handler)
-        source = snapshot.live_sources.get(named.source)
+        live_handler = decode_live(item.handler)
+        source = snapshot.live_sources.get(live_handler.source)
         if self._live is None or source is None:
             return UnavailableHandler("live sources are not available in this process")
         origins = snapshot.http_origins if source.kind is LiveKind.MCP else None
         if origins is not None and not is_among(str(source.settings.get("url")), origins):  # guard: live-origin-called
             return UnavailableHandler("the tenant's policy does not allow requests to the origin of the live source")
-        return LiveTarget(requests=self._live, source=source, family=family, remote=named.remote)
+        return LiveTarget(requests=self._live, source=source, family=family, remote=live_handler.remote)
 
-    async def _declared(self, snapshot: Snapshot, spec: HandlerSpec) -> Runs:
+    async def _resolve_declared(self, snapshot: Snapshot, spec: HandlerSpec) -> Runs:
         action = spec.action
         if not isinstance(action, OpenApiSpec):
             return action
@@ -249,6 +249,6 @@ def _read_spec(handler: bytes, family: Family) -> HandlerSpec | UnavailableHandl
     """Return the parsed declaration, or a handler that refuses each call if this version cannot read it."""
     try:
         return parse_handler(msgspec.json.decode(handler), family)
-    except (BadInput, msgspec.MsgspecError) as wrong:
-        reason = shorten(str(wrong), _MAX_REASON_LENGTH)
+    except (BadInput, msgspec.MsgspecError) as error:
+        reason = shorten(str(error), _MAX_REASON_LENGTH)
         return UnavailableHandler(f"the stored handler is not valid in this version; replace it: {reason}")

@@ -14,14 +14,14 @@ _Answer = TypeVar("_Answer")
 
 
 class HttpHandler(Generic[_Answer]):
-    """Sends one request and returns the response as the family's answer."""
+    """Sends one request and returns the response as a result of the primitive's family."""
 
     def __init__(self, requester: HttpRequester, form: ResultForm[_Answer]) -> None:
         self._requester = requester
         self._form = form
 
     def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
-        """Return the arguments unchanged; null is a value here."""
+        """Return the arguments unchanged; an argument that is null is not treated as absent."""
         return arguments
 
     def prepare(self, arguments: Mapping[str, object]) -> Prepared:
@@ -43,7 +43,7 @@ class HttpHandler(Generic[_Answer]):
         """Send the request.
 
         Raises:
-            HandlerFailed, NotFound, UpstreamError: there is no answer; see `HttpRequester.send` and the form.
+            HandlerFailed, NotFound, UpstreamError: there is no result; see `HttpRequester.send` and `ResultForm`.
         """
         if prepared.request is None:
             raise TypeError("an HTTP handler is prepared as one request")

@@ -55,7 +55,7 @@ class HttpRequester:
 
     @property
     def is_safe(self) -> bool:
-        """True if the method is safe, so that the request can be repeated without harm."""
+        """True if the method is safe (RFC 9110), so that the request can be repeated."""
         return self._spec.method.upper() in _SAFE
 
     def request(self, variables: Mapping[str, object]) -> UpstreamRequest:
@@ -90,7 +90,7 @@ class HttpRequester:
         """Show the request in readable form.
 
         Raises:
-            CredentialMissing: the credential is not stored, or not for this origin.
+            CredentialMissing: the credential does not exist, or is not stored for this origin.
         """
         named = await self.credential(request.url)
         return await finish(show_request(request), self._egress.redaction, () if named is None else (named.credential,))
@@ -101,9 +101,9 @@ class HttpRequester:
         A response with status 300 or above, or without a body, is not projected.
 
         Raises:
-            CredentialMissing: the credential is not stored, or not for this origin, or the caller has none.
-            HandlerFailed: the response is to be projected, but is not JSON or has nothing at the pointer.
-            UpstreamError: there is no complete response.
+            CredentialMissing: the credential does not exist, is not stored for this origin, or the caller has none.
+            HandlerFailed: the response cannot be projected: it is not JSON, or has no value at the pointer.
+            UpstreamError: no complete response arrived.
         """
         stored = named = await self.credential(request.url)
         if named is not None:
@@ -136,7 +136,7 @@ class HttpRequester:
         """Return the stored credential for a request to this URL.
 
         Raises:
-            CredentialMissing: the credential is not stored, or not for this origin.
+            CredentialMissing: the credential does not exist, or is not stored for this origin.
         """
         name = self._spec.credential
         if name is None:
@@ -148,7 +148,7 @@ def project_answer(answer: UpstreamAnswer, spec: ResultSpec) -> UpstreamAnswer:
     """Return the response with its JSON projected as declared.
 
     Raises:
-        HandlerFailed: the response is not JSON, or has nothing at the pointer.
+        HandlerFailed: the response is not JSON, or has no value at the pointer.
     """
     if spec.pointer is None and not spec.keep and not spec.drop:
         return answer

@@ -37,7 +37,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A question to the client, with the protocol's parameters.
+    """A server-to-client request, with the protocol's parameters.
 
     The parameters are those of `elicitation/create`, `sampling/createMessage` or `roots/list`. An elicitation with
     `mode: "url"` opens a page.
@@ -47,8 +47,8 @@ class Question:
     params: Mapping[str, object]
 
 
-class InputRequired(Exception):  # not an error: the call continues when the client sends its answers
-    """The call needs the client's answers first; the client returns `state`, sealed, with the answers.
+class InputRequired(Exception):  # not an error: the call continues with the client's responses
+    """The call needs responses from the client first; the client returns them with the sealed `state`.
 
     Raised by peers of 2026-07-28 (`InputRequiredResult`); it passes through the call pipeline unchanged.
     """
@@ -60,9 +60,7 @@ class InputRequired(Exception):  # not an error: the call continues when the cli
 
 
 class Peer(Protocol):
-    """The client of a call in the view of its handler: receives notifications and questions in any protocol
-    revision.
-    """
+    """The client of a call, as its handler sees it: receives notifications and requests in any protocol revision."""
 
     @property
     def approval_timeout_s(self) -> float:
@@ -82,16 +80,16 @@ class Peer(Protocol):
         ...
 
     async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
-        """Return the client's answers by key, each the result object of its question.
+        """Send requests to the client; return the result object of each response, by the key of its request.
 
-        A key identifies one question within the call. When the call is run again from its start, the same key returns
-        the stored answer.
+        A key identifies one request within the call. When the call is restarted, the same key returns the stored
+        response.
 
         Raises:
-            InputRequired: the answers come with a later request; the handler must not catch this.
-            CapabilityMissing: the client did not declare the capability that the question needs.
-            ClientSilent: no valid answer in time, or the session has ended.
-            HandlerFailed: the schema of a form is not valid.
+            InputRequired: the responses come with a later request; the handler must not catch this.
+            CapabilityMissing: the client did not declare the capability that a request needs.
+            ClientSilent: no valid response arrived in time, or the session has ended.
+            HandlerFailed: the schema of a form is invalid.
         """
         ...
 
@@ -141,16 +139,16 @@ class Call(Protocol):
 
     @property
     def summary_threshold(self) -> int:
-        """Bytes above which parts of the result are summarised for the client; 0 if they never are."""
+        """Size in bytes above which parts of the result are summarised for the client; 0 disables summaries."""
         ...
 
     @property
     def result_owner(self) -> str:
-        """The owner of the results that the call stores and reads: its subject, profile and rules."""
+        """The owner of the results that the call stores and reads: subject, profile and access rules."""
         ...
 
     def within(self, seconds: float) -> AbstractContextManager[None, None]:
-        """Limit the duration of a block; the time in which a question waits for the client does not count.
+        """Limit the duration of a block; the time spent waiting for the client's response does not count.
 
         Raises:
             HandlerFailed: the block exceeded the limit and was cancelled; raised when the block ends.
@@ -160,7 +158,7 @@ class Call(Protocol):
     async def call_tool(self, name: str, arguments: Mapping[str, object], *, key: str | None = None) -> dict[str, Any]:
         """Call another tool of the same registry through the call pipeline; return the protocol's result object.
 
-        When the call is run again from its start after a question, `key` identifies the inner call; without one, inner
+        When the call is restarted after a request to the client, `key` identifies the inner call; without a key, inner
         calls are numbered.
 
         Raises:
@@ -225,7 +223,7 @@ class Handler(Protocol[Answer_co]):
 
         Raises:
             CallError, NotFound, TemplateFailed, UpstreamError: the call failed.
-            InputRequired: the call needs input from the client first.
+            InputRequired: the call needs a response from the client first.
         """
         ...
 

@@ -24,7 +24,7 @@ class StoredSourceAccess:
         """Return the request with the credential that the live source's settings name.
 
         Raises:
-            CredentialMissing: it is not stored, or not for this origin, or the caller has none.
+            CredentialMissing: the credential does not exist, is not stored for this origin, or the caller has none.
             TokenRefused, UpstreamError: the issuer returned no token in exchange.
         """
         is_callers = caller is not None and source.caller_credential is not None  # guard: live-caller-credential

@@ -20,16 +20,16 @@ from gateway.upstream.live.interfaces import LiveClient, LiveMethod
 
 _MAX_COMPLETIONS = 100
 _MAX_NAME_LENGTH = 60
-_DEFAULT_S = 60.0
+_DEFAULT_TIMEOUT_S = 60.0
 _MARGIN_S = 5.0
 _Answer = TypeVar("_Answer")
 
-_QUESTIONS: Final[Mapping[str, QuestionKind]] = {
+_CLIENT_REQUESTS: Final[Mapping[str, QuestionKind]] = {
     "elicitation/create": "elicitation",
     "sampling/createMessage": "sampling",
     "roots/list": "roots",
 }
-_MEMBERS: Final[Mapping[Family, Sequence[str]]] = {
+_RESULT_MEMBERS: Final[Mapping[Family, Sequence[str]]] = {
     Family.TOOL: ("content", "structuredContent", "isError", "_meta"),
     Family.RESOURCE: ("contents",),
     Family.TEMPLATE: ("contents",),
@@ -83,7 +83,7 @@ class LiveTarget:
     def limit_s(self) -> float:
         """The time limit of a call; the attachment's own limit ends first, with a better message."""
         stated = self.source.settings.get("timeout_s")
-        return (stated if isinstance(stated, int | float) else _DEFAULT_S) + _MARGIN_S
+        return (stated if isinstance(stated, int | float) else _DEFAULT_TIMEOUT_S) + _MARGIN_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,12 +94,12 @@ class LiveAction(Generic[_Answer]):
     form: ResultForm[_Answer]
 
     async def run(self, arguments: Mapping[str, object], call: Call, /) -> _Answer:
-        """Return the source's result as an answer of the family.
+        """Return the source's result in the form of the primitive's family.
 
         Raises:
-            LiveSourceFailed, NotFound: there is no answer.
-            HandlerFailed: the answer does not have the protocol's form.
-            InputRequired: the client has to answer first.
+            LiveSourceFailed, NotFound: the source returned no result.
+            HandlerFailed: the result does not have the form that the protocol requires.
+            InputRequired: the call needs a response from the client first.
         """
         target = self.target
         params: dict[str, object]
@@ -122,14 +122,14 @@ class LiveCompleter:
     target: LiveTarget
 
     async def complete(self, argument: str, value: str, chosen: Mapping[str, str], call: Call) -> Completions:
-        """Return the first 100 values of the source.
+        """Return the first 100 values that the source suggests.
 
         Raises:
-            LiveSourceFailed: the source does not complete this.
+            LiveSourceFailed: the source offers no completion for the argument.
         """
         target = self.target
         is_prompt = target.family is Family.PROMPT
-        ref = {"type": "ref/prompt", "name": target.remote} if is_prompt else _at(target.remote)
+        ref = {"type": "ref/prompt", "name": target.remote} if is_prompt else _resource_reference(target.remote)
         params = {
             "ref": ref,
             "argument": {"name": argument, "value": value},
@@ -147,14 +147,14 @@ class LiveCompleter:
 
 @dataclass(slots=True)
 class CallClient:
-    """The client of a call, for the live source that runs it; implements `LiveClient`."""
+    """Client interface for the live source that runs a call (`LiveClient`): forwards to the client of the call."""
 
     peer: Peer
     caller: ToolCaller
-    _asked: int = field(default=0)
+    _request_count: int = field(default=0)
 
     def can(self, kind: str) -> bool:
-        """True if the client declared this."""
+        """True if the client declared this capability."""
         return self.peer.can(kind)
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
@@ -166,13 +166,13 @@ class CallClient:
         await self.peer.log(cast("Any", level), data, logger)
 
     async def ask(self, method: str, params: Mapping[str, object]) -> Mapping[str, Any]:
-        """Send a question to the client. Questions are numbered, so that a repeated call finds the earlier answers."""
-        kind = _QUESTIONS.get(method)
+        """Forward a request to the client. Requests are numbered, so that a restarted call finds earlier responses."""
+        kind = _CLIENT_REQUESTS.get(method)
         if kind is None:
             message = f"the live source sent the request {shorten(method, _MAX_NAME_LENGTH)!r}, which is not forwarded"
             raise CapabilityMissing(message, capability="other")
-        self._asked += 1
-        key = f"live:{self._asked}"
+        self._request_count += 1
+        key = f"live:{self._request_count}"
         answers = await self.peer.ask({key: Question(kind=kind, params=params)})
         return answers[key]
 
@@ -183,7 +183,7 @@ def _known_members(result: Mapping[str, Any], family: Family) -> dict[str, Any]:
     Raises:
         LiveSourceFailed: the first member, which each result of the family has, is missing.
     """
-    first, *_ = names = _MEMBERS[family]
+    first, *_ = names = _RESULT_MEMBERS[family]
     if first not in result:
         raise LiveSourceFailed(f"the live source sent a result without the member {first!r}")
     members = {name: result[name] for name in names if name in result}
@@ -194,5 +194,5 @@ def _known_members(result: Mapping[str, Any], family: Family) -> dict[str, Any]:
     return members
 
 
-def _at(uri: str) -> dict[str, object]:
+def _resource_reference(uri: str) -> dict[str, object]:
     return {"type": "ref/resource", "uri": uri}

@@ -36,11 +36,11 @@ class Action(Protocol[_Answer_co]):
     """The work of a handler for the arguments of one call."""
 
     async def run(self, arguments: Mapping[str, object], call: Call, /) -> _Answer_co:
-        """Run the action and return its answer.
+        """Run the action and return its result.
 
         Raises:
-            CallError, NotFound, TemplateFailed, UpstreamError: there is no answer.
-            InputRequired: the client has to answer first.
+            CallError, NotFound, TemplateFailed, UpstreamError: the action failed.
+            InputRequired: the action needs a response from the client first.
         """
         ...
 
@@ -66,7 +66,7 @@ class LocalHandler(Generic[_Answer]):
         self._outline = outline
 
     def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
-        """Return the arguments unchanged; null is a value here."""
+        """Return the arguments unchanged; an argument that is null is not treated as absent."""
         return arguments
 
     def prepare(self, arguments: Mapping[str, object]) -> Prepared:
@@ -88,7 +88,7 @@ class LocalHandler(Generic[_Answer]):
 
 
 class UnavailableHandler:
-    """A handler that cannot run, with the reason, such as a declaration of a newer version."""
+    """A handler that rejects every call with a reason, such as a declaration of a newer version."""
 
     def __init__(self, reason: str) -> None:
         self._reason = reason

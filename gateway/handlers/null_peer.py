@@ -1,4 +1,4 @@
-"""The peer of a call whose client can receive no notifications and no questions."""
+"""The peer of a call whose client can receive neither notifications nor requests."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -8,26 +8,26 @@ from gateway.handlers.interfaces import LogLevel, Peer, Question
 
 
 class _NullPeer:
-    """Ignores every notification and refuses every question."""
+    """Drops every notification and rejects every request to the client."""
 
     approval_timeout_s = 0.0
 
     def can(self, kind: str) -> bool:
-        """Always False: the client cannot receive questions."""
+        """Always False: the client cannot receive requests."""
         del kind
         return False
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Do nothing: no client receives it."""
+        """Do nothing: the client cannot receive notifications."""
 
     async def log(self, level: LogLevel, data: object, logger: str | None = None) -> None:
-        """Do nothing: no client receives it."""
+        """Do nothing: the client cannot receive notifications."""
 
     async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
-        """Refuse every question.
+        """Reject every request.
 
         Raises:
-            CapabilityMissing: always, unless there is no question.
+            CapabilityMissing: always, unless `questions` is empty.
         """
         for question in questions.values():
             raise CapabilityMissing("this client cannot receive questions here", capability=question.kind)

@@ -1,4 +1,4 @@
-"""Handlers of imported operations: the plan is filled with arguments, then with credentials, then sent."""
+"""Handlers of imported operations: fill arguments, then credentials, into the request plan, and send the request."""
 
 import hashlib
 from collections.abc import Mapping
@@ -22,8 +22,8 @@ from gateway.upstream.client import UpstreamClient
 from gateway.upstream.serialize.request_builder import RequestBuilder
 
 _UNAUTHORISED = 401
-_Callers = tuple[NamedCredential, NamedCredential]
-"""A stored credential, and the one of the caller."""
+_CredentialPair = tuple[NamedCredential, NamedCredential]
+"""A stored credential, and the credential of the caller that is sent instead."""
 _decode_plan = msgspec.json.Decoder(RequestPlan).decode
 
 
@@ -44,7 +44,7 @@ class OperationHandler:
         self._source = tool.source
         self._plan = _decode_plan(tool.plan)
         self._builder = RequestBuilder(self._plan)
-        self._usual_headers = _written(self._builder.usual_headers)
+        self._usual_headers = _digest_form(self._builder.usual_headers)
         self._optional = frozenset(_optional_arguments(self._plan))
         self._upstream = upstream
         self._secrets = secrets
@@ -65,7 +65,9 @@ class OperationHandler:
             ArgumentsInvalid: an argument is missing or cannot be written.
         """
         request = self._builder.build(arguments)
-        headers = self._usual_headers if request.headers is self._builder.usual_headers else _written(request.headers)
+        headers = (
+            self._usual_headers if request.headers is self._builder.usual_headers else _digest_form(request.headers)
+        )
         seen = hashlib.blake2b(f"{request.method} {request.url}\n".encode() + headers, digest_size=32)
         if request.body is not None:
             seen.update(request.body)
@@ -107,7 +109,7 @@ class OperationHandler:
         self, request: UpstreamRequest, stored: Mapping[str, Credential], call: Call
     ) -> UpstreamAnswer:
         """Send the request with the named credentials that its schemes refer to."""
-        found: dict[str, _Callers] = {}
+        found: dict[str, _CredentialPair] = {}
         for scheme in choose(self._plan.security, stored) or ():
             reference = stored[scheme.name].reference
             if reference is not None:
@@ -131,9 +133,9 @@ class OperationHandler:
                     await self._renew(renewed, call)
         return await self._redaction.apply(answer, secrets)  # guard: reference-echo
 
-    async def _renew(self, found: Mapping[str, _Callers], call: Call) -> dict[str, _Callers]:
-        """Drop the refused tokens; return the schemes that have another token now."""
-        renewed: dict[str, _Callers] = {}
+    async def _renew(self, found: Mapping[str, _CredentialPair], call: Call) -> dict[str, _CredentialPair]:
+        """Drop the tokens that the upstream refused; return the schemes that have a new token."""
+        renewed: dict[str, _CredentialPair] = {}
         for scheme, (named, caller) in found.items():
             if self._delegations is not None:
                 other = await self._delegations.renew(named, call.principal, caller.credential)
@@ -142,7 +144,7 @@ class OperationHandler:
         return renewed
 
     async def _send_as_caller(
-        self, request: UpstreamRequest, stored: Mapping[str, Credential], found: Mapping[str, _Callers]
+        self, request: UpstreamRequest, stored: Mapping[str, Credential], found: Mapping[str, _CredentialPair]
     ) -> tuple[Mapping[str, Credential], UpstreamAnswer]:
         """Send the request with the credentials of the caller; return the credentials and the response."""
         sent = {**stored, **{scheme: caller.credential for scheme, (_, caller) in found.items()}}
@@ -170,7 +172,7 @@ class OperationHandler:
         return sent, await self._upstream.send_streaming(apply(request, self._plan.security, sent), tenant=self._tenant)
 
 
-def _written(headers: tuple[tuple[str, str], ...]) -> bytes:
+def _digest_form(headers: tuple[tuple[str, str], ...]) -> bytes:
     """Headers in the form that the digest of a call covers."""
     return repr(headers).encode() if headers else b""
 

@@ -39,7 +39,7 @@ class OverriddenHandler:
         """Send the request; a response with a body and a status below 300 is projected.
 
         Raises:
-            HandlerFailed: the response is not JSON, or has nothing at the pointer.
+            HandlerFailed: the response is not JSON, or has no value at the pointer.
             UpstreamError: there is no response.
         """
         answer = await self._handler.run(prepared, call)

@@ -1,6 +1,6 @@
-"""Forms of answers, one per family, so that each kind of handler is implemented only once.
+"""Forms of results, one per family (tool, resource, prompt), so that each kind of handler is implemented only once.
 
-The call pipeline checks the answers against the protocol, for declared handlers and Python functions alike.
+The call pipeline checks the results against the protocol, for declared handlers and Python functions alike.
 """
 
 from base64 import b64encode
@@ -25,7 +25,7 @@ Blocks = Sequence[Mapping[str, object]]
 
 
 class ResultForm(Protocol[_Answer_co]):
-    """Builds the answers of a family."""
+    """Builds the results of a family."""
 
     @property
     def uri(self) -> str | None:
@@ -33,52 +33,52 @@ class ResultForm(Protocol[_Answer_co]):
         ...
 
     def of_text(self, text: str, *, mime_type: str | None = None, is_error: bool = False) -> _Answer_co:
-        """Return an answer that is one text."""
+        """Return a result that is one text."""
         ...
 
     def of_json(self, value: object, *, mime_type: str | None = None, is_error: bool = False) -> _Answer_co:
-        """Return an answer that is one JSON value."""
+        """Return a result that is one JSON value."""
         ...
 
     def of_blocks(self, blocks: Blocks, *, structured: object | Absent = ABSENT, is_error: bool = False) -> _Answer_co:
-        """Return an answer with these content blocks, contents or messages."""
+        """Return a result with these content blocks, contents or messages."""
         ...
 
     def of_response(self, answer: UpstreamAnswer) -> _Answer_co:
-        """Return the answer for an upstream's response.
+        """Return the result for an upstream's response.
 
         Raises:
-            HandlerFailed, NotFound, UpstreamError: the family cannot show the response.
+            HandlerFailed, NotFound, UpstreamError: the family cannot represent the response.
         """
         ...
 
     def of_failure(self, result: Mapping[str, Any]) -> _Answer_co:
-        """Return the answer for the failure of a called tool.
+        """Return the result for the failure of a called tool.
 
         Raises:
-            HandlerFailed: the family cannot show a failure.
+            HandlerFailed: the family cannot represent a failure.
         """
         ...
 
     def of_returned(self, returned: object) -> _Answer_co:
-        """Return the answer for a Python function's return value.
+        """Return the result for a Python function's return value.
 
         Raises:
-            HandlerFailed: the family's functions may not return this.
+            HandlerFailed: functions of the family may not return this type.
         """
         ...
 
     def of_nothing(self) -> _Answer_co:
-        """Return the answer of a handler that ended without an answer.
+        """Return the result of a handler that ended without one.
 
         Raises:
-            HandlerFailed: the family requires an answer.
+            HandlerFailed: the family requires a result.
         """
         ...
 
 
 class ToolForm:
-    """Answers of tools: content blocks, or an upstream's response."""
+    """Results of tools: content blocks, or an upstream's response."""
 
     uri: str | None = None
 
@@ -109,7 +109,7 @@ class ToolForm:
         return Result(content=result.get("content", ()), is_error=True, meta=result.get("_meta"))
 
     def of_returned(self, returned: object) -> UpstreamAnswer | Result:
-        """Accepts a result, a text, or a mapping: a result in the protocol's form, or one JSON object."""
+        """Accept a result, a string, or a mapping: a result object of the protocol, or one JSON object."""
         if isinstance(returned, Result):
             return returned
         if isinstance(returned, str):
@@ -126,18 +126,18 @@ class ToolForm:
 
 @dataclass(frozen=True, slots=True)
 class ResourceForm:
-    """Answers of resources: contents. A content without a URI has the URI that was read."""
+    """Results of resources: contents. A content without a URI gets the URI that was read."""
 
     uri: str
     mime_type: str | None = None
 
     def of_text(self, text: str, *, mime_type: str | None = None, is_error: bool = False) -> Contents:
-        """Return one text."""
+        """Return one text content."""
         del is_error
         return self._one({"text": text}, mime_type or self.mime_type)
 
     def of_json(self, value: object, *, mime_type: str | None = None, is_error: bool = False) -> Contents:
-        """Return one text that is JSON."""
+        """Return one text content that is JSON."""
         del is_error
         return self._one({"text": to_json(value)}, mime_type or self.mime_type or JSON)
 
@@ -155,7 +155,7 @@ class ResourceForm:
 
         Raises:
             NotFound: the status is 404 or 410.
-            UpstreamError: the status is another one from 300.
+            UpstreamError: the status is any other of 300 or above.
         """
         if answer.status in _GONE:
             raise NotFound("there is no such resource")
@@ -164,11 +164,11 @@ class ResourceForm:
         return self.of_bytes(answer.body, kind or BYTES) if text is None else self.of_text(text, mime_type=kind or TEXT)
 
     def of_failure(self, result: Mapping[str, Any]) -> Contents:
-        """Raise HandlerFailed: a resource cannot show a failure."""
+        """Raise HandlerFailed: a resource cannot represent a failure."""
         raise HandlerFailed(_message(result))
 
     def of_returned(self, returned: object) -> Contents:
-        """Accepts contents, a text, bytes, or a mapping in the protocol's form."""
+        """Accept contents, a string, bytes, or a mapping in the protocol's form."""
         if isinstance(returned, Contents):
             return self.of_blocks(returned.contents)
         if isinstance(returned, str):
@@ -194,7 +194,7 @@ class ResourceForm:
 
 @dataclass(frozen=True, slots=True)
 class PromptForm:
-    """Answers of prompts: messages; a single text becomes a message of the user."""
+    """Results of prompts: messages; a single text becomes a message of the user."""
 
     description: str | None = None
     uri: str | None = None
@@ -233,11 +233,11 @@ class PromptForm:
         return self.of_text(text)
 
     def of_failure(self, result: Mapping[str, Any]) -> Messages:
-        """Raise HandlerFailed: a prompt cannot show a failure."""
+        """Raise HandlerFailed: a prompt cannot represent a failure."""
         raise HandlerFailed(_message(result))
 
     def of_returned(self, returned: object) -> Messages:
-        """Accepts messages, a text, or a list or mapping in the protocol's form."""
+        """Accept messages, a string, or a list or mapping in the protocol's form."""
         if isinstance(returned, Messages):
             return returned
         if isinstance(returned, str):

@@ -1,7 +1,7 @@
 """Reads of stored results: the tool `read_result`, and resources under the URI of a result (decision 60).
 
-A result is found by its id and by the owner of the call that reads it. So a result of another principal, of another
-profile, or from before a change of the rules that apply to the caller looks like a missing one.
+A result is found by its id and its owner: subject, profile and access rules of the call. Results of other owners, and
+results stored before a change of the rules, are reported as missing.
 """
 
 import hashlib
@@ -36,17 +36,17 @@ from gateway.handlers.local_handler import HandlerSubject, build_prepared_call
 from gateway.handlers.previews.requests import escape
 
 DEFAULT_ROOM: Final = 64 * 1024
-"""Bytes of a page in profiles without summaries, whose cut results can be read in parts too."""
+"""Page size in bytes in profiles without summaries, where truncated results can be read in parts."""
 
 _PREFIX: Final = f"{RESULT_SCHEME}://"
-_ANY: Final = "application/octet-stream"
+_OCTET_STREAM: Final = "application/octet-stream"
 _JSON: Final = "application/json"
-_INLINE: Final = 32 * 1024
+_MAX_INLINE_BYTES: Final = 32 * 1024
 _MAX_WHOLE_BYTES: Final = 7 * 1024 * 1024
-"""Bytes of a result that a resource returns whole; escapes make a larger one exceed the limit of an answer."""
-_READS: Final = 4
-"""Results that a replica has in memory for reads, of up to 10 MiB each."""
-_GONE: Final = (
+"""Limit on the bytes of a result that a resource returns complete; with JSON escapes, a larger one may be too large."""
+_MAX_READS: Final = 4
+"""Maximum number of results in memory for reads on a replica; each has up to 10 MiB."""
+_RESULT_MISSING: Final = (
     "the result has expired, made room for newer results, or does not exist; results end when the profile or the rules "
     "for the caller change. Call the tool again."
 )
@@ -72,17 +72,17 @@ NO_RESULTS: Final = _NoResults()
 
 
 class ResultReader:
-    """Reads stored results, and their parts in threads; few are in memory at a time, in turns of the tenants."""
+    """Reads stored results. At most `_MAX_READS` results are in memory at a time, shared fairly between tenants."""
 
     def __init__(self, store: ResultStore) -> None:
         self._store = store
-        self.places = FairSlotPool("result reads", slots=_READS, queue=256)
+        self.places = FairSlotPool("result reads", slots=_MAX_READS, queue=256)
 
     async def read_whole(self, call: Call, uri: str) -> StoredResult:
         """Return a result of the caller.
 
         Raises:
-            NotFound: the caller has no such result, or no longer.
+            NotFound: the caller has no such result, or the result has expired.
             LimitExceeded: too many results are being read.
         """
         async with self.places.hold(call.principal.tenant):
@@ -91,14 +91,14 @@ class ResultReader:
     async def _read(self, call: Call, uri: str) -> StoredResult:
         found = await self._store.read(call.principal.tenant, call.result_owner, uri)
         if found is None:
-            raise NotFound(_GONE)
+            raise NotFound(_RESULT_MISSING)
         return found
 
     async def read_page(self, call: Call, uri: str, request: PartRequest) -> bytes:
         """Return one page of a result of the caller as a JSON object.
 
         Raises:
-            NotFound: the caller has no such result, or no longer.
+            NotFound: the caller has no such result, or the result has expired.
             ArgumentsInvalid: the result has no such part.
             HandlerFailed: the result is binary.
             LimitExceeded: too many parts are being read.
@@ -106,7 +106,7 @@ class ResultReader:
         room = call.summary_threshold or DEFAULT_ROOM
         async with self.places.hold(call.principal.tenant):
             found = await self._read(call, uri)
-            if len(found.body) <= _INLINE:
+            if len(found.body) <= _MAX_INLINE_BYTES:
                 return _page(found, request, room)
             return await anyio.to_thread.run_sync(_page, found, request, room)
 
@@ -148,7 +148,7 @@ class ReadResultHandler:
 
 
 class ResultResource:
-    """Reads a stored result, or with parameters in the URI a page of it."""
+    """Reads a stored result; parameters in the URI select one page of it."""
 
     def __init__(self, reader: ResultReader, uri: str) -> None:
         self._reader = reader
@@ -159,7 +159,7 @@ class ResultResource:
         return arguments
 
     def prepare(self, arguments: Mapping[str, object]) -> Prepared:
-        """Return the read; its digest is that of the URI."""
+        """Return the read request; its digest covers the URI."""
         del arguments
         digest = hashlib.blake2b(self._uri.encode("utf-8", "surrogatepass"), digest_size=32).digest()
         return Prepared(digest=digest, named=self._uri)
@@ -172,7 +172,7 @@ class ResultResource:
         """Read the result, or one page of it.
 
         Raises:
-            NotFound: the caller has no such result, or no longer.
+            NotFound: the caller has no such result, or the result has expired.
             GatewayError: see `ResultReader.read_page`.
         """
         del prepared
@@ -216,15 +216,17 @@ def request_of_query(query: str) -> PartRequest:
     )
 
 
-def _condition(given: Mapping[str, object], index: int, *, equals: Sequence[Scalar] | None = None) -> ElementCondition:
-    place = f"/where/{index}"
+def _condition(
+    members: Mapping[str, object], index: int, *, equals: Sequence[Scalar] | None = None
+) -> ElementCondition:
+    location = f"/where/{index}"
     if equals is None:
-        equals = (cast("Scalar", given["equals"]),) if "equals" in given else ()
-    contains = given.get("contains")
+        equals = (cast("Scalar", members["equals"]),) if "equals" in members else ()
+    contains = members.get("contains")
     if contains is not None and len(str(contains)) > MAX_TEXT_LENGTH:
-        raise _invalid(f"{place}/contains", f"has more than {MAX_TEXT_LENGTH} characters")
+        raise _invalid(f"{location}/contains", f"has more than {MAX_TEXT_LENGTH} characters")
     return ElementCondition(
-        pointer=_pointer(given.get("pointer", ""), f"{place}/pointer", MAX_CONDITION_POINTER),
+        pointer=_pointer(members.get("pointer", ""), f"{location}/pointer", MAX_CONDITION_POINTER),
         equals=tuple(equals),
         contains=None if contains is None else str(contains).casefold(),
     )
@@ -239,16 +241,16 @@ def _spellings(text: str) -> Sequence[Scalar]:
     return (text, value)
 
 
-def _pointer(given: object, place: str, max_length: int = MAX_POINTER) -> str:
-    text = str(given)
+def _pointer(value: object, location: str, max_length: int = MAX_POINTER) -> str:
+    text = str(value)
     if not is_pointer(text, max_length=max_length):
-        raise _invalid(place, f"must be a JSON Pointer such as /items/7, of at most {max_length} characters")
+        raise _invalid(location, f"must be a JSON Pointer such as /items/7, of at most {max_length} characters")
     return text
 
 
-def _number(text: str, place: str, most: int) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(most)) and int(text) <= most):
-        raise _invalid(place, f"must be a number up to {most}")
+def _number(text: str, location: str, maximum: int) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(maximum)) and int(text) <= maximum):
+        raise _invalid(location, f"must be a number up to {maximum}")
     return int(text)
 
 
@@ -264,7 +266,7 @@ def _page(found: StoredResult, request: PartRequest, room: int) -> bytes:
 
 def _content(uri: str, found: StoredResult) -> Mapping[str, object]:
     """Text if the bytes are valid UTF-8, whatever their declared type; a blob otherwise."""
-    mime_type = found.content_type.partition(";")[0].strip() or _ANY
+    mime_type = found.content_type.partition(";")[0].strip() or _OCTET_STREAM
     try:
         return {"uri": uri, "mimeType": mime_type, "text": found.body.decode()}
     except UnicodeDecodeError:

@@ -1,9 +1,9 @@
-"""Handlers that are a list of steps, which run in order until a step returns an answer.
+"""Handlers that run a list of steps in order, until a step returns a result.
 
 There are no loops, so a run has at most as many steps as the list. Its duration and the size of stored results are
 limited as well. A failed tool call or request ends the list with its failure.
 
-With clients of 2026-07-28, a question ends the request, and the list runs again from its start when the answer arrives.
+With clients of 2026-07-28, a request to the client ends the round, and the list restarts when the response arrives.
 Completed calls and requests are not repeated, except safe requests with results too large to store. Notifications, log
 messages and pauses are not repeated either.
 """
@@ -60,15 +60,15 @@ class StepsAction(Generic[_Answer]):
     egress: EgressContext
 
     async def run(self, arguments: Mapping[str, object], call: Call, /) -> _Answer:
-        """Return the answer of the step that ends the list; without such a step, that of `ResultForm.of_nothing`."""
+        """Return the result of the step that ends the list, or `ResultForm.of_nothing` if no step ends it."""
         with call.within(LIST_S):
             ended = await _Run(self.form, self.egress, call, variables_of(arguments)).run_steps(self.spec.steps, "")
         return self.form.of_nothing() if ended is None else ended.answer
 
 
 @dataclass(frozen=True, slots=True)
-class _Ended(Generic[_Answer]):
-    """The list has ended with an answer."""
+class _ListEnd(Generic[_Answer]):
+    """Marks the end of the list, with its result."""
 
     answer: _Answer
 
@@ -86,11 +86,11 @@ class _Run(Generic[_Answer]):
         self._variables = variables
         self._memory = CallMemo(self._peer)
         self._left = _MAX_RESULTS_BYTES
-        self._taken = 0
+        self._step_count = 0
         progress_sent = self._peer.recall(_COMPLETED)
         self._progress_sent = progress_sent if isinstance(progress_sent, int) else 0
 
-    async def run_steps(self, steps: tuple[Step, ...], path: str) -> _Ended[_Answer] | None:
+    async def run_steps(self, steps: tuple[Step, ...], path: str) -> _ListEnd[_Answer] | None:
         """Run the steps in order; return None if none of them ended the list."""
         for number, step in enumerate(steps):
             ended = await self._run_step(step, f"{path}/{number}")
@@ -98,15 +98,15 @@ class _Run(Generic[_Answer]):
                 return ended
         return None
 
-    async def _run_step(self, step: Step, path: str) -> _Ended[_Answer] | None:
-        self._taken += 1
+    async def _run_step(self, step: Step, path: str) -> _ListEnd[_Answer] | None:
+        self._step_count += 1
         await checkpoint()  # filling templates never suspends, so let other tasks run in between
         match step:
             case IfStep():
                 branch = step.then if step.when.holds(self._variables) else step.otherwise
                 return await self.run_steps(branch, f"{path}/{'then' if branch is step.then else 'else'}")
             case ReturnStep():
-                return _Ended(fill(step.answer, self._variables, self._form))
+                return _ListEnd(fill(step.answer, self._variables, self._form))
             case CallStep():
                 return await self._call_tool(step, path)
             case HttpStep():
@@ -116,7 +116,7 @@ class _Run(Generic[_Answer]):
             case GatherStep():
                 await self._ask(step.questions)
             case ProgressStep() | LogStep() | SleepStep():
-                if self._taken > self._progress_sent:  # earlier steps ran in a previous round of this call
+                if self._step_count > self._progress_sent:  # earlier steps ran in a previous round of this call
                     await self._notify(step)
         return None
 
@@ -134,31 +134,31 @@ class _Run(Generic[_Answer]):
                 await self._peer.progress(_number(step.progress.render(self._variables)), total, message)
 
     async def _ask(self, steps: tuple[QuestionStep, ...]) -> None:
-        self._peer.remember(_COMPLETED, self._taken)
+        self._peer.remember(_COMPLETED, self._step_count)
         questions = {step.key: question_of(step, self._variables) for step in steps}
         answers = await self._peer.ask(questions)
         for step in steps:
             self._store_result(step.keep_as, answer_of(step, answers[step.key]))
 
-    async def _call_tool(self, step: CallStep, path: str) -> _Ended[_Answer] | None:
+    async def _call_tool(self, step: CallStep, path: str) -> _ListEnd[_Answer] | None:
         arguments = step.arguments.render(self._variables)
         if not isinstance(arguments, dict):
             raise HandlerFailed(f"the arguments for {step.tool!r} are not an object")
-        given = cast("dict[str, object]", arguments)
+        tool_arguments = cast("dict[str, object]", arguments)
 
         async def act() -> dict[str, Any]:
             try:
-                return await self._call.call_tool(step.tool, given, key=path[1:])
+                return await self._call.call_tool(step.tool, tool_arguments, key=path[1:])
             except NotFound:
                 raise HandlerFailed(f"there is no tool {step.tool!r} to call") from None
 
         result = cast("dict[str, Any]", await self._memory.once(f"do{path}", act, repeatable=False))
         if result.get("isError"):
-            return _Ended(self._form.of_failure(result))
+            return _ListEnd(self._form.of_failure(result))
         self._store_result(step.keep_as, result)
         return None
 
-    async def _send(self, step: HttpStep, path: str) -> _Ended[_Answer] | None:
+    async def _send(self, step: HttpStep, path: str) -> _ListEnd[_Answer] | None:
         requester = HttpRequester(step.http, self._egress)
 
         async def act() -> list[Any]:
@@ -170,12 +170,12 @@ class _Run(Generic[_Answer]):
             return [_stored_form(answer)]
 
         failed: list[UpstreamAnswer] = []
-        kept = await self._memory.once(f"do{path}", act, repeatable=requester.is_safe)
+        stored = await self._memory.once(f"do{path}", act, repeatable=requester.is_safe)
         if failed:
-            return _Ended(self._form.of_response(failed[0]))
-        if not kept:
+            return _ListEnd(self._form.of_response(failed[0]))
+        if not stored:
             raise HandlerFailed("a request failed in an earlier round of the call")
-        self._store_result(step.keep_as, kept[0])
+        self._store_result(step.keep_as, stored[0])
         return None
 
     def _store_result(self, name: str | None, value: object) -> None:

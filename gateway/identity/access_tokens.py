@@ -23,7 +23,7 @@ from gateway.domain.tenancy.issuers import ALGORITHMS, IdentityClaims, Issuer, T
 CLOCK_SKEW_S = 60
 """Permitted clock difference between issuer and gateway, in seconds."""
 MAX_SUBJECT_LENGTH = 200
-_MAX_HEADER = 8192
+_MAX_HEADER_BYTES = 8192
 """Limit in bytes; access tokens with many groups have several thousand."""
 _MAX_GROUPS = 1000
 _TYPES = frozenset({"jwt", "at+jwt", "application/at+jwt"})
@@ -31,11 +31,11 @@ _ID_TOKEN_TYPES = frozenset({"jwt", "id_token+jwt", "application/id_token+jwt"})
 _MIN_RSA_BITS, _MAX_RSA_BITS, _MAX_EXPONENT = 2048, 8192, 2**32
 _REQUIRED = ("iss", "sub", "aud", "exp", "iat")
 BROKEN = (jwt.PyJWTError, ValueError, TypeError, KeyError, RecursionError, OverflowError, AttributeError)
-"""Errors of PyJWT, and of values that it does not expect."""
+"""Errors of PyJWT for invalid tokens, including those that malformed values cause."""
 
 
 class TokenRejected(Exception):
-    """The token is not accepted; `reason` is for the tenant's audit trail, never for the client."""
+    """The token is invalid. `reason` is for the tenant's audit trail and never sent to the client."""
 
     def __init__(self, reason: str, issuer: Issuer | None = None) -> None:
         super().__init__(reason)
@@ -47,28 +47,28 @@ class KeySource(Protocol):
     """The signing keys of issuers."""
 
     async def find(self, tenant: TenantId, url: str, kid: str | None) -> Sequence[Mapping[str, Any]]:
-        """Return the JWKs with this id, or all of the set; raises `Unavailable` if the set cannot be fetched."""
+        """Return the JWKs with this id, or all JWKs without an id; raises `Unavailable` if the fetch fails."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifiedToken:
-    """The contents of an accepted token."""
+    """The contents of a verified token."""
 
     issuer: Issuer
     person: IdentityClaims
     expires_at: datetime
     fresh_s: float = math.inf
-    """Seconds for which the issuer need not be asked about it again."""
+    """Seconds for which the result of an introspection is valid."""
     thumbprint: str | None = None
-    """The thumbprint of the client's key to which the token is bound (`cnf.jkt`, RFC 9449 section 6.1)."""
+    """Thumbprint of the client key to which the token is bound (`cnf.jkt`, RFC 9449 section 6.1)."""
 
 
 async def verify(text: str, found: TenantIssuers, keys: KeySource, *, audience: str) -> VerifiedToken:
-    """Return the contents of a token for this audience.
+    """Verify a JWT for this audience, and return its contents.
 
     Raises:
-        TokenRejected: the token is not valid here.
+        TokenRejected: the token is invalid, or for another audience.
         Unavailable: the issuer's keys cannot be fetched now.
     """
     header, claimed = _read_unverified(text)
@@ -85,19 +85,19 @@ def token_of(claims: Mapping[str, Any], issuer: Issuer) -> VerifiedToken:
     """Return the contents of a token with these claims.
 
     Raises:
-        TokenRejected: the token is bound in a way that is not checked here, or its subject or lifetime is not usable.
+        TokenRejected: the kind of binding is not supported, or the subject or the lifetime is invalid.
     """
     scopes = texts_of(claims.get("scope")) | texts_of(claims.get("scp"))
     return VerifiedToken(
         issuer=issuer,
         person=read_person(claims, issuer, scopes),
-        expires_at=_end_of(claims, issuer),
+        expires_at=_expiry_of(claims, issuer),
         thumbprint=_thumbprint_of(claims, issuer),
     )
 
 
 def _thumbprint_of(claims: Mapping[str, Any], issuer: Issuer) -> str | None:
-    """Return the thumbprint of the key to which a token is bound; None if it is bound to none."""
+    """Return the thumbprint of the key to which a token is bound; None for a bearer token."""
     if "cnf" not in claims:
         return None
     confirmation = claims["cnf"]
@@ -112,10 +112,10 @@ def _thumbprint_of(claims: Mapping[str, Any], issuer: Issuer) -> str | None:
 async def verify_id_token(
     tenant: TenantId, text: str, issuer: Issuer, keys: KeySource, *, nonce: str | None
 ) -> Mapping[str, Any]:
-    """Return the claims of an ID token for the gateway's client; `nonce` is None for a token of a refresh.
+    """Verify an ID token for the gateway's client, and return its claims; `nonce` is None after a refresh.
 
     Raises:
-        TokenRejected: the token is not one of this issuer for this client and this sign-in.
+        TokenRejected: the token is invalid, or for another issuer, client or sign-in.
         Unavailable: the issuer's keys cannot be fetched now.
     """
     header, _ = _read_unverified(text)
@@ -129,27 +129,30 @@ async def verify_id_token(
         raise TokenRejected("audience", issuer)
     if nonce is not None and claims.get("nonce") != nonce:  # guard: id-token-nonce
         raise TokenRejected("nonce", issuer)
-    _end_of(claims, issuer)
+    _expiry_of(claims, issuer)
     return claims
 
 
 def read_person(claims: Mapping[str, Any], issuer: Issuer, scopes: frozenset[str]) -> IdentityClaims:
-    """Return the person whom verified claims describe.
+    """Return the person that verified claims describe.
 
     Raises:
-        TokenRejected: the subject has no usable form.
+        TokenRejected: the subject is missing or malformed.
     """
     subject, claimed = _subject_of(claims, issuer), claim_at(claims, issuer.groups_claim)
     return IdentityClaims(
-        subject=subject, groups=texts_of(claimed), scopes=scopes, has_all_groups=_is_whole(claims, claimed, issuer)
+        subject=subject,
+        groups=texts_of(claimed),
+        scopes=scopes,
+        has_all_groups=_has_all_groups(claims, claimed, issuer),
     )
 
 
-def _is_whole(claims: Mapping[str, Any], claimed: object, issuer: Issuer) -> bool:
-    """True if the claim of groups has all groups.
+def _has_all_groups(claims: Mapping[str, Any], claimed: object, issuer: Issuer) -> bool:
+    """True if the groups claim contains all groups of the person.
 
-    An issuer replaces a long list by a reference to another place (distributed claims, OpenID Connect Core 1.0 section
-    5.6.2; Microsoft's `hasgroups`).
+    An issuer may replace a long list by a reference (distributed claims, OpenID Connect Core 1.0 section 5.6.2;
+    Microsoft's `hasgroups`).
     """
     several = claimed.split() if isinstance(claimed, str) else claimed
     if isinstance(several, list) and len(cast("list[object]", several)) > _MAX_GROUPS:
@@ -173,8 +176,8 @@ async def _find_key(tenant: TenantId, issuer: Issuer, header: Mapping[str, Any],
 
 
 def bearer_token(authorization: str | None, scheme: bytes = b"bearer") -> bytes | None:
-    """The token of an Authorization header with this scheme; None when it contains none."""
-    if authorization is None or len(authorization) > _MAX_HEADER:
+    """Return the token of an Authorization header with this scheme; None without such a token."""
+    if authorization is None or len(authorization) > _MAX_HEADER_BYTES:
         return None
     try:
         named, _, token = authorization.encode("latin-1").partition(b" ")  # the bytes as received
@@ -185,14 +188,14 @@ def bearer_token(authorization: str | None, scheme: bytes = b"bearer") -> bytes 
 
 
 def is_jwt(token: str) -> bool:
-    """True if an access token has the form of a signed JWT; others are opaque."""
+    """True if an access token has the form of a signed JWT; other tokens are opaque."""
     return token.count(".") == 2
 
 
 def read_key(jwk: Mapping[str, Any], algorithm: str) -> jwt.PyJWK | None:
-    """Return a published key if it may verify signatures of this algorithm; None otherwise.
+    """Parse a published JWK; None unless its use, type and size permit verification with this algorithm.
 
-    A key of an extreme size is refused, because verification would occupy the event loop.
+    Very large keys are refused, because their verification would block the event loop.
     """
     kind, use, operations = jwk.get("kty"), jwk.get("use", "sig"), jwk.get("key_ops")
     if kind not in ("RSA", "EC", "OKP") or use != "sig" or jwk.get("alg", algorithm) != algorithm:  # guard: key-use
@@ -231,10 +234,10 @@ def _read_unverified(text: str) -> tuple[Mapping[str, Any], object]:
 
 
 def verify_claims(text: str, key: jwt.PyJWK, issuer: Issuer, audiences: Collection[str]) -> Mapping[str, Any]:
-    """Return the claims of a token that this key signed, for one of the audiences.
+    """Verify signature, issuer, audience and times of a token, and return its claims.
 
     Raises:
-        TokenRejected: the signature or a registered claim is not valid.
+        TokenRejected: the signature or a registered claim is invalid.
     """
     try:
         return jwt.decode(
@@ -258,7 +261,7 @@ def verify_claims(text: str, key: jwt.PyJWK, issuer: Issuer, audiences: Collecti
         raise TokenRejected("form", issuer) from None
 
 
-def _end_of(claims: Mapping[str, Any], issuer: Issuer) -> datetime:
+def _expiry_of(claims: Mapping[str, Any], issuer: Issuer) -> datetime:
     try:
         end = min(float(claims["exp"]), float(claims["iat"]) + issuer.max_lifetime_s)  # guard: token-lifetime
         expires_at = datetime.fromtimestamp(end + CLOCK_SKEW_S, UTC)
@@ -279,7 +282,7 @@ def _subject_of(claims: Mapping[str, Any], issuer: Issuer) -> str:
 
 
 def claim_at(claims: Mapping[str, Any], place: str) -> object:
-    """Return the claim of a name, or at a JSON Pointer; None if there is none."""
+    """Return the claim with a name or at a JSON Pointer; None if it is missing."""
     if not place.startswith("/"):
         return claims.get(place)
     value: object = claims
@@ -291,7 +294,7 @@ def claim_at(claims: Mapping[str, Any], place: str) -> object:
 
 
 def texts_of(value: object) -> frozenset[str]:
-    """Return the texts of a list, or the words of a text."""
+    """Return the strings of a list, or the space-separated words of a string."""
     if isinstance(value, str):
         return frozenset(value.split()[:_MAX_GROUPS])
     if isinstance(value, list):

@@ -1,10 +1,10 @@
-"""Authentication: the caller that a credential identifies. `gateway.identity.people` checks access tokens.
+"""Authentication of callers by API key, operator key or access token (`gateway.identity.people`).
 
 Well-formed keys are refused with the same message after the same work, so a refusal does not reveal if a key is
 unknown, wrong, expired or revoked. A positive result is cached for three seconds under a keyed digest, never under the
-key. While the database is unavailable, the result is used for up to a minute; meanwhile the caller cannot change
-anything. Lookups are single-flight per key, and few run concurrently. A lookup also renews results that are in use and
-expire soon, so a hundred busy keys cost a few queries a second instead of thirty.
+key. While the database is unavailable, the result is used for up to a minute; writes fail during that time. Lookups are
+single-flight per key, and few run concurrently. A lookup also renews cached results that are in use and expire soon, so
+a hundred busy keys cost a few queries a second instead of thirty.
 """
 
 import hashlib
@@ -56,42 +56,42 @@ REFUSED = (
 """The message of every `Unauthenticated` error."""
 
 _REMEMBERED_S = 3.0
-"""Seconds of normal use from the start of the lookup. A revoked key must be refused within five, even after a slow
-lookup.
+"""Cache lifetime in seconds, from the start of the lookup. A revoked key must be refused within five seconds, even
+after a slow lookup.
 """
 
 _PREFETCH_AGE_S = _REMEMBERED_S / 2
-"""The age from which a cached result is renewed by the lookup of another one."""
+"""Age from which the lookup of another key also renews a cached result."""
 
 _MAX_REMEMBERED = 20_000
-_MAX_ALONG = 256
+_MAX_RENEWALS = 256
 _MIN_OPERATOR_KEY = 32
-_KEY_PREFIX = b"mcpg_"  # other credentials can be access tokens
+_KEY_PREFIX = b"mcpg_"  # a token without this prefix may be an access token
 
 
 class KeyFinder(Protocol):
     """The store of API keys."""
 
     async def find(self, wanted: Collection[KeyId], *, hurried: bool = False) -> Mapping[KeyId, tuple[Key, str]]:
-        """Return the existing keys, each with its tenant's slug; a `hurried` caller can use a cached result instead."""
+        """Return the existing keys, each with its tenant's slug. `hurried`: fail fast, since a cached result exists."""
         ...
 
 
 @dataclass(slots=True)
 class _Known:
-    """A positive result, the end of its normal use, and the end of its use while the database is unavailable."""
+    """A cached caller: valid until `until`, or until `kept_until` while the database is unavailable."""
 
     caller: Caller
     asked_at: float
     until: float
     kept_until: float
     ends_at: float
-    """The time at which the issuer has to be asked about an access token again; a renewal does not move it."""
+    """The time of the next introspection of an access token; a renewal does not move it."""
     is_used: bool = False
 
 
 class Authenticator:
-    """Turns the Authorization header into a caller."""
+    """Authenticates callers by their Authorization header."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class Authenticator:
         self._changes = 0
         self._refusals = refusals
         self.people = people
-        """The sign-in with access tokens; None means that only keys are accepted."""
+        """Authentication with access tokens; None means that only keys are accepted."""
 
     @property
     def remembered(self) -> int:
@@ -132,9 +132,9 @@ class Authenticator:
         Access tokens are accepted only for the resource at `target`, and not without a target.
 
         Raises:
-            Unauthenticated: the credential is missing or invalid; the error does not reveal which.
+            Unauthenticated: the credential is missing or invalid.
             ScopeMissing: the access token is valid, but no rule admits the person.
-            LimitExceeded: the address has too many failures, or its batch of credentials to check is full.
+            LimitExceeded: the address has too many failures, or the batch of lookups is full.
             DatabaseUnavailable: the key cannot be checked now.
         """
         token, resource = bearer_token(authorization), None
@@ -159,24 +159,24 @@ class Authenticator:
             raise
 
     def is_operator(self, authorization: str | None) -> bool:
-        """True if the header contains the operator's key; nothing is looked up."""
+        """True if the header contains the operator's key; needs no lookup."""
         token = bearer_token(authorization)
         return token is not None and self._is_operator_key(token)
 
     def is_suspect(self, address: str) -> str | None:
-        """Return the client at an address if it is suspect after many failures; its lookups wait for a batch."""
+        """Return the client of a suspect address, whose lookups are batched; None for other addresses."""
         client = client_network(address)
         return client if self._failures.is_suspect(client) else None
 
     def count_failure(self, address: str) -> None:
-        """Count a request of this address for a missing object."""
+        """Count a request from this address for a missing object as a failure."""
         self._failures.count(client_network(address))
 
     def _resource_of(self, target: Target) -> Resource | None:
         return None if self.people is None else self.people.resource_of(target)
 
     async def _check(self, token: bytes | None, resource: Resource | None, client: str, suspect: str | None) -> Caller:
-        """Return the caller of a token without a fresh result; `suspect` is the client if its lookups use batches."""
+        """Return the caller of a token without a fresh cached result; `suspect`: the client if lookups are batched."""
         if token is not None:
             mark = self._mark_of(token, resource)
             if self._is_operator_key(token):
@@ -203,7 +203,7 @@ class Authenticator:
     async def _sign_in(
         self, token: bytes, resource: Resource, mark: bytes, client: str, suspect: str | None
     ) -> Principal:
-        """Return the person whom an access token names; cached like a key, at most until the token's end."""
+        """Return the person of an access token; cached like a key, at most until the token expires."""
         assert self.people is not None  # without it, no resource is accepted
         kept, changes, asked_at = self._known.get(mark), self._changes, time.monotonic()
         text = token.decode("ascii", "replace")
@@ -301,7 +301,7 @@ class Authenticator:
         every = await self._finder.find({wanted, *along.values()}, hurried=is_kept)
         for other, key_id in along.items():
             self._renew(other, every.get(key_id), asked_at=asked_at)
-        return self._judge(text, mark, every.get(wanted), changes=changes, asked_at=asked_at)
+        return self._check_key(text, mark, every.get(wanted), changes=changes, asked_at=asked_at)
 
     async def _find_batched(self, token: bytes | None, address: str) -> Caller:
         """Return the caller of a credential from a suspect address, after the lookup of its batch."""
@@ -309,9 +309,9 @@ class Authenticator:
         changes, asked_at = self._changes, time.monotonic()
         found = await self._batched.find(key_id_of(text), address)
         mark = b"" if found is None or token is None else self._mark_of(token)
-        return self._judge(text, mark, found, changes=changes, asked_at=asked_at)
+        return self._check_key(text, mark, found, changes=changes, asked_at=asked_at)
 
-    def _judge(
+    def _check_key(
         self, text: str, mark: bytes, found: tuple[Key, str] | None, *, changes: int, asked_at: float
     ) -> Principal:
         """Return the principal of a key found by its id; refuse a wrong or invalid key after the same work."""
@@ -332,7 +332,7 @@ class Authenticator:
         return principal
 
     def note_refusal(self, caller: Caller | None, error: GatewayError) -> None:
-        """Count a request of a tenant's key that was refused for its scope or for a limit."""
+        """Count a request of a tenant's key that was refused because of a missing scope or a limit."""
         if (
             self._refusals is not None
             and isinstance(caller, Principal)
@@ -342,7 +342,7 @@ class Authenticator:
             self._refusals.count(caller.tenant, CountedRefusal(caller.name, action, error.code))
 
     def _count(self, found: tuple[Key, str] | None, reason: str) -> None:
-        """Count a failed sign-in of a known key. For an unknown key, the same work is done and dropped."""
+        """Count a failed authentication with a known key. For an unknown key, the same work is done without effect."""
         if self._refusals is not None:
             tenant, key = (TenantId(""), "") if found is None else (found[0].tenant, found[0].id)
             self._refusals.count(tenant, CountedRefusal(f"key:{key}", SIGN_IN, f"{Unauthenticated.code}.{reason}"))
@@ -355,7 +355,7 @@ class Authenticator:
         together, so expired results are included.
         """
         along: dict[bytes, KeyId] = {}
-        while self._renewable and self._renewable[0][0] <= now - _PREFETCH_AGE_S and len(along) < _MAX_ALONG:
+        while self._renewable and self._renewable[0][0] <= now - _PREFETCH_AGE_S and len(along) < _MAX_RENEWALS:
             asked_at, mark = self._renewable.popleft()
             known = self._known.get(mark)
             if known is None or known.asked_at != asked_at or not known.is_used or known.kept_until <= now:

@@ -1,9 +1,9 @@
-"""Failed authentications: a limit per client address, and a bounded cost of checking credentials beyond it.
+"""Limit on failed authentications per client address, and batched lookups for suspect addresses.
 
-Credentials are checked even after many failures, so that an address with many invalid credentials can still use a valid
-one. After a few failures, credentials without a cached result are checked in batches: many ids in one query, one query
-per interval. Callers wait for their batch; a full batch refuses further callers. A batch is limited in total and per
-address. Beyond the limit, the response to a failure is 429 instead of 401. Each replica counts separately.
+Credentials are checked even after many failures, because several clients may share an address. After a few failures,
+credentials without a cached result are checked in batches: many ids in one query, one query per interval. Callers wait
+for their batch; a full batch refuses further callers. A batch is limited in total and per address. Beyond the limit,
+the response to a failure is 429 instead of 401. Each replica counts separately.
 """
 
 import time
@@ -26,11 +26,11 @@ DEFAULT_RATE = 20.0
 INTERVAL_S = 1.0
 """Seconds between batches; the first use of a valid key from a suspect address waits up to this long."""
 _BURST_S = 20
-"""The burst of failures, in seconds of the rate."""
+"""Size of the burst: the failures of this many seconds at the rate."""
 _SUSPECT = 0.05
 """The fraction of a burst after which an address is suspect, because its single lookups would slow other clients."""
-_ALL = 3
-"""The rate limit of all addresses together, as a multiple of one address's; beyond it, every address is suspect."""
+_TOTAL_FACTOR = 3
+"""Total rate limit as a multiple of the limit of one address; beyond the total, every address is suspect."""
 _LOG_EVERY_S = 10.0
 
 _TOO_MANY_PENDING = "too many authentications from this address are pending; retry later"
@@ -57,7 +57,7 @@ class FailureLimit:
         burst = rate * _BURST_S if burst is None else burst
         self._rate = rate
         self._each = TokenBuckets(rate=rate, burst=burst)
-        self._all = TokenBuckets(rate=rate * _ALL, burst=max(1.0, burst * _ALL * _SUSPECT))
+        self._all = TokenBuckets(rate=rate * _TOTAL_FACTOR, burst=max(1.0, burst * _TOTAL_FACTOR * _SUSPECT))
         self._message = TokenBuckets(rate=1 / _LOG_EVERY_S, burst=1)
         self._lines = TokenBuckets(rate=1.0, burst=10.0)
 
@@ -79,7 +79,7 @@ class FailureLimit:
             log.warning("authentication_failures_limited", client=address, per_second=self._rate)
 
     def refusal(self, address: str) -> LimitExceeded:
-        """The error for a failure beyond the limit."""
+        """Return the error for a failure beyond the limit."""
         return LimitExceeded(
             f"too many failed authentications from this address (limit {self._rate:g} per second for each replica);"
             " retry later, with a valid credential",
@@ -88,7 +88,7 @@ class FailureLimit:
 
 
 class _Batch(Generic[_Id, _Item]):
-    """Ids that are looked up together; one of the waiting callers makes the query for all."""
+    """Ids of one query; one of the waiting callers runs the query for all."""
 
     def __init__(self, closes_at: float) -> None:
         self.closes_at = closes_at
@@ -101,7 +101,7 @@ class _Batch(Generic[_Id, _Item]):
 
 
 class BatchedLookups(Generic[_Id, _Item]):
-    """Lookups of keys, or of other items, with one query for all lookups of an interval."""
+    """Batched lookups of keys or other items: one query for all lookups within an interval."""
 
     def __init__(
         self,
@@ -123,21 +123,21 @@ class BatchedLookups(Generic[_Id, _Item]):
         """Return the item with this id, or None, after the lookup of the batch. A call without an id waits as long.
 
         Raises:
-            LimitExceeded: the batch is full, in all or for this address.
+            LimitExceeded: the batch is full, in total or for this address.
             GatewayError: the lookup failed.
         """
         batch = self._join(wanted, address)
         if batch is None:
-            await self._hold()
+            await self._delay_refusal()
             raise LimitExceeded(_TOO_MANY_PENDING, retry_after_s=1.0)
-        async with batch.lock:  # when its holder is cancelled, the next caller looks up
+        async with batch.lock:  # if the holder is cancelled, the next caller runs the query
             if batch.found is None and batch.failure is None:
                 await self._look_up(batch)
         if batch.failure is not None:
             raise batch.failure.with_traceback(None)
         return None if wanted is None or batch.found is None else batch.found.get(wanted)
 
-    async def _hold(self) -> None:
+    async def _delay_refusal(self) -> None:
         """Delay a refusal about as long as a check takes, to slow down a flood; 4096 delays run at a time."""
         if not self._free:
             return

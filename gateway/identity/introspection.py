@@ -1,11 +1,11 @@
-"""Token introspection (RFC 7662): issuers are asked about opaque tokens, and about verified JWTs if they are to be.
+"""Token introspection (RFC 7662) of opaque tokens, and of verified JWTs if the issuer is configured for it.
 
-An answer counts for the time that the issuer's client permits, at most a minute and never beyond the token's end. A
-negative one counts for three seconds. Requests are single-flight per token, four at a time per issuer. Tokens that were
-active lately have places of their own and no rate limit, so a flood of invented ones does not delay them. Without an
-answer, a token is refused.
+An active result is cached for the configured time, at most a minute and never beyond the token's expiry. An inactive
+result is cached for three seconds. Requests are single-flight per token, four at a time per issuer. Recently active
+tokens have separate slots and no rate limit, so a flood of invented tokens does not delay them. If the endpoint is
+unavailable, the token is refused.
 
-Responses of signed JWTs (RFC 9701) are not requested, because the endpoint is the issuer's own and needs TLS.
+Signed JWT responses (RFC 9701) are not requested, because the endpoint belongs to the issuer and requires TLS.
 """
 
 import hashlib
@@ -38,16 +38,16 @@ log = structlog.get_logger(__name__)
 
 OpenSecret = Callable[[TenantId, Issuer], Awaitable[str]]
 
-_FORM = re.compile(r"[A-Za-z0-9._~+/-]{8,4096}=*")
+_OPAQUE_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]{8,4096}=*")
 """Opaque tokens (RFC 6750 section 2.1)."""
 _KEY_FORM = re.compile(r"mcpg_|gwop_|_[0-9a-z]{20}_[0-9a-z-]{20}", re.IGNORECASE)
-"""Parts of keys, also of mistyped ones, which no issuer may see."""
+"""Parts of the gateway's keys, including mistyped ones, which must never be sent to an issuer."""
 _KINDS: Mapping[str, frozenset[str]] = {
     "token_type": frozenset({"bearer", "dpop", "access_token"}),
     "token_use": frozenset({"access_token", "access"}),
     "typ": frozenset({"bearer", "dpop", "jwt", "at+jwt"}),
 }
-"""Members that distinguish access tokens from refresh tokens and ID tokens, and their values for access tokens."""
+"""Response members that state the kind of a token, with the values that access tokens have."""
 _ASK_S = 5.0
 _INACTIVE_S = 3.0
 _ACTIVE_BYTES = 32 * 1024 * 1024
@@ -64,14 +64,14 @@ _LOG_EVERY_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class _TokenState:
-    """The members of an active token as JSON, and the time until which they count."""
+    """The response members of an active token as JSON, and the end of their validity."""
 
     members: bytes
     until: float
 
 
 class _Flights:
-    """The requests to one issuer: those about tokens that were active lately, and those about others."""
+    """The requests to one issuer, with separate slots for recently active tokens and for other tokens."""
 
     def __init__(self) -> None:
         self.known = SingleFlight[bytes, _TokenState | None](Unavailable)
@@ -79,12 +79,12 @@ class _Flights:
 
 
 class Introspection:
-    """The states of tokens that this replica has asked for."""
+    """Introspection client with a cache of token states on this replica."""
 
     def __init__(self, upstream: UpstreamClient, open_secret: OpenSecret) -> None:
         self._upstream = upstream
         self._open_secret = open_secret
-        self._seal = secrets.token_bytes(32)
+        self._cache_secret = secrets.token_bytes(32)
         self._active = FairCache[bytes, _TokenState](_ACTIVE_BYTES)
         self._inactive = FairCache[bytes, float](_MAX_INACTIVE)
         self._flights = BoundedCache[IssuerId, _Flights](_MAX_ISSUERS)
@@ -94,15 +94,15 @@ class Introspection:
         self._lines = TokenBuckets(rate=1 / _LOG_EVERY_S, burst=1)
 
     async def verify(self, text: str, found: TenantIssuers, *, audience: str, client: str) -> VerifiedToken:
-        """Return the contents of an opaque token for this audience; `client` is the network of the caller.
+        """Introspect an opaque token for this audience, and return its contents; `client` is the network of the caller.
 
         Raises:
-            TokenRejected: no issuer is asked about such a token, or it is not valid here.
+            TokenRejected: no issuer introspects opaque tokens, or the token is inactive or for another audience.
             LimitExceeded: too many invalid tokens came from this network, or to this tenant.
-            Unavailable: the issuer gives no answer now.
+            Unavailable: the issuer's endpoint is unavailable.
         """
         issuer = next((each for each in found.issuers if each.introspects("opaque")), None)
-        if issuer is None or _FORM.fullmatch(text) is None:
+        if issuer is None or _OPAQUE_TOKEN.fullmatch(text) is None:
             raise TokenRejected("form")
         if _KEY_FORM.search(text) is not None:  # guard: introspection-no-keys
             raise TokenRejected("form")
@@ -111,10 +111,10 @@ class Introspection:
         return replace(token_of(claims, issuer), fresh_s=answer.until - time.monotonic())
 
     async def confirm(self, tenant: TenantId, text: str, token: VerifiedToken, *, client: str) -> VerifiedToken:
-        """Return a verified JWT if its issuer need not be asked, or reports it as active.
+        """Return a verified JWT if its issuer needs no introspection, or reports the token as active.
 
         Raises:
-            TokenRejected: it is not active any more.
+            TokenRejected: the token is no longer active.
             LimitExceeded, Unavailable: as for opaque tokens.
         """
         if not token.issuer.introspects("jwt"):
@@ -123,7 +123,7 @@ class Introspection:
         return replace(token, fresh_s=answer.until - time.monotonic())
 
     async def is_active(self, tenant: TenantId, issuer: Issuer, text: str) -> bool:
-        """True if the issuer need not be asked about a token that was accepted, or reports it as active."""
+        """True if an accepted token needs no introspection, or the issuer reports it as active."""
         is_opaque = not is_jwt(text)
         if not issuer.introspects("opaque" if is_opaque else "jwt"):
             return not is_opaque
@@ -134,7 +134,7 @@ class Introspection:
         return True
 
     async def _find(self, tenant: TenantId, issuer: Issuer, text: str, client: str) -> _TokenState:
-        mark, now = self._mark_of(issuer, text), time.monotonic()
+        mark, now = self._cache_key(issuer, text), time.monotonic()
         held = self._active.get(tenant, mark)
         if held is not None and held.until > now:
             return held
@@ -151,10 +151,10 @@ class Introspection:
         return answer
 
     async def _ask(self, tenant: TenantId, issuer: Issuer, text: str, network: str | None) -> _TokenState | None:
-        """Ask the issuer; with a network, its limit of invalid tokens applies."""
+        """Send the introspection request; with a network, the rate limit of invalid tokens applies."""
         if network is not None:
-            self._check_rate(tenant, network)  # again for each request that waited
-        mark, client, asked_at = self._mark_of(issuer, text), _client_of(issuer), time.monotonic()
+            self._check_rate(tenant, network)  # repeated, because failures may have been counted during the wait
+        mark, client, asked_at = self._cache_key(issuer, text), _client_of(issuer), time.monotonic()
         try:
             with anyio.fail_after(_ASK_S):
                 secret = await self._secret_of(tenant, issuer)
@@ -175,7 +175,7 @@ class Introspection:
                 self._each.take(network)
                 self._all.take(tenant)
             return None
-        answer = _TokenState(msgspec.json.encode(members), asked_at + _life_of(members, client))
+        answer = _TokenState(msgspec.json.encode(members), asked_at + _lifetime_of(members, client))
         self._active.put(tenant, mark, answer, len(answer.members) + _ENTRY_BYTES)
         return answer
 
@@ -192,10 +192,10 @@ class Introspection:
             found = self._secrets[key] = await self._open_secret(tenant, issuer)
         return found
 
-    def _mark_of(self, issuer: Issuer, text: str) -> bytes:
-        """The cache key of a token; a changed issuer has other keys."""
+    def _cache_key(self, issuer: Issuer, text: str) -> bytes:
+        """Return the cache key of a token, which includes the issuer's settings."""
         named = f"{issuer.id} {issuer.version} {text}".encode("utf-8", "replace")
-        return hashlib.blake2b(named, key=self._seal, digest_size=16).digest()
+        return hashlib.blake2b(named, key=self._cache_secret, digest_size=16).digest()
 
 
 def _client_of(issuer: Issuer) -> IntrospectionClient:
@@ -204,8 +204,8 @@ def _client_of(issuer: Issuer) -> IntrospectionClient:
     return client
 
 
-def _life_of(members: Mapping[str, Any], client: IntrospectionClient) -> float:
-    """Seconds for which an answer counts."""
+def _lifetime_of(members: Mapping[str, Any], client: IntrospectionClient) -> float:
+    """Return the seconds for which an active result is valid."""
     end, now = members.get("exp"), time.time()
     if isinstance(end, int | float):
         return max(0.0, min(max(end, 0), now + client.cache_s) - now)  # guard: introspection-end
@@ -213,9 +213,9 @@ def _life_of(members: Mapping[str, Any], client: IntrospectionClient) -> float:
 
 
 def _check(answer: _TokenState, issuer: Issuer, audiences: tuple[str, ...]) -> Mapping[str, Any]:
-    """Return the claims of an active token, judged as those of a JWT.
+    """Return the claims of an active token, validated like those of a JWT.
 
-    They are signed with a key of this moment, so that the code that checks JWTs checks them.
+    The claims are signed with a temporary key, so that the verification of JWTs applies to them.
     """
     try:
         members = msgspec.json.decode(answer.members, type=dict[str, Any])
@@ -226,8 +226,10 @@ def _check(answer: _TokenState, issuer: Issuer, audiences: tuple[str, ...]) -> M
         signed = jwt.encode({"iss": issuer.url, **members}, key, algorithm="HS256")
     except (*BROKEN, msgspec.MsgspecError):
         raise TokenRejected("form", issuer) from None
-    return verify_claims(signed, jwt.PyJWK({"kty": "oct", "k": _octets(key)}, algorithm="HS256"), issuer, audiences)
+    return verify_claims(
+        signed, jwt.PyJWK({"kty": "oct", "k": _encode_octets(key)}, algorithm="HS256"), issuer, audiences
+    )
 
 
-def _octets(key: bytes) -> str:
+def _encode_octets(key: bytes) -> str:
     return jwt.utils.base64url_encode(key).decode()

@@ -1,7 +1,7 @@
-"""Access tokens that the gateway issues itself (RFC 9068): signed and verified with its own keys, without any request.
+"""Access tokens that the gateway issues itself (RFC 9068), signed and verified with its own keys.
 
-Their keys have a purpose of their own and are not published: an assertion of the gateway is no access token, and an
-access token is no assertion. A token is for one resource, and names the grant under which it was issued.
+The keys are derived for this purpose only and are not published, so an assertion of the gateway is never accepted as an
+access token, and vice versa. A token is for one resource, and contains the id of its grant.
 """
 
 import secrets
@@ -21,17 +21,17 @@ from gateway.upstream.auth.signing_keys import ALGORITHM, SigningKeys
 
 TOKEN_PURPOSE = "issued access tokens"  # noqa: S105  # a purpose of derived keys
 MAX_LIFETIME_S = 900
-"""Seconds for which a token is valid at most."""
+"""Maximum lifetime of a token, in seconds."""
 _TYPE = "at+jwt"
 _MAX_GROUPS_LENGTH = 3000
-"""Characters of all groups in a token, whose bytes are part of every request."""
+"""Limit on the characters of all groups in a token, because the token is part of every request."""
 _REQUIRED = ("iss", "sub", "aud", "exp", "iat", "client_id", "idp", "grant")
 _BROKEN = (jwt.PyJWTError, ValueError, TypeError, KeyError, RecursionError, OverflowError, AttributeError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IssuedToken:
-    """The contents of a valid token; `provider` is the issuer at which the person signed in."""
+    """The contents of a verified token; `provider` is the issuer at which the person signed in."""
 
     grant: KeyId
     provider: IssuerId
@@ -47,9 +47,9 @@ class IssuedTokens:
         self._keys = keys
 
     def sign(self, grant: Grant, person: IdentityClaims, provider: Issuer, *, issuer: str, life_s: int) -> str:
-        """Return a token of a grant; `issuer` is the identifier of the tenant's authorization server.
+        """Sign an access token of a grant; `issuer` is the identifier of the tenant's authorization server.
 
-        A token has all groups of the person; if they are too many, only those that rules of the provider name.
+        A token contains all groups of the person; if these are too long, only the groups that the provider's rules use.
         """
         now = int(time.time())
         groups, has_all = _groups_of(person, provider)
@@ -70,10 +70,10 @@ class IssuedTokens:
         return self._keys.sign(claims, kind=_TYPE)
 
     def verify(self, text: str, *, issuer: str, audience: str | None) -> IssuedToken:
-        """Return the contents of a token of this authorization server for this resource; with None, for any.
+        """Verify a token of this authorization server; `audience` is the resource, or None for any resource.
 
         Raises:
-            TokenRejected: it is none, or not valid here.
+            TokenRejected: the token is invalid, or of another server or resource.
         """
         claims = self._verify(text, issuer, audience)
         try:
@@ -107,7 +107,7 @@ class IssuedTokens:
                 leeway=0,
                 options={
                     "require": list(_REQUIRED),
-                    "verify_iat": False,  # the clock of the replica that issued it may be ahead
+                    "verify_iat": False,  # the clock of the issuing replica may be ahead
                     "verify_aud": audience is not None,
                     "strict_aud": True,
                 },
@@ -121,7 +121,7 @@ class IssuedTokens:
 
 
 def issuer_claim(text: str) -> object:
-    """Return the issuer that a token names, before it is verified; None if the token has no form of one."""
+    """Return the unverified issuer claim of a token; None if the token is malformed."""
     try:
         return jwt.decode(text, options={"verify_signature": False}).get("iss")
     except _BROKEN:
@@ -129,7 +129,7 @@ def issuer_claim(text: str) -> object:
 
 
 def _groups_of(person: IdentityClaims, provider: Issuer) -> tuple[list[str], bool]:
-    """Return the groups for a token, and True if they are all groups of the person."""
+    """Return the groups to put into a token, and True if these are all groups of the person."""
     if sum(map(len, person.groups)) <= _MAX_GROUPS_LENGTH:
         return sorted(person.groups), person.has_all_groups  # guard: issued-token-groups
     named = sorted(person.groups & {rule.group for rule in provider.rules if rule.group is not None})

@@ -1,6 +1,7 @@
-"""Digests of API keys under all secret keys: verification of a key's text, and renewal of its stored digest.
-Verification needs the secret key of the digest. So after verification, the text is digested again under the current
-secret key, and the use log stores the new digest. An unused key keeps its digest.
+"""Digests of API keys under all secret keys: verification of a presented key, and renewal of its stored digest.
+
+Verification needs the secret key under which the digest was made. So after verification, the key is digested again
+under the current secret key, and the use log stores the new digest. An unused key keeps its digest.
 """
 
 import hmac
@@ -17,8 +18,9 @@ _MAX_SECRETS = 2
 
 
 class KeyDigests:
-    """Verifies the texts of keys; `peppers` maps names of secret keys to peppers, the current one first. `note`
-    receives each use of a key: the key, its secret, and the renewed secret to store, if any.
+    """Verifies presented keys; `peppers` maps names of secret keys to peppers, the current one first.
+
+    `note` receives each use of a key: the key, its secret, and the renewed secret to store, if any.
     """
 
     def __init__(self, peppers: Mapping[str, bytes], note: NoteUse | None = None) -> None:
@@ -27,10 +29,10 @@ class KeyDigests:
         self._peppers = dict(peppers)
         self._note = note
         self.replaces_older = False
-        """True once every replica has the current secret key, so that digests under an older one are replaced."""
+        """True once every replica has the current secret key, so that digests under older keys may be replaced."""
 
     def match(self, text: str, key: Key | None) -> KeySecret | None:
-        """Return the secret of the key that has this text; None if it has none, after the same work."""
+        """Return the secret of `key` whose digest matches the text; None without a match, after the same work."""
         digests = [digest_key(text, pepper) for pepper in self._peppers.values()]
         secrets = () if key is None else key.secrets
         padded = (*secrets, *(_NO_SECRET,) * (_MAX_SECRETS - len(secrets)))  # guard: key-same-work
@@ -41,7 +43,7 @@ class KeyDigests:
         return None if found is _NO_SECRET else found
 
     def note_use(self, key: Key, secret: KeySecret, text: str | None = None) -> None:
-        """Record a use of a key; `text` is its text if it was verified just now."""
+        """Record a use of a key; `text` is the presented key if it was just verified."""
         if self._note is not None and key.issuer is None:
             self._note(key, secret, None if text is None else self._renew(text, secret))
 

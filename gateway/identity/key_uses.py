@@ -1,7 +1,7 @@
-"""Uses of API keys: the hour of the last use and renewed digests, collected in memory and stored once a minute.
+"""Log of API key uses: last-use hours and renewed digests, collected in memory and stored once a minute.
 
-No call waits for the storage. A use is recorded when the key is looked up, within seconds of the use. A replica that
-crashes loses the uses of up to a minute.
+Calls do not wait for the storage. A use is recorded when the key is looked up, within seconds of the use. A crash loses
+the uses of up to a minute.
 """
 
 from collections import defaultdict
@@ -26,7 +26,7 @@ _MAX_WAITING = 20_000
 
 
 class KeyUseLog:
-    """The uses that are not stored yet; open it with `async with`, once, while the store is open."""
+    """Buffer of uses that are not stored yet. Enter it with `async with`, once, while the store is open."""
 
     def __init__(
         self, save: Callable[[TenantId, Sequence[KeyUse]], Awaitable[None]], *, pause_s: float = PAUSE_S
@@ -41,7 +41,7 @@ class KeyUseLog:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Stop, and store the uses for at most 3 s."""
+        """Stop the writer, and store the remaining uses within 3 s."""
         await self._tasks.close()
         with anyio.move_on_after(_CLOSE_S, shield=True):
             await self.store()
@@ -56,7 +56,7 @@ class KeyUseLog:
             self._waiting[place] = key.tenant, KeyUse(key=key.id, hour=hour, secret=secret, renewed=renewed)
 
     async def store(self) -> None:
-        """Store the recorded uses; if those of a tenant cannot be stored now, they are kept."""
+        """Store the recorded uses; after a failure, the tenant's uses are kept for the next attempt."""
         by_tenant = defaultdict[TenantId, list[KeyUse]](list)
         for tenant, use in self._waiting.values():
             by_tenant[tenant].append(use)

@@ -1,6 +1,6 @@
 """Token buckets in this process, one per name, in bounded memory.
 
-They enforce limits that apply before any lookup, so they count per replica and need no Redis.
+The buckets enforce limits that apply before any lookup, so they count per replica and do not use Redis.
 """
 
 import time
@@ -14,7 +14,7 @@ MAX_NAMES = 10_000
 class TokenBuckets:
     """Buckets of up to `burst` tokens, refilled with `rate` tokens a second.
 
-    Beyond `limit` names, the bucket with the oldest withdrawal is dropped; its name starts with a full bucket again.
+    Beyond `limit` names, the least recently used bucket is dropped; its name starts with a full bucket again.
     """
 
     def __init__(
@@ -30,12 +30,12 @@ class TokenBuckets:
         return len(self._filled)
 
     def wait_for(self, name: str, cost: float = 1.0) -> float:
-        """Return the seconds until the bucket contains this many tokens, at most a full bucket; 0 when it does."""
+        """Return the seconds until the bucket contains `cost` tokens, at most a full bucket; 0 if it does now."""
         missing = min(cost, self.burst) - self._tokens(name)
         return max(0.0, missing / self.rate)
 
     def take(self, name: str, cost: float = 1.0) -> float:
-        """Take this many tokens, at most a full bucket, and return 0; or take none and return the seconds to wait."""
+        """Take `cost` tokens, at most a full bucket, and return 0; or take none and return the seconds to wait."""
         cost = min(cost, self.burst)
         tokens = self._tokens(name)
         if tokens < cost:

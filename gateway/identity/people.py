@@ -1,4 +1,4 @@
-"""Sign-in with an access token: the tenant's issuers, the verified token, and the person as a principal."""
+"""Authentication with access tokens: lookup of the tenant's issuers, token verification, and the principal."""
 
 import math
 import re
@@ -26,37 +26,37 @@ from gateway.identity.possession import ProofChecks
 from gateway.identity.single_flight import SingleFlight
 
 _FRESH_S = 1.5
-"""Seconds for which issuers are cached. Callers are cached for three, so that a change applies within five."""
+"""Cache lifetime of issuers. Callers are cached for three seconds, so a change applies within five seconds."""
 _CACHED_RESOURCES = 2000
 _CACHED_SLUGS = 10_000
 KEPT = timedelta(days=1)
-"""Time for which a person's tasks and approved calls continue after the person's last token."""
+"""Period for which tasks and approved calls of a person continue after the last access token."""
 _LABEL = "[a-z0-9-]{1,63}"
 _PATH = re.compile(rf"(?P<place>/t/(?P<slug>{_LABEL})(?:/(?P<profile>{_LABEL}))?)/(?P<door>mcp|sse|messages)")
-"""Paths of resources. They become parts of a header, so other characters are refused. `messages` belongs to `sse`."""
+"""Paths of resources. Other characters are refused, because a header contains the path. `messages` belongs to `sse`."""
 
 FindIssuers = Callable[[Collection[str]], Awaitable[Mapping[str, TenantIssuers]]]
 
 
-class Target(NamedTuple):  # one is made for each request
-    """The URL of a request without its query: `base` is scheme and host, as the client sees them."""
+class Target(NamedTuple):  # created for each request
+    """The URL of a request without its query: `base` is scheme and host as the client uses them."""
 
     base: str
     path: str
     is_bound: bool = False
-    """True if the client presents its token as bound to its key, with the scheme DPoP."""
+    """True if the client uses the scheme DPoP, that is, a bound token."""
 
 
 class Resource(NamedTuple):
-    """A protected resource (RFC 9728): the URL that clients give, its tenant's slug, and its profile."""
+    """A protected resource (RFC 9728): the URL that clients use, its tenant's slug, and its profile."""
 
     url: str
     slug: str
     profile: str
     origin: str
-    """The URL of the gateway as the client sees it."""
+    """Scheme and host of the gateway as the client uses them."""
     is_bound: bool = False
-    """True if only bound tokens are accepted, as for `Target`; else, none is."""
+    """True if only bound tokens are accepted; False if only unbound tokens are."""
 
     @property
     def issuer(self) -> str:
@@ -66,17 +66,17 @@ class Resource(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SignedIn:
-    """A person whose token was accepted, and the person's row."""
+    """The principal of an accepted token, and the stored person."""
 
     principal: Principal
     person: Key
     fresh_s: float = math.inf
-    """Seconds after which the issuer has to be asked about the token again."""
+    """Seconds until the next introspection of the token."""
 
 
 @dataclass(frozen=True, slots=True)
 class PresentedToken:
-    """An access token as a client sent it from a network; `is_suspect` after many failures from there."""
+    """An access token from a client network; `is_suspect` is True after many failures from that network."""
 
     text: str = field(repr=False)
     client: str
@@ -85,7 +85,7 @@ class PresentedToken:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A person as a token describes them, and the token's end."""
+    """A person as described by a token, and the token's expiry."""
 
     issuer: Issuer
     person: IdentityClaims
@@ -94,9 +94,9 @@ class Described:
 
 @dataclass(frozen=True, slots=True)
 class TokenVerifiers:
-    """The signing keys of issuers, the tokens that the gateway issues itself, the introspection of others, and proofs.
+    """Verifiers of the token kinds: JWTs of issuers, tokens of the gateway, opaque tokens, and DPoP proofs.
 
-    Without introspection, only JWTs are accepted; without proofs, no bound tokens.
+    Without `introspection`, only JWTs are accepted; without `proofs`, bound tokens are refused.
     """
 
     keys: KeySource
@@ -109,21 +109,21 @@ class PersonStore(Protocol):
     """The stored people and grants."""
 
     async def find(self, wanted: Collection[KeyId], *, hurried: bool = False) -> Mapping[KeyId, tuple[Key, str]]:
-        """Return the wanted grants that exist as credentials of their people, each with the slug of its tenant."""
+        """Return the existing grants as credentials of their people, each with its tenant's slug."""
         ...
 
     async def enter(self, person: Key) -> Key:
-        """Return the stored person. A new person, or one whose end has moved, is stored first.
+        """Return the stored person; first create the person, or store a changed expiry.
 
         Raises:
             LimitExceeded: the tenant has too many people.
-            DatabaseUnavailable: it cannot be stored now.
+            DatabaseUnavailable: the person cannot be stored now.
         """
         ...
 
 
 class IssuerDirectory:
-    """The issuers of tenants, by the slug in a URL."""
+    """Cached lookup of the issuers of a tenant, by the slug in a URL."""
 
     def __init__(self, find: FindIssuers, *, interval_s: float) -> None:
         self._find = find
@@ -136,11 +136,11 @@ class IssuerDirectory:
     async def issuers_of(self, slug: str, suspect: str | None = None) -> TenantIssuers | None:
         """Return the enabled issuers of the tenant with this slug; None if it has none, or does not exist.
 
-        `suspect` is the client if it is suspect after many failures, so that its lookups wait for a batch.
+        `suspect` is the client if many failures made it suspect, so that its lookups are batched.
 
         Raises:
             LimitExceeded: the batch is full.
-            DatabaseUnavailable: they cannot be read now.
+            DatabaseUnavailable: the issuers cannot be read now.
         """
         cached = self._cached.get(slug)
         if cached is not None and cached[0] > time.monotonic():
@@ -168,7 +168,7 @@ class IssuerDirectory:
 
 
 class People:
-    """Turns access tokens into principals."""
+    """Authenticates people by their access tokens."""
 
     def __init__(
         self,
@@ -191,7 +191,7 @@ class People:
 
     def resource_of(self, target: Target) -> Resource | None:
         """Return the protected resource at a URL; None if no access token is accepted there."""
-        found = self._resources.get(target)  # every call with a token needs it; making it costs 1 % of the call
+        found = self._resources.get(target)  # cached: parsing the path for each call would cost 1 % of the call
         if found is None and (found := self._read_resource(target)) is not None:
             self._resources[target] = found
         return found
@@ -214,13 +214,13 @@ class People:
         return f"{base}/.well-known/oauth-protected-resource{resource.url.removeprefix(base)}"
 
     async def sign_in(self, presented: PresentedToken, resource: Resource) -> SignedIn:
-        """Return the person whom a token names, a token of an issuer or one that the gateway issued itself.
+        """Verify a token of an issuer or of the gateway itself, and return its person.
 
         Raises:
             Unauthenticated: the token is not valid for this resource, or the person is denied.
             ScopeMissing: the token is valid, but no rule of its issuer admits the person.
-            LimitExceeded: too many credentials of this address wait, or the tenant has too many people.
-            Unavailable: it cannot be checked now.
+            LimitExceeded: too many lookups for this address are queued, or the tenant has too many people.
+            Unavailable: the token cannot be checked now.
         """
         text = presented.text
         found = await self.directory.issuers_of(resource.slug, presented.client if presented.is_suspect else None)
@@ -248,7 +248,7 @@ class People:
         return SignedIn(principal, person, token.fresh_s)
 
     async def is_active(self, principal: Principal) -> bool:
-        """True if the issuer still vouches for the token of a principal, where it is asked about tokens."""
+        """True if the principal's token needs no introspection, or the issuer still reports it as active."""
         token = principal.token
         if token is None or self._introspection is None:
             return True
@@ -266,7 +266,7 @@ class People:
         return await self._introspection.confirm(found.tenant, text, token, client=client)
 
     async def _accept_issued(self, text: str, found: TenantIssuers, resource: Resource) -> SignedIn:
-        """Return the person of a token that the gateway issued; its grant is looked up like a key."""
+        """Verify a token that the gateway issued, and look up its grant like a key."""
         token = self.issued.verify(text, issuer=resource.issuer, audience=resource.url)
         issuer = next((each for each in found.issuers if each.id == token.provider), None)
         if issuer is None or issuer.sign_in is None:  # guard: issued-token-provider
@@ -309,8 +309,9 @@ class People:
 
 
 def _check_rules(issuer: Issuer, person: IdentityClaims, profile: str) -> None:
-    """Refuse a person whom no rule of the issuer admits. The error names scopes of the rules, so that clients can
-    request them.
+    """Refuse a person that no rule of the issuer admits.
+
+    The error contains the scopes of the rules, so that clients can request them.
     """
     if not issuer.admits(person, profile):
         wanted = issuer.scopes_for(person, profile)

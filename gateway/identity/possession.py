@@ -1,8 +1,8 @@
-"""Proof of possession of a client's key (DPoP, RFC 9449), which access tokens that are bound to the key need.
+"""Verification of DPoP proofs (RFC 9449), which requests with a key-bound access token require.
 
-A proof is for one request: its method, its URL, its token, and one use within two minutes, at all replicas together.
-Used ids are in Redis; while Redis is away, bound tokens are refused. A `DPoP-Nonce` is not demanded: with single use
-and a window of a minute, it would cost each client a second request and prevent no replay.
+A proof is bound to method, URL and token of one request. Its id is accepted once, across all replicas: used ids are
+stored in Redis, and while Redis is unavailable, bound tokens are refused. The gateway sends no `DPoP-Nonce`, because
+single use within a short window already prevents replays.
 """
 
 import base64
@@ -26,45 +26,45 @@ from gateway.identity.local_token_buckets import TokenBuckets
 PROOF_ALGORITHMS = ("ES256", "ES384", "ES512", "EdDSA", "RS256", "PS256")
 """Signature algorithms of proofs."""
 WINDOW_S = 60
-"""Seconds by which the time of a proof may differ from the gateway's."""
+"""Maximum difference between the time of a proof and the gateway's clock, in seconds."""
 MAX_PROOF_LENGTH = 8192
 _MAX_ID_LENGTH = 256
 _PROOFS_PER_S = 500.0
 _BURST = 1000.0
 _PRIVATE = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
-_THUMBPRINT = {"EC": ("crv", "kty", "x", "y"), "OKP": ("crv", "kty", "x"), "RSA": ("e", "kty", "n")}
-"""The members of a key's thumbprint in their order (RFC 7638 section 3.2, RFC 8037 section 2)."""
+_THUMBPRINT_MEMBERS = {"EC": ("crv", "kty", "x", "y"), "OKP": ("crv", "kty", "x"), "RSA": ("e", "kty", "n")}
+"""The JWK members of a thumbprint, in order (RFC 7638 section 3.2, RFC 8037 section 2)."""
 _REQUIRED = ("jti", "htm", "htu", "iat", "ath")
 _PORTS = {"http": 80, "https": 443}
 
 UseOnce = Callable[[TenantId, str, int], Awaitable[bool]]
-"""Marks an id of a tenant as used for some seconds; False if it is marked. Raises `Unavailable` if that is unknown."""
+"""Marks an id as used for a number of seconds; returns False if it was already used. May raise `Unavailable`."""
 
 
 @dataclass(slots=True)
 class Proof:
-    """A proof as a client sent it with a request; None if the header is missing or repeated."""
+    """The proof of a request; `text` is None if the header is missing or repeated."""
 
     text: str | None = field(repr=False)
     method: str
     is_used: bool = False
-    """True after its check, so that the same request can be checked again."""
+    """True after the first check, so that the same request can be checked again."""
 
 
 class ProofChecks:
-    """Checks the proofs of requests with bound tokens."""
+    """Verifies the proofs of requests with bound tokens."""
 
     def __init__(self, use_once: UseOnce) -> None:
         self._use_once = use_once
         self._rate = TokenBuckets(rate=_PROOFS_PER_S, burst=_BURST)
 
     async def check(self, tenant: TenantId, proof: Proof, *, token: str, url: str, thumbprint: str) -> None:
-        """Accept a proof for a request to this URL with a token that is bound to the key of this thumbprint.
+        """Verify a proof for a request to this URL, with a token that is bound to the key with this thumbprint.
 
         Raises:
-            ProofRefused: the proof is missing, not valid for this request, or used.
+            ProofRefused: the proof is missing, invalid for this request, or already used.
             LimitExceeded: the tenant has too many proofs a second.
-            Unavailable: an earlier use cannot be excluded now.
+            Unavailable: Redis is unavailable, so an earlier use cannot be excluded.
         """
         if proof.is_used:
             return
@@ -78,17 +78,17 @@ class ProofChecks:
 
 
 def thumbprint_of(jwk: Mapping[str, Any]) -> str:
-    """Return the thumbprint of a public key (RFC 7638), as `cnf.jkt` has it.
+    """Return the thumbprint of a public key (RFC 7638), in the form of `cnf.jkt`.
 
     Raises:
         KeyError: the key is of an unknown kind, or incomplete.
     """
-    members = {name: jwk[name] for name in _THUMBPRINT[str(jwk.get("kty"))]}
+    members = {name: jwk[name] for name in _THUMBPRINT_MEMBERS[str(jwk.get("kty"))]}
     return _encode(hashlib.sha256(json.dumps(members, separators=(",", ":")).encode()).digest())
 
 
 def _verify(proof: Proof, *, token: str, url: str, thumbprint: str) -> str:
-    """Return the name of a valid proof, under which its use is stored."""
+    """Verify the claims of a proof; return the name under which its use is stored."""
     if proof.text is None or len(proof.text) > MAX_PROOF_LENGTH:
         raise ProofRefused("the header DPoP is missing, repeated or too long; send one proof with each request")
     claims = _read(proof.text, thumbprint)
@@ -108,7 +108,7 @@ def _verify(proof: Proof, *, token: str, url: str, thumbprint: str) -> str:
 
 
 def _read(text: str, thumbprint: str) -> Mapping[str, Any]:
-    """Return the claims of a proof that the key of this thumbprint signed."""
+    """Verify the signature of a proof by the key with this thumbprint, and return the claims."""
     try:
         header = jwt.get_unverified_header(text)
         algorithm, jwk = header.get("alg"), header.get("jwk")
@@ -132,7 +132,7 @@ def _is_recent(issued_at: object) -> bool:
 
 
 def _normal(url: object) -> object:
-    """A URL without query and fragment, with scheme and host in lower case, without a default port; else None."""
+    """Normalize a URL: no query, fragment or default port, scheme and host in lower case. None if it is invalid."""
     try:
         parts = urlsplit(str(url))
         port = parts.port or _PORTS.get(parts.scheme)

@@ -9,13 +9,13 @@ from gateway.domain.tenancy.keys import Key, KeySecret
 from gateway.domain.tenancy.principals import Caller, Principal
 
 STALE_S = 60.0
-"""Maximum age of a result in seconds while the database is unavailable."""
+"""Maximum age in seconds of a cached result while the database is unavailable."""
 
 
 def principal_of(key: Key, slug: str, secret: KeySecret | None = None) -> Principal:
     """Return the principal of a stored key or person, without profile and expiry of an access token.
 
-    `secret` is the secret that identified the caller; by default the newest.
+    `secret` is the secret with which the caller authenticated; by default the newest.
     """
     return Principal(
         tenant=key.tenant,
@@ -35,7 +35,7 @@ def secret_of(principal: Principal, key: Key) -> KeySecret | None:
 
 
 def is_same(principal: Principal, key: Key, slug: str) -> bool:
-    """True if the stored key is still this principal; a person's profile and groups come from the token."""
+    """True if the stored key still gives this principal; a person's profile and groups come from the token."""
     if principal.is_person:
         stored = principal_of(key, slug)
         return principal == replace(stored, profile=principal.profile, packed_groups=principal.packed_groups)
@@ -68,10 +68,10 @@ class Renewed(NamedTuple):
 
 
 def renewed(principal: Principal, key: Key, slug: str) -> Renewed | None:
-    """Return the principal as its stored key is now.
+    """Return the principal with the current state of its stored key.
 
-    The principal of a person is the cached one, because only the token has its profile and end. None for a changed
-    person, whose token has to be verified again, and for a secret that was replaced or has ended.
+    A person keeps the cached principal, because profile and expiry are only in the token. None for a changed person,
+    whose token has to be verified again, and for a secret that was replaced or has expired.
     """
     if principal.is_person:
         if not is_same(principal, key, slug):  # guard: person-taken-along-changed

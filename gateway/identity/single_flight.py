@@ -1,7 +1,7 @@
 """Single-flight lookups with a concurrency bound.
 
-Callers with the same name share one lookup, and four lookups run at a time. So a thousand first requests or a thousand
-invented keys do not use every connection to the database, or to another store.
+Callers with the same name share one lookup, and at most four lookups run at a time. So a thousand concurrent first
+requests, or requests with invented keys, cannot exhaust the database connections.
 """
 
 from collections.abc import Awaitable, Callable, Hashable
@@ -20,7 +20,7 @@ _Answer = TypeVar("_Answer")
 
 
 class _Flight(Generic[_Answer]):
-    """One lookup: the caller that makes it holds the lock; callers that wait for the lock find the outcome."""
+    """One lookup. The caller that runs it holds the lock; the waiting callers then read the outcome."""
 
     __slots__ = ("answers", "failure", "lock", "waiting")
 
@@ -32,7 +32,7 @@ class _Flight(Generic[_Answer]):
 
 
 class SingleFlight(Generic[_Name, _Answer]):
-    """The lookups that are in progress; `busy` is the error of those that do not begin in time."""
+    """The lookups in progress; `busy` is the error of lookups that do not start in time."""
 
     def __init__(self, busy: type[Unavailable] = DatabaseUnavailable) -> None:
         self._busy = busy
@@ -41,16 +41,16 @@ class SingleFlight(Generic[_Name, _Answer]):
 
     @property
     def waiting(self) -> int:
-        """Number of lookups that have not begun."""
+        """Number of lookups that have not started."""
         return self._slots.statistics().tasks_waiting
 
     async def take(self, name: _Name, look_up: Callable[[], Awaitable[_Answer]]) -> _Answer:
         """Return the result of the lookup of this name.
 
-        When the caller that makes the lookup is cancelled, the next one makes it.
+        If the caller that runs the lookup is cancelled, the next caller runs it.
 
         Raises:
-            Unavailable: the lookup did not begin within five seconds, because too many lookups were waiting.
+            Unavailable: the lookup did not start within five seconds, because too many lookups were queued.
             GatewayError: the lookup failed.
         """
         turn = self._flights.get(name)

@@ -1,7 +1,7 @@
 """Delivery of audit entries to the sinks of tenants: at least once, in batches, one replica at a time for each sink.
 
-A batch is marked as delivered only after its receiver has accepted it. A failed delivery is repeated after a pause that
-doubles up to five minutes; later entries wait in the database, not in memory.
+A batch is marked as delivered only after its receiver has accepted it. A failed delivery is retried with exponential
+back-off, at most five minutes; later entries wait in the database, not in memory.
 """
 
 import base64
@@ -37,11 +37,11 @@ from gateway.upstream.client import UpstreamClient
 log = structlog.get_logger(__name__)
 
 LEASE = timedelta(seconds=60)
-_SEND_S = 20.0
+_SEND_TIMEOUT_S = 20.0
 """Deadline of a batch; shorter than the lease."""
-_ROUND_S = 20.0
-"""Time after which the sink releases its slot in the scheduler."""
-_BATCH = 500
+_TIME_SLICE_S = 20.0
+"""Time after which a delivery ends and releases its slot in the scheduler."""
+_BATCH_SIZE = 500
 _BATCH_BYTES = 1024 * 1024
 _PAUSE_S = 2.0
 _MAX_PAUSE_S = 300.0
@@ -52,7 +52,7 @@ _CLOSE_S = 5.0
 _PRIORITY = 109
 """Facility 13 (log audit), severity 5 (notice), RFC 5424 section 6.2.1."""
 _NOT_A_NAME = re.compile(r"[^!-~]")
-_FAULTS = (UpstreamError, CredentialMissing, SecretUnreadable, OSError, TimeoutError)
+_RETRYABLE_ERRORS = (UpstreamError, CredentialMissing, SecretUnreadable, OSError, TimeoutError)
 
 _encode = msgspec.json.Encoder().encode
 
@@ -65,7 +65,7 @@ class AuditDelivery:
     upstream: UpstreamClient
     named: CredentialLookup
     folder: Path | None = None
-    """The folder of sinks that are files; if None, this replica does not write them."""
+    """The directory of file sinks; None disables file sinks on this replica."""
     delivered: int = 0
     failures: int = 0
     lags: BoundedCache[AuditSinkId, float] = field(default_factory=lambda: BoundedCache(10_000))
@@ -80,35 +80,35 @@ class AuditDelivery:
         """Deliver the waiting entries of one sink, unless another replica is delivering them.
 
         Raises:
-            Unavailable: a part of the gateway is unavailable; the job is due again when the lease ends.
+            Unavailable: PostgreSQL or Redis is unavailable; the job runs again when its lease expires.
         """
         delivery = await audit_sinks.begin_delivery(self.catalog, due, lease=LEASE)
         if delivery is None:
             return
         pause_s = _PAUSE_S
-        ends_at = anyio.current_time() + _ROUND_S
+        ends_at = anyio.current_time() + _TIME_SLICE_S
         try:
             while anyio.current_time() < ends_at:
-                batch = _limit_size(await audit_sinks.read_behind(self.catalog, delivery, limit=_BATCH))
+                batch = _limit_size(await audit_sinks.read_behind(self.catalog, delivery, limit=_BATCH_SIZE))
                 if not batch:
                     self.lags.pop(delivery.sink.id, None)
                     break
                 self._note_lag(delivery, batch)
-                with anyio.fail_after(_SEND_S):
+                with anyio.fail_after(_SEND_TIMEOUT_S):
                     await self._send(delivery, batch)
                 moved = await audit_sinks.note_delivered(self.catalog, delivery, batch, lease=LEASE)
                 if moved is None:
                     return
                 delivery = moved
                 self.delivered += len(batch)
-        except _FAULTS as error:
+        except _RETRYABLE_ERRORS as error:
             pause_s = await self._note_failure(delivery, error)
         await audit_sinks.end_delivery(self.catalog, delivery, again_at=datetime.now(UTC) + timedelta(seconds=pause_s))
 
     async def _note_failure(self, delivery: SinkDelivery, error: Exception) -> float:
         """Store the fault; return the seconds until the next attempt."""
         self.failures += 1
-        reason = error.message if isinstance(error, GatewayError) else _reason(error)
+        reason = error.message if isinstance(error, GatewayError) else _describe_error(error)
         log.warning("audit_not_delivered", tenant_id=delivery.tenant, sink=delivery.sink.id, reason=reason)
         failures = await audit_sinks.note_failed(self.catalog, delivery, reason[:_MAX_FAULT_LENGTH])
         return min(_PAUSE_S * 2.0 ** min(failures, _MAX_DOUBLINGS), _MAX_PAUSE_S)
@@ -126,30 +126,29 @@ class AuditDelivery:
             case SinkKind.SYSLOG:
                 await self._send_syslog(delivery, b"".join(map(_syslog_frame, links, lines)))
             case SinkKind.FILE:
-                await self._append(delivery, b"".join(line + b"\n" for line in lines))
+                await self._append_to_file(delivery, b"".join(line + b"\n" for line in lines))
 
     async def _post(self, delivery: SinkDelivery, body: bytes) -> None:
-        """Send the batch in one request, signed per Standard Webhooks with an Ed25519 key; a 2xx response
-        accepts it.
-        """
+        """POST the batch in one request, signed per Standard Webhooks (Ed25519). Any 2xx status acknowledges it."""
         sink = delivery.sink
         if delivery.origins is not None and not is_among(sink.target, delivery.origins):
             raise EgressDenied("The tenant's policy does not allow requests to this origin.")
-        name, at = f"aud_{hashlib.sha256(body).hexdigest()[:32]}", str(int(datetime.now(UTC).timestamp()))
+        message_id = f"aud_{hashlib.sha256(body).hexdigest()[:32]}"
+        timestamp = str(int(datetime.now(UTC).timestamp()))
         key = ExportKey.of(delivery.tenant, self.catalog.sealer)[0]
-        signature = base64.b64encode(key.private.sign(f"{name}.{at}.".encode() + body)).decode()
+        signature = base64.b64encode(key.private.sign(f"{message_id}.{timestamp}.".encode() + body)).decode()
         headers = (
             ("Content-Type", "application/jsonl"),
-            ("Webhook-Id", name),
-            ("Webhook-Timestamp", at),
+            ("Webhook-Id", message_id),
+            ("Webhook-Timestamp", timestamp),
             ("Webhook-Signature", f"v1a,{signature}"),
         )
         request = UpstreamRequest(method="POST", url=sink.target, headers=headers, body=body, idempotent=True)
         if sink.credential is not None:
-            named = await self.named(delivery.tenant, sink.credential)
-            if named is None or not is_among(sink.target, named.origins):
+            credential = await self.named(delivery.tenant, sink.credential)
+            if credential is None or not is_among(sink.target, credential.origins):
                 raise CredentialMissing("The credential is not stored for this origin.")
-            request = with_credential(request, named)
+            request = with_credential(request, credential)
         response = await self.upstream.send(request, tenant=delivery.tenant, limit_bytes=_ANSWER_BYTES)
         if not 200 <= response.status < 300:
             raise OSError(f"the endpoint responded with status {response.status}")
@@ -175,7 +174,7 @@ class AuditDelivery:
             with contextlib.suppress(OSError), anyio.move_on_after(_CLOSE_S):
                 await writer.wait_closed()
 
-    async def _append(self, delivery: SinkDelivery, lines: bytes) -> None:
+    async def _append_to_file(self, delivery: SinkDelivery, lines: bytes) -> None:
         if self.folder is None:
             raise OSError("GATEWAY_AUDIT_FOLDER is not set on this replica")
         path = self.folder / f"{delivery.tenant}.{delivery.sink.target}.jsonl"
@@ -211,5 +210,5 @@ def append_lines(path: Path, lines: bytes) -> None:
         os.fsync(handle)
 
 
-def _reason(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     return "no response in time" if isinstance(error, TimeoutError) else str(error) or type(error).__name__

@@ -24,19 +24,19 @@ log = structlog.get_logger(__name__)
 AT_ONCE = 32
 AT_ONCE_EACH = 4
 _PAUSE_S = 1.0
-_SEEN_AT_ONCE = 1000
-_SEEN_OF_EACH = 2 * AT_ONCE_EACH
+_MAX_DUE_JOBS = 1000
+_MAX_DUE_JOBS_EACH = 2 * AT_ONCE_EACH
 """Jobs per query: twice the limit of running jobs.
 
 A slow job becomes due again while it runs, and must not hide later jobs.
 """
 
 Perform = Callable[[Job], Awaitable[None]]
-"""Runs one job, unless another replica has taken it, and sets the time at which it is due again, if ever."""
+"""Runs one job, unless another replica has leased it, and reschedules it if it recurs."""
 
 
 class JobScheduler:
-    """The jobs of this replica; open it with `async with`, once, while the resources of its jobs are open."""
+    """Runs due jobs on this replica; open it with `async with`, once, while the resources of its jobs are open."""
 
     def __init__(self, store: Store, kinds: Mapping[str, Perform], *, pause_s: float = _PAUSE_S) -> None:
         self._store = store
@@ -64,7 +64,7 @@ class JobScheduler:
 
     async def _start_due_jobs(self) -> None:
         async with self._store.unscoped() as db:
-            found = await jobs.page(db, until=datetime.now(UTC), limit=_SEEN_AT_ONCE, of_each=_SEEN_OF_EACH)
+            found = await jobs.page(db, until=datetime.now(UTC), limit=_MAX_DUE_JOBS, of_each=_MAX_DUE_JOBS_EACH)
         busy = Counter(tenant for tenant, _ in self._running)
         for due in found:
             perform = self._kinds.get(due.kind)

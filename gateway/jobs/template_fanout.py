@@ -17,7 +17,7 @@ from gateway.errors import RedisUnavailable
 
 log = structlog.get_logger(__name__)
 
-_REMEMBERED = 10_000
+_MAX_NOTIFIED = 10_000
 
 Followed = Callable[[TenantId], AsyncGenerator[Sequence[str]]]
 """Yields the URIs that clients of the tenant follow, in parts; a URI with several followers may be repeated."""
@@ -32,33 +32,33 @@ class TemplateFanout:
         self._followed = followed
         self._publish = publish
         self._spawn = spawn
-        self._waiting: dict[TenantId, dict[str, None]] = {}
-        self._looking: set[TenantId] = set()
+        self._pending: dict[TenantId, dict[str, None]] = {}
+        self._running: set[TenantId] = set()
 
     def note(self, tenant: TenantId, template: str) -> None:
         """Record that the template has changed, and start a pass unless one is running."""
-        self._waiting.setdefault(tenant, {})[template] = None
-        if tenant not in self._looking:
-            self._looking.add(tenant)
+        self._pending.setdefault(tenant, {})[template] = None
+        if tenant not in self._running:
+            self._running.add(tenant)
             self._spawn(self._run_pass, tenant)
 
     async def _run_pass(self, tenant: TenantId) -> None:
         try:
-            while templates := self._waiting.pop(tenant, None):
+            while templates := self._pending.pop(tenant, None):
                 await self._notify_instances(tenant, tuple(templates))
         except RedisUnavailable as error:
             log.warning("followers_not_told", tenant_id=tenant, reason=error.message)
         finally:
-            self._looking.discard(tenant)
-            self._waiting.pop(tenant, None)
+            self._running.discard(tenant)
+            self._pending.pop(tenant, None)
 
     async def _notify_instances(self, tenant: TenantId, templates: Sequence[str]) -> None:
         notified: Set[str] = frozenset()
         async with aclosing(self._followed(tenant)) as followed:
             async for uris in followed:
-                made = await anyio.to_thread.run_sync(matched_by, templates, uris)
-                for uri in sorted(made - notified):
+                matched = await anyio.to_thread.run_sync(matched_by, templates, uris)
+                for uri in sorted(matched - notified):
                     await self._publish(tenant, uri)
                 notified = (
-                    notified | made if len(notified) < _REMEMBERED else made
+                    notified | matched if len(notified) < _MAX_NOTIFIED else matched
                 )  # a repeated notification does no harm

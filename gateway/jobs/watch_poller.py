@@ -26,7 +26,7 @@ from gateway.upstream.conditional_requests import NOT_MODIFIED, condition_header
 
 log = structlog.get_logger(__name__)
 
-MAX_LOOK_S = 60.0
+POLL_LEASE_S = 60.0
 """Seconds of a replica's lease on its poll; the deadlines of the upstream request are shorter."""
 MAX_BACKOFF_S = 3600.0
 """Maximum back-off after failed polls, in seconds, unless the watch's own interval is longer."""
@@ -40,33 +40,33 @@ CredentialLookup = Callable[[TenantId, str], Awaitable[NamedCredential | None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchPoller:
-    """Makes the polls that are due."""
+    """Runs due polls of watched URLs."""
 
     catalog: CatalogContext
     upstream: UpstreamClient
     named: CredentialLookup
 
     async def perform(self, due: Job) -> None:
-        """Make one poll, unless another replica makes it.
+        """Run one poll, unless another replica has leased it.
 
         Raises:
-            Unavailable: a part of the gateway is unavailable; the poll is made again.
+            Unavailable: PostgreSQL or Redis is unavailable; the poll is repeated when its lease expires.
         """
         now = datetime.now(UTC)
-        poll = await begin_poll(self.catalog, due, until=now + timedelta(seconds=MAX_LOOK_S))
+        poll = await begin_poll(self.catalog, due, until=now + timedelta(seconds=POLL_LEASE_S))
         if poll is None:
             return
         watch = poll.watch
         try:
-            seen = compare_response(watch.seen, await self._look(poll), now=now)
+            sighting = compare_response(watch.seen, await self._fetch(poll), now=now)
         except (UpstreamError, NotFound, SecretUnreadable) as error:
-            seen = failed_sighting(watch.seen, error.message, now=now)
-        if seen.changed_at == now:
+            sighting = failed_sighting(watch.seen, error.message, now=now)
+        if sighting.changed_at == now:
             await publish_updates(poll.tenant, self.catalog, [watch.uri])
             log.info("watch_changed", tenant_id=poll.tenant, watch=watch.id)
-        await end_poll(self.catalog, poll, seen, again_at=now + pause(watch, seen))
+        await end_poll(self.catalog, poll, sighting, again_at=now + pause(watch, sighting))
 
-    async def _look(self, poll: Poll) -> FullResponse:
+    async def _fetch(self, poll: Poll) -> FullResponse:
         watch = poll.watch
         if not poll.is_known:
             raise NotFound("the tenant no longer has this resource")
@@ -74,10 +74,10 @@ class WatchPoller:
             raise EgressDenied("The tenant's policy does not allow requests to this origin.")
         request = make_request(watch)
         if watch.credential is not None:
-            named = await self.named(poll.tenant, watch.credential)
-            if named is None or not is_among(watch.url, named.origins):
+            stored_credential = await self.named(poll.tenant, watch.credential)
+            if stored_credential is None or not is_among(watch.url, stored_credential.origins):
                 raise CredentialMissing("The credential is not stored for this origin.")
-            request = with_credential(request, named)
+            request = with_credential(request, stored_credential)
         # guard: egress-tenant-of-each-request
         return await self.upstream.send_full(request, tenant=poll.tenant, limit_bytes=MAX_RESPONSE_BYTES)
 
@@ -97,8 +97,8 @@ def compare_response(before: Sighting, response: FullResponse, *, now: datetime)
         return replace(before, failures=0, fault=None, checked_at=now)
     if not _OK <= response.status < _REDIRECTS:
         is_redirect = _REDIRECTS <= response.status < _ERRORS and response.status != NOT_MODIFIED
-        more = "; redirects are not followed" if is_redirect else ""
-        return failed_sighting(before, f"the URL responded with status {response.status}{more}", now=now)
+        hint = "; redirects are not followed" if is_redirect else ""
+        return failed_sighting(before, f"the URL responded with status {response.status}{hint}", now=now)
     digest = hashlib.sha256(response.body).digest()
     is_other = before.digest is not None and before.digest != digest
     return Sighting(

@@ -51,7 +51,7 @@ class WebhookSender:
         """Send a batch of due deliveries of one endpoint, unless another replica does.
 
         Raises:
-            Unavailable: a part of the gateway is unavailable; the deliveries are attempted again.
+            Unavailable: PostgreSQL or Redis is unavailable; the deliveries are repeated when their lease expires.
         """
         leased = await lease_deliveries(self.catalog, due)
         if leased is None:
@@ -87,9 +87,9 @@ class WebhookSender:
                 await response.read_whole()  # an unread response would reset the receiver's connection
             if _OK <= response.status < _REDIRECTS:
                 return AttemptOutcome(status=response.status)
-            more = "; redirects are not followed" if _REDIRECTS <= response.status < _ERRORS else ""
+            hint = "; redirects are not followed" if _REDIRECTS <= response.status < _ERRORS else ""
             return AttemptOutcome(
-                status=response.status, error=f"the endpoint responded with status {response.status}{more}"
+                status=response.status, error=f"the endpoint responded with status {response.status}{hint}"
             )
 
 

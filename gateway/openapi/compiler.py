@@ -148,7 +148,7 @@ class _Compiler:
     def _fit(
         self, compiled: Sequence[CompiledOperation], reports: Sequence[OperationReport]
     ) -> tuple[list[CompiledOperation], list[OperationReport]]:
-        """The tools within the budget of the whole list, and reports with notes about shortened parts."""
+        """Shrink the tools to the budget of their list; add notes about omitted parts to the reports."""
         self._listed_tools.update(shrink_list(self._listed_tools))
         notes = {tool: listed.notes for tool, listed in self._listed_tools.items()}
         return (
@@ -210,7 +210,7 @@ class _Compiler:
             self._warnings.add(operation.identity, f"its tool is named {name.text}: the plain name {name.reason}")
         output = self._output(operation, parts)
         chosen = [body.media_type for body in (plan.body, *plan.bodies) if body is not None]
-        returns = "" if output is not None else self._returns(operation)
+        returns = "" if output is not None else self._returns_line(operation)
         description = describe_tool(operation, arguments, chosen, returns)
         text = ToolText(name=name.text, title=title_of(operation, description), description=description)
         listed = self._listed_tools[name.text] = define_within_budget(
@@ -244,7 +244,7 @@ class _Compiler:
             parameters=parameters,
             body=body if isinstance(body, Body) else None,
             security=security,
-            answers=self._answers(operation),
+            answers=self._success_responses(operation),
         )
         unsent = [body] if isinstance(body, str) else body.losses if body is not None else ()
         return parts, [*merged.losses, *mismatches, *unsent, *security.losses]
@@ -262,7 +262,7 @@ class _Compiler:
         levels = [operation.node, operation.item, self._root]
         return find_server(levels, document_url=self._options.document_url)
 
-    def _returns(self, operation: Operation) -> str:
+    def _returns_line(self, operation: Operation) -> str:
         """A line about the first readable success response."""
         responses = object_at(operation.node, "responses")
         for status in sorted(responses, key=lambda status: status == "default"):
@@ -274,7 +274,7 @@ class _Compiler:
                 return self._return_lines.describe(status, answer)
         return ""
 
-    def _answers(self, operation: Operation) -> Sequence[Object]:
+    def _success_responses(self, operation: Operation) -> Sequence[Object]:
         """The declared success responses. An unreadable one is skipped; an external one causes a warning."""
         found: list[Object] = []
         for node in successes(object_at(operation.node, "responses")):

@@ -22,7 +22,7 @@ from gateway.openapi.options import PLAIN, DocumentForm, ImportOptions
 
 LENGTH_BYTES = 4
 MAX_MESSAGE_LENGTH = 64 * 1024 * 1024
-"""Limit on the bytes of one message; the parent treats a longer one as a broken answer."""
+"""Limit on the bytes of one message; the parent treats a longer message as a protocol error."""
 
 _BATCH_BYTES = 128 * 1024
 _BATCH_ITEMS = 200

@@ -1,7 +1,7 @@
 """The ASGI endpoint of the tenants' URLs: authenticates the caller, checks the tenant and selects the transport.
 
-The credential is checked before the body is read. The tenant is that of the credential, and the path must name the same
-one. At `…/mcp`, the `MCP-Protocol-Version` header selects the protocol revision (MCP specification).
+The credential is checked before the body is read. It determines the tenant, and the path must name the same tenant. At
+`…/mcp`, the `MCP-Protocol-Version` header selects the protocol revision (MCP specification).
 """
 
 import time
@@ -88,7 +88,7 @@ class McpEndpoint:
         correlation_id: str = scope["correlation_id"]
         request = McpRequest.read(scope, receive, send)
         try:
-            principal, profile, door = await self._admit(scope)
+            principal, profile, suffix = await self._admit(scope)
             async with self._connections.open(principal, profile) as registry:
                 context = RequestContext(principal, registry, correlation_id)
                 CURRENT_REQUEST.set(context)
@@ -102,10 +102,10 @@ class McpEndpoint:
                         await self._admit(scope)  # the key may have been revoked or expired during the wait
                     if (refused := version_header_error(request, context)) is not None:  # guard: mcp-one-version
                         await request.respond(400, refused)
-                    elif request.method == "POST" and door != "sse":
-                        await self._post(request, context, is_old=door == "messages")
+                    elif request.method == "POST" and suffix != "sse":
+                        await self._post(request, context, is_http_sse=suffix == "messages")
                     else:
-                        await self._serve(request, context, door)
+                        await self._serve(request, context, suffix)
                 finally:
                     self.in_flight.release(principal)
         except GatewayError as error:
@@ -115,14 +115,14 @@ class McpEndpoint:
     async def _admit(self, scope: Scope) -> tuple[Principal, str, str]:
         """Return the principal of the request, and the profile and the path suffix that its URL names."""
         caller = await authenticate(scope, self._credentials)
-        slug, profile, door = _parse_path(scope["path"])
+        slug, profile, suffix = _parse_path(scope["path"])
         if not isinstance(caller, Principal) or caller.slug != slug:  # guard: mcp-tenant-of-the-path
             raise NotFound("not found")
         if caller.profile not in {None, profile}:  # guard: mcp-profile-of-the-path
             raise NotFound("not found")
         if KeyScope.MCP not in caller.scopes:  # guard: mcp-scope
             raise Forbidden("the key lacks the scope mcp")
-        return caller, profile, door
+        return caller, profile, suffix
 
     def _identify(self, scope: Scope, principal: Principal) -> None:
         """Set the authenticated user that the SDK reads, named after tenant and subject."""
@@ -135,14 +135,14 @@ class McpEndpoint:
         scope["user"] = user
         auth_context_var.set(user)
 
-    async def _serve(self, request: McpRequest, context: RequestContext, door: str) -> None:
+    async def _serve(self, request: McpRequest, context: RequestContext, suffix: str) -> None:
         """Serve a request without a JSON-RPC message, or with a method that the URL does not allow."""
-        allowed = _ALLOWED[door]
+        allowed = _ALLOWED[suffix]
         if request.method not in allowed:
             text = ", ".join(allowed)
             refused = invalid_request(f"this URL accepts {text}", context.correlation_id)
             await request.respond(405, refused, headers=((b"allow", text.encode()),))
-        elif door == "sse":
+        elif suffix == "sse":
             await self._legacy.get(request, context)
         elif _is_modern(request):
             await _refuse_era(request, context)
@@ -151,7 +151,7 @@ class McpEndpoint:
         else:
             await self._handshake.delete(request, context)
 
-    async def _post(self, request: McpRequest, context: RequestContext, *, is_old: bool) -> None:
+    async def _post(self, request: McpRequest, context: RequestContext, *, is_http_sse: bool) -> None:
         if not request.is_json:  # guard: mcp-media-type
             text = "Content-Type must be application/json"
             await request.respond(415, invalid_request(text, context.correlation_id))
@@ -161,7 +161,7 @@ class McpEndpoint:
             identity = ((b"accept-encoding", b"identity"),)  # RFC 9110 §12.5.3
             await request.respond(415, invalid_request(text, context.correlation_id), headers=identity)
             return
-        if not request.accepts("application/json") and not is_old:
+        if not request.accepts("application/json") and not is_http_sse:
             text = "Accept must include application/json"
             await request.respond(406, invalid_request(text, context.correlation_id))
             return
@@ -173,10 +173,10 @@ class McpEndpoint:
             text = "the body must be one JSON-RPC message; batches are refused"
             await request.respond(400, invalid_request(text, context.correlation_id))
             return
-        watched = nullcontext(request) if self._traces is None else traced(self._traces, request, message, context)
-        with watched as traced_request:
+        tracing = nullcontext(request) if self._traces is None else traced(self._traces, request, message, context)
+        with tracing as traced_request:
             try:
-                if is_old:
+                if is_http_sse:
                     await self._legacy.post(traced_request, message, context)
                 else:
                     await self._select_transport(traced_request, message, raw, context)
@@ -205,8 +205,8 @@ class McpEndpoint:
         elif isinstance(error, BadInput) and not isinstance(error, DocumentTooLarge):
             code = INVALID_REQUEST
         headers: list[tuple[bytes, bytes]] = []
-        if (asked := challenge(request.scope, self._credentials, error)) is not None:
-            headers.append((b"www-authenticate", asked))
+        if (authenticate_header := challenge(request.scope, self._credentials, error)) is not None:
+            headers.append((b"www-authenticate", authenticate_header))
         if error.retry_after_s is not None:
             headers.append((b"retry-after", str(max(1, round(error.retry_after_s))).encode()))
         body = refusal(error, correlation_id, code=code, request_id=request_id)
@@ -214,17 +214,17 @@ class McpEndpoint:
 
 
 def _is_modern(request: McpRequest) -> bool:
-    """True if there is an `MCP-Protocol-Version` header and it names no handshake revision."""
+    """True if the `MCP-Protocol-Version` header names a revision without a handshake, or an unknown one."""
     return request.version is not None and request.version not in HANDSHAKE_PROTOCOL_VERSIONS
 
 
 def _parse_path(path: str) -> tuple[str, str, str]:
     """Tenant, profile and suffix of `/t/{tenant}/mcp`, `/t/{tenant}/{profile}/mcp`, and of `…/sse` and `…/messages`."""
     match path.split("/"):
-        case ["", "t", slug, door] if door in _ALLOWED:
-            return slug, DEFAULT_PROFILE, door
-        case ["", "t", slug, profile, door] if door in _ALLOWED:
-            return slug, profile, door
+        case ["", "t", slug, suffix] if suffix in _ALLOWED:
+            return slug, DEFAULT_PROFILE, suffix
+        case ["", "t", slug, profile, suffix] if suffix in _ALLOWED:
+            return slug, profile, suffix
         case _:
             raise NotFound("not found")
 
@@ -235,7 +235,7 @@ def _as_json_object(value: object) -> dict[str, Any] | None:
 
 
 async def _refuse_era(request: McpRequest, context: RequestContext) -> None:
-    """Refuse GET and DELETE, because 2026-07-28 has no sessions. An unknown revision causes another error."""
+    """Reject GET and DELETE, because 2026-07-28 has no sessions; an unknown revision gets the version error."""
     if request.version in MODERN_PROTOCOL_VERSIONS:
         refused = invalid_request(f"{request.version} has no sessions; use POST", context.correlation_id)
         await request.respond(405, refused, headers=((b"allow", b"POST"),))

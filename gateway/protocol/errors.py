@@ -56,7 +56,7 @@ _CODES: tuple[tuple[type[GatewayError], int], ...] = (
 _SDK_CODES: Final[Mapping[int, str]] = {METHOD_NOT_FOUND: NotFound.code, INTERNAL_ERROR: GatewayError.code}
 """`data.code` by the SDK's error code; an error code not listed here gets `BadInput.code`."""
 
-_SHOWN_FAULTS: Final = 3
+_MAX_FAULTS: Final = 3
 _MAX_ECHOED: Final = 200
 
 _CAPABILITIES: Final[Mapping[str, Mapping[str, object]]] = {
@@ -99,8 +99,8 @@ def to_url_elicitation(error: AccountRequired, correlation_id: str) -> MCPError:
 def to_mcp_in(version: str, error: GatewayError, correlation_id: str) -> MCPError:
     """Convert a gateway error for one revision; 2026-07-28 has a special error for a missing capability."""
     if isinstance(error, CapabilityMissing) and version in MODERN_PROTOCOL_VERSIONS:
-        wanted = _CAPABILITIES.get(error.capability, {error.capability: {}})
-        details = {**details_of(error, correlation_id), "requiredCapabilities": wanted}
+        required = _CAPABILITIES.get(error.capability, {error.capability: {}})
+        details = {**details_of(error, correlation_id), "requiredCapabilities": required}
         return MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, error.message, details)
     return to_mcp(error, correlation_id)
 
@@ -120,25 +120,25 @@ def internal_error(correlation_id: str) -> ErrorData:
 def invalid_params(error: ValidationError, correlation_id: str) -> MCPError:
     """The error for parameters that violate their method's schema; it names the first three faults and their paths."""
     faults = error.errors(include_url=False, include_context=False, include_input=False)
-    faults_text = "; ".join(_fault(fault["loc"], fault["type"], fault["msg"]) for fault in faults[:_SHOWN_FAULTS])
-    text = f"Invalid request parameters: {faults_text}" + (" …" if len(faults) > _SHOWN_FAULTS else "")
+    faults_text = "; ".join(_fault(fault["loc"], fault["type"], fault["msg"]) for fault in faults[:_MAX_FAULTS])
+    text = f"Invalid request parameters: {faults_text}" + (" …" if len(faults) > _MAX_FAULTS else "")
     return MCPError(INVALID_PARAMS, text, {"code": BadInput.code, "correlation_id": correlation_id})
 
 
 def with_code(error: MCPError, correlation_id: str) -> MCPError:
     """Add `data.code` and `data.correlation_id` to an error; one that already has `data.code` is returned unchanged."""
-    text = error.error
-    found: object = text.data
+    error_data = error.error
+    found: object = error_data.data
     data = cast(dict[str, Any], found) if isinstance(found, dict) else {}
     if "code" in data:
         return error
-    if text.code == METHOD_NOT_FOUND and isinstance(found, str):
+    if error_data.code == METHOD_NOT_FOUND and isinstance(found, str):
         data = {"method": found[:_MAX_ECHOED]}
-    code = _SDK_CODES.get(text.code, BadInput.code)
-    return MCPError(text.code, text.message, {**data, "code": code, "correlation_id": correlation_id})
+    code = _SDK_CODES.get(error_data.code, BadInput.code)
+    return MCPError(error_data.code, error_data.message, {**data, "code": code, "correlation_id": correlation_id})
 
 
 def _fault(path: tuple[int | str, ...], kind: str, text: str) -> str:
     """Format one fault without the names of the SDK's classes."""
-    named = "/".join(str(part) for part in path)[:_MAX_ECHOED]
-    return f"/{named}: {'Input should be an object' if kind == 'model_type' else text[:_MAX_ECHOED]}"
+    joined_path = "/".join(str(part) for part in path)[:_MAX_ECHOED]
+    return f"/{joined_path}: {'Input should be an object' if kind == 'model_type' else text[:_MAX_ECHOED]}"

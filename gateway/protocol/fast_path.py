@@ -53,8 +53,8 @@ _TOKEN = "progressToken"  # noqa: S105  # a member's name
 _MCP_MARKS: Final = ("mcp", "modelcontextprotocol", "progress")
 """Substrings that identify a `_meta` member as MCP's own; other members of `_meta` do not affect a response."""
 
-_ASKED = frozenset({"elicitation", "sampling", "roots"})
-"""Capabilities of clients that can receive questions."""
+_REQUEST_CAPABILITIES = frozenset({"elicitation", "sampling", "roots"})
+"""Client capabilities that allow requests to the client."""
 
 _REQUIRED = TaskSupport.REQUIRED  # an enum lookup costs more than a function call
 _MAX_ENVELOPES = 1024
@@ -178,7 +178,7 @@ async def _show_account_page(
 ) -> JsonRpcReply | None:
     """The response to a call whose user has to connect an account; None if the SDK's path opens the page."""
     is_modern, correlation_id = open_peer is None, context.correlation_id
-    if is_modern and not _ASKED.isdisjoint(params["_meta"][CLIENT_CAPABILITIES_META_KEY]):
+    if is_modern and not _REQUEST_CAPABILITIES.isdisjoint(params["_meta"][CLIENT_CAPABILITIES_META_KEY]):
         return None
     if open_peer is not None and (peer := open_peer(params)) is not None:
         opens_pages = peer.can("elicitation.url")
@@ -190,10 +190,10 @@ async def _show_account_page(
 
 
 def _is_silent(bound: BoundTool, meta: Mapping[str, Any]) -> bool:
-    """True if no message can precede the result: a live tool, whose client can receive neither questions nor logs."""
+    """True if no message can precede the result: a live tool, whose client can receive neither requests nor logs."""
     if bound.tool.origin is not PrimitiveOrigin.LIVE or bound.policy.needs_person:
         return False
-    return LOG_LEVEL_META_KEY not in meta and _ASKED.isdisjoint(meta[CLIENT_CAPABILITIES_META_KEY])
+    return LOG_LEVEL_META_KEY not in meta and _REQUEST_CAPABILITIES.isdisjoint(meta[CLIENT_CAPABILITIES_META_KEY])
 
 
 def _may_be_task(bound: BoundTool, meta: Mapping[str, Any]) -> bool:
@@ -207,7 +207,7 @@ def is_candidate(message: Mapping[str, Any]) -> bool:
 
 
 def _list(message: Mapping[str, Any], params: _Params, context: RequestContext, version: str) -> JsonRpcReply | None:
-    """The response with a rendered page; None if the list is undeclared or fails, which the SDK reports."""
+    """The response with a rendered page; None if the list is undeclared or fails, so that the SDK reports the error."""
     registry, method = context.registry, message["method"]
     if not is_declared(registry, method):
         return None
@@ -267,7 +267,7 @@ def _mirrors(request: McpRequest, method: str, name: str | None) -> bool:
         return False
     if request.version != MODERN or headers.get(b"mcp-method") != method.encode():
         return False
-    detail = headers.get(b"mcp-name")
+    name_header = headers.get(b"mcp-name")
     if name is None:
-        return detail is None
-    return name.isascii() and detail == name.encode() and not name.startswith("=?")
+        return name_header is None
+    return name.isascii() and name_header == name.encode() and not name.startswith("=?")

@@ -1,4 +1,4 @@
-"""Bulkhead for the open requests of each key and tenant at this replica, so that no tenant uses all connections.
+"""Bulkhead for the open requests of each key and tenant on this replica, so that no tenant uses all connections.
 
 Calls and streams have separate caps across all replicas. This count contains every authenticated request, including one
 whose body arrives slowly or whose response the client does not read. The cap of a key is the tenant's limit of

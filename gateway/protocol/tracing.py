@@ -56,11 +56,11 @@ def _describe(
         attributes["jsonrpc.request.id"] = str(request_id)[:_MAX_ATTRIBUTE_LENGTH]
     if method == "tools/call":
         attributes["gen_ai.operation.name"] = "execute_tool"
-    named = _text(_member(message, "params").get("name")) if method in _NAME_PARAMS else ""
-    if not named:
+    primitive_name = _text(_member(message, "params").get("name")) if method in _NAME_PARAMS else ""
+    if not primitive_name:
         return method, attributes
-    attributes[_NAME_PARAMS[method]] = named
-    return f"{method} {named}", attributes
+    attributes[_NAME_PARAMS[method]] = primitive_name
+    return f"{method} {primitive_name}", attributes
 
 
 def _trace_context(request: McpRequest, message: Mapping[str, Any]) -> Mapping[str, object]:
@@ -68,8 +68,8 @@ def _trace_context(request: McpRequest, message: Mapping[str, Any]) -> Mapping[s
     meta = _member(_member(message, "params"), "_meta")
     if TRACE_HEADERS[0] in meta:
         return meta
-    wanted = {name.encode(): name for name in TRACE_HEADERS}
-    return {wanted[key]: value.decode("latin-1") for key, value in request.headers.raw if key in wanted}
+    header_names = {name.encode(): name for name in TRACE_HEADERS}
+    return {header_names[key]: value.decode("latin-1") for key, value in request.headers.raw if key in header_names}
 
 
 def _observe_send(send: Send, span: Span) -> Send:
@@ -93,12 +93,12 @@ def _record_errors(span: Span, body: bytes) -> None:
         return
     for line in body.split(b"\n"):
         try:
-            answer: object = orjson.loads(line.removeprefix(b"data:"))
+            message: object = orjson.loads(line.removeprefix(b"data:"))
         except orjson.JSONDecodeError:
             continue
-        if not isinstance(answer, dict):
+        if not isinstance(message, dict):
             continue
-        members = cast(dict[str, Any], answer)
+        members = cast(dict[str, Any], message)
         error = _member(members, "error")
         if error:
             code = str(error.get("code"))

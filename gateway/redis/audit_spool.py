@@ -49,7 +49,7 @@ if waiting == 0 then redis.call('DEL', KEYS[1]) end
 return waiting
 """
 
-_Found = list[tuple[bytes, list[bytes]]]
+_StreamEntries = list[tuple[bytes, list[bytes]]]
 
 
 class AuditSpool:
@@ -79,14 +79,14 @@ class AuditSpool:
         """
         stream = self._stream
         sealed = [_mac(self._secrets[0], stream, entry) + entry for entry in entries]
-        with self._counting():
+        with self._clear_count_on_error():
             waiting: int | None = await self._keep((stream,), MAX_ENTRIES, *sealed)
         if waiting is None:
             raise RedisUnavailable("the audit spool in Redis is full")
         self.waiting = waiting
 
     async def peek(self, limit: int) -> Sequence[tuple[str, bytes]]:
-        """Return the oldest entries with their stream ids; none while another replica drains the spool.
+        """Return the oldest entries with their stream ids; no entries while another replica drains the spool.
 
         Entries with a wrong MAC are deleted, and their number is logged.
 
@@ -94,15 +94,17 @@ class AuditSpool:
             RedisUnavailable: the spool cannot be read or changed.
         """
         stream = self._stream
-        with self._counting():
-            answer: tuple[int, _Found] = await self._peek((stream, f"{stream}:turn"), self._replica, _LEASE_MS, limit)
-        self.waiting, found = answer
-        good = self._authentic(stream, found)
-        if len(good) < len(found):
-            log.error("audit_overflow_refused", entries=len(found) - len(good))
-            believed = {entry_id for entry_id, _ in good}
-            await self.forget([entry_id.decode() for entry_id, _ in found if entry_id.decode() not in believed])
-        return good
+        with self._clear_count_on_error():
+            reply: tuple[int, _StreamEntries] = await self._peek(
+                (stream, f"{stream}:turn"), self._replica, _LEASE_MS, limit
+            )
+        self.waiting, found = reply
+        valid = self._select_authentic(stream, found)
+        if len(valid) < len(found):
+            log.error("audit_overflow_refused", entries=len(found) - len(valid))
+            valid_ids = {entry_id for entry_id, _ in valid}
+            await self.forget([entry_id.decode() for entry_id, _ in found if entry_id.decode() not in valid_ids])
+        return valid
 
     async def forget(self, entry_ids: Sequence[str]) -> None:
         """Delete these entries.
@@ -111,7 +113,7 @@ class AuditSpool:
             RedisUnavailable: the entries may still be stored.
         """
         if entry_ids:
-            with self._counting():
+            with self._clear_count_on_error():
                 self.waiting = await self._forget((self._stream,), *entry_ids)
 
     async def peek_shared(self, after: str, limit: int) -> tuple[str, Sequence[tuple[str, bytes]]]:
@@ -122,8 +124,8 @@ class AuditSpool:
         Raises:
             RedisUnavailable: the stream cannot be read.
         """
-        found: _Found = await self._peek_shared((self._shared,), after, limit)
-        return found[-1][0].decode() if found else after, self._authentic(self._shared, found)
+        found: _StreamEntries = await self._peek_shared((self._shared,), after, limit)
+        return found[-1][0].decode() if found else after, self._select_authentic(self._shared, found)
 
     async def forget_shared(self, entry_ids: Sequence[str]) -> None:
         """Delete these entries of the shared stream.
@@ -141,14 +143,14 @@ class AuditSpool:
         return self._named
 
     @contextmanager
-    def _counting(self) -> Generator[None]:
+    def _clear_count_on_error(self) -> Generator[None]:
         try:
             yield
         except RedisUnavailable:
             self.waiting = None
             raise
 
-    def _authentic(self, stream: str, found: _Found) -> Sequence[tuple[str, bytes]]:
+    def _select_authentic(self, stream: str, found: _StreamEntries) -> Sequence[tuple[str, bytes]]:
         waiting = [(entry_id.decode(), fields[1]) for entry_id, fields in found]
         return [(entry_id, sealed[_MAC_BYTES:]) for entry_id, sealed in waiting if self._is_authentic(stream, sealed)]
 

@@ -15,9 +15,9 @@ from redis.exceptions import RedisError
 
 from gateway.errors import RedisUnavailable
 
-_COMMAND_S = 1.0
-_CONNECT_S = 1.0
-_CONNECTIONS = 32
+_COMMAND_TIMEOUT_S = 1.0
+_CONNECT_TIMEOUT_S = 1.0
+_MAX_CONNECTIONS = 32
 _PROTOCOL = 2  # the format of replies differs between protocol versions
 
 
@@ -63,31 +63,31 @@ class Client:
         no_retries = Retry(NoBackoff(), 0)
         self._pool: BlockingConnectionPool = cast(Any, BlockingConnectionPool).from_url(
             url,
-            max_connections=_CONNECTIONS,
-            timeout=_COMMAND_S,
+            max_connections=_MAX_CONNECTIONS,
+            timeout=_COMMAND_TIMEOUT_S,
             protocol=_PROTOCOL,
-            socket_timeout=_COMMAND_S,
-            socket_connect_timeout=_CONNECT_S,
+            socket_timeout=_COMMAND_TIMEOUT_S,
+            socket_connect_timeout=_CONNECT_TIMEOUT_S,
             retry=no_retries,
         )
         self._commands = cast(_Commands, Redis(connection_pool=self._pool))
-        self._listening: Redis = cast(Any, Redis).from_url(
-            url, protocol=_PROTOCOL, socket_timeout=None, socket_connect_timeout=_CONNECT_S, retry=no_retries
+        self._subscriber: Redis = cast(Any, Redis).from_url(
+            url, protocol=_PROTOCOL, socket_timeout=None, socket_connect_timeout=_CONNECT_TIMEOUT_S, retry=no_retries
         )
 
     async def close(self) -> None:
         """Close every connection, including those in use."""
-        await self._listening.aclose(close_connection_pool=True)
+        await self._subscriber.aclose(close_connection_pool=True)
         await self._commands.aclose()
         await self._pool.disconnect(inuse_connections=True)
 
     def script(self, text: str) -> "Script":
-        """Return a callable Lua script; its text is sent only if Redis has not stored it yet."""
+        """Return a callable Lua script; its text is sent only if Redis has not cached it."""
         return Script(self._commands.register_script(text))
 
     def listener(self) -> PubSub:
-        """Return a separate connection for subscriptions; the caller wraps its use in `translated`."""
-        return cast(PubSub, cast(Any, self._listening).pubsub())
+        """Return a separate connection for subscriptions; the caller wraps its use in `redis_errors_translated`."""
+        return cast(PubSub, cast(Any, self._subscriber).pubsub())
 
     async def publish(self, channel: str, payload: bytes) -> None:
         """Publish a message to the current subscribers of the channel."""

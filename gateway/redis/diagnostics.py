@@ -16,7 +16,7 @@ _TIMEOUT_S = 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedisFacts:
-    """The facts about one Redis server at the time of the request."""
+    """The state of a Redis server when it was examined."""
 
     version: str
     number: tuple[int, int]

@@ -1,8 +1,8 @@
-"""MACs of values in Redis that the gateway relies on: stream messages, session records, answers, stored results.
+"""MACs of values in Redis: stream messages, session records, clients' responses, stored results.
 
-Each kind has its own key. A MAC covers the Redis name of the value, which contains the tenant and the session or
-subject. So a value copied from another name is refused like a forged value. The order and the completeness of a
-stream's entries are not authenticated. Decision 20 lists the sealed and the unsealed values, with reasons.
+Each kind of value has its own MAC key. A MAC also covers the Redis key of the value, which contains the tenant and the
+session or subject. So a value copied from another Redis key is refused like a forged value. The order and the
+completeness of a stream's entries are not authenticated. Decision 20 lists the values with and without MACs.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ class EntryMac:
 
 
 class ValueMac:
-    """Makes and verifies the MACs of values, each bound to its name in Redis."""
+    """Makes and verifies the MACs of values, each bound to its Redis key `name`."""
 
     def __init__(self, bus: EventBus, purpose: str) -> None:
         self._bus = bus
@@ -52,7 +52,7 @@ class ValueMac:
     def holds(self, name: str, *parts: bytes, mac: bytes | None) -> bool:
         """True if this is the MAC of these parts under this name.
 
-        Without a MAC, True only while the bus accepts unsealed state, because the previous release made no MACs.
+        Without a MAC, True only while the bus accepts state of the previous release, which made no MACs.
         """
         if mac is None:
             return self._bus.accepts_unsealed
@@ -60,7 +60,7 @@ class ValueMac:
         return any(hmac.compare_digest(_digest_parts(fresh.copy(), named), mac) for fresh in self._fresh)
 
     def is_current(self, name: str, *parts: bytes, mac: bytes | None) -> bool:
-        """True if this is a MAC under the current secret key, rather than one under an older key."""
+        """True if this MAC was made with the current secret key, not with an older one."""
         return mac is not None and hmac.compare_digest(self.make(name, *parts), mac)
 
 

@@ -1,4 +1,4 @@
-"""The format and the authentication of events on Redis channels.
+"""Format and authentication of events on Redis channels.
 
 Channel and payload both name the tenant, and a MAC covers both. A client that can publish in this Redis, but does not
 know the secret, can neither forge an event nor copy one to another tenant.
@@ -34,7 +34,7 @@ class MessageRefused(Exception):
 
 
 class Envelope:
-    """Seals the events of one namespace, and opens and verifies received ones."""
+    """Encodes events of one namespace with a MAC; decodes and verifies received events."""
 
     def __init__(self, *, namespace: str, secret: bytes, older: Sequence[bytes] = ()) -> None:
         self._prefix = f"{namespace}:t:"
@@ -107,7 +107,7 @@ def _fields_of(event: Event) -> dict[str, object]:
 
 
 def _event_of(tenant: TenantId, received: Mapping[str, object]) -> Event | None:
-    """Read the fields that this release knows; a flag that is missing is not set."""
+    """Build the event from the fields that this release knows; a missing flag counts as false."""
     kind = _KINDS.get(_text(received["kind"]))
     if kind is None:
         return None

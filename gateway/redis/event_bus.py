@@ -25,7 +25,7 @@ from gateway.redis.wakeups import Wakeups
 
 log = structlog.get_logger(__name__)
 
-_OPEN_TIMEOUT_S = 2.0
+_SUBSCRIBE_TIMEOUT_S = 2.0
 _HEARTBEAT_S = 2.0
 _SILENCE_LIMIT_S = 6.0
 _CLOSE_TIMEOUT_S = 2.0
@@ -60,10 +60,10 @@ class EventBus:
         """Round trip of the last heartbeat message on the replica's own channel, in seconds; None before the first."""
 
     async def __aenter__(self) -> Self:
-        """Start to listen; wait at most two seconds for the subscription. Retries continue until the bus is closed."""
+        """Subscribe, and wait at most two seconds for the confirmation. Retries continue until the bus is closed."""
         self._tasks.open(self._listen, self._send_heartbeats)
         try:
-            with anyio.move_on_after(_OPEN_TIMEOUT_S):
+            with anyio.move_on_after(_SUBSCRIBE_TIMEOUT_S):
                 await self._subscribed.wait()
         except BaseException:  # cancelled: the block does not begin, so nothing else closes the tasks
             await self._tasks.close()
@@ -86,7 +86,7 @@ class EventBus:
         """Send an event to every replica.
 
         Raises:
-            RedisUnavailable: perhaps no replica has received it.
+            RedisUnavailable: the event may not have reached any replica.
         """
         await self._client.publish(*self._envelope.seal(event))
 
@@ -121,7 +121,7 @@ class EventBus:
 
     @property
     def accepts_unsealed(self) -> bool:
-        """True until the time set by `accept_unsealed`: the previous release stores some state without a MAC."""
+        """True until the time set by `accept_unsealed`; the previous release stores some state without a MAC."""
         return time.time() < self._unsealed_until  # guard: unsealed-for-a-while
 
     def accept_unsealed(self, until: float) -> None:
@@ -141,7 +141,7 @@ class EventBus:
         while True:
             began = time.monotonic()
             try:
-                await self._follow()
+                await self._receive_until_failure()
             except RedisUnavailable as error:
                 log.warning("bus_lost", reason=str(error.__cause__ or error))
             except Exception:
@@ -151,16 +151,16 @@ class EventBus:
             pause = _RETRY_S[0] if time.monotonic() - began > _RETRY_S[1] else min(pause * 2, _RETRY_S[1])
             await anyio.sleep(pause)
 
-    async def _follow(self) -> None:
+    async def _receive_until_failure(self) -> None:
         """Receive on one connection until it fails."""
         listener = self._client.listener()
         try:
-            with redis_errors_translated(), anyio.fail_after(_OPEN_TIMEOUT_S):
+            with redis_errors_translated(), anyio.fail_after(_SUBSCRIBE_TIMEOUT_S):
                 await listener.psubscribe(self._envelope.pattern)
                 await listener.subscribe(self._heartbeat)
                 await self._await_confirmation(listener)
             self._mark_subscribed()
-            with redis_errors_translated(), anyio.fail_after(_OPEN_TIMEOUT_S):
+            with redis_errors_translated(), anyio.fail_after(_SUBSCRIBE_TIMEOUT_S):
                 await self._channels.attach(listener)
             while True:
                 with redis_errors_translated():
@@ -179,7 +179,7 @@ class EventBus:
     async def _await_confirmation(self, listener: PubSub) -> None:
         missing = {"psubscribe", "subscribe"}
         while missing:
-            message = await listener.get_message(timeout=_OPEN_TIMEOUT_S)
+            message = await listener.get_message(timeout=_SUBSCRIBE_TIMEOUT_S)
             if message is not None:
                 missing.discard(message["type"])
 

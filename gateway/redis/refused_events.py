@@ -1,7 +1,7 @@
 """Rate-limited log of refused events: ten per minute.
 
-The first refused event of a later minute also logs the number of suppressed ones. Redis channels ignore database
-numbers. Installations that share a Redis and a namespace, but not the secret, receive and refuse each other's events.
+The first refused event of a later minute also logs the number of suppressed log lines. Installations that share a Redis
+and a namespace, but not the secret, refuse each other's events, even with different database numbers.
 """
 
 import time

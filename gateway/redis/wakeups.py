@@ -1,4 +1,4 @@
-"""Subscriptions of this replica to wake-up channels, in addition to the event channels that every replica follows.
+"""Wake-up channels: subscriptions of one replica, in addition to the event channels of all replicas.
 
 The content of a message is ignored; a message only signals that there is data to read. Listeners are also called after
 a reconnection. Messages can be lost, so the owners of listeners poll as well.
@@ -19,13 +19,13 @@ _CONFIRM_TIMEOUT_S = 2.0
 
 
 class _Channel:
-    """One channel and its listeners; `confirmed` is an event until Redis has confirmed the subscription, then None."""
+    """A channel and its listeners; `confirmed` is an unset event until Redis confirms the subscription, then None."""
 
-    __slots__ = ("confirmed", "is_asked_for", "listeners")
+    __slots__ = ("confirmed", "is_requested", "listeners")
 
     def __init__(self) -> None:
         self.listeners: dict[object, Callable[[], None]] = {}
-        self.is_asked_for = False
+        self.is_requested = False
         self.confirmed: anyio.Event | None = anyio.Event()
 
 
@@ -35,7 +35,7 @@ class Wakeups:
     def __init__(self) -> None:
         self._channels: dict[str, _Channel] = {}
         self._listener: PubSub | None = None
-        self._order = anyio.Lock()
+        self._subscription_lock = anyio.Lock()
 
     def __len__(self) -> int:
         """Number of channels with a listener."""
@@ -43,7 +43,7 @@ class Wakeups:
 
     @property
     def is_live(self) -> bool:
-        """True if there is a connection to receive messages on."""
+        """True while a connection for messages is attached."""
         return self._listener is not None
 
     @asynccontextmanager
@@ -69,15 +69,15 @@ class Wakeups:
                     await self._end(name)
 
     async def attach(self, listener: PubSub) -> None:
-        """Continue on this connection: subscribe to every channel again, then call every listener.
+        """Use this connection: subscribe to every channel again, then call every listener.
 
         Raises:
             RedisUnavailable: the connection is lost again.
         """
-        async with self._order:
+        async with self._subscription_lock:
             self._listener = listener
             for channel in self._channels.values():
-                channel.is_asked_for = True
+                channel.is_requested = True
             if self._channels:
                 await listener.subscribe(*self._channels)
         for channel in tuple(self._channels.values()):
@@ -87,7 +87,7 @@ class Wakeups:
         """Mark the connection as lost and every subscription as unconfirmed."""
         self._listener = None
         for channel in self._channels.values():
-            channel.is_asked_for = False
+            channel.is_requested = False
             channel.confirmed = anyio.Event()
 
     def confirm(self, name: bytes) -> None:
@@ -108,10 +108,10 @@ class Wakeups:
         if confirmed is None or not self.is_live:
             return
         try:
-            async with self._order:
+            async with self._subscription_lock:
                 listener = self._listener  # the connection may have been lost while this task waited
-                if listener is not None and not channel.is_asked_for:
-                    channel.is_asked_for = True
+                if listener is not None and not channel.is_requested:
+                    channel.is_requested = True
                     with redis_errors_translated():
                         await listener.subscribe(name)
         except RedisUnavailable as error:
@@ -121,7 +121,7 @@ class Wakeups:
             await confirmed.wait()
 
     async def _end(self, name: str) -> None:
-        async with self._order:
+        async with self._subscription_lock:
             if name in self._channels or self._listener is None:
                 return  # the channel has a new listener, or the connection is lost
             try:

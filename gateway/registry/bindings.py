@@ -1,6 +1,6 @@
-"""The primitives of one snapshot bound to their handlers, each on first use.
+"""Primitives of a snapshot that are bound to their handlers, each on first use.
 
-All profiles share them, unless the policy has rules for a profile; such a profile has its own.
+All profiles share the bound primitives, except profiles for which the policy has rules.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -14,13 +14,13 @@ from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.handlers.binding import Binder
 from gateway.registry.handler_kinds import kind_of
 
-_REFERRING = "openapi"
+_OPERATION_KIND = "openapi"
 _Item = TypeVar("_Item", bound=Tool | Primitive)
 _Bound = TypeVar("_Bound")
 
 
 class BindingCache(Generic[_Item, _Bound]):
-    """The bound primitives of one family by name, each with the item for which it was bound."""
+    """Cache of the bound primitives of one family by name, each with the definition that it was bound from."""
 
     def __init__(self, bind: Callable[[Snapshot, _Item], Awaitable[_Bound]], snapshot: Snapshot) -> None:
         self.kept: dict[str, tuple[_Item, _Bound]] = {}
@@ -28,21 +28,21 @@ class BindingCache(Generic[_Item, _Bound]):
         self._snapshot = snapshot
 
     async def get(self, item: _Item) -> _Bound:
-        """Return the item ready to run; bind it on first use."""
+        """Return the item bound to its handler; bind it on first use."""
         found = self.kept.get(item.name)
         if found is None:
             found = self.kept[item.name] = (item, await self._bind(self._snapshot, item))
         return found[1]
 
     def take(self, older: "BindingCache[_Item, _Bound]", present: Mapping[str, _Item], *, with_code: bool) -> None:
-        """Copy the bound primitives that run unchanged in this snapshot; `with_code` includes Python primitives."""
+        """Copy the bound primitives that are unchanged in this snapshot; `with_code` includes Python primitives."""
         for name, (item, bound) in older.kept.items():
-            if present.get(name) == item and _lasts(item, with_code=with_code):
+            if present.get(name) == item and _can_keep_binding(item, with_code=with_code):
                 self.kept[name] = (item, bound)
 
 
 class Bindings:
-    """The primitives of one snapshot that are bound so far."""
+    """The bound primitives of one snapshot; unchanged ones are copied from the previous snapshot."""
 
     def __init__(
         self, snapshot: Snapshot, binder: Binder, previous: "Bindings | None" = None, *, profile: str = DEFAULT_PROFILE
@@ -52,7 +52,7 @@ class Bindings:
         self.resources = BindingCache(partial(binder.bind_resource, profile=profile), snapshot)
         self.templates = BindingCache(partial(binder.bind_template, profile=profile), snapshot)
         self.prompts = BindingCache(partial(binder.bind_prompt, profile=profile), snapshot)
-        if previous is not None and _is_alike(previous.snapshot, snapshot):
+        if previous is not None and _has_same_context(previous.snapshot, snapshot):
             self._take(previous)
 
     def __len__(self) -> int:
@@ -68,20 +68,20 @@ class Bindings:
         self.prompts.take(older.prompts, _by_name(now.prompts), with_code=with_code)
 
 
-def _is_alike(then: Snapshot, now: Snapshot) -> bool:
+def _has_same_context(then: Snapshot, now: Snapshot) -> bool:
     """True if policy, guardrails, HTTP origins and slug, which bound primitives use, are equal in both snapshots."""
     is_alike = then.policy == now.policy and then.http_origins == now.http_origins and then.slug == now.slug
     return is_alike and then.guardrails == now.guardrails  # guard: guardrail-rebound
 
 
-def _lasts(item: Tool | Primitive, *, with_code: bool) -> bool:
-    """True if an unchanged item runs as before.
+def _can_keep_binding(item: Tool | Primitive, *, with_code: bool) -> bool:
+    """True if an item with an unchanged definition can keep its bound handler.
 
-    False if its code is new, or a reference now names another operation.
+    False for Python code of another generation, and for handlers that refer to operations, which may have changed.
     """
     if item.origin is PrimitiveOrigin.CODE:
         return with_code
-    return kind_of(item) != _REFERRING
+    return kind_of(item) != _OPERATION_KIND
 
 
 def _by_name(primitives: Sequence[Primitive]) -> Mapping[str, Primitive]:

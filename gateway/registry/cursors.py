@@ -1,4 +1,4 @@
-"""Opaque positions in a list: the last name of a page, signed for one tenant, profile and list.
+"""Opaque list cursors: the last name of a page, with a MAC for one tenant, profile and list.
 
 A cursor is keyset-based, so it stays valid when the catalog changes. A client can neither forge a cursor nor use it for
 another list (RES-3).
@@ -17,13 +17,13 @@ _MAX_LENGTH = 16 * 1024
 
 
 class Cursors:
-    """Mints the cursors of all lists with one key, and opens those of older keys too."""
+    """Creates cursors with one key, and verifies cursors of this key and of older keys."""
 
     def __init__(self, key: bytes, *older: bytes) -> None:
         self._keys = (key, *older)
 
     def mint(self, tenant: TenantId, profile: str, listing: str, last: str) -> str:
-        """The cursor of the page that follows `last`."""
+        """Create the cursor of the page that follows `last`."""
         mac = _mac(self._keys[0], tenant, profile, listing, last)
         return urlsafe_b64encode(mac + last.encode()).decode().rstrip("=")
 

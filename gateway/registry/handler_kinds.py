@@ -1,4 +1,4 @@
-"""The members of a handler's declaration that the registry needs; binding reads the complete declaration."""
+"""Partial decoding of handler specs: the members that the registry needs before a handler is bound."""
 
 import msgspec
 
@@ -15,17 +15,17 @@ _decode = msgspec.json.Decoder(_Spec).decode
 
 
 def kind_of(item: Tool | Primitive) -> str:
-    """The kind of the item's handler; empty for an imported operation, for code, and if unreadable."""
+    """The kind of the item's handler; empty for an imported operation, for Python code, or if unreadable."""
     return _spec_of(item).kind
 
 
 def completes(item: Primitive) -> bool:
-    """True if the item's declaration defines completions of arguments or variables."""
+    """True if the item's handler spec defines completions of arguments or variables."""
     return bool(_spec_of(item).completions)
 
 
 def _spec_of(item: Tool | Primitive) -> _Spec:
-    """Decode the declaration. An unreadable one is treated as empty here; it fails only when its primitive is used."""
+    """Decode the handler spec. An unreadable spec counts as empty here; the primitive fails when it is used."""
     if not item.handler:
         return _Spec()
     try:

@@ -43,7 +43,7 @@ class PagedList(Generic[Item]):
     """The primitives of one family, sorted by name."""
 
     def __init__(self, items: Sequence[Item], listed_form: Callable[[Item], Item] | None = None) -> None:
-        """Pages contain these forms of the items, given `listed_form`."""
+        """`listed_form` returns the form of an item that pages contain; without it, pages contain the items."""
         self.items: Sequence[Item] = items
         self.listed_form = listed_form
         self.by_name: Mapping[str, Item] = {item.name: item for item in items}

@@ -1,4 +1,4 @@
-"""The primitives that one connection lists and finds, by tenant, profile and catalog revision."""
+"""Registry of one connection: lists and finds the primitives of a tenant, profile and catalog revision."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -44,7 +44,7 @@ class Registry(msgspec.Struct, frozen=True):
 
     @property
     def sends_once(self) -> bool:
-        """True if the profile sends JSON results as structured content alone."""
+        """True if the profile sends JSON results only as structured content, without the text copy."""
         profile = self.view.snapshot.profiles.get(self.profile)
         return profile is not None and profile.structured_once
 
@@ -56,29 +56,29 @@ class Registry(msgspec.Struct, frozen=True):
 
     @property
     def summary_threshold(self) -> int:
-        """Bytes above which the profile summarises parts of a result; 0 if it never does."""
+        """Size in bytes above which the profile summarises parts of a result; 0 disables summaries."""
         profile = self.view.snapshot.profiles.get(self.profile)
         return 0 if profile is None else profile.summary_threshold
 
     @property
     def result_scope(self) -> str:
-        """The profile and the rules under which the principal stores and reads results; a change ends them."""
+        """Scope of the principal's stored results: profile and rules. Results of another scope cannot be read."""
         profile = self.view.snapshot.profiles.get(self.profile)
         version = 0 if profile is None else profile.version
         return f"{self.profile}/{version}/{self.policy_version}{self.shown.variant}"  # guard: result-scope
 
     def finish_result(self, members: bytes, *, is_modern: bool) -> bytes:
-        """Return the members of a tool's result as the profile sends them, in a revision with structured content."""
+        """Return the members of a tool result as the profile sends them in a revision with structured content."""
         return send_once(members, is_modern=is_modern) if self.sends_once else members
 
     async def tool(self, name: str) -> BoundTool | None:
-        """Return the tool with this current or not yet expired old name, bound to its handler; None if absent."""
+        """Return the tool with this current name or unexpired alias, bound to its handler; None if absent."""
         shown = self.shown
         found = shown.tools.by_name.get(name) or shown.renamed(name)
         return None if found is None else await self.view.bound(self.profile).tools.get(found)
 
     async def inner_tool(self, name: str) -> BoundTool | None:
-        """Return a tool like `tool`, for a handler, which may also call tools that an override hides from clients."""
+        """Return a tool for a call by a handler; like `tool`, but with tools that an override hides from clients."""
         shown = self.shown
         found = shown.tools.by_name.get(name) or shown.unlisted(name)
         return await self.tool(name) if found is None else await self.view.bound(self.profile).tools.get(found)

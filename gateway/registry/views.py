@@ -1,6 +1,6 @@
-"""Views of snapshots; a registry is a view bound to a principal and a profile.
+"""Views of snapshots; a registry binds a view to a principal and a profile.
 
-A view contains everything compiled from its snapshot; all registries of the snapshot share it.
+A view contains the bound primitives and lists of its snapshot; all registries of the snapshot share the view.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ from gateway.registry.visibility import VisiblePrimitives
 
 _MAX_CALLERS = 1000
 _MAX_RESTRICTED = 32
-"""Limit per snapshot on the views that access rules restrict; a further one replaces the view that was used first."""
+"""Limit per snapshot on cached lists that access rules restrict; beyond it, the list used first is evicted."""
 
 _CallerFacts = tuple[KeyId, str, bool, bytes | None]
 
@@ -70,7 +70,7 @@ class SnapshotView:
     def shown(self, profile: str, principal: Principal) -> VisiblePrimitives:
         """The primitives that the profile shows to a caller; empty if the tenant has no such profile.
 
-        Callers to whom the same access rules apply share them.
+        Callers to whom the same access rules apply share the result.
         """
         if not self._is_open:  # guard: access-gate
             rules = self.rules_for(principal)
@@ -86,7 +86,7 @@ class SnapshotView:
         return self._binder.bind_result(self.snapshot, uri)
 
     def rules_for(self, principal: Principal) -> int:
-        """The set of the access rules that apply to a caller, cached by all attributes that rules test."""
+        """The set of access rules that apply to a caller, cached by the attributes that rules test."""
         tested = principal.key, principal.subject, principal.is_person, principal.packed_groups  # guard: access-facts
         found = self._rules.get(tested)
         if found is None:
@@ -144,12 +144,12 @@ class ViewCache:
 def _schema_of(definition: bytes) -> dict[str, Any] | None:
     """The input schema of a stored definition; None if it is unreadable."""
     try:
-        return msgspec.json.decode(definition, type=_Mirroring).input_schema
+        return msgspec.json.decode(definition, type=_SchemaDefinition).input_schema
     except msgspec.MsgspecError:
         return None
 
 
-class _Mirroring(msgspec.Struct, rename="camel"):
+class _SchemaDefinition(msgspec.Struct, rename="camel"):
     input_schema: dict[str, Any]
 
 

@@ -1,4 +1,4 @@
-"""The part of a snapshot that one profile shows: four lists, the readable URIs, and the declared capabilities."""
+"""The primitives of a snapshot that one profile shows: four lists, readable URIs, and declared capabilities."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,14 +27,14 @@ from gateway.registry.paging import PagedList
 
 log = structlog.get_logger(__name__)
 
-_TALKING = "steps"
-_TALKING_ORIGINS = frozenset({PrimitiveOrigin.CODE, PrimitiveOrigin.LIVE})
+_LOGGING_KIND = "steps"
+_LOGGING_ORIGINS = frozenset({PrimitiveOrigin.CODE, PrimitiveOrigin.LIVE})
 _EXPRESSION = re.compile(r"\{[^}]*\}")
-_Any = TypeVar("_Any", bound=Tool | Primitive)
+_Item = TypeVar("_Item", bound=Tool | Primitive)
 
 
 class VisiblePrimitives:
-    """The selected primitives of a snapshot; all primitives if there is no selection."""
+    """The primitives of a snapshot that a selection contains; all primitives without a selection."""
 
     def __init__(
         self,
@@ -50,12 +50,12 @@ class VisiblePrimitives:
         if rules is not None:
             selection = _restrict(snapshot.access, rules, selection)
         stored = snapshot.profiles.get(profile)
-        tools = _with_details(_chosen(snapshot.tools, selection), snapshot, rules)
+        tools = _with_details(_select(snapshot.tools, selection), snapshot, rules)
         self.tools = PagedList(_with_added(tools, added_tools(stored), snapshot, rules), form_of(stored))
-        self.resources = PagedList(_chosen(snapshot.resources, selection))
-        templates = _chosen(snapshot.templates, selection)
+        self.resources = PagedList(_select(snapshot.resources, selection))
+        templates = _select(snapshot.templates, selection)
         self.templates = PagedList(sorted((*templates, *added_templates(stored)), key=_name))
-        self.prompts = PagedList(_chosen(snapshot.prompts, selection))
+        self.prompts = PagedList(_select(snapshot.prompts, selection))
         self._snapshot = snapshot
         self._selection = selection
         self._profile = profile
@@ -86,12 +86,12 @@ class VisiblePrimitives:
         )
 
     def renamed(self, old: str) -> Tool | None:
-        """The tool that formerly had this name, if it is shown and can still be called by that name."""
+        """The shown tool that has this name as an unexpired alias."""
         found = self._snapshot.called(old)
         return None if found is None else self.tools.by_name.get(found.name)
 
     def unlisted(self, name: str) -> Tool | None:
-        """The tool that has or had this name, if an override hides it and the selection contains it."""
+        """The tool with this name or alias, if an override hides it and the selection contains it."""
         found = self._snapshot.unlisted.get(name) or self._snapshot.called(name)
         if found is None or found.name not in self._snapshot.unlisted:
             return None
@@ -103,11 +103,11 @@ class VisiblePrimitives:
 
     @cached_property
     def variant(self) -> str:
-        """The part of a cursor that binds it to the access rules; empty if none restricts the lists."""
+        """Suffix that binds a cursor to the access rules; empty if no rule restricts the lists."""
         return "" if self.rules is None else f":{self._snapshot.access.digest(self.rules)}"
 
     def _routes_for(self, uri: str) -> Iterator["_Route"]:
-        """The routes that match this URI; none if access rules hide a resource of this URI, or bar the URI."""
+        """The template routes that match this URI; empty if access rules hide its resource, or forbid the URI."""
         fitting = (route for route in self._routes if route.fits(uri))
         if self.rules is None:
             return fitting
@@ -143,15 +143,15 @@ class VisiblePrimitives:
             known: Iterable[Tool] = by_name.get(source.name, {}).values()
             if source.is_listed:  # guard: details-of-listed-tools
                 known = [tool for tool in self.tools.items if tool.source == source.id and tool.is_shortened]
-            tools = {tool.identity: tool for tool in _chosen(known, self._selection)}
+            tools = {tool.identity: tool for tool in _select(known, self._selection)}
             if tools or (self._selection is None and not source.is_listed):
                 shown.append(Queried(source=source, tools=tools, is_whole=self._selection is None))
         return shown
 
     @cached_property
     def is_interactive(self) -> bool:
-        """True if a shown primitive may send log messages: it is code, a list of steps, or of a live source."""
-        return any(item.origin in _TALKING_ORIGINS or kind_of(item) == _TALKING for item in self._own())
+        """True if a shown primitive may send log messages: it is Python code, a list of steps, or of a live source."""
+        return any(item.origin in _LOGGING_ORIGINS or kind_of(item) == _LOGGING_KIND for item in self._own())
 
     @cached_property
     def completes(self) -> bool:
@@ -167,7 +167,7 @@ class VisiblePrimitives:
         return found is not None and found.complete is not None
 
     def _own(self) -> Iterator[Tool | Primitive]:
-        """The primitives that are not imported operations."""
+        """The shown primitives that are not imported operations."""
         yield from (tool for tool in self.tools.items if tool.origin is not PrimitiveOrigin.SOURCE)
         for listing in (self.resources, self.templates, self.prompts):
             yield from listing.items
@@ -176,18 +176,18 @@ class VisiblePrimitives:
 class _Route:
     """One resource template; it is parsed when a URI first contains all of its literal text."""
 
-    __slots__ = ("_begins", "_literals", "_template", "primitive")
+    __slots__ = ("_literal_prefix", "_literals", "_template", "primitive")
 
     def __init__(self, primitive: Primitive) -> None:
         self.primitive = primitive
         begins, *others = _EXPRESSION.split(primitive.name)
-        self._begins: str | None = begins
+        self._literal_prefix: str | None = begins
         self._literals = tuple(other for other in others if other)
         self._template: UriTemplate | None = None
 
     def fits(self, uri: str) -> bool:
         """True if the template expands to this URI for some values."""
-        if self._begins is None or not uri.startswith(self._begins):
+        if self._literal_prefix is None or not uri.startswith(self._literal_prefix):
             return False
         for literal in self._literals:  # a cheap check: among many templates, most are skipped here
             if literal not in uri:
@@ -197,7 +197,7 @@ class _Route:
         return self._template is not None and self._template.match(uri) is not None
 
     def variables(self, uri: str) -> Mapping[str, str]:
-        """The values for which the template expands to a URI that fits."""
+        """The variables of the template in a URI for which `fits` is true."""
         return {} if self._template is None else self._template.match(uri) or {}
 
     def _read(self) -> UriTemplate | None:
@@ -205,12 +205,12 @@ class _Route:
             return UriTemplate.parse(self.primitive.name)
         except ResourceValidationError as error:  # an older version of the gateway accepted the template
             log.warning("template_unreadable", template=self.primitive.name, reason=error.message)
-            self._begins = None
+            self._literal_prefix = None
             return None
 
 
 def _restrict(access: AccessTable, rules: int, selection: Selection | None) -> Selection:
-    """The part of a selection that access rules show."""
+    """Restrict a selection to the primitives that access rules show."""
 
     def shows(item: Tool | Primitive) -> bool:
         return access.allows(rules, item) and (selection is None or selection(item))
@@ -244,5 +244,5 @@ def _name(item: Tool | Primitive) -> str:
     return item.name
 
 
-def _chosen(items: Iterable[_Any], selection: Selection | None) -> Sequence[_Any]:
+def _select(items: Iterable[_Item], selection: Selection | None) -> Sequence[_Item]:
     return tuple(item for item in items if selection is None or selection(item))

@@ -1,4 +1,4 @@
-"""Child processes of this replica: started without its environment, killed with their process group.
+"""Sandboxed child processes: started without the replica's environment, killed with their process group.
 
 The caller limits the wall time. The child first closes inherited files, and limits its memory and CPU time
 (`gateway.sandbox.rlimits`).
@@ -15,7 +15,7 @@ import anyio
 from anyio.abc import ByteSendStream, Process
 
 _ENVIRONMENT: Mapping[str, str] = {"LANG": "C.UTF-8"}
-_CHUNK = 256 * 1024
+_CHUNK_BYTES = 256 * 1024
 
 
 @asynccontextmanager
@@ -33,8 +33,8 @@ async def send_all(stream: ByteSendStream, *parts: bytes) -> None:
     with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
         for part in parts:
             view = memoryview(part)
-            for start in range(0, len(view), _CHUNK):
-                await stream.send(bytes(view[start : start + _CHUNK]))
+            for start in range(0, len(view), _CHUNK_BYTES):
+                await stream.send(bytes(view[start : start + _CHUNK_BYTES]))
         await stream.aclose()
 
 

@@ -1,4 +1,4 @@
-"""Limits that a child process sets for itself before its work: inherited files, memory, CPU time, core dumps."""
+"""Limits that a sandboxed child sets for itself at its start: inherited files, memory, CPU time, core dumps."""
 
 import contextlib
 import gc
@@ -6,13 +6,13 @@ import os
 import resource
 from pathlib import Path
 
-_FIRST_OTHER = 3
+_FIRST_INHERITED_FD = 3
 
 
 def isolate() -> None:
-    """Close inherited files, and stop the garbage collector, because parsed JSON has no cycles."""
+    """Close inherited files, and disable the garbage collector, because parsed JSON has no cycles."""
     gc.disable()
-    os.closerange(_FIRST_OTHER, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    os.closerange(_FIRST_INHERITED_FD, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 
 
 def limit(*, memory_bytes: int, cpu_s: int) -> None:

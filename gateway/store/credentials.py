@@ -22,7 +22,7 @@ from gateway.store.pagination import select_page
 from gateway.store.secrets import tenant_key
 from gateway.store.tables import credentials, data_keys, secrets, sources
 
-_DELEGATED, _REFERENCE = "delegation", "reference"  # not valid origins, so they cannot be confused with one
+_DELEGATED, _REFERENCE = "delegation", "reference"  # not valid origins, so the context is unambiguous
 _PUBLIC_COLUMNS = (
     credentials.c.id,
     credentials.c.name,
@@ -43,7 +43,7 @@ async def insert(
     """Add a credential.
 
     Raises:
-        NameTaken: the tenant has one of this name.
+        NameTaken: the tenant already has a credential with this name.
         NotFound: there is no such tenant.
     """
     sealed = await _seal(tenant, db, sealer, credential, secret)
@@ -54,7 +54,7 @@ async def insert(
 async def get(tenant: TenantId, db: Db, name_or_id: str) -> StoredCredential | None:
     """The credential with this id or name without its secret; an id takes precedence."""
     is_named = or_(credentials.c.id == name_or_id, credentials.c.name == name_or_id)
-    query = _listed(tenant).where(is_named).order_by((credentials.c.id == name_or_id).desc()).limit(1)
+    query = _select_public(tenant).where(is_named).order_by((credentials.c.id == name_or_id).desc()).limit(1)
     row = (await db.execute(query)).mappings().one_or_none()
     return _from_row(row) if row else None
 
@@ -63,7 +63,7 @@ async def page(
     tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[StoredCredential]:
     """One page of the tenant's credentials without their secrets, by default sorted by name."""
-    query = select_page(_listed(tenant), credentials.c, "name", after=after, limit=limit, order=order)
+    query = select_page(_select_public(tenant), credentials.c, "name", after=after, limit=limit, order=order)
     return [_from_row(row) for row in (await db.execute(query)).mappings()]
 
 
@@ -74,7 +74,7 @@ async def count(tenant: TenantId, db: Db) -> int:
 
 
 async def open_named(tenant: TenantId, db: Db, sealer: EnvelopeCipher, name: str) -> NamedCredential | None:
-    """The credential of this name with its secret, for requests to upstreams.
+    """The credential with this name and its decrypted secret, for requests to upstreams.
 
     Raises:
         SecretUnreadable: the stored value was changed, or no configured key decrypts it.
@@ -87,7 +87,7 @@ async def open_named(tenant: TenantId, db: Db, sealer: EnvelopeCipher, name: str
         return None
     found = _from_row(row)
     plain = sealer.open(tenant, row["wrapped"], row["sealed"], *_sealing_context(found))
-    secret = msgspec.json.decode(plain, type=_OpenCredential)
+    secret = msgspec.json.decode(plain, type=_PlainSecret)
     return NamedCredential(
         place=found.place.value,
         credential=Credential(value=secret.value, username=secret.username),
@@ -135,7 +135,7 @@ async def remove(tenant: TenantId, db: Db, credential: CredentialId) -> bool:
     return (await db.execute(delete(credentials).where(*matches).returning(credentials.c.id))).one_or_none() is not None
 
 
-class _OpenCredential(msgspec.Struct):
+class _PlainSecret(msgspec.Struct):
     value: str
     username: str | None = None
 
@@ -144,7 +144,7 @@ async def _seal(
     tenant: TenantId, db: Db, sealer: EnvelopeCipher, credential: StoredCredential, secret: Credential
 ) -> dict[str, object]:
     key_id, wrapped = await tenant_key(tenant, db, sealer)
-    plain = msgspec.json.encode(_OpenCredential(value=secret.value, username=secret.username))
+    plain = msgspec.json.encode(_PlainSecret(value=secret.value, username=secret.username))
     return {
         "name": credential.name,
         "place": credential.place.value,
@@ -160,7 +160,7 @@ async def _seal(
 
 
 def _sealing_context(credential: StoredCredential) -> tuple[str, ...]:
-    """The context to which the sealed value is bound."""
+    """The encryption context of a credential, to which its value is bound."""
     row_values = (credential.name, str(credential.version), credential.place.value, credential.field)
     delegation = credential.delegation
     # guard: delegation-sealed
@@ -170,11 +170,11 @@ def _sealing_context(credential: StoredCredential) -> tuple[str, ...]:
 
 
 def sealed_context(row: RowMapping, _: str) -> tuple[str, ...]:
-    """The context of a sealed credential."""
+    """Callback of the key rotation: the encryption context of a stored row."""
     return _sealing_context(_from_row(row))
 
 
-def _listed(tenant: TenantId) -> Select[*tuple[object, ...]]:
+def _select_public(tenant: TenantId) -> Select[*tuple[object, ...]]:
     return select(*_PUBLIC_COLUMNS).where(credentials.c.tenant_id == tenant)
 
 

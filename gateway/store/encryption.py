@@ -1,9 +1,9 @@
-"""Envelope encryption of stored secrets: a tenant's data key seals them, and a configured secret key wraps it.
+"""Envelope encryption of stored secrets with a tenant's data key, which a configured secret key wraps.
 
     secret key (configured) ─HKDF→ wrapping key ─AES-256-GCM→ the tenant's data key ─AES-256-GCM→ secret
 
-A sealed value opens only in its context, such as tenant, source, scheme and version. A wrapped data key names the
-secret key that wrapped it, so secret keys can be rotated while the gateway runs.
+An encrypted value can be decrypted only with the same context, such as tenant, source, scheme and version. A wrapped
+data key names the secret key that wrapped it, so secret keys can be rotated while the gateway runs.
 """
 
 import os
@@ -28,7 +28,7 @@ _RETAINING = "retained"
 
 
 class EnvelopeCipher:
-    """Seals with the first secret key, opens with all of them."""
+    """Encrypts with the first secret key, decrypts with any configured one."""
 
     def __init__(self, keys: Sequence[str]) -> None:
         if not keys or not all(keys):
@@ -51,7 +51,7 @@ class EnvelopeCipher:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the secret keys, the first of which seals. A name is derived from its key, and is not secret."""
+        """The names of the secret keys; the first key encrypts. A name is derived from its key and is not secret."""
         return tuple(name.hex() for name in self._wrapping)
 
     def derive_named(self, purpose: str) -> dict[str, bytes]:
@@ -59,14 +59,14 @@ class EnvelopeCipher:
         return dict(zip(self.names, self.derive_all(purpose), strict=True))
 
     def new_tenant_key(self, tenant: TenantId) -> bytes:
-        """A new data key for a tenant, wrapped."""
+        """Generate a data key for a tenant, wrapped by the first secret key."""
         return self._wrap(tenant, AESGCM.generate_key(8 * _KEY_BYTES))
 
     def rewrap(self, tenant: TenantId, wrapped: bytes) -> bytes:
-        """The data key, wrapped by the first secret key.
+        """Wrap a data key again, with the first secret key.
 
         Raises:
-            SecretUnreadable: no configured key opens it.
+            SecretUnreadable: no configured key unwraps it.
         """
         return self._wrap(tenant, self._unwrap(tenant, wrapped))
 
@@ -79,45 +79,45 @@ class EnvelopeCipher:
         return wrapped[1 : 1 + _NAME_BYTES] == self._first
 
     def retain(self, name: str, purposes: Sequence[str]) -> bytes:
-        """Keys that are derived from the secret key of this name, sealed by the first one, so that they outlast it."""
+        """Derive and encrypt the keys for `purposes` of the named secret key, for use after its removal."""
         key = next(key for key in self._keys if _key_name(key) == bytes.fromhex(name))
         return self._seal_retained(name, {purpose: _derive(key, f"for {purpose}") for purpose in purposes})
 
     def reseal_retained(self, name: str, sealed: bytes) -> bytes:
-        """Retained keys, sealed by the first secret key.
+        """Encrypt retained keys again, with the first secret key.
 
         Raises:
-            SecretUnreadable: no configured key opens them.
+            SecretUnreadable: no configured key decrypts them.
         """
         return self._seal_retained(name, self._open_retained(name, sealed))
 
     def learn(self, name: str, sealed: bytes) -> None:
-        """Add the retained keys of a secret key that is not configured to those that `derive_kept` has returned.
+        """Decrypt and store the retained keys of a removed secret key, for `derive_kept`.
 
         Raises:
-            SecretUnreadable: no configured key opens them.
+            SecretUnreadable: no configured key decrypts them.
         """
         if name not in self.names:
             for purpose, key in self._open_retained(name, sealed).items():
                 self.derive_kept(purpose).append(key)
 
     def derive_kept(self, purpose: str) -> list[bytes]:
-        """The keys for one purpose of all secret keys, and of removed ones once `learn` was called."""
+        """The keys for one purpose of all secret keys, including removed ones that were passed to `learn`."""
         return self._kept.setdefault(purpose, list(self.derive_all(purpose)))
 
     def seal(self, tenant: TenantId, wrapped: bytes, value: bytes, *context: str) -> bytes:
-        """Seal a value with the tenant's data key, bound to `context`.
+        """Encrypt a value with the tenant's data key, bound to `context`.
 
         Raises:
-            SecretUnreadable: no configured key opens the data key.
+            SecretUnreadable: no configured key unwraps the data key.
         """
         return _VERSION + _encrypt(self._unwrap(tenant, wrapped), value, _length_prefixed(tenant, *context))
 
     def open(self, tenant: TenantId, wrapped: bytes, sealed: bytes, *context: str) -> bytes:
-        """Open a sealed value.
+        """Decrypt a value.
 
         Raises:
-            SecretUnreadable: no configured key opens it, it was changed, or it was sealed for another context.
+            SecretUnreadable: no configured key decrypts it, it was changed, or it was encrypted for another context.
         """
         key = self._unwrap(tenant, wrapped)
         if sealed[:1] != _VERSION:

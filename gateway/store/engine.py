@@ -24,7 +24,7 @@ from gateway.store.database.dialect import URL
 from gateway.store.database.errors import RETRY_S, translate_engine_errors
 
 Db = AsyncConnection
-"""One open transaction, as the functions of the store's modules receive it."""
+"""An open transaction, which the functions of the store's modules receive."""
 
 SCHEMA = "0040"
 """The revision that this code requires; a test compares it with the newest migration."""
@@ -52,7 +52,7 @@ class Store:
             "connections to PostgreSQL", slots=pool_size, queue=_MAX_QUEUE_LENGTH, timeout_s=timeout_s
         )
         """Bulkhead for transactions of tenants. `upkeep` and `unscoped` transactions do not take its slots."""
-        self._silence = DatabaseBreaker() if silence is None else silence
+        self._breaker = DatabaseBreaker() if silence is None else silence
         self._stack = AsyncExitStack()
         self._engine: AsyncEngine | None = None
 
@@ -90,7 +90,7 @@ class Store:
         return self._transaction(tenant, party=tenant, within_s=within_s)
 
     def reading(self, tenant: TenantId, *, within_s: float | None = None) -> AbstractAsyncContextManager[Db]:
-        """One `REPEATABLE READ` transaction of the tenant: all its queries see one state, without later commits.
+        """One `REPEATABLE READ` transaction of the tenant: all its queries see the same snapshot of the data.
 
         Raises:
             DatabaseUnavailable: PostgreSQL does not respond in time, no connection is free, or the breaker is open.
@@ -98,9 +98,9 @@ class Store:
         return self._transaction(tenant, party=tenant, level="REPEATABLE READ", within_s=within_s)
 
     def upkeep(self, tenant: TenantId) -> AbstractAsyncContextManager[Db]:
-        """One transaction of the gateway's own work for a tenant, such as signing; outside the tenant's share.
+        """One transaction of background work for a tenant, such as signing; it takes no slot of the tenant's share.
 
-        A round of such work visits one tenant after another. A tenant that uses up its share must not delay the others.
+        Such work visits one tenant after another, so a tenant that has used up its share must not delay it.
 
         Raises:
             DatabaseUnavailable: PostgreSQL does not respond, or no connection is free.
@@ -193,7 +193,7 @@ class Store:
             self.places.free(party)
 
     async def _begin_within(self, seconds: float, db: Db, tenant: TenantId | None, level: Level) -> None:
-        if not self._silence.may_ask():
+        if not self._breaker.may_ask():
             raise _not_responding()
         try:
             async with bounded_wait(seconds):
@@ -201,12 +201,12 @@ class Store:
         except TimeoutError:
             if self._is_exhausted:
                 raise exc.TimeoutError from None
-            self._silence.note()
+            self._breaker.note()
             raise _not_responding() from None
         except DatabaseUnavailable:
-            self._silence.end()  # PostgreSQL has responded
+            self._breaker.end()  # PostgreSQL has responded
             raise
-        self._silence.end()
+        self._breaker.end()
 
     @property
     def _is_exhausted(self) -> bool:

@@ -1,4 +1,4 @@
-"""Idempotency records of a tenant: for each `Idempotency-Key`, the running attempt, then the sealed response."""
+"""Idempotency records of a tenant: for each `Idempotency-Key`, the running attempt, then the encrypted response."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +15,7 @@ from gateway.store.tables import idempotency_records as records
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdempotencyRecord:
-    """One record. `request` and `answer` are sealed with the record's own data key, which `wrapped` contains."""
+    """One record. `request` and `answer` are encrypted with the record's own data key in `wrapped`."""
 
     id: str
     is_operators: bool
@@ -29,7 +29,7 @@ class IdempotencyRecord:
 
 
 async def insert(tenant: TenantId, db: Db, record: IdempotencyRecord) -> bool:
-    """Add a record; False if there is one with this id. Waits for a concurrent insert of the same id."""
+    """Add a record; False if a record with this id exists. Waits for a concurrent insert of the same id."""
     row = {name: getattr(record, name) for name in IdempotencyRecord.__slots__}
     added = insert_into(records).values(tenant_id=tenant, **row).on_conflict_do_nothing().returning(records.c.id)
     return (await db.execute(added)).one_or_none() is not None
@@ -43,13 +43,13 @@ async def get(tenant: TenantId, db: Db, record: str) -> IdempotencyRecord | None
 
 
 async def lease(tenant: TenantId, db: Db, attempt: Attempt, *, until: datetime) -> None:
-    """Give the record to another attempt; the previous one can no longer commit."""
+    """Assign the record to another attempt; the previous attempt can no longer commit."""
     matches = (records.c.tenant_id == tenant, records.c.id == attempt.record)
     await db.execute(update(records).where(*matches).values(attempt=attempt.id, leased_until=until))
 
 
 async def commit(tenant: TenantId, db: Db, attempt: Attempt) -> bool:
-    """Mark the request as done in the transaction that does it; False if another attempt holds the record."""
+    """Mark the request as done, in the transaction of its changes; False if another attempt holds the record."""
     changed = update(records).where(*_is_of(tenant, attempt)).values(is_done=True).returning(records.c.id)
     return (await db.execute(changed)).one_or_none() is not None
 
@@ -74,9 +74,7 @@ async def remove_expired(tenant: TenantId, db: Db, *, now: datetime) -> datetime
 
 
 async def rewrap_some(tenant: TenantId, db: Db, sealer: EnvelopeCipher, *, limit: int) -> int:
-    """Wrap data keys of records with the first secret key; return the number of records in this batch under
-    other keys.
-    """
+    """Wrap the data keys of one batch of records with the first secret key; return the number of rewrapped keys."""
     query = select(records.c.id, records.c.wrapped).where(records.c.tenant_id == tenant)
     rows = (await db.execute(query)).all()
     stale = [(row[0], row[1]) for row in rows if sealer.can_open(row[1]) and not sealer.is_current(row[1])][:limit]

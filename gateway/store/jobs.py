@@ -62,8 +62,8 @@ async def reschedule(tenant: TenantId, db: Db, job: str, *, seen: datetime, to: 
     A replica that moves a job into the future holds its lease until then. If the replica dies, the job is due again.
     """
     matches = (due_work.c.tenant_id == tenant, due_work.c.id == job, due_work.c.due_at == seen)
-    moved = await db.execute(update(due_work).where(*matches).values(due_at=to).returning(due_work.c.id))
-    return moved.one_or_none() is not None
+    updated = await db.execute(update(due_work).where(*matches).values(due_at=to).returning(due_work.c.id))
+    return updated.one_or_none() is not None
 
 
 async def remove(tenant: TenantId, db: Db, job: str) -> bool:

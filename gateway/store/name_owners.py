@@ -1,6 +1,6 @@
-"""Owners of names in all tenants, for Python primitives.
+"""Lookup of names that are in use in any tenant, for the registration of Python primitives.
 
-The SQL function lists the tenants while bypassing row-level security, then reads each tenant's names under it.
+The SQL function bypasses row-level security to list the tenants, but not to read each tenant's names.
 """
 
 from collections.abc import Collection, Sequence
@@ -19,7 +19,7 @@ _OWNERS = select(*_FOUND.c).order_by(_FOUND.c.slug, _FOUND.c.kind, _FOUND.c.name
 async def find_owners(
     db: Db, places: Collection[tuple[Family, str]], slugs: Collection[str] | None
 ) -> Sequence[OwnedName]:
-    """The given names that tenants with these slugs use, sorted by slug; `slugs=None` means all tenants.
+    """The names among `places` that tenants with these slugs use, sorted by slug; `slugs=None` means all tenants.
 
     Needs an unscoped transaction.
     """

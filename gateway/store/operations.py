@@ -1,7 +1,7 @@
-"""The operations of a tenant's sources, from which its imported tools are made, and the owner of each tool name.
+"""Operations of a tenant's sources, from which imported tools are built, and the owner of each tool name.
 
-The column `tool` contains the effective name of a tool. The column `definition` contains the document's definition and
-name, even if an override changes the tool.
+The column `tool` contains the effective name of a tool. The column `definition` contains the definition and name from
+the document, even if an override changes them.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -22,14 +22,14 @@ from gateway.store.overrides import read_override
 from gateway.store.pagination import select_page
 from gateway.store.tables import operations, overrides, primitives, sources
 
-_OVERRIDE = "override_"
+_OVERRIDE_PREFIX = "override_"
 
 
-class _Named(msgspec.Struct):
+class _NamedDefinition(msgspec.Struct):
     name: str
 
 
-_decode_name = msgspec.json.Decoder(_Named).decode
+_decode_name = msgspec.json.Decoder(_NamedDefinition).decode
 
 
 async def insert_all(tenant: TenantId, db: Db, added: Sequence[StoredOperation]) -> None:
@@ -40,7 +40,7 @@ async def insert_all(tenant: TenantId, db: Db, added: Sequence[StoredOperation])
         NotFound: the tenant has no such source.
     """
     if added:
-        await db.execute(insert_into(operations), [_values(tenant, operation) for operation in added])
+        await db.execute(insert_into(operations), [_row_values(tenant, operation) for operation in added])
 
 
 async def remove_all(tenant: TenantId, db: Db, source: SourceId) -> int:
@@ -50,7 +50,7 @@ async def remove_all(tenant: TenantId, db: Db, source: SourceId) -> int:
 
 
 async def names(tenant: TenantId, db: Db) -> Mapping[str, str]:
-    """Names of stored tools and their owners: `source:NAME`, or `custom` for one of the tenant's own tools."""
+    """Names of stored tools with their owners: `source:NAME`, or `custom` for a tool that the tenant defined."""
     imported = select(operations.c.tool, sources.c.name).join_from(operations, sources, _of_source())
     own = select(primitives.c.name).where(primitives.c.tenant_id == tenant, primitives.c.kind == "tool")
     owners = {str(tool): f"source:{name}" for tool, name in await db.execute(imported.where(_is_of(tenant)))}
@@ -91,39 +91,41 @@ async def rename(tenant: TenantId, db: Db, operation: OperationId, tool: str) ->
 
 
 def document_name(definition: bytes) -> str:
-    """The name that the document gives a tool."""
+    """The name of a tool in its document's definition."""
     return _decode_name(definition).name
 
 
 async def load(tenant: TenantId, db: Db) -> Sequence[LoadedOperation]:
     """All operations of the tenant, query-only sources included, sorted by tool name."""
-    rows = await db.execute(_selected(tenant).order_by(operations.c.tool))
-    return [_loaded(row) for row in rows.mappings()]
+    rows = await db.execute(_select_operations(tenant).order_by(operations.c.tool))
+    return [_from_row(row) for row in rows.mappings()]
 
 
 async def of_source(tenant: TenantId, db: Db, source: SourceId) -> Sequence[LoadedOperation]:
     """All operations of one source, sorted by tool name."""
-    rows = await db.execute(_selected(tenant).where(operations.c.source_id == source).order_by(operations.c.tool))
-    return [_loaded(row) for row in rows.mappings()]
+    rows = await db.execute(
+        _select_operations(tenant).where(operations.c.source_id == source).order_by(operations.c.tool)
+    )
+    return [_from_row(row) for row in rows.mappings()]
 
 
 async def find(tenant: TenantId, db: Db, named: Collection[str], keys: Collection[str]) -> Sequence[LoadedOperation]:
     """Operations of the sources `named` whose operationId, identity or tool name is one of `keys`."""
     columns = operations.c
     is_called = or_(columns.operation_id.in_(keys), columns.identity.in_(keys), columns.tool.in_(keys))
-    query = _selected(tenant).where(sources.c.name.in_(named), is_called).order_by(columns.tool)
-    return [_loaded(row) for row in (await db.execute(query)).mappings()]
+    query = _select_operations(tenant).where(sources.c.name.in_(named), is_called).order_by(columns.tool)
+    return [_from_row(row) for row in (await db.execute(query)).mappings()]
 
 
 async def input_schema(tenant: TenantId, db: Db, operation: OperationId) -> bytes | None:
-    """The full input schema of an operation whose tool lists a shortened one; None if it is not shortened."""
+    """The full input schema of an operation whose tool lists a shortened schema; None if it is not shortened."""
     query = select(operations.c.input_schema).where(_is_of(tenant), operations.c.id == operation)
     found: bytes | None = (await db.execute(query)).scalar_one_or_none()
     return found
 
 
 async def input_schemas(tenant: TenantId, db: Db, source: SourceId) -> Mapping[str, bytes]:
-    """The full input schemas of a source's operations that have one, by identity."""
+    """The full input schemas of a source's operations with shortened schemas, by the identity of the operation."""
     query = select(operations.c.identity, operations.c.input_schema).where(_is_of(tenant))
     rows = await db.execute(query.where(operations.c.source_id == source, operations.c.input_schema.is_not(None)))
     return {str(identity): bytes(schema) for identity, schema in rows}
@@ -139,9 +141,9 @@ async def has_shortened(tenant: TenantId, db: Db) -> bool:
 async def find_named(tenant: TenantId, db: Db, name_or_id: str) -> LoadedOperation | None:
     """The operation with this id or tool name, including those of query-only sources; an id takes precedence."""
     matches = or_(operations.c.tool == name_or_id, operations.c.id == name_or_id)
-    query = _selected(tenant).where(matches).order_by((operations.c.id == name_or_id).desc()).limit(1)
+    query = _select_operations(tenant).where(matches).order_by((operations.c.id == name_or_id).desc()).limit(1)
     row = (await db.execute(query)).mappings().one_or_none()
-    return _loaded(row) if row else None
+    return _from_row(row) if row else None
 
 
 async def owner(tenant: TenantId, db: Db, tool: str) -> str | None:
@@ -165,15 +167,15 @@ async def page(
 ) -> Sequence[LoadedOperation]:
     """One page of the operations of sources that are not query-only, by default sorted by tool name."""
     query = select_page(
-        _selected(tenant).where(_is_listed()), operations.c, "tool", after=after, limit=limit, order=order
+        _select_operations(tenant).where(_is_listed()), operations.c, "tool", after=after, limit=limit, order=order
     )
-    return [_loaded(row) for row in (await db.execute(query)).mappings()]
+    return [_from_row(row) for row in (await db.execute(query)).mappings()]
 
 
 async def levels(tenant: TenantId, db: Db, named: Collection[str]) -> Mapping[str, Safety]:
     """Effective safety levels of the imported tools of these names, without query-only sources."""
-    query = _selected(tenant).where(_is_listed(), operations.c.tool.in_(named))
-    found = [_loaded(row) for row in (await db.execute(query)).mappings()]
+    query = _select_operations(tenant).where(_is_listed(), operations.c.tool.in_(named))
+    found = [_from_row(row) for row in (await db.execute(query)).mappings()]
     return {one.tool.name: _level(one) for one in found}
 
 
@@ -182,7 +184,7 @@ def _level(loaded: LoadedOperation) -> Safety:
     return query or loaded.tool.safety
 
 
-def _selected(tenant: TenantId) -> Select[*tuple[object, ...]]:
+def _select_operations(tenant: TenantId) -> Select[*tuple[object, ...]]:
     columns = operations.c
     return (
         select(
@@ -197,14 +199,14 @@ def _selected(tenant: TenantId) -> Select[*tuple[object, ...]]:
             columns.tags,
             sources.c.name.label("source_name"),
             sources.c.expose,
-            *(column.label(f"{_OVERRIDE}{column.name}") for column in _overriding()),
+            *(column.label(f"{_OVERRIDE_PREFIX}{column.name}") for column in _override_columns()),
         )
         .select_from(operations.join(sources, _of_source()).outerjoin(overrides, _of_operation()))
         .where(_is_of(tenant))
     )
 
 
-def _overriding() -> Sequence[ColumnElement[object]]:
+def _override_columns() -> Sequence[ColumnElement[object]]:
     known = overrides.c
     return [known.id, known.name, known.body, known.version, known.created_at, known.updated_at]
 
@@ -233,7 +235,7 @@ def _is_of(tenant: TenantId) -> ColumnElement[bool]:
     return operations.c.tenant_id == tenant
 
 
-def _values(tenant: TenantId, operation: StoredOperation) -> dict[str, object]:
+def _row_values(tenant: TenantId, operation: StoredOperation) -> dict[str, object]:
     return {
         "tenant_id": tenant,
         "id": operation.id,
@@ -249,9 +251,9 @@ def _values(tenant: TenantId, operation: StoredOperation) -> dict[str, object]:
     }
 
 
-def _loaded(row: RowMapping) -> LoadedOperation:
+def _from_row(row: RowMapping) -> LoadedOperation:
     is_listed = row["expose"] != Exposure.QUERY.value
-    override = None if row[f"{_OVERRIDE}id"] is None else read_override(row, _OVERRIDE)
+    override = None if row[f"{_OVERRIDE_PREFIX}id"] is None else read_override(row, _OVERRIDE_PREFIX)
     return LoadedOperation(tool=_tool(row), operation_id=row["operation_id"], is_listed=is_listed, override=override)
 
 

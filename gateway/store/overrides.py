@@ -1,4 +1,4 @@
-"""Stored overrides of imported tools: one row per operation. The row stays while its operation is missing."""
+"""Stored overrides of imported tools, one row per operation; a row remains if its operation disappears."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -24,8 +24,8 @@ async def insert(tenant: TenantId, db: Db, override: Override) -> None:
         NotFound: the tenant has no such source.
     """
     columns = {"source_id": override.source, "identity": override.identity, "created_at": override.created_at}
-    made = {"tenant_id": tenant, "id": override.id, "version": override.version}
-    await db.execute(insert_into(overrides).values(**made, **columns, **_mutable_columns(override)))
+    identity = {"tenant_id": tenant, "id": override.id, "version": override.version}
+    await db.execute(insert_into(overrides).values(**identity, **columns, **_mutable_columns(override)))
 
 
 async def get(tenant: TenantId, db: Db, source: SourceId, found: OverrideId) -> Override | None:
@@ -49,7 +49,7 @@ async def page(tenant: TenantId, db: Db, source: SourceId, *, after: str | None,
 
 
 async def names(tenant: TenantId, db: Db) -> Mapping[str, str]:
-    """All tool names that overrides give, even to missing operations, each with the name of its source."""
+    """All tool names that overrides set, each with the name of its source; missing operations are included."""
     is_of_source = (sources.c.tenant_id == overrides.c.tenant_id) & (sources.c.id == overrides.c.source_id)
     query = select(overrides.c.name, sources.c.name.label("source")).join_from(overrides, sources, is_of_source)
     rows = await db.execute(query.where(overrides.c.tenant_id == tenant, overrides.c.name.is_not(None)))

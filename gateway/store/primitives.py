@@ -19,7 +19,7 @@ async def insert(tenant: TenantId, db: Db, primitive: Primitive) -> None:
     """Add a primitive.
 
     Raises:
-        NameTaken: the tenant has one of this family and name.
+        NameTaken: the tenant already has a primitive of this family and name.
         NotFound: there is no such tenant.
     """
     await db.execute(
@@ -37,7 +37,7 @@ async def insert(tenant: TenantId, db: Db, primitive: Primitive) -> None:
 async def get(tenant: TenantId, db: Db, family: Family, name_or_id: str) -> Primitive | None:
     """The primitive of this family and id or name; an id takes precedence."""
     is_named = or_(primitives.c.id == name_or_id, primitives.c.name == name_or_id)
-    query = _listed(tenant, family).where(is_named).order_by((primitives.c.id == name_or_id).desc()).limit(1)
+    query = _select_family(tenant, family).where(is_named).order_by((primitives.c.id == name_or_id).desc()).limit(1)
     row = (await db.execute(query)).mappings().one_or_none()
     return _primitive(row) if row else None
 
@@ -46,7 +46,7 @@ async def page(
     tenant: TenantId, db: Db, family: Family, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[Primitive]:
     """One page of the primitives of a family, by default sorted by name."""
-    query = select_page(_listed(tenant, family), primitives.c, "name", after=after, limit=limit, order=order)
+    query = select_page(_select_family(tenant, family), primitives.c, "name", after=after, limit=limit, order=order)
     return [_primitive(row) for row in (await db.execute(query)).mappings()]
 
 
@@ -107,7 +107,7 @@ async def remove(tenant: TenantId, db: Db, primitive: PrimitiveId) -> bool:
     return (await db.execute(deleted)).one_or_none() is not None
 
 
-def _listed(tenant: TenantId, family: Family) -> Select[*tuple[object, ...]]:
+def _select_family(tenant: TenantId, family: Family) -> Select[*tuple[object, ...]]:
     return select(primitives).where(primitives.c.tenant_id == tenant, primitives.c.kind == family.value)
 
 

@@ -24,7 +24,7 @@ class TenantKey(NamedTuple):
 async def save(
     tenant: TenantId, db: Db, sealer: EnvelopeCipher, *, source: SourceId, scheme: str, credential: Credential
 ) -> None:
-    """Store the credential of one security scheme of a source, in place of an earlier credential.
+    """Store the credential of one security scheme of a source; it replaces an earlier credential.
 
     Raises:
         NotFound: the tenant has no such source.
@@ -47,7 +47,7 @@ async def load(tenant: TenantId, db: Db, sealer: EnvelopeCipher, source: SourceI
     """The credentials of a source by security scheme.
 
     Raises:
-        SecretUnreadable: a credential was changed, or no configured key opens it.
+        SecretUnreadable: a credential was changed, or no configured key decrypts it.
     """
     query = select(*secrets.c, data_keys.c.wrapped)
     joined = (data_keys.c.tenant_id == secrets.c.tenant_id) & (data_keys.c.id == secrets.c.data_key_id)
@@ -67,10 +67,10 @@ async def remove_all(tenant: TenantId, db: Db, source: SourceId) -> int:
 
 
 async def tenant_key(tenant: TenantId, db: Db, sealer: EnvelopeCipher) -> TenantKey:
-    """A data key of the tenant, for values that are sealed in this transaction.
+    """A data key of the tenant, for values that are encrypted in this transaction.
 
-    It is the newest key that a configured secret key wrapped, or else a new key, so that the loss of a secret key does
-    not lock the tenant out. The keys stay until the transaction ends.
+    It is the newest data key that a configured secret key can unwrap. Without one, a new data key is created, so a lost
+    secret key does not prevent the storage of new values. The data key cannot be deleted until the transaction ends.
     """
     for key in await _tenant_keys(tenant, db, is_shared=True):
         if sealer.can_open(key.wrapped):
@@ -79,9 +79,9 @@ async def tenant_key(tenant: TenantId, db: Db, sealer: EnvelopeCipher) -> Tenant
 
 
 async def current_key(tenant: TenantId, db: Db, sealer: EnvelopeCipher) -> TenantKey | None:
-    """The data key to which values are moved: the newest that the first secret key wrapped, or else a new one.
+    """The target of a re-encryption: the newest data key wrapped by the first secret key, or else a new data key.
 
-    None if the first secret key wrapped all data keys that can be opened.
+    None if the first secret key wrapped all data keys that can be unwrapped.
     """
     found = [key for key in await _tenant_keys(tenant, db, is_shared=True) if sealer.can_open(key.wrapped)]
     if all(sealer.is_current(key.wrapped) for key in found):
@@ -91,9 +91,9 @@ async def current_key(tenant: TenantId, db: Db, sealer: EnvelopeCipher) -> Tenan
 
 
 async def remove_unused_keys(tenant: TenantId, db: Db, sealer: EnvelopeCipher, used: Sequence[Table]) -> int:
-    """Delete data keys under older secret keys that no value in these tables has; return how many are left.
+    """Delete unused data keys under older secret keys; return the number that is left.
 
-    A key that a transaction is about to use is locked, and stays.
+    A data key is used if a value in these tables needs it, or a transaction has locked it for a new value.
     """
     stale = [key.id for key in await _tenant_keys(tenant, db) if _is_stale(sealer, key)]
     if not stale:
@@ -108,7 +108,7 @@ async def remove_unused_keys(tenant: TenantId, db: Db, sealer: EnvelopeCipher, u
 
 
 def sealed_context(row: RowMapping, _: str) -> tuple[str, ...]:
-    """The context of a sealed credential of a source."""
+    """Callback of the key rotation: the encryption context of a stored row."""
     return (row["source_id"], row["scheme"], str(row["version"]), *_reference(row["credential"]))
 
 
@@ -130,13 +130,13 @@ def _is_stale(sealer: EnvelopeCipher, key: TenantKey) -> bool:
     return sealer.can_open(key.wrapped) and not sealer.is_current(key.wrapped)
 
 
-class _OpenSecret(msgspec.Struct):
+class _PlainSecret(msgspec.Struct):
     value: str
     username: str | None = None
 
 
 def _credential(plain: bytes, reference: str | None) -> Credential:
-    read = msgspec.json.decode(plain, type=_OpenSecret)
+    read = msgspec.json.decode(plain, type=_PlainSecret)
     return Credential(value=read.value, username=read.username, reference=reference)
 
 

@@ -17,8 +17,8 @@ _MAX_PER_OPERATION = 5
 async def add(tenant: TenantId, db: Db, source: SourceId, old: Mapping[str, str]) -> None:
     """Store old names, by identity, as aliases for operations of a source; they expire after `ALIAS_LIFETIME`.
 
-    An alias of another operation moves to this operation. Expired aliases, and all but the newest five of each
-    operation, are deleted.
+    An alias of another operation is reassigned to this operation. Expired aliases, and all but the five newest aliases
+    of each operation, are deleted.
 
     Raises:
         NotFound: the tenant has no such source.
@@ -51,7 +51,7 @@ async def active(tenant: TenantId, db: Db) -> Sequence[Alias]:
 
 
 async def resolve(tenant: TenantId, db: Db, named: Collection[str]) -> Mapping[str, str]:
-    """The effective tool names for those of these aliases that are unexpired and whose operation exists."""
+    """Effective tool names by alias; expired aliases, and aliases whose operation is missing, are absent."""
     of_operation = and_(
         operations.c.tenant_id == aliases.c.tenant_id,
         operations.c.source_id == aliases.c.source_id,

@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(slots=True)
 class LogContext:
-    """The labels of one request; the edge sets the correlation id, authentication adds tenant and principal."""
+    """The labels of one request. The HTTP layer sets the correlation id; authentication adds tenant and principal."""
 
     correlation_id: str
     tenant: str | None = None

@@ -1,7 +1,7 @@
 """All metrics of a replica, by name; `docs/metrics.md` is generated from them.
 
 `app` creates one `Metrics` object and passes it to the modules that record metrics. The first hundred tenants with
-calls on a replica have their own labels; later tenants count as `_other`, so that the page stays limited.
+calls on a replica have their own labels; later tenants are counted as `_other`, which bounds the number of series.
 """
 
 import os
@@ -53,8 +53,8 @@ class Metrics:
         self.snapshots = Callback("gateway_snapshots_loaded_total", "Catalogs loaded from PostgreSQL.", kind="counter")
         self.audit_waiting = Callback("gateway_audit_waiting", "Audit entries that are not committed yet.")
         self.audit_entries = Callback("gateway_audit_entries_total", "Audit entries committed.", kind="counter")
-        failed = "Audit entries that could not be committed."
-        self.audit_failures = Callback("gateway_audit_failures_total", failed, kind="counter")
+        failures_help = "Audit entries that could not be committed."
+        self.audit_failures = Callback("gateway_audit_failures_total", failures_help, kind="counter")
         self.audit_overflow = Callback(
             "gateway_audit_overflow",
             "Audit entries of all replicas that wait in Redis while PostgreSQL is unavailable.",
@@ -63,11 +63,11 @@ class Metrics:
         self._add_pools()
         self.live_held, self.live_failures, self.live_forwarded = _live_metrics()
         self.webhook_attempts, self.webhook_lag = _webhook_metrics()
-        refreshes_help = "Looks at the URLs of sources by schedule or report, by outcome; `failed` changes nothing."
+        refreshes_help = "Refreshes of sources, scheduled or reported, by outcome; `failed` changes nothing."
         self.source_refreshes = Counter("gateway_source_refreshes_total", refreshes_help, ("outcome",))
         self.tasks_running = Callback("gateway_tasks_running", "Running tasks of clients on this replica.")
-        ended = "Tasks of clients that this replica ended, by state: `completed`, `failed` or `cancelled`."
-        self.tasks_ended = Callback("gateway_tasks_ended_total", ended, ("state",), kind="counter")
+        ended_help = "Tasks of clients that ended on this replica, by state: `completed`, `failed` or `cancelled`."
+        self.tasks_ended = Callback("gateway_tasks_ended_total", ended_help, ("state",), kind="counter")
         self.draining = Callback("gateway_draining", "1 while the replica shuts down, otherwise 0.")
         self._version = Callback("gateway_build", "1, labelled with the running version.", ("version",))
         self._version.follow(lambda: {(version,): 1})
@@ -94,24 +94,24 @@ class Metrics:
 
     def _add_pools(self) -> None:
         """Add the metrics of the pools that tenants share, and of the request rate."""
-        self.pool_busy = Callback("gateway_pool_busy", "Slots in use of a pool of this replica.", ("pool",))
+        self.pool_busy = Callback("gateway_pool_busy", "Slots in use on this replica, by pool.", ("pool",))
         self.pool_refusals = Callback(
             "gateway_pool_refusals_total",
-            "Refused requests for a slot of a pool of this replica, mostly above a tenant's share.",
+            "Refused slot requests on this replica, by pool; most exceed a tenant's share.",
             ("pool",),
             kind="counter",
         )
-        delayed = "Requests that were delayed by the request rate of their tenant."
-        self.paced = Callback("gateway_requests_paced_total", delayed, kind="counter")
+        delayed_help = "Requests that were delayed by the request rate of their tenant."
+        self.paced = Callback("gateway_requests_paced_total", delayed_help, kind="counter")
 
     @property
     def families(self) -> tuple[MetricFamily, ...]:
-        """All metric families, in the order of the page."""
+        """All metric families, in the order in which `render` writes them."""
         named = [value for value in vars(self).values() if isinstance(value, MetricFamily)]
         return (*named, *self._own)
 
     def note_call(self, tenant: str, source: str, outcome: str, *, total_s: float, upstream_s: float) -> None:
-        """Count a finished call and record its seconds."""
+        """Count a finished call and record its duration."""
         self.calls.add(tenant, source, outcome)
         self._upstream_seconds.observe(upstream_s)
         self._gateway_seconds.observe(total_s - upstream_s)
@@ -130,11 +130,11 @@ def _registry_of(families: Iterable[MetricFamily]) -> CollectorRegistry:
 
 def _live_metrics() -> tuple[Callback, Callback, Callback]:
     """Return the metrics of live sources: attachments, their failures, and forwarded requests."""
-    ended = "Attachments of live sources that failed or were lost."
-    forwarded_help = "Requests to live sources that another replica ran."
+    failures_help = "Attachments of live sources that failed or were lost."
+    forwarded_help = "Requests to live sources that were forwarded to another replica."
     return (
         Callback("gateway_live_attachments", "Live sources attached to this replica.", ("kind",)),
-        Callback("gateway_live_failures_total", ended, ("kind",), kind="counter"),
+        Callback("gateway_live_failures_total", failures_help, ("kind",), kind="counter"),
         Callback("gateway_live_forwarded_total", forwarded_help, kind="counter"),
     )
 

@@ -13,35 +13,35 @@ from opentelemetry.trace import Tracer
 
 _SERVICE = "mcp-gateway"
 _MAX_VALUE_LENGTH = 256
-_SEND_S = 3.0
+_SEND_TIMEOUT_S = 3.0
 
 
 class Export:
-    """The exporter of spans, which sends spans to the collector in the background until the shutdown.
+    """Exporter that sends spans to the collector in the background until its shutdown.
 
     The tracer provider is not set as the global default, so that libraries add no spans of their own.
     """
 
     def __init__(self, version: str) -> None:
-        ours = Resource({"service.name": _SERVICE, "service.version": version})
+        own = Resource({"service.name": _SERVICE, "service.version": version})
         self._exporter = OTLPSpanExporter()
         self._provider = TracerProvider(
-            resource=ours.merge(OTELResourceDetector().detect()),
+            resource=own.merge(OTELResourceDetector().detect()),
             shutdown_on_exit=False,
             span_limits=SpanLimits(max_span_attribute_length=_MAX_VALUE_LENGTH),
         )
         self._provider.add_span_processor(BatchSpanProcessor(self._exporter))
 
     def get_tracer(self, instrumenting_module_name: str, /) -> Tracer:
-        """Return a tracer, which makes spans."""
+        """Return a tracer, which creates spans."""
         return self._provider.get_tracer(instrumenting_module_name)
 
     def shutdown(self) -> None:
-        """Send the waiting spans; retries for an unavailable collector end after `_SEND_S`."""
-        giving_up = threading.Timer(_SEND_S, self._exporter.shutdown)
-        giving_up.daemon = True
-        giving_up.start()
+        """Send the waiting spans; retries for an unavailable collector end after `_SEND_TIMEOUT_S`."""
+        timer = threading.Timer(_SEND_TIMEOUT_S, self._exporter.shutdown)
+        timer.daemon = True
+        timer.start()
         try:
             self._provider.shutdown()
         finally:
-            giving_up.cancel()
+            timer.cancel()

@@ -1,6 +1,6 @@
-"""Types of metrics: plain numbers, which a scrape reads as metric families of `prometheus_client`.
+"""Metric types that store plain numbers; a scrape converts them to metric families of `prometheus_client`.
 
-Counting is an addition in a dictionary, because every call does it; the library's own counters cost four times as much
+Every call updates counters, so an update is one dictionary addition; the library's counters cost four times as much
 ([decision 28](../../docs/decisions/0028-counters-are-plain-numbers.md)). Metrics are not thread-safe: only the event
 loop's thread uses them.
 """
@@ -13,7 +13,7 @@ from typing import Literal
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
 OTHER = "_other"
-"""The label value that replaces values beyond the bound of a label."""
+"""The label value under which values beyond the limit of a label are counted."""
 
 Labels = tuple[str, ...]
 Read = Callable[[], float | Mapping[Labels, float] | None]
@@ -71,7 +71,7 @@ class Counter:
 
 
 class Histogram:
-    """A histogram for each value of one label; `parts` are the values."""
+    """A histogram for each value of one label; `parts` contains the values of the label."""
 
     kind: Literal["histogram"] = "histogram"
 
@@ -107,7 +107,7 @@ class HistogramBuckets:
 
 
 class Callback:
-    """A metric whose values a reader function returns on request; without a reader it has no series."""
+    """A metric whose values a reader function returns at each scrape; without a reader, it has no series."""
 
     def __init__(
         self, name: str, meaning: str, labels: Sequence[str] = (), *, kind: Literal["gauge", "counter"] = "gauge"
@@ -124,8 +124,8 @@ class Callback:
 
     def collect(self) -> Iterator[Metric]:
         """Read the values and yield the family, with a sample for each of them."""
-        make = GaugeMetricFamily if self.kind == "gauge" else CounterMetricFamily
-        family = make(self.name, self.meaning, labels=self.labels)
+        family_type = GaugeMetricFamily if self.kind == "gauge" else CounterMetricFamily
+        family = family_type(self.name, self.meaning, labels=self.labels)
         found = self._read()
         values = found if isinstance(found, Mapping) else {} if found is None else {(): found}
         for labels, value in values.items():

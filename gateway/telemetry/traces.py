@@ -1,7 +1,7 @@
 """Spans of messages and of requests to upstreams: names, statuses and times, never content.
 
-Arguments, results, URIs, paths and queries are not recorded, because they belong to the tenants. Without an exporter
-there is no `Traces` object, and its users only check an attribute for None.
+Arguments, results, URIs, paths and queries are not recorded, because they belong to the tenants. Without an exporter,
+no `Traces` object exists, and callers only check an attribute for None.
 """
 
 import threading
@@ -27,7 +27,7 @@ TRACE_HEADERS = ("traceparent", "tracestate")
 
 Attributes = Mapping[str, str | int]
 
-_CLOSE_S = 5.0
+_CLOSE_TIMEOUT_S = 5.0
 _SCOPE = "gateway"
 _MAX_HEADER_LENGTH = 512
 
@@ -36,7 +36,7 @@ class Exporting(Protocol):
     """The destination of spans, open from its construction to its shutdown."""
 
     def get_tracer(self, instrumenting_module_name: str, /) -> Tracer:
-        """Return a tracer, which makes spans."""
+        """Return a tracer, which creates spans."""
         ...
 
     def shutdown(self) -> None:
@@ -67,7 +67,7 @@ class Traces:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Send the waiting spans, for at most `_CLOSE_S` seconds."""
+        """Send the waiting spans, for at most `_CLOSE_TIMEOUT_S` seconds."""
         exporting, self._exporting, self._tracer = self._exporting, None, None
         if exporting is None:
             return
@@ -75,7 +75,7 @@ class Traces:
         closing = threading.Thread(target=exporting.shutdown, name="traces", daemon=True)
         closing.start()
         with anyio.CancelScope(shield=True):
-            await to_thread.run_sync(closing.join, _CLOSE_S)
+            await to_thread.run_sync(closing.join, _CLOSE_TIMEOUT_S)
         if closing.is_alive():
             log.warning("spans_lost")
 

@@ -1,4 +1,4 @@
-"""Audit heads stored at an HTTPS endpoint of the operator.
+"""Client of an HTTPS endpoint of the operator that stores audit heads.
 
     POST URL               {"heads": [{"tenant", "number", "head", "at", "mac"}, …]}   → 2xx once the heads are stored
     GET  URL?tenant=ID     → 200 {"heads": [the tenant's newest heads, as they were sent]}, or 404
@@ -18,7 +18,7 @@ from gateway.upstream.auth.credentials import digest_of_headers
 from gateway.upstream.client import UpstreamClient
 
 _LIMIT_BYTES = 4 * 1024 * 1024
-_NOTHING_KEPT = frozenset({404, 405})
+_NO_HEADS_STATUSES = frozenset({404, 405})
 
 
 class _StoredHeads(msgspec.Struct):
@@ -41,7 +41,7 @@ class EndpointHeads:
         """Send the heads; a 2xx response confirms that the endpoint stored them.
 
         Raises:
-            UpstreamError: the endpoint may or may not have stored them.
+            UpstreamError: the request failed; the heads may or may not be stored.
         """
         headers = (*self._headers, ("Content-Type", "application/json"))
         body = b'{"heads":[' + b",".join(heads.values()) + b"]}"
@@ -63,7 +63,7 @@ class EndpointHeads:
             method="GET", url=url, headers=self._headers, idempotent=True, credential=self._credential
         )
         response = await self._upstream.send(request, tenant=None, limit_bytes=_LIMIT_BYTES)
-        if response.status in _NOTHING_KEPT:
+        if response.status in _NO_HEADS_STATUSES:
             return []
         if response.status != 200:
             raise _refused(response)

@@ -2,8 +2,8 @@
 
 A bulkhead limits the running and the waiting calls; its load and failures do not affect other bulkheads. Waiting calls
 are admitted in order, and time out after `wait_s`. After several consecutive failures the circuit opens: waiting and
-new calls are refused. After the rest time, one call at a time probes the upstream. Retries are paid from a budget that
-grows with calls and time.
+new calls are refused. After the rest time, one call at a time probes the upstream. Each retry is deducted from a budget
+that grows with calls and time.
 
 The fast path, a free slot at a healthy upstream, costs one lookup and two counters.
 """
@@ -48,7 +48,7 @@ class BulkheadLimits:
 class Bulkhead:
     """One tenant's calls to one origin.
 
-    Every admitted call must `leave`. Before that it calls `succeed` or `fail`, unless it was cancelled or refused.
+    Every admitted call ends with `leave`. Before that it calls `succeed` or `fail`, unless it was cancelled or refused.
     The circuit has one state, `_rests_until`: 0 while it is closed, else the end of the rest time. After that time the
     circuit is half-open: a call that finds no other in flight is the probe, whose outcome closes the circuit or opens
     it again.
@@ -85,7 +85,7 @@ class Bulkhead:
         return True
 
     async def wait(self, loop: asyncio.AbstractEventLoop) -> float:
-        """Admit a call when a slot is free, or as the probe of an open circuit. Return its wait in seconds.
+        """Wait for a slot, or for admission as the probe of an open circuit. Return the waiting time in seconds.
 
         Raises:
             UpstreamBusy: too many calls wait already, or the wait timed out.
@@ -103,7 +103,7 @@ class Bulkhead:
         return loop.time() - began
 
     async def occupy(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Admit a call when a slot is free, regardless of the circuit. The call does not report its outcome.
+        """Wait for a slot, regardless of the circuit. The call does not report its outcome.
 
         Raises:
             UpstreamBusy: too many calls wait already, or the wait timed out.
@@ -124,15 +124,16 @@ class Bulkhead:
         self.running -= 1
 
     def succeed(self) -> None:
-        """Record a response that reports no outage: reset the failure count and close the circuit."""
+        """Record a success: reset the failure count and close the circuit."""
         self._failures = 0
         if self._rests_until:
             self._rests_until = 0.0
             self._report("upstream_resumed")
 
     def fail(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Record a failure: no connection, a timeout, or a status of an outage. Several consecutive ones open the
-        circuit.
+        """Record a failure: no connection, a timeout, or a status that reports an outage.
+
+        Several consecutive failures open the circuit.
         """
         self._failures += 1
         if self._failures >= self._rules.failures:
@@ -165,7 +166,7 @@ class Bulkhead:
             raise self._suspended(now)
 
     async def _queue(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Wait for a slot; a slot that passes to the next call stays counted."""
+        """Wait for a slot. `leave` passes its slot to the next waiting call, without changing the count."""
         if len(self._waiting) >= self._rules.waiting:
             raise _busy()
         waiter: _Waiter = loop.create_future()
@@ -220,7 +221,7 @@ class Bulkheads:
         return bulkhead
 
     def _sweep(self, now: float) -> None:
-        """Drop idle bulkheads. The next sweep follows when their number has doubled, from `_MAX_BULKHEADS`."""
+        """Drop idle bulkheads. The next sweep is due at twice the remaining number, at least at `_MAX_BULKHEADS`."""
         self._bulkheads = {key: bulkhead for key, bulkhead in self._bulkheads.items() if not bulkhead.is_idle(now)}
         self._room = max(_MAX_BULKHEADS, 2 * len(self._bulkheads))
 

@@ -1,8 +1,8 @@
-"""Byte streams to entries of an allow-list: a unix socket, or a host and port.
+"""Byte streams to allow-listed addresses: a unix socket, or a host and port.
 
-The caller has checked the lists. TCP is dialled by the connector of the HTTP client, which resolves once, checks each
-address and dials a checked one. A unix socket is opened first and then connected by its descriptor, so that a symbolic
-link cannot redirect it.
+The caller checks the allow-lists. TCP connections use the connector of the HTTP client, which resolves the name once
+and dials only checked addresses. A unix socket is opened first and then connected by its descriptor, so that a symbolic
+link cannot redirect the connection.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from gateway.upstream.egress.origins import Origin, read_url
 ByteStream: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 _BUFFERED = 1 << 16
-"""Bytes that a reader buffers; the connection is paused at twice as many."""
+"""Buffer limit of a reader, in bytes; reading from the connection pauses at twice this size."""
 _DESCRIPTORS = "/proc/self/fd"
 
 
@@ -31,12 +31,12 @@ Dial: TypeAlias = Callable[
 
 
 class _TlsStreamProtocol(asyncio.StreamReaderProtocol):
-    """A stream that starts with its TLS connection, without the plain connection before it."""
+    """Stream protocol that starts the stream with the TLS connection, and ignores the plain one before it."""
 
     _plain: asyncio.WriteTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin the stream, if the connection is the one with TLS."""
+        """Start the stream if this is the TLS connection."""
         if transport.get_extra_info("sslcontext") is None:
             self._plain = cast("asyncio.WriteTransport", transport)
             return
@@ -44,7 +44,7 @@ class _TlsStreamProtocol(asyncio.StreamReaderProtocol):
         super().connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
-        """Add bytes to the stream; bytes before TLS end the connection."""
+        """Add bytes to the stream; bytes before the TLS handshake close the connection."""
         if self._plain is not None:
             self._plain.abort()
         else:
@@ -55,8 +55,8 @@ async def dial_tcp(entry: AllowEntry, dial: Dial, permitted: AllowList, *, is_tl
     """Connect to the host and port of an entry, with TLS if `is_tls`.
 
     Raises:
-        EgressDenied: one of its addresses may not be dialled.
-        TransportFault: no connection was made.
+        EgressDenied: an address of the host may not be dialled.
+        TransportFault: no connection was established.
     """
     found = read_url(f"{'https' if is_tls else 'http'}://{write_entry(entry)}")
     if found is None:
@@ -78,8 +78,8 @@ async def dial_unix(path: str) -> ByteStream:
     """Connect to the unix socket at exactly this path, which must not contain a symbolic link.
 
     Raises:
-        EgressDenied: a part of the path is a symbolic link, or it is not a socket.
-        OSError: the path does not exist, or no program accepts.
+        EgressDenied: a part of the path is a symbolic link, or the file is not a socket.
+        OSError: the path does not exist, or no program accepts connections.
     """
     descriptor = _open_socket(path)
     connection = socket.socket(socket.AF_UNIX)
@@ -95,7 +95,7 @@ async def dial_unix(path: str) -> ByteStream:
 
 
 def _open_socket(path: str) -> int:
-    """A descriptor of the socket, which stays valid even if the path is replaced later."""
+    """Return a descriptor of the socket, which stays valid if the path is replaced later."""
     if not hasattr(os, "O_PATH"):  # only Linux can connect by descriptor; other systems would resolve the path again
         raise denied()
     descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW)

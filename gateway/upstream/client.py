@@ -41,17 +41,17 @@ from gateway.upstream.tracing import Carried, Carry, run_traced
 _MIB = 1 << 20
 _CONNECTIONS = 1024
 _SHARE = _CONNECTIONS // 4
-"""Limit on the connections of one tenant: a tenant whose upstreams never respond leaves capacity for the others."""
+"""Limit on the connections of one tenant, so that unresponsive upstreams of one tenant do not exhaust the pool."""
 _IDLE_S = 10.0
 _TICK_S = 0.25
 _MIN_RETRY_WINDOW_S = 1.0
-"""A request is not retried if less than this part of its total time would remain."""
+"""Minimum remaining time for a retry, in seconds."""
 _REDIRECTS, _ERRORS = 300, 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FullResponse:
-    """A response with all its headers, for callers other than tool calls."""
+    """A complete response with all headers, for callers other than tool calls."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
@@ -112,19 +112,19 @@ class UpstreamClient:
             lookup.close()
 
     def set_allow_lists(self, allow_lists: AllowLists) -> None:
-        """Permit each tenant the entries of its own list; requests without a tenant have only `egress_allow`."""
+        """Set the tenants' own allow-lists; requests without a tenant are limited to `egress_allow`."""
         self._allow_lists = allow_lists
 
     async def send(
         self, request: UpstreamRequest, *, tenant: TenantId | None = None, limit_bytes: int | None = None
     ) -> UpstreamAnswer:
-        """Send one request and return its whole response; a redirect is a response like any other.
+        """Send one request and return its complete response; redirects are not followed.
 
         Raises:
             EgressDenied: the gateway may not dial the URL or an address behind it; this attempt sent nothing.
             UpstreamBusy: the tenant has too many calls to this upstream, or connections; this attempt sent nothing.
             UpstreamSuspended: the circuit of this upstream is open; nothing was sent.
-            UpstreamUnreachable: no connection was made, it was lost, or the method or a header cannot be sent.
+            UpstreamUnreachable: no connection was established, it was lost, or the method or a header cannot be sent.
             UpstreamTimeout: a deadline passed, or the response is an event stream beyond its bounds.
             UpstreamAnswerTooLarge: the declared length or the decompressed body exceeds the limit.
             UpstreamAnswerBroken: the response is not HTTP, or its content encoding is invalid or was not offered.
@@ -154,11 +154,11 @@ class UpstreamClient:
         return FullResponse(status=answer.status, headers=answer.headers(), body=body)
 
     async def open_stream(self, entry: AllowEntry, *, tenant: TenantId, is_tls: bool = False) -> ByteStream:
-        """Connect to a socket or host that an allow-list names; a public address must be named as well.
+        """Connect to a socket or host on an allow-list; public addresses must be listed too.
 
         Raises:
-            EgressDenied: no list of the tenant names it, or it is not at this address.
-            UpstreamUnreachable, UpstreamTimeout: no connection was made.
+            EgressDenied: the entry is on no allow-list of the tenant, or resolves to a forbidden address.
+            UpstreamUnreachable, UpstreamTimeout: no connection was established.
             Unavailable: the tenant's allow-list cannot be read.
         """
         if self._open is None:
@@ -172,10 +172,10 @@ class UpstreamClient:
             raise translate(error) from None
 
     async def check_listed(self, entry: AllowEntry, *, tenant: TenantId) -> AllowList:
-        """Return the tenant's allow-list if it, or the list for all tenants, has the entry at this time.
+        """Return the tenant's allow-list if this list or the global one currently contains the entry.
 
         Raises:
-            EgressDenied: neither has it.
+            EgressDenied: neither list contains the entry.
             Unavailable: the tenant's allow-list cannot be read.
         """
         lists, permitted = self._allow_lists, NOTHING
@@ -187,10 +187,10 @@ class UpstreamClient:
         return permitted
 
     async def open_response(self, request: UpstreamRequest, *, tenant: TenantId, limit_bytes: int) -> ResponseStream:
-        """Send one request, once, and return its response when the head has arrived. The caller bounds the time.
+        """Send a request without retries; return its response when the head has arrived. The caller sets the deadline.
 
-        The request has a slot of the bulkhead until then, so that open streams do not keep other calls waiting. The
-        circuit does not apply, because attachments of live sources have their own back-off.
+        The request holds a bulkhead slot until then, so that open streams do not block other calls. The circuit breaker
+        does not apply, because attachments of live sources have their own back-off.
 
         Raises:
             UpstreamError, Unavailable: as for `send`.
@@ -222,7 +222,7 @@ class UpstreamClient:
         return carried
 
     async def _run_in_bulkhead(self, request: UpstreamRequest, tenant: TenantId | None, limit: int) -> Carried:
-        """Run the request inside its bulkhead, from the wait for a slot to the report of its outcome."""
+        """Run the request within its bulkhead: wait for a slot, send, and report the outcome."""
         if self._open is None:
             raise RuntimeError("the pool is not open")
         message = write_request(request, tenant or "")
@@ -352,7 +352,7 @@ class UpstreamClient:
     async def _read_encoded(self, answer: Response, deadline: Deadline, inflater: Inflater) -> bytes:
         while not answer.at_eof():
             inflater.feed(await self._next_piece(answer, deadline))
-            await asyncio.sleep(0)  # a small piece may inflate to a large one: yield to other tasks in between
+            await asyncio.sleep(0)  # decompression of a small chunk may be slow: yield to other tasks
         return inflater.finish()
 
     async def _next_piece(self, answer: Response, deadline: Deadline) -> bytes:

@@ -11,7 +11,7 @@ _MAX_VALIDATOR_LENGTH = 1024
 
 
 def condition_headers(seen: Sighting) -> Iterator[tuple[str, str]]:
-    """Yield the headers of a request for the body, unless it is unchanged since the last complete response."""
+    """Yield the headers that request the body only if it changed since the last complete response."""
     if seen.digest is not None and seen.etag is not None:
         yield "If-None-Match", seen.etag
     if seen.digest is not None and seen.last_modified is not None:

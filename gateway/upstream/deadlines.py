@@ -54,7 +54,7 @@ class Deadline:
 
 
 class Deadlines:
-    """The calls in flight, and the timer that checks them while there are any."""
+    """The deadlines of calls in flight, and one timer that checks them."""
 
     def __init__(self, tick_s: float) -> None:
         self._tick_s = tick_s
@@ -62,7 +62,7 @@ class Deadlines:
         self._timer: asyncio.TimerHandle | None = None
 
     def open(self, loop: asyncio.AbstractEventLoop, *, first_s: float, total_s: float) -> Deadline:
-        """Return a deadline for the running task, and check it until `close`."""
+        """Return a deadline for the current task; the timer checks it until `close`."""
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("a call to an upstream needs a running task")

@@ -1,6 +1,7 @@
 """Decompression of gzip and deflate response bodies within limits.
 
-The limits: bytes in, bytes out, bytes out per byte in, number of gzip members. The stream must end where the body ends.
+The limits are input bytes, output bytes, compression ratio and number of gzip members. The compressed stream must end
+with the body.
 """
 
 import zlib
@@ -11,15 +12,15 @@ from gateway.errors import UpstreamAnswerBroken, UpstreamAnswerTooLarge
 
 ACCEPTED = "gzip, deflate"
 
-_SMALL_OUTPUT = frozenset(("", "identity"))
+_IDENTITY_ENCODINGS = frozenset(("", "identity"))
 _RATIO = 100
 _RATIO_FROM = 1 << 20
-"""A body with fewer bytes out may have a high ratio, which is normal (repetitive JSON) and harmless."""
+"""The ratio is checked only above this output size; small repetitive JSON compresses that well."""
 _MEMBERS = 1_000
 _PIECE = 1 << 18
-"""Limit on the bytes out per step, so that the bounds are checked while a small piece inflates to a large one."""
+"""Maximum output bytes per step, so that the limits are checked between steps."""
 _OVERHEAD = 1 << 10
-"""Bytes by which compression may lengthen a short body; a long one grows by less than a hundredth."""
+"""Allowance for the encoding overhead of incompressible bodies, in addition to 1 % of the limit."""
 _GZIP = 31
 _ZLIB = 15
 _RAW = -15
@@ -37,20 +38,20 @@ class _Stream(Protocol):
 
 
 def open_inflater(encodings: Sequence[str], *, limit: int) -> "Inflater | None":
-    """Return the inflater for these content encodings; None for a body without one.
+    """Return the inflater for these content encodings; None for an unencoded body.
 
     Raises:
-        UpstreamAnswerBroken: an encoding that was not offered, or more than one.
+        UpstreamAnswerBroken: the encoding is not gzip or deflate, or several are combined.
     """
-    names = [name for text in encodings for name in text.split(",") if name.strip().lower() not in _SMALL_OUTPUT]
+    names = [name for text in encodings for name in text.split(",") if name.strip().lower() not in _IDENTITY_ENCODINGS]
     return Inflater(",".join(names), limit=limit) if names else None
 
 
 class Inflater:
-    """Inflates one body piece by piece; raises before it returns more than `limit` bytes in total.
+    """Incremental decompressor of one body; raises before it returns more than `limit` bytes in total.
 
     Raises:
-        UpstreamAnswerBroken: an encoding that was not offered, or more than one.
+        UpstreamAnswerBroken: the encoding is not gzip or deflate.
     """
 
     def __init__(self, encoding: str, *, limit: int) -> None:
@@ -71,16 +72,16 @@ class Inflater:
         self._stream: _Stream | None = zlib.decompressobj(_GZIP) if self._is_gzip else None
 
     def feed(self, data: bytes) -> None:
-        """Inflate the next piece of the body.
+        """Decompress the next chunk of the body.
 
         Raises:
             UpstreamAnswerTooLarge: the result exceeds the limit or the ratio.
-            UpstreamAnswerBroken: the piece is not in the declared encoding, or continues after its end.
+            UpstreamAnswerBroken: the chunk is not in the declared encoding, or follows the end of the stream.
         """
         self._in += len(data)
-        if self._in > self._max_input:  # otherwise blocks that inflate to nothing could continue until the deadline
+        if self._in > self._max_input:  # empty compressed blocks could otherwise continue until the deadline
             raise UpstreamAnswerTooLarge("The upstream's compressed response is larger than a result may be.")
-        if self._stream is None:  # zlib or raw deflate: both are named deflate, the first two bytes distinguish them
+        if self._stream is None:  # `deflate` is zlib or raw deflate; the first two bytes distinguish them
             self._head += data
             if len(self._head) < 2:
                 return
@@ -90,12 +91,12 @@ class Inflater:
             data = self._inflate_piece(self._stream, data)
 
     def take(self) -> bytes:
-        """Return the bytes inflated since the last call; for bodies that may not end."""
+        """Return the output since the last call; for streaming bodies."""
         pieces, self._pieces = self._pieces, []
         return b"".join(pieces)
 
     def finish(self) -> bytes:
-        """Return the inflated bytes that `take` has not returned.
+        """Return the output that `take` has not returned.
 
         Raises:
             UpstreamAnswerBroken: the body ended inside the compressed stream.
@@ -105,21 +106,29 @@ class Inflater:
         return self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
 
     def _inflate_piece(self, stream: _Stream, data: bytes) -> bytes:
-        """Inflate as much of `data` as the bounds permit; return the input that has to be fed again."""
+        """Run one step, and return the input that is not consumed yet."""
         if stream.eof:
             stream = self._next_member(data)
         try:
             piece = stream.decompress(data, _PIECE)
         except zlib.error:
             raise UpstreamAnswerBroken("The upstream's response is not in its declared content encoding.") from None
-        self._is_full = len(piece) == _PIECE and not stream.eof  # zlib may hold more output without needing more input
+        self._is_full = len(piece) == _PIECE and not stream.eof  # zlib may buffer more output
         if piece:
             self._pieces.append(piece)
             self._out += len(piece)
         # guard: inflate-limit, inflate-ratio
         if self._out > self._limit or (self._out > _RATIO_FROM and self._out > _RATIO * self._in):
-            raise UpstreamAnswerTooLarge("The upstream's decompressed response is larger than a result may be.")
+            raise self._excess()
         return stream.unused_data if stream.eof else stream.unconsumed_tail
+
+    def _excess(self) -> UpstreamAnswerTooLarge:
+        is_ratio = self._out <= self._limit
+        return UpstreamAnswerTooLarge(
+            f"The upstream's compressed response expands more than {_RATIO}-fold."
+            if is_ratio
+            else "The upstream's decompressed response is larger than a result may be."
+        )
 
     def _next_member(self, data: bytes) -> _Stream:
         self._members += 1

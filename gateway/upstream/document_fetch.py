@@ -1,4 +1,4 @@
-"""Fetch of a document by URL over the upstream client: complete and within its size limit, or an error."""
+"""Fetch of a document by URL with the upstream client, complete and within a size limit."""
 
 from dataclasses import dataclass, field
 
@@ -13,12 +13,12 @@ from gateway.upstream.conditional_requests import NOT_MODIFIED, condition_header
 
 _ACCEPT = "application/json, application/yaml, */*;q=0.5"
 _OK = 200
-_UNSEEN = Sighting()
+_NO_VALIDATORS = Sighting()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedDocument:
-    """A document with its validators; `is_modified` is False if the server did not send the body."""
+    """A document with its validators; `is_modified` is False after status 304, without a body."""
 
     body: bytes = field(repr=False, default=b"")
     etag: str | None = None
@@ -36,12 +36,12 @@ async def fetch_document(upstream: UpstreamClient, url: str, *, limit: int, tena
 
 
 async def fetch_changed(
-    upstream: UpstreamClient, url: str, *, limit: int, tenant: TenantId | None = None, seen: Sighting = _UNSEEN
+    upstream: UpstreamClient, url: str, *, limit: int, tenant: TenantId | None = None, seen: Sighting = _NO_VALIDATORS
 ) -> FetchedDocument:
-    """Return the document at an http or https URL; without its body if it is unchanged since `seen`.
+    """Return the document at an http or https URL; the body is empty if it is unchanged since `seen`.
 
     Raises:
-        FetchFailed: not such a URL, one with a user name, or the status is not 200; redirects are not followed.
+        FetchFailed: the URL is invalid or has a user name, or the status is not 200; redirects are not followed.
         DocumentTooLarge: the declared length or the decompressed document exceeds `limit` bytes.
         UpstreamError, Unavailable: as for `UpstreamClient.send`.
     """

@@ -1,6 +1,6 @@
-"""Reader of event-stream responses, which may never end: keeps the events within the limits, and describes the cut.
+"""Reader of event-stream responses, which may never end. It keeps the events within the limits, and describes the cut.
 
-The kept part of a cut stream ends with a complete event if there is one.
+A cut stream is truncated after its last complete event, if it has one.
 """
 
 import re
@@ -8,7 +8,7 @@ import re
 MEDIA_TYPE = "text/event-stream"
 
 MAX_EVENTS = 10_000
-"""Limit on the events that are read of one response."""
+"""Limit on the events of one response."""
 
 _BOUNDARY = re.compile(rb"(?>\r\n|\n|\r){2}")
 _MAX_BOUNDARY_LENGTH = 4
@@ -22,7 +22,7 @@ def is_event_stream(content_type: str) -> bool:
 
 
 class EventStreamReader:
-    """One event stream, as far as it was read within bounds."""
+    """Buffer of the received part of one event stream."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -32,11 +32,11 @@ class EventStreamReader:
         self._count = 0
 
     def feed(self, piece: bytes) -> None:
-        """Append the next bytes."""
+        """Append the next chunk."""
         self._body += piece
         for found in _BOUNDARY.finditer(self._body, self._scanned, self._limit):
             if self._count == MAX_EVENTS or (found.end() == len(self._body) and piece.endswith(b"\r")):
-                return  # a line feed may follow
+                return  # the CR may be the first half of a CRLF
             self._count += 1
             self._whole = self._scanned = found.end()
         self._scanned = max(self._scanned, len(self._body) - _MAX_BOUNDARY_LENGTH + 1)
@@ -52,15 +52,15 @@ class EventStreamReader:
         return self._count >= MAX_EVENTS or len(self._body) > self._limit  # guard: events-bounded
 
     def whole(self) -> bytes:
-        """All bytes that were read."""
+        """Return all received bytes."""
         return bytes(self._body)
 
     def begun(self) -> bytes:
-        """The complete events; without any, the received part of the first event."""
+        """Return the complete events; without any, the received part of the first event."""
         return bytes(self._body[: self._whole or self._limit])
 
     def describe(self, waited_s: float) -> str:
-        """Describe what is missing, and why."""
+        """Return the reason for the cut, and the size of the received part."""
         if self._count >= MAX_EVENTS:
             return f"the stream of events is cut after {self._count:,} events"
         if len(self._body) > self._limit:

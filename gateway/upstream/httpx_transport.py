@@ -14,9 +14,9 @@ from gateway.upstream.client import UpstreamClient
 _OMITTED_REQUEST_HEADERS = frozenset(
     {"host", "content-length", "transfer-encoding", "connection", "accept-encoding", "user-agent", "keep-alive"}
 )
-"""Headers that httpx adds but that are not sent, because the pool frames the request itself."""
+"""Headers of httpx that are dropped, because the pool frames the request itself."""
 _OMITTED_RESPONSE_HEADERS = frozenset({"content-encoding", "content-length", "transfer-encoding", "connection"})
-"""Headers that describe the response on the wire, but not the decoded body that httpx receives."""
+"""Headers that do not match the decoded body, which is what httpx receives."""
 _IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS"})
 
 

@@ -1,6 +1,6 @@
-"""One response that is read while it arrives: decoded pieces, within a size limit, without its own deadline.
+"""Streaming reader of one upstream response: decompressed chunks, limited in size. The caller sets the deadline.
 
-It serves protocols whose responses are streams of messages. The caller limits the time.
+The reader is for protocols whose responses are streams of messages.
 """
 
 from types import TracebackType
@@ -13,16 +13,16 @@ from gateway.upstream.http.response import Response
 
 
 class ResponseStream:
-    """A response whose head has arrived; leaving the block releases its connection, or closes it if bytes are unread.
+    """A response whose head has arrived; `limit_bytes` limits the decompressed body.
 
-    `limit_bytes` limits the decoded body.
+    On exit, the connection returns to the pool; it is closed if the body was not read completely.
     """
 
-    def __init__(self, answer: Response, *, limit_bytes: int) -> None:
-        self._answer = answer
+    def __init__(self, response: Response, *, limit_bytes: int) -> None:
+        self._response = response
         self._limit = limit_bytes
         self._count = 0
-        encoding = answer.field(b"content-encoding")
+        encoding = response.field(b"content-encoding")
         self._inflater = None if encoding is None else open_inflater((encoding,), limit=limit_bytes)
 
     def __enter__(self) -> Self:
@@ -31,31 +31,31 @@ class ResponseStream:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None and self._answer.at_eof():
-            self._answer.release()
+        if kind is None and self._response.at_eof():
+            self._response.release()
         else:
-            self._answer.close()
+            self._response.close()
 
     @property
     def status(self) -> int:
         """The HTTP status."""
-        return self._answer.status
+        return self._response.status
 
     def field(self, name: bytes) -> str | None:
-        """Return the header with this lower-case name."""
-        return self._answer.field(name)
+        """Return the value of a header, by lower-case name."""
+        return self._response.field(name)
 
     async def read(self) -> bytes:
-        """Return the next decoded piece; empty at the end of the body.
+        """Return the next decompressed chunk; empty at the end of the body.
 
         Raises:
             UpstreamAnswerTooLarge: the body exceeds the limit.
             UpstreamUnreachable, UpstreamAnswerBroken: the response was cut short or is malformed.
         """
-        answer, inflater = self._answer, self._inflater
+        response, inflater = self._response, self._inflater
         try:
-            while not (answer.has_no_body or answer.at_eof()):
-                piece = await answer.readany()
+            while not (response.has_no_body or response.at_eof()):
+                piece = await response.readany()
                 if inflater is not None:
                     inflater.feed(piece)
                     piece = inflater.take()

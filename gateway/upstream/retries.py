@@ -1,8 +1,8 @@
-"""Retry policy: decides whether a request is repeated, and after which pause.
+"""Retry policy: decides if and after which pause a request is retried.
 
-A request is repeated only if it is idempotent, or if it certainly did not arrive. So a request that is not idempotent
-is retried only if no connection was established. Pauses are random, so that many callers do not retry at the same
-moment. Only the first retry after a closed connection has no pause.
+A request that is not idempotent is retried only if no connection was established, because it may otherwise have
+arrived. Pauses are random, so that many callers do not retry at the same time. Only the first retry after a closed
+connection has no pause.
 """
 
 import random
@@ -52,7 +52,7 @@ def after_response(status: int, retry_after: str | None, request: UpstreamReques
 
 
 def _seconds(retry_after: str) -> float | None:
-    """A `Retry-After` in seconds; None for a date, which usually announces a longer wait than ours."""
+    """Return `Retry-After` in seconds; None for a date, which usually means a longer wait than `_MAX_DELAY_S`."""
     text = retry_after.strip()
     return float(text) if text.isascii() and text.isdigit() and len(text) < 9 else None
 

@@ -1,7 +1,7 @@
-"""Response headers that results include: locations, paging, validators, rate limits.
+"""Response headers that are included in tool results: locations, paging, validators, rate limits.
 
-Values are untrusted. They contain neither control characters nor the user of a URL. Stored credentials are redacted
-before a result is built, and values are cut only after that.
+Values are untrusted: control characters and the user part of URLs are removed here. Later steps redact stored
+credentials and then truncate values.
 """
 
 import re
@@ -26,9 +26,9 @@ SHOWN = frozenset(
         *(b"x-rate-limit-limit", b"x-rate-limit-remaining", b"x-rate-limit-reset", b"x-ratelimit-resource"),
     )
 )
-"""Lower-case names of the headers that a result shows."""
+"""Lower-case names of the headers that a result includes."""
 
-_OF_NO_BODY = frozenset((b"content-type", b"content-length", b"accept-ranges", b"allow"))
+_BODILESS_HEADERS = frozenset((b"content-type", b"content-length", b"accept-ranges", b"allow"))
 """Headers that are also included if a response has no body, as after HEAD and OPTIONS."""
 _EMPTY = (b"content-length", "0")
 _LOCATION = b"location"
@@ -42,7 +42,7 @@ def read_shown_headers(answer: Response, *, has_body: bool) -> tuple[tuple[str, 
     if has_body and SHOWN.isdisjoint(names):
         return ()
     is_redirect = _FIRST_REDIRECT <= answer.status < _FIRST_REFUSAL
-    chosen = SHOWN if has_body else SHOWN | _OF_NO_BODY
+    chosen = SHOWN if has_body else SHOWN | _BODILESS_HEADERS
     if is_redirect:
         chosen = chosen - {_LOCATION}  # guard: redirect-target-hidden
     values = ((name, answer.field(name)) for name in names if name in chosen)

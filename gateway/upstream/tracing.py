@@ -1,4 +1,4 @@
-"""Spans of upstream requests: method, scheme, host, port and status; not path and query, which contain arguments."""
+"""Spans of upstream requests with method, scheme, host, port and status. Path and query may contain arguments."""
 
 from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
@@ -20,7 +20,7 @@ _MAX_METHOD_LENGTH = 32
 async def run_traced(
     traces: Traces, carry: Carry, request: UpstreamRequest, tenant: TenantId | None, limit: int
 ) -> Carried:
-    """Run the request in a separate span; if forwarding is on, the upstream receives its context."""
+    """Run the request in its own span; if propagation is enabled, send the trace context to the upstream."""
     method = request.method[:_MAX_METHOD_LENGTH]
     with traces.asking(method, _describe(request, method)) as span:
         response, body, cut = await carry(_with_trace_headers(request, traces), tenant, limit)
@@ -36,7 +36,7 @@ def _describe(request: UpstreamRequest, method: str) -> dict[str, str | int]:
     try:
         parts = urlsplit(request.url)
         host, port = parts.hostname, parts.port
-    except ValueError:  # the request will be refused
+    except ValueError:  # invalid URL; the client refuses the request later
         return attributes
     attributes["url.scheme"] = parts.scheme
     attributes["server.address"] = host or ""
@@ -45,9 +45,7 @@ def _describe(request: UpstreamRequest, method: str) -> dict[str, str | int]:
 
 
 def _with_trace_headers(request: UpstreamRequest, traces: Traces) -> UpstreamRequest:
-    """Return the request with the gateway's trace headers; a request with trace headers from its arguments is
-    unchanged.
-    """
+    """Return the request with the gateway's trace headers, unless its arguments already set trace headers."""
     carried = traces.headers()
     if not carried or any(name.lower() in TRACE_HEADERS for name, _ in request.headers):
         return request

@@ -1,4 +1,4 @@
-"""Authentication of a request: passes the Authorization header to `gateway.identity`."""
+"""Authentication of HTTP requests: passes the Authorization header to `gateway.identity`."""
 
 from collections.abc import Mapping, MutableMapping
 from typing import Any
@@ -39,7 +39,7 @@ async def authenticate(scope: MutableMapping[str, Any], credentials: Authenticat
         DatabaseUnavailable: the key cannot be checked now.
     """
     authorization = authorization_of(scope)
-    # building a target costs more than this check of the usual header with a key
+    # skips the costly `Target` for API keys, the usual credential
     if authorization is None or authorization.startswith(_USUAL):
         caller = await credentials.authenticate(authorization, address=address_of(scope))
     elif is_bound(authorization):
@@ -57,7 +57,7 @@ async def authenticate(scope: MutableMapping[str, Any], credentials: Authenticat
 async def _authenticate_bound(
     scope: MutableMapping[str, Any], authorization: str, credentials: Authenticator
 ) -> Principal:
-    """Authenticate a request with a token that is bound to a key of the client (RFC 9449 section 7.1)."""
+    """Authenticate a request with a DPoP-bound access token (RFC 9449 section 7.1)."""
     target, address = target_of(scope)._replace(is_bound=True), address_of(scope)
     caller, people = await credentials.authenticate(authorization, address=address, target=target), credentials.people
     resource = None if people is None else people.resource_of(target)
@@ -81,7 +81,7 @@ async def _authenticate_bound(
 
 
 def _proof_of(scope: MutableMapping[str, Any]) -> Proof:
-    """Return the proof of a request, the same object each time."""
+    """Return the DPoP proof of a request; repeated calls return the same object."""
     found: Proof | None = scope.get(_PROOF)
     if found is None:
         fields = headers_of(scope)
@@ -92,7 +92,7 @@ def _proof_of(scope: MutableMapping[str, Any]) -> Proof:
 
 
 def is_bound(authorization: str) -> bool:
-    """True if a token is presented as bound to a key of the client."""
+    """True if the Authorization header uses the scheme DPoP, which is for bound tokens."""
     return authorization[:5].lower() == "dpop "
 
 

@@ -1,4 +1,4 @@
-"""Request bodies: bytes, limited in size and time; `gateway.domain.json_text` parses their JSON."""
+"""Readers of request bodies, limited in size and time. `gateway.domain.json_text` parses JSON bodies."""
 
 import time
 from collections.abc import MutableMapping

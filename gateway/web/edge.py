@@ -36,8 +36,8 @@ _UNAUTHORIZED = 401
 _INVALID_TOKEN = b' error="invalid_token"'
 _STREAM = b"text/event-stream"
 _MAX_LOGGED_PATH_LENGTH = 200
-_NAME_DIGITS = 24
-_NAMES_AT_ONCE = 64
+_ID_DIGITS = 24
+_IDS_PER_READ = 64
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._-]{7,63}")
 
 
@@ -53,7 +53,7 @@ class EdgeLimits:
     body_bytes_per_s: int = 1024
 
 
-def _never() -> bool:
+def _never_draining() -> bool:
     return False
 
 
@@ -64,7 +64,7 @@ class EdgeDependencies:
     proxies: Proxies = field(default_factory=lambda: Proxies(()))
     metrics: Metrics = field(default_factory=Metrics)
     refusals: RefusalLog = field(default_factory=RefusalLog)
-    is_draining: Callable[[], bool] = _never
+    is_draining: Callable[[], bool] = _never_draining
 
     def note(self, scope: Scope, status: int) -> None:
         """Count a response; log the refusal of a credential."""
@@ -113,7 +113,7 @@ class Edge:
         self._hosts = AllowedHosts(hosts)
         self._origins = AllowedOrigins(origins)
         self._limits = limits or EdgeLimits()
-        self._names = _Names()
+        self._names = _CorrelationIds()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve or refuse one HTTP request or WebSocket; forward other scopes."""
@@ -163,7 +163,7 @@ class Edge:
             await self._open_socket(self._sockets, scope, receive, send)
 
     async def _open_socket(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-        """Forward a WebSocket after the checks of HTTP requests."""
+        """Forward a WebSocket handshake after the same checks as for HTTP requests."""
         fields = headers_of(scope)
         correlation_id = scope["correlation_id"] = _client_request_id(fields) or self._names.make()
         if self._around.proxies:
@@ -206,17 +206,17 @@ class Edge:
         return None
 
 
-class _Names:
-    """Random correlation ids, generated 64 at a time, because one system call costs the same for 64 as for one."""
+class _CorrelationIds:
+    """Generator of correlation ids; it reads random bytes for 64 ids with one system call."""
 
     def __init__(self) -> None:
         self._left = ""
 
     def make(self) -> str:
         """Return a new id: 12 random bytes as hexadecimal digits."""
-        left = self._left or secrets.token_hex(_NAME_DIGITS // 2 * _NAMES_AT_ONCE)
-        self._left = left[_NAME_DIGITS:]
-        return left[:_NAME_DIGITS]
+        left = self._left or secrets.token_hex(_ID_DIGITS // 2 * _IDS_PER_READ)
+        self._left = left[_ID_DIGITS:]
+        return left[:_ID_DIGITS]
 
 
 _SINGLE = frozenset({b"host", b"origin", b"authorization", b"content-type"})
@@ -256,7 +256,7 @@ class _ResponseSink:
         await self._send(message)
 
     async def refuse(self, refusal: _Refusal) -> None:
-        """Respond and close the connection without reading the rest of the request, unless a response has begun."""
+        """Respond and close the connection without reading the rest of the request, unless a response has started."""
         if self._is_started:
             return
         body = problem_bytes(refusal.status, refusal.code, refusal.detail, self._scope["correlation_id"])
@@ -264,12 +264,12 @@ class _ResponseSink:
         self._is_refused = True
 
     async def permit(self) -> None:
-        """Respond to a preflight request of a browser."""
+        """Respond to a CORS preflight request."""
         await self({"type": "http.response.start", "status": 204, "headers": preflight_headers(self._scope)})
         await self({"type": "http.response.body", "body": b""})
 
     async def fail(self) -> bool:
-        """Respond with 500 if no response was begun; return False if a response was begun but not completed."""
+        """Respond with 500 if no response has started; return False if a response has started but is incomplete."""
         if not self._is_started:
             await self._answer(500, unexpected_bytes(self._scope["correlation_id"]))
         return self._is_complete
@@ -316,7 +316,7 @@ class _ResponseSink:
     def _is_failed_challenge(self, name: bytes) -> bool:
         """True if this is the challenge header and the client sent an access token or key.
 
-        Only in this case the challenge has an error code (RFC 6750 §3).
+        Only then the challenge contains an error code (RFC 6750 §3).
         """
         if name != b"www-authenticate":
             return False
@@ -330,7 +330,7 @@ class _ResponseSink:
 
 
 def _with_error_code(asked: bytes) -> bytes:
-    """Add the error code of a wrong credential to a challenge that has no other code."""
+    """Add the error code `invalid_token` to a challenge that has no error code."""
     scheme, _, parameters = asked.partition(b" ")
     if b"error=" in parameters:
         return asked

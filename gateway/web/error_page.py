@@ -16,7 +16,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-
 
 
 def error_page_route() -> Route:
-    """Return the route of the page; the page is read from the package once."""
+    """Return the route of the page, whose content is loaded from the package once."""
     page = files("gateway.web").joinpath("errors.html").read_bytes()
     headers = {
         "etag": f'"{hashlib.blake2b(page, digest_size=8).hexdigest()}"',

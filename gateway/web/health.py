@@ -1,7 +1,7 @@
-"""Health probes: `/healthz` shows that the process is alive, `/readyz` whether this replica should receive requests.
+"""Health probes: `/healthz` reports liveness of the process, `/readyz` the readiness of this replica.
 
-Both respond to every client. Only a request with a monitoring key receives the failing components and their reasons;
-the log contains each change.
+Both need no credential. Failing components and their reasons are returned only to requests with a monitoring key;
+each change is logged.
 """
 
 import math
@@ -22,17 +22,20 @@ log = structlog.get_logger(__name__)
 Check = tuple[str, Callable[[], Awaitable[None]]]
 
 _CHECK_S = 2.0
-_FRESH_S = 0.25
+_CACHE_S = 0.25
 
 
-def _never(_: Request) -> bool:
+def _never_sees_reasons(_: Request) -> bool:
     return False
 
 
 def health_routes(
-    checks: Sequence[Check], *, is_draining: Callable[[], bool], sees_reasons: Callable[[Request], bool] = _never
+    checks: Sequence[Check],
+    *,
+    is_draining: Callable[[], bool],
+    sees_reasons: Callable[[Request], bool] = _never_sees_reasons,
 ) -> list[Route]:
-    """Return the probes; each check is the name of a component and a function that raises if it cannot serve."""
+    """Return the routes. A check is a component's name, and a function that raises if the component is unavailable."""
     readiness = ReadinessProbe(checks)
 
     async def healthz(_: Request) -> Response:
@@ -63,13 +66,13 @@ class ReadinessProbe:
         self._found_at = -math.inf
 
     def expire(self) -> None:
-        """Run the checks again at the next probe."""
+        """Drop the cached result, so that the next probe runs the checks again."""
         self._found_at = -math.inf
 
     async def failing(self) -> list[dict[str, str]]:
         """Return the failing components and their reasons, in the order of the checks."""
         async with self._lock:
-            if time.monotonic() - self._found_at >= _FRESH_S:
+            if time.monotonic() - self._found_at >= _CACHE_S:
                 found = await self._run_checks()
                 self._log_change(found)
                 self._found = found

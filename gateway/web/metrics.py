@@ -1,7 +1,7 @@
-"""`/metrics` for Prometheus, which requires the metrics key or the operator's key.
+"""Prometheus endpoint `/metrics`, which requires the metrics key or the operator's key.
 
-The page contains names of tenants, so a loopback client address is not sufficient: behind a proxy on the same machine,
-every client has one.
+The page contains tenant names, so a loopback client address does not give access: behind a proxy on the same machine,
+every client has a loopback address.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ class MonitoringKeys:
         self._wanted = None if key is None else _digest(key)
 
     def allow(self, request: Request) -> bool:
-        """True if the request has one of the two keys; the check needs no database."""
+        """True if the request has one of the two keys, which are compared without the database."""
         return self._is_metrics_key(request) or self._credentials.is_operator(authorization_of(request.scope))
 
     async def check(self, request: Request) -> None:
@@ -61,7 +61,7 @@ def metrics_routes(metrics: Metrics, credentials: Authenticator, *, key: str | N
 
 
 def _bearer(request: Request) -> str:
-    """Return the bearer token of the header; empty if there is none."""
+    """Return the bearer token of the Authorization header; empty if there is none."""
     header = authorization_of(request.scope) or ""
     return header[len(_SCHEME) :].strip() if header[: len(_SCHEME)].lower() == _SCHEME else ""
 

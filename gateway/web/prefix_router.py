@@ -1,6 +1,6 @@
-"""Prefix router: passes MCP requests to their application, without the main router and its middleware.
+"""Prefix router: forwards MCP requests to their ASGI application, bypassing the main router and its middleware.
 
-The main router serves all other paths, also those below the same prefix, such as webhooks and pages of people.
+The main router serves all other paths. Some of these have the same prefix, such as webhooks and HTML pages.
 """
 
 from collections.abc import Awaitable
@@ -9,7 +9,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 
 class PrefixRouter:
-    """ASGI middleware that routes paths with one prefix and one of some endings itself.
+    """ASGI middleware that routes paths with a given prefix and one of the given suffixes.
 
     The main router would take as long as the edge.
     """
@@ -21,7 +21,7 @@ class PrefixRouter:
         self._to = to
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """Pass the request to the application of the prefix, or to the main application."""
+        """Forward the request to the application of the prefix, or to the main application."""
         path: str = scope.get("path", "")
         is_short = scope["type"] == "http" and path.endswith(self._endings) and path.startswith(self._prefix)
         return (self._to if is_short else self._app)(scope, receive, send)

@@ -1,6 +1,6 @@
 """Problem documents (RFC 9457) for refusals, with one HTTP status for each kind of error.
 
-They contain no internal details. An unexpected error becomes a 500 with a correlation id.
+The documents contain no internal details. An unexpected error becomes a 500 with a correlation id.
 """
 
 import json
@@ -103,7 +103,7 @@ def problem_bytes(
     }
     try:
         return orjson.dumps(document)
-    except TypeError:  # a text of the caller in the error may contain a lone surrogate
+    except TypeError:  # a string from the caller may contain a lone surrogate
         return json.dumps(document).encode()
 
 
@@ -133,7 +133,7 @@ async def _answer_http(request: Request, error: Exception) -> Response:
 
 
 def unexpected_bytes(correlation_id: str) -> bytes:
-    """Return the problem document of an unforeseen error."""
+    """Return the problem document of an unexpected error."""
     return problem_bytes(
         500, GatewayError.code, "internal error; the gateway's log contains it with this correlation id", correlation_id
     )

@@ -2,8 +2,8 @@
 gateway's public keys.
 
 The challenge has the scheme that the client used, and is the same for existing and missing tenants. The metadata exists
-for tenants with an enabled issuer. It names the gateway itself in place of issuers at which the gateway signs people
-in.
+for tenants with an enabled issuer. For an issuer with a sign-in client, the gateway itself is the authorization server
+in the metadata.
 """
 
 from collections.abc import Mapping, MutableMapping
@@ -54,7 +54,7 @@ def metadata_route(credentials: Authenticator, people: People) -> Route:
 
 
 def key_set_route(keys: Mapping[str, object]) -> Route:
-    """Return the route of the keys with which upstreams verify the gateway's assertions (RFC 7517)."""
+    """Return the JWKS route (RFC 7517): the public keys that verify the gateway's assertions."""
     body = orjson.dumps(keys)
 
     async def show(_: Request) -> Response:

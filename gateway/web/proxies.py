@@ -1,4 +1,4 @@
-"""Client address behind trusted proxies: `X-Forwarded-For`, trusted hop by hop."""
+"""Client address behind trusted proxies, from the hops of `X-Forwarded-For`."""
 
 import ipaddress
 from collections.abc import Iterable

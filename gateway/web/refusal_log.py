@@ -1,4 +1,4 @@
-"""Log lines about refused credentials: at most 5 per second after a burst of 50, with the number of omitted lines."""
+"""Rate-limited log of refused credentials: 5 lines per second, burst of 50, with the number of omitted lines."""
 
 import time
 from collections.abc import Callable
@@ -21,7 +21,7 @@ class RefusalLog:
         self._left_out = 0
 
     def note(self, client: str | None, path: str) -> None:
-        """Log a refusal, or count it as omitted for the next line."""
+        """Log a refusal; above the rate limit, count it for the next line instead."""
         if self._lines.take(""):  # guard: refusals-logged-few
             self._left_out += 1
             return

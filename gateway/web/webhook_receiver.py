@@ -1,7 +1,7 @@
 """Webhook endpoint `/t/{tenant}/hooks/{id}`: receives a tenant's signed notifications of changed resources.
 
-A body is parsed only after its signature is verified. Earlier limits apply to the size of the body, the time to receive
-it, and the number of concurrent verifications.
+A body is parsed only after its signature is verified. Limits before the verification: body size, receive time, and the
+number of concurrent verifications.
 """
 
 from collections.abc import Mapping
@@ -83,7 +83,7 @@ class WebhookReceiver:
 
 
 def read_changes(body: bytes) -> ReportedChanges:
-    """Return the resources (`uri`, `uris`) or the sources (`source`, `sources`) that a delivery names.
+    """Return the resources (`uri`, `uris`) or the sources (`source`, `sources`) of a delivery.
 
     Other members are ignored. With a URI, `source` is ignored as well, because formats such as CloudEvents use it for
     the sender.

@@ -19,13 +19,13 @@ from gateway.admin.responses.sources import ImportTried, SourceChanged
 
 Json = dict[str, object]
 
-_IN_PATH = re.compile(r"\{(\w+)\}")
+_PATH_PARAMETER = re.compile(r"\{(\w+)\}")
 _VERSION = "1.0.0"
 DOCUMENT = "/openapi.json"
 """The path of the document itself."""
 
 _REFERENCE = "#/components/schemas/{model}"
-_ABOUT = """Tenants, keys, sources, tools, policy and audit.
+_API_DESCRIPTION = """Tenants, keys, sources, tools, policy and audit.
 
 Every refusal is a problem document (RFC 9457). A method that the path does not have is refused with 405; oversized or
 slow requests are refused with 408, 414 or 431 before the path is read. Objects of other tenants are reported as not
@@ -35,7 +35,7 @@ next, with the same search, filters and order. `search` finds a text in names an
 by name replaces the object (200) or creates it (201); with `If-None-Match: *` it only creates, with `If-Match` it only
 replaces. `Idempotency-Key` makes a POST inside a tenant repeatable for 24 hours: the request is executed once, and its
 stored response is returned again."""
-_OWN: Json = {
+_DOCUMENT_OPERATION: Json = {
     "operationId": "get_openapi",
     "summary": "This document; no credential is needed.",
     "tags": ["openapi"],
@@ -49,7 +49,7 @@ _RETRY_AFTER: Json = {
     "required": True,
     "schema": {"type": "integer", "minimum": 1},
 }
-_RETRIED = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
+_RETRYABLE_STATUSES = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
 _IF_MATCH: Json = {
     "name": "If-Match",
     "in": "header",
@@ -59,7 +59,7 @@ _IF_MATCH: Json = {
 _IF_NONE_MATCH: Json = {
     "name": "If-None-Match",
     "in": "header",
-    "description": "Create the object, and never replace one.",
+    "description": "Create the object; refuse the request if it exists.",
     "schema": {"type": "string", "const": "*"},
 }
 _IDEMPOTENCY_KEY: Json = {
@@ -74,9 +74,9 @@ _TAGS: Mapping[str, str] = {
     "access": "Rules about the primitives that keys and people may list and use.",
     "approvals": "Decisions of a person about calls of another person.",
     "audit": "Records of changes and calls, and the verification of the trail.",
-    "ceilings": "The highest value of each limit of a tenant.",
-    "clients": "Applications that the tenant's authorization server knows.",
-    "consents": "Permissions that people gave to applications.",
+    "ceilings": "The maximum of each limit of a tenant, set by the operator.",
+    "clients": "Clients of the tenant's authorization server: applications that request tokens.",
+    "consents": "Permissions of people for clients to receive tokens.",
     "accounts": "Accounts that users have connected at upstreams.",
     "credentials": "Secrets for declared handlers, live sources and watches; they can be written, but never read.",
     "doctor": "Checks of the installation.",
@@ -85,7 +85,7 @@ _TAGS: Mapping[str, str] = {
     "keys": "Credentials of a tenant's clients and people.",
     "live-sources": "Editors, MCP servers and programs whose primitives exist while they are attached.",
     "openapi": "This document.",
-    "audit-sinks": "Systems outside that receive the audit trail of a tenant.",
+    "audit-sinks": "External systems that receive the audit trail of a tenant.",
     "policy": "Decisions about calls by safety level and rule, and the tenant's limits.",
     "profiles": "Named selections of a tenant's primitives, each at its own URL.",
     "prompts": "Prompts that clients can get.",
@@ -95,7 +95,7 @@ _TAGS: Mapping[str, str] = {
     "sources": "OpenAPI documents and the tools made from them.",
     "tenants": "The customers or teams, isolated from each other.",
     "tools": "Tools that clients can call.",
-    "grants": "Authorizations of applications by people, with the tokens that were issued under them.",
+    "grants": "Authorizations of clients by people, with the tokens that were issued under them.",
     "guardrails": "Checks of calls and results, built in or behind an HTTP hook.",
     "watches": "URLs that the gateway polls to detect changed resources.",
     "issuers": "Authorization servers whose access tokens the tenant accepts in place of keys.",
@@ -105,8 +105,8 @@ _TAGS: Mapping[str, str] = {
 }
 _PARAMETERS: Mapping[str, str] = {
     "t": "The tenant's slug or id.",
-    "name": "Its name or id.",
-    "id": "Its id.",
+    "name": "The name or id of the object.",
+    "id": "The id of the object.",
 }
 
 
@@ -116,11 +116,11 @@ def describe(routes: Sequence[Route], *, server: str) -> Json:
     paths: dict[str, Json] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _describe_operation(route, schemas)
-    paths[DOCUMENT] = {"get": _OWN}
+    paths[DOCUMENT] = {"get": _DOCUMENT_OPERATION}
     queries = {route.query.__name__ for route in routes}
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Gateway admin API", "version": _VERSION, "description": _ABOUT},
+        "info": {"title": "Gateway admin API", "version": _VERSION, "description": _API_DESCRIPTION},
         "servers": [{"url": server}],
         "security": [{"key": []}],
         "tags": [{"name": name, "description": _TAGS[name]} for name in sorted(_tags_of(paths))],
@@ -202,11 +202,11 @@ def _describe_answer(route: Route, status: int) -> Json:
 def _describe_refusal(status: int) -> Json:
     content = {"application/problem+json": {"schema": _reference(Problem)}}
     described: Json = {"description": HTTPStatus(status).phrase, "content": content}
-    return described | ({"headers": {"Retry-After": _RETRY_AFTER}} if status in _RETRIED else {})
+    return described | ({"headers": {"Retry-After": _RETRY_AFTER}} if status in _RETRYABLE_STATUSES else {})
 
 
 def _path_parameters(route: Route) -> Iterable[Json]:
-    for name in _IN_PATH.findall(route.path):
+    for name in _PATH_PARAMETER.findall(route.path):
         schema = {"type": "string"}
         yield {"name": name, "in": "path", "required": True, "description": _PARAMETERS[name], "schema": schema}
 

@@ -33,8 +33,8 @@ class AccessRuleSent(BodyModel):
             default_factory=_everyone,
             min_length=1,
             max_length=MAX_WHO,
-            description="The callers; one matching entry is enough: `everyone`, `keys`, `people`, `key:ID`, "
-            "`subject:SUBJECT`, `group:ISSUER:GROUP` or `issuer:ISSUER`.",
+            description="The callers to whom the rule applies if any entry matches: `everyone`, `keys`, "
+            "`people`, `key:ID`, `subject:SUBJECT`, `group:ISSUER:GROUP` or `issuer:ISSUER`.",
         ),
     ]
     unless: Annotated[
@@ -52,19 +52,19 @@ class AccessRuleSent(BodyModel):
 
 
 class RoleRuleSent(BodyModel):
-    """A role of people who sign in with a browser: those that `who` names and `unless` does not."""
+    """A rule that gives a role, in the browser, to people matched by `who` but not by `unless`."""
 
     role: Annotated[
         Annotated[Role, Field(strict=False)],
-        Field(description="The role: `approve` decides about calls of other subjects on the page of approvals."),
+        Field(description="The role: `approve` permits decisions about calls of other subjects on the approvals page."),
     ]
     who: Annotated[
         list[PersonNamed],
         Field(
             min_length=1,
             max_length=MAX_WHO,
-            description="The people; one matching entry is enough: `people`, `subject:SUBJECT`, `group:ISSUER:GROUP` "
-            "or `issuer:ISSUER`.",
+            description="The people who have the role if any entry matches: `people`, `subject:SUBJECT`, "
+            "`group:ISSUER:GROUP` or `issuer:ISSUER`.",
         ),
     ]
     unless: Annotated[
@@ -86,7 +86,7 @@ class AccessReplace(BodyModel):
     """All access rules of the tenant, which replace the stored ones."""
 
     default: Annotated[
-        Effect, Field(description="The access to a primitive for which no rule applies to the caller.")
+        Effect, Field(description="The effect for a primitive and a caller to which no rule applies.")
     ] = AccessEffect.ALLOW
     rules: Annotated[AccessRulesSent, Field(default_factory=list[AccessRuleSent])]
     roles: Annotated[

@@ -78,7 +78,7 @@ class SinkListQuery(ListQuery):
 
 
 class TailQuery(QueryModel):
-    """The beginning of a followed trail."""
+    """Options of a followed audit trail."""
 
     since: Annotated[Time | Absent, Field(description="Also sends the entries at or after this time.")] = None
     for_s: Annotated[int, Field(ge=0, le=60, description="Seconds after which the response ends.")] = 0

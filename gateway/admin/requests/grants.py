@@ -21,14 +21,14 @@ def _check(uri: str) -> str:
 
 ClientName = Annotated[
     str,
-    Field(min_length=1, max_length=200, pattern=PRINTABLE, description="The name that people see when they decide."),
+    Field(min_length=1, max_length=200, pattern=PRINTABLE, description="The name on the consent page."),
 ]
 RedirectUris = Annotated[
     list[Annotated[str, Field(min_length=1, max_length=MAX_URI_LENGTH), AfterValidator(_check)]],
     Field(
         min_length=1,
         max_length=MAX_REDIRECT_URIS,
-        description="The exact redirect URIs; at 127.0.0.1, [::1] and localhost, the port does not count.",
+        description="The exact redirect URIs; at 127.0.0.1, [::1] and localhost, the port is ignored.",
     ),
 ]
 ByTime = Annotated[

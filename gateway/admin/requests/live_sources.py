@@ -37,7 +37,8 @@ Settings = Annotated[
     ),
 ]
 ToolPrefix = Annotated[
-    Annotated[str, Field(pattern=PREFIX)] | None, Field(description="The prefix of the names of its tools and prompts.")
+    Annotated[str, Field(pattern=PREFIX)] | None,
+    Field(description="The prefix of the names of the source's tools and prompts."),
 ]
 Patterns = Annotated[list[RemotePattern], Field(max_length=_MAX_PATTERNS)]
 Included = Annotated[
@@ -57,8 +58,8 @@ Exposed = Annotated[
     Exposure,
     Field(
         strict=False,
-        description="Lists its tools as tools, through the query tools, or both; its other primitives are always "
-        "listed.",
+        description="The exposure of the source's tools: as tools, through the query tools, or both; other primitives "
+        "are always listed.",
     ),
 ]
 IsEnabled = Annotated[bool, Field(description="False detaches the live source.")]
@@ -68,8 +69,8 @@ SentCredential = Annotated[
 CallerCredential = Annotated[
     CredentialName | None,
     Field(
-        description="The credential of requests on behalf of a caller; it names the caller. Other requests send "
-        "`credential`."
+        description="The credential of requests on behalf of a caller, which identifies the caller. Other requests "
+        "send `credential`."
     ),
 ]
 
@@ -86,7 +87,7 @@ class LiveSourceReplace(BodyModel):
     exclude: Annotated[Excluded, Field(default_factory=list[str])]
     safety: Annotated[Levels, Field(default_factory=dict[str, Level])]
     accepts_changes: Annotated[
-        bool | None, Field(description=f"{_NO_REVIEW} Null: so for the kinds `neovim` and `agent`.")
+        bool | None, Field(description=f"{_NO_REVIEW} Null: true for the kinds `neovim` and `agent`, false for others.")
     ] = None
     expose: Exposed = Exposure.TOOLS
     enabled: IsEnabled = True
@@ -146,4 +147,7 @@ class LivePrimitiveListQuery(ListQuery):
 
     family: Annotated[Family | Absent, Field(description="Only primitives of this family.")] = None
     state: Annotated[LivePrimitiveState | Absent, Field(description="Only primitives in this state.")] = None
-    sort: Annotated[Literal["place", "-place"] | Absent, Field(description="Family and remote name.")] = None
+    sort: Annotated[
+        Literal["place", "-place"] | Absent,
+        Field(description="Orders by family and remote name; a `-` in front reverses the order."),
+    ] = None

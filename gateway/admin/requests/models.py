@@ -82,7 +82,7 @@ def _check_secret(value: str) -> str:
 Absent = SkipJsonSchema[None]
 """The value of a field that was not sent; a null in the request is refused."""
 CutOut = SkipJsonSchema[bytes]
-"""The JSON of a document or archive, which `gateway.admin.large_bodies` cut out; JSON itself has no bytes."""
+"""JSON bytes of a document or archive that `gateway.admin.large_bodies` extracted; clients cannot send this type."""
 GIVEN = BeforeValidator(_refuse_null)
 
 Label = Annotated[str, Field(min_length=1, max_length=200, pattern=PRINTABLE)]
@@ -154,7 +154,9 @@ class EgressReplace(BodyModel):
 
     allow: Annotated[
         list[HostPort],
-        Field(max_length=_MAX_UPSTREAMS, description="Names or addresses, each with its port; no patterns."),
+        Field(
+            max_length=_MAX_UPSTREAMS, description="Host names or addresses, each with a port; patterns are refused."
+        ),
     ]
 
 
@@ -177,7 +179,9 @@ class KeyCreate(BodyModel):
     name: Annotated[Label, UNIQUE_NAME]
     scopes: Annotated[
         Scopes,
-        Field(description="`mcp` and `approve` exclude each other. A key grants those it has; the operator all."),
+        Field(
+            description="`mcp` and `approve` exclude each other. A key can grant only its own scopes; the operator all."
+        ),
     ]
     profile: Annotated[str | None, Field(max_length=64, description="The profile the key is bound to.")] = None
     subject: Annotated[Label | None, Field(description="The principal of the key; default: the key's id.")] = None
@@ -192,7 +196,7 @@ class KeyUpdate(BodyModel):
 
 
 class KeyRotate(BodyModel):
-    """The rotation of a key; without a body, the old secret ends at once."""
+    """The rotation of a key; without a body, the old secret expires at once."""
 
     is_optional = True
 
@@ -201,24 +205,26 @@ class KeyRotate(BodyModel):
         Field(
             ge=0,
             le=MAX_OVERLAP_S,
-            description="Seconds for which the old secret remains valid, at most 30 days; 0: it ends at once.",
+            description="Seconds for which the old secret remains valid, at most 30 days; 0: it expires at once.",
         ),
     ] = 0
 
 
 class KeyCheck(BodyModel):
-    """A text in which keys were found, such as a line of a log."""
+    """A text that may contain keys, such as a line of a log."""
 
     text: Annotated[str, Field(min_length=1, max_length=65536, description="The text; it is not stored.")]
     revoke: Annotated[bool, Field(description="True to revoke the keys whose secret the text contains.")] = False
 
 
 class SecretRotate(BodyModel):
-    """The re-encryption of all values that an older secret key has sealed."""
+    """The re-encryption of all values that an older secret key encrypted."""
 
     is_optional = True
 
-    dry_run: Annotated[bool, Field(description="True to show what would be re-encrypted, without a change.")] = False
+    dry_run: Annotated[
+        bool, Field(description="True reports the values that would be re-encrypted, and changes nothing.")
+    ] = False
 
 
 class LimitsUpdate(BodyModel):
@@ -252,5 +258,5 @@ class CeilingsUpdate(BodyModel):
     primitives: Annotated[Count | None, PRIMITIVES] = None
     admin_bounds: Annotated[
         AdminBoundsSent | None,
-        Field(description="The bounds of what the tenant's own admins may do, as a whole; null removes them."),
+        Field(description="Bounds on the actions of the tenant's own admins, replaced as a whole; null removes them."),
     ] = None

@@ -21,18 +21,18 @@ Paths = Annotated[list[Path], Field(min_length=1, max_length=_MAX_PATHS)]
 
 
 class HintsSent(BodyModel):
-    """A tool's annotations for clients (hints about its effects). Absent hints have the value of the document."""
+    """A tool's annotations for clients. A hint that is absent keeps its value from the imported document."""
 
-    readOnlyHint: Annotated[bool | None, Field(description="True if the tool only reads.")] = None  # noqa: N815  # the protocol's own names
+    readOnlyHint: Annotated[bool | None, Field(description="True if the tool only reads.")] = None  # noqa: N815  # names as in the MCP specification
     destructiveHint: Annotated[bool | None, Field(description="True if the tool may delete or overwrite data.")] = None  # noqa: N815
     idempotentHint: Annotated[bool | None, Field(description="True if repeated calls have no further effect.")] = None  # noqa: N815
     openWorldHint: Annotated[  # noqa: N815
-        bool | None, Field(description="True if the tool reaches systems beyond its own.")
+        bool | None, Field(description="True if the tool interacts with external systems.")
     ] = None
 
 
 class ResultSent(BodyModel):
-    """The projection of a result: `pointer` selects a part, `keep` lists the paths to keep, `drop` those to remove."""
+    """The projection of a result: `pointer` selects a part, `keep` lists paths to keep, and `drop` paths to remove."""
 
     pointer: Annotated[
         Pointer | None,
@@ -45,8 +45,9 @@ class ResultSent(BodyModel):
 class ToolUpdate(PrimitiveUpdate):
     """Changes of a tool; absent fields keep their value.
 
-    `definition` and `handler` are for the tenant's own tools. The fields from `name` on are for imported tools. Changes
-    of an imported tool are stored as an override; null restores the document's value.
+    `definition` and `handler` are for the tenant's own tools; `name`, `title`, `description`, `hidden`, `annotations`,
+    `pinned` and `result` are for imported tools. Changes of an imported tool are stored as an override; null restores
+    the document's value.
     """
 
     enabled: Annotated[
@@ -58,7 +59,8 @@ class ToolUpdate(PrimitiveUpdate):
         Field(pattern=TOOL_NAME, description="The name; the old name keeps working for 30 days."),
     ] = None
     title: Annotated[
-        str | None, Field(min_length=1, max_length=200, description="The title that people see instead of the name.")
+        str | None,
+        Field(min_length=1, max_length=200, description="The title that user interfaces show instead of the name."),
     ] = None
     description: Annotated[str | None, Field(min_length=1, max_length=16_384), DESCRIPTION] = None
     hidden: Annotated[

@@ -13,35 +13,39 @@ Claim = Annotated[str, Field(min_length=1, max_length=200, pattern=PRINTABLE)]
 Condition = Annotated[str | Absent, Field(min_length=1, max_length=200, pattern=PRINTABLE)]
 Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 
-IssuerName = Annotated[str, Field(pattern=NAME, description="Unique in the tenant; subjects begin with it.")]
-IssuerUrl = Annotated[Url, Field(description="The issuer identifier: the `iss` of its tokens.")]
-KeySetUrl = Annotated[Url, Field(description="The URL of its signing keys; else the `jwks_uri` of its metadata.")]
+IssuerName = Annotated[str, Field(pattern=NAME, description="Unique in the tenant; the prefix of subjects.")]
+IssuerUrl = Annotated[Url, Field(description="The issuer identifier, equal to `iss` in the issuer's tokens.")]
+KeySetUrl = Annotated[
+    Url, Field(description="The URL of the issuer's signing keys; default: `jwks_uri` of the metadata.")
+]
 Algorithms = Annotated[
     list[Algorithm],
-    Field(min_length=1, max_length=len(ALGORITHMS), description="The signature algorithms that it may use."),
+    Field(min_length=1, max_length=len(ALGORITHMS), description="The accepted signature algorithms."),
 ]
 Audiences = Annotated[
     list[Annotated[str, Field(min_length=1, max_length=500, pattern=PRINTABLE)]],
-    Field(max_length=10, description="Audiences besides the URL of the tenant; only the operator names them."),
+    Field(
+        max_length=10, description="Accepted audiences in addition to the URL of the tenant; set only by the operator."
+    ),
 ]
 SubjectClaim = Annotated[Claim, Field(description="The claim that names the person: a name or a JSON Pointer.")]
 GroupsClaim = Annotated[Claim, Field(description="The claim with the person's groups: a name or a JSON Pointer.")]
-Lifetime = Annotated[int, Field(ge=60, le=86_400, description="Seconds for which a token is accepted, from its `iat`.")]
-Enabled = Annotated[bool, Field(description="False refuses its tokens.")]
+Lifetime = Annotated[int, Field(ge=60, le=86_400, description="Maximum age of a token in seconds, from its `iat`.")]
+Enabled = Annotated[bool, Field(description="False refuses the tokens of the issuer.")]
 
 
 class AdmissionRuleGiven(BodyModel):
-    """A rule that admits people who match every given condition; without a condition, all people."""
+    """A rule that admits people who match all of its conditions; a rule without conditions admits all people."""
 
     group: Annotated[Condition, Field(description="A group of the person.")] = None
     scope: Annotated[Condition, Field(description="A scope of the token.")] = None
-    subject: Annotated[Condition, Field(description="The person, as the issuer names it.")] = None
+    subject: Annotated[Condition, Field(description="The person's subject at the issuer.")] = None
     profiles: Annotated[
         list[Annotated[str, Field(pattern=LABEL)]] | Absent,
         Field(
             min_length=1,
             max_length=100,
-            description="The profiles at which they are admitted; an empty list means all.",
+            description="The profiles to which these people are admitted; absent means all.",
         ),
     ] = None
 
@@ -53,15 +57,15 @@ Rules = Annotated[
 
 
 class SignInClientGiven(BodyModel):
-    """The gateway's own client at the issuer. With it, the gateway signs people in and is the issuer of MCP clients."""
+    """The gateway's own client at the issuer. With it, the gateway signs people in and issues tokens to MCP clients."""
 
     client_id: Annotated[str, Field(min_length=1, max_length=500, pattern=PRINTABLE, description="The client's id.")]
     client_secret: Annotated[
-        SecretText | Absent, GIVEN, Field(description="The client's secret; without it, the stored one stays.")
+        SecretText | Absent, GIVEN, Field(description="The client's secret; if absent, the stored secret is kept.")
     ] = None
     scopes: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=200, pattern=SCOPE)]],
-        Field(min_length=1, max_length=20, description="The scopes to request; openid is one of them."),
+        Field(min_length=1, max_length=20, description="The scopes to request; they must include `openid`."),
     ] = Field(default_factory=lambda: ["openid"])
     parameters: Annotated[
         dict[
@@ -73,17 +77,23 @@ class SignInClientGiven(BodyModel):
     registration: Annotated[bool, Field(description="True permits MCP clients to register themselves.")] = False
     client_hosts: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=253, pattern=HOST)]] | None,
-        Field(max_length=100, description="The hosts whose client metadata documents count; null means all."),
+        Field(
+            max_length=100, description="The hosts from which client metadata documents are accepted; null means all."
+        ),
     ] = None
     grant_idle_s: Annotated[
-        int, Field(ge=300, le=MAX_GRANT_S, description="Seconds after which the unused grant of a client ends.")
+        int, Field(ge=300, le=MAX_GRANT_S, description="Seconds after which an unused grant of an MCP client ends.")
     ] = 14 * 86_400
     grant_max_s: Annotated[
-        int, Field(ge=300, le=MAX_GRANT_S, description="Seconds after which every grant of a client ends.")
+        int, Field(ge=300, le=MAX_GRANT_S, description="Maximum lifetime of a grant of an MCP client, in seconds.")
     ] = MAX_GRANT_S
     max_unchecked_s: Annotated[
         int,
-        Field(ge=300, le=MAX_GRANT_S, description="Seconds for which a sign-in counts without a refresh token."),
+        Field(
+            ge=300,
+            le=MAX_GRANT_S,
+            description="Seconds for which a sign-in is valid if the issuer returned no refresh token.",
+        ),
     ] = 12 * 3600
 
 
@@ -98,18 +108,20 @@ class IntrospectionGiven(BodyModel):
 
     client_id: Annotated[str, Field(min_length=1, max_length=500, pattern=PRINTABLE, description="The client's id.")]
     client_secret: Annotated[
-        SecretText | Absent, GIVEN, Field(description="The client's secret; without it, the stored one stays.")
+        SecretText | Absent, GIVEN, Field(description="The client's secret; if absent, the stored secret is kept.")
     ] = None
-    url: Annotated[Url | None, Field(description="The endpoint; null: the one of the issuer's metadata.")] = None
+    url: Annotated[Url | None, Field(description="The endpoint; null: the endpoint of the issuer's metadata.")] = None
     client_auth: Annotated[
-        Literal["basic", "post"], Field(description="Place of id and secret: the Authorization header, or the body.")
+        Literal["basic", "post"],
+        Field(description="Location of the client's id and secret: the Authorization header, or the body."),
     ] = "basic"
     tokens: Annotated[
         Literal["opaque", "jwt", "all"],
-        Field(description="The tokens about which the issuer is asked; JWTs are verified before."),
+        Field(description="The tokens that are introspected; the signature of a JWT is verified first."),
     ] = "opaque"
     cache_s: Annotated[
-        int, Field(ge=1, le=MAX_INTROSPECTION_CACHE_S, description="Seconds for which an answer counts.")
+        int,
+        Field(ge=1, le=MAX_INTROSPECTION_CACHE_S, description="Seconds for which an introspection response is cached."),
     ] = 30
 
 
@@ -137,7 +149,7 @@ class IssuerCreate(BodyModel):
 
 
 class IssuerUpdate(BodyModel):
-    """Changes of an issuer; absent fields keep their value. Sessions of its people end."""
+    """Changes of an issuer; absent fields keep their value. Sessions of people from this issuer end."""
 
     rules: Annotated[Rules | Absent, GIVEN] = None
     jwks_url: Annotated[KeySetUrl | Absent, GIVEN] = None

@@ -20,7 +20,10 @@ Needed = Annotated[
 AsShown = Annotated[
     LimitsUpdate | Absent,
     GIVEN,
-    Field(description="Ignored; it permits sending a policy as it was returned.", json_schema_extra={"readOnly": True}),
+    Field(
+        description="Ignored, so that a policy can be sent back as it was returned.",
+        json_schema_extra={"readOnly": True},
+    ),
 ]
 
 

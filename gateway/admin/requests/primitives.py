@@ -67,14 +67,14 @@ GroupName = Annotated[
 
 
 class PrimitiveSent(BodyModel):
-    """The tenant's own primitive."""
+    """A primitive of the tenant's own, with its handler."""
 
     definition: Definition
     handler: HandlerObject
     safety: Annotated[
         Level | None, Field(description="The declared safety level; it replaces the level that the gateway assesses.")
     ] = None
-    enabled: Annotated[bool, Field(description="False: no principal can list or use it.")] = True
+    enabled: Annotated[bool, Field(description="False: no principal can list or use the primitive.")] = True
 
 
 class PrimitiveUpdate(BodyModel):
@@ -85,13 +85,15 @@ class PrimitiveUpdate(BodyModel):
     safety: Annotated[
         Level | None, Field(description="The declared safety level; null restores the level that the gateway assesses.")
     ] = None
-    enabled: Annotated[bool | Absent, GIVEN, Field(description="False: no principal can list or use it.")] = None
+    enabled: Annotated[
+        bool | Absent, GIVEN, Field(description="False: no principal can list or use the primitive.")
+    ] = None
 
 
 class UriQuery(QueryModel):
     """The address of one item."""
 
-    uri: Annotated[Uri, Field(description="Only the item of this URI or URI template.")]
+    uri: Annotated[Uri, Field(description="The URI or URI template of the item.")]
 
 
 class ToolTry(BodyModel):
@@ -104,7 +106,7 @@ class ToolTry(BodyModel):
 
 
 class ExplainAs(BodyModel):
-    """The client of an explained call."""
+    """The simulated client of an explained call."""
 
     profile: Annotated[
         Text | None, Field(description="The profile; null means the profile of the key, or else `default`.")
@@ -117,7 +119,7 @@ class ExplainAs(BodyModel):
     ] = None
     groups: Annotated[
         list[GroupName] | None,
-        Field(max_length=1000, description="The groups of the person; null means that they are not known."),
+        Field(max_length=1000, description="The groups of the person; null means unknown."),
     ] = None
 
 
@@ -210,13 +212,15 @@ class ProfileUpdate(BodyModel):
 
 
 class SecretReferenceSent(BodyModel):
-    """The place of a secret in an outside store."""
+    """The location of a secret in an external store."""
 
     store: Annotated[
         SecretStoreKind,
         Field(strict=False, description="`file`, `vault`, or `variable`, to which only the operator may refer."),
     ]
-    path: Annotated[str, Field(min_length=1, max_length=512, description="The path in the place of the tenant.")]
+    path: Annotated[
+        str, Field(min_length=1, max_length=512, description="The path within the tenant's part of the store.")
+    ]
     field: Annotated[str | None, Field(max_length=512, description="The field of a secret in Vault.")] = None
 
 
@@ -236,7 +240,8 @@ class CredentialReplace(BodyModel):
         ),
     ] = CredentialKind.SHARED
     place: Annotated[
-        CredentialLocation, Field(strict=False, description="`basic` has username and password, the others a value.")
+        CredentialLocation,
+        Field(strict=False, description="`basic` takes `username` and `password`, the others `value`."),
     ]
     audience: Annotated[
         Label | None,
@@ -282,14 +287,14 @@ class CredentialReplace(BodyModel):
     password: Annotated[SecretText | None, Field(description="The password, for HTTP Basic.")] = None
     reference: Annotated[
         SecretReferenceSent | None,
-        Field(description="The place of the secret in an outside store, instead of `value` or `password`."),
+        Field(description="The location of the secret in an external store, instead of `value` or `password`."),
     ] = None
     origins: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=300)]],
         Field(
             min_length=1,
             max_length=50,
-            description="The only origins that receive it, such as https://api.example.com.",
+            description="The only origins that receive the credential, such as https://api.example.com.",
         ),
     ]
 

@@ -16,20 +16,20 @@ SchemeName = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class SecretObject(BodyModel):
-    """A credential of one value: an API key or a bearer token."""
+    """A credential with a single value: an API key or a bearer token."""
 
     value: Annotated[SecretText, Field(description="The secret.")]
 
 
 class LoginObject(BodyModel):
-    """A credential of two parts, for HTTP Basic."""
+    """A credential with user name and password, for HTTP Basic."""
 
     username: Annotated[UserName, Field(description="The user name, for HTTP Basic.")]
     password: Annotated[SecretText, Field(description="The password, for HTTP Basic.")]
 
 
 class ReferenceObject(BodyModel):
-    """A stored credential of the tenant, which may name the caller."""
+    """A reference to a stored credential of the tenant, which may authenticate requests as the caller."""
 
     credential: Annotated[str, Field(pattern=NAME, description="The name of the credential.")]
 
@@ -80,7 +80,7 @@ class OperationRuleSent(BodyModel):
         Field(
             default_factory=list[str],
             max_length=_MAX_RULES,
-            description="Shell patterns of paths as the document writes them; `*` also matches slashes.",
+            description="Shell patterns of paths as written in the document; `*` also matches slashes.",
         ),
     ]
     tags: Annotated[
@@ -93,14 +93,14 @@ OperationRules = Annotated[list[OperationRuleSent], Field(max_length=_MAX_RULES)
 
 
 class DocumentOptions(BodyModel):
-    """A document or archive, and what it may do."""
+    """A document or archive, and whether the request is a dry run."""
 
     document: Annotated[
         dict[str, object] | str | CutOut | None,
         Field(description="The OpenAPI document: an object, or its JSON or YAML as text."),
     ] = None
     archive: Annotated[ArchiveObject | None, Field(description="The archive with the files of the document.")] = None
-    dry_run: Annotated[bool, Field(description="Report, and store nothing.")] = False
+    dry_run: Annotated[bool, Field(description="True returns the report and stores nothing.")] = False
 
 
 class SourceOptions(DocumentOptions):
@@ -114,7 +114,8 @@ class SourceOptions(DocumentOptions):
         Prefix | None, Field(description="The prefix of every tool name of the source; null means none.")
     ] = None
     expose: Annotated[
-        Exposure, Field(strict=False, description="Lists operations as tools, through the query tools, or both.")
+        Exposure,
+        Field(strict=False, description="The exposure of operations: as tools, through the query tools, or both."),
     ] = Exposure.TOOLS
     include: Annotated[
         OperationRules,
@@ -132,7 +133,7 @@ class SourceOptions(DocumentOptions):
         ),
     ]
     output_schemas: Annotated[
-        bool, Field(description="True lists output schemas; a result that does not conform is then an error.")
+        bool, Field(description="True lists output schemas; a result that does not match its schema becomes an error.")
     ] = False
     credentials: Annotated[
         Credentials | None,
@@ -146,7 +147,7 @@ class SourceOptions(DocumentOptions):
     ] = False
 
 
-def _origins(sent: SourceOptions) -> int:
+def _count_origins(sent: SourceOptions) -> int:
     return sum(origin is not None for origin in (sent.document, sent.url, sent.archive))
 
 
@@ -158,7 +159,7 @@ class SourceReplace(SourceOptions):
 
     @model_validator(mode="after")
     def _check_origin(self) -> Self:
-        if _origins(self) != 1:
+        if _count_origins(self) != 1:
             raise ValueError("needs exactly one of document, url and archive")
         return self
 
@@ -177,13 +178,13 @@ class SourceUpdate(SourceOptions):
 
     @model_validator(mode="after")
     def _check_origin(self) -> Self:
-        if _origins(self) > 1:
+        if _count_origins(self) > 1:
             raise ValueError("needs at most one of document, url and archive")
         return self
 
 
 class ProposalSent(DocumentOptions):
-    """A document whose tools clients receive only after a person activates it."""
+    """A document to propose; clients receive its tools when the proposal is activated."""
 
     allow_removals: Annotated[
         bool, Field(description="True permits a document with less than half of the tools; else it is refused (409).")
@@ -213,6 +214,8 @@ class VersionActivate(BodyModel):
 
     credentials: Annotated[
         Credentials | None,
-        Field(description="Secrets for new hosts, by name of the security scheme; without them, the stored ones stay."),
+        Field(
+            description="Secrets for new hosts, by name of the security scheme; if absent, stored credentials are kept."
+        ),
     ] = None
-    dry_run: Annotated[bool, Field(description="Report, and store nothing.")] = False
+    dry_run: Annotated[bool, Field(description="True returns the report and stores nothing.")] = False

@@ -23,7 +23,7 @@ class AccessRuleShown(CopiedModel):
 
 
 class RoleRuleShown(CopiedModel):
-    """A role of people who sign in with a browser: those that `who` names and `unless` does not."""
+    """A rule that gives a role, in the browser, to people matched by `who` but not by `unless`."""
 
     role: Annotated[Role, Field(description="The role.")]
     who: Annotated[Sequence[str], Field(description="The people.")]
@@ -35,7 +35,7 @@ class AccessShown(CopiedModel):
     """The access rules of a tenant, and the roles of its people."""
 
     default: Annotated[
-        AccessEffect, Field(description="The access to a primitive for which no rule applies to the caller.")
+        AccessEffect, Field(description="The effect for a primitive and a caller to which no rule applies.")
     ]
     rules: Annotated[Sequence[AccessRuleShown], Field(description="The rules; their order has no effect.")]
     roles: Annotated[Sequence[RoleRuleShown], Field(description="The roles of people who sign in with a browser.")]
@@ -53,8 +53,10 @@ class AccessFound(ResponseModel):
     family: Annotated[str, Field(description="The family.")]
     name: Annotated[str, Field(description="The name, URI or URI template.")]
     source: Annotated[str, Field(description="The name of the source; empty if it has none.")]
-    allowed: Annotated[bool, Field(description="True if the caller may list and use it.")]
-    rule: Annotated[int | None, Field(description="The number of the deciding rule, from 1; null: the default.")]
+    allowed: Annotated[bool, Field(description="True if the caller may list and use the primitive.")]
+    rule: Annotated[
+        int | None, Field(description="The number of the deciding rule, from 1; null if the default decided.")
+    ]
     reason: Annotated[str, Field(description="The decision in words.")]
 
     @classmethod

@@ -17,14 +17,20 @@ class AccountShown(CopiedModel):
 
     id: Id
     subject: Subject
-    owner: Annotated[str, Field(description="The id of the person or key that it belongs to.")]
+    owner: Annotated[str, Field(description="The id of the person or key that owns the account.")]
     credential: Annotated[
-        str, Field(validation_alias="credential_name", description="The name of the credential that it is for.")
+        str,
+        Field(
+            validation_alias="credential_name",
+            description="The name of the credential for which the account was connected.",
+        ),
     ]
     scopes: Annotated[Sequence[str], Field(description="The scopes that the upstream granted.")]
-    state: Annotated[AccountState, Field(description="`connected`, or `refused`: its user has to connect it again.")]
+    state: Annotated[
+        AccountState, Field(description="`connected`, or `refused`: the user has to connect the account again.")
+    ]
     created_at: CreatedAt
-    refreshed_at: Annotated[datetime, Field(description="The last time at which its tokens were issued.")]
+    refreshed_at: Annotated[datetime, Field(description="The last time at which tokens of the account were issued.")]
 
 
 class AccountPage(Page[AccountShown]):

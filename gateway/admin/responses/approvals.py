@@ -11,11 +11,11 @@ from gateway.domain.calls.approvals import Approval, ApprovalState, RequestShown
 
 
 class RequestToApprove(ResponseModel):
-    """The request of a call in its final form, without credentials and cut to fixed lengths."""
+    """The final request of a call, without credentials; each field is truncated to a fixed length."""
 
     method: Annotated[str, Field(description="The HTTP method; empty if the call is not a single request.")]
     url: Annotated[str, Field(description="The URL, or the name of the tool.")]
-    headers: Annotated[list[tuple[str, str]], Field(description="The headers, without those of credentials.")]
+    headers: Annotated[list[tuple[str, str]], Field(description="The headers, without credentials.")]
     body: Annotated[str, Field(description="The body, or the arguments as JSON.")]
 
     @classmethod
@@ -32,8 +32,8 @@ class ApprovalShown(ResponseModel):
     action: Annotated[str, Field(description="`call` a tool, `read` a resource or `get` a prompt.")]
     tool: Annotated[str, Field(description="The name or URI of the primitive.")]
     profile: Annotated[str | None, Field(description="The profile at whose URL the call was made.")]
-    requester: Annotated[str, Field(description="The key that requested it.")]
-    subject: Annotated[str, Field(description="The subject of that key; another subject has to decide.")]
+    requester: Annotated[str, Field(description="The key that made the call.")]
+    subject: Annotated[str, Field(description="The subject of that key; only another subject can decide.")]
     request: Annotated[RequestToApprove, Field(description="The request that the call sends.")]
     warnings: Annotated[list[str], Field(description="Warnings about the effects of the call.")]
     digest: Annotated[str, Field(description="Digest of the exact call, in hexadecimal digits.")]
@@ -42,14 +42,16 @@ class ApprovalShown(ResponseModel):
     correlation_id: Annotated[str, Field(description="The correlation id of the requesting call.")]
     created_at: CreatedAt
     expires_at: Annotated[
-        datetime, Field(description="The deadline of the decision; after an approval, the deadline of the run.")
+        datetime, Field(description="The deadline of the decision; after an approval, the deadline of the call.")
     ]
     decided_by: Annotated[str | None, Field(description="The key or operator that decided; null before a decision.")]
     decided_at: Annotated[datetime | None, Field(description="The time of the decision.")]
     comment: Annotated[str, Field(description="The reason given with the decision.")]
-    started_at: Annotated[datetime | None, Field(description="The start of the run.")]
-    ended_at: Annotated[datetime | None, Field(description="The end of the run or of the approval.")]
-    outcome: Annotated[str | None, Field(description="The outcome of the run, as in the audit trail.")]
+    started_at: Annotated[datetime | None, Field(description="The time at which the approved call started.")]
+    ended_at: Annotated[
+        datetime | None, Field(description="The time at which the approved call, or the approval, ended.")
+    ]
+    outcome: Annotated[str | None, Field(description="The outcome of the approved call, as in the audit trail.")]
 
     @classmethod
     def of(cls, approval: Approval) -> Self:

@@ -49,9 +49,11 @@ class ChainShown(ResponseModel):
         ),
     ]
     entries: Annotated[int, Field(description="The number of entries of this writer.")]
-    first: Annotated[int, Field(description="The number of its first entry.")]
-    last: Annotated[int, Field(description="The number of its last entry.")]
-    head: Annotated[str, Field(description="The MAC of its last entry, in hexadecimal; it covers all entries before.")]
+    first: Annotated[int, Field(description="The number of the writer's first entry.")]
+    last: Annotated[int, Field(description="The number of the writer's last entry.")]
+    head: Annotated[
+        str, Field(description="The MAC of the last entry, in hexadecimal; it covers all previous entries.")
+    ]
     ok: Annotated[bool, Field(description="True if the chain has no fault.")]
     faults: Annotated[int, Field(description="The number of faults.")]
     fault: Annotated[ChainFaultShown | None, Field(description="The first fault; null without faults.")]
@@ -79,13 +81,13 @@ class AnchorShown(CopiedModel):
     state: Annotated[
         AnchorState,
         Field(
-            description="`created`: made with the tenant. `adopted`: created with the first signature of a tenant that "
-            "is older than anchors; its earlier entries are trusted. `pending`: not made yet. `missing`, `changed` "
-            "and `broken` are faults."
+            description="`created`: created with the tenant. `adopted`: created with the first signature of a tenant "
+            "that is older than anchors; its earlier entries are trusted. `pending`: not created yet. `missing`, "
+            "`changed` and `broken` are faults."
         ),
     ]
     number: Annotated[int, Field(description="The number of the newest signature in the anchor.")]
-    at: Annotated[datetime | None, Field(description="The time of its creation; null if the anchor cannot be read.")]
+    at: Annotated[datetime | None, Field(description="The time at which the anchor was created; null if unreadable.")]
     ok: Annotated[bool, Field(validation_alias="is_whole", description="True if the anchor has no fault.")]
 
 
@@ -96,35 +98,35 @@ class HeadsComparedShown(ResponseModel):
     state: Annotated[
         HeadsState,
         Field(
-            description="`matched`: no difference. `missing` and `changed`: faults, the database lacks heads of the "
-            "store. `empty`, `unreachable`, and `refused` (no configured secret key sealed the heads): nothing "
-            "was compared."
+            description="`matched`: no difference. `missing` and `changed`: faults: the database lacks heads of the "
+            "store, or has different ones. `empty`, `unreachable`, and `refused` (no configured secret key "
+            "decrypts the heads): nothing was compared."
         ),
     ]
     number: Annotated[
         int, Field(description="The number of the newest compared signature, or of the first that differs.")
     ]
     compared: Annotated[int, Field(description="The number of heads of this tenant in the store.")]
-    refused: Annotated[int, Field(description="The number of further heads that no configured secret key sealed.")]
+    refused: Annotated[int, Field(description="The number of further heads that no configured secret key decrypts.")]
     ok: Annotated[bool, Field(description="True if the database has all heads of the store.")]
 
     @classmethod
-    def of(cls, one: HeadsCompared) -> Self:
+    def of(cls, compared: HeadsCompared) -> Self:
         """Build the response from a comparison."""
         return cls(
-            store=one.store,
-            state=one.state,
-            number=one.number,
-            compared=one.compared,
-            refused=one.refused,
-            ok=not one.is_contradicted,
+            store=compared.store,
+            state=compared.state,
+            number=compared.number,
+            compared=compared.compared,
+            refused=compared.refused,
+            ok=not compared.is_contradicted,
         )
 
 
 class TrailVerified(ResponseModel):
     """The result of verifying the tenant's audit trail."""
 
-    ok: Annotated[bool, Field(description="True if neither a chain nor the anchor nor a store shows a fault.")]
+    ok: Annotated[bool, Field(description="True if the chains, the anchor and the stores show no fault.")]
     entries: Annotated[int, Field(description="The number of entries in the trail.")]
     removed: Annotated[
         int, Field(description="The number of entries that retention removed, according to signed records.")
@@ -151,7 +153,7 @@ class TrailVerified(ResponseModel):
 class ExportKeyShown(ResponseModel):
     """A public key of a tenant's exports."""
 
-    id: Annotated[str, Field(description="The name of the key in a seal: the beginning of its SHA-256.")]
+    id: Annotated[str, Field(description="The name of the key in `seal` lines: the beginning of the key's SHA-256.")]
     public: Annotated[str, Field(description="The Ed25519 public key, 32 bytes in hexadecimal.")]
 
 
@@ -159,7 +161,10 @@ class ExportKeysShown(ResponseModel):
     """The public keys of a tenant's exports."""
 
     tenant: Annotated[str, Field(description="The tenant's id, as in the lines of an export.")]
-    keys: Annotated[Sequence[ExportKeyShown], Field(description="One for each secret key; the first signs.")]
+    keys: Annotated[
+        Sequence[ExportKeyShown],
+        Field(description="One public key for each secret key; the first one signs new exports."),
+    ]
 
 
 class ExportLine(ResponseModel):
@@ -177,7 +182,7 @@ class SinkShown(ResponseModel):
     id: Id
     name: Annotated[str, Field(description="Unique in the tenant.")]
     kind: Annotated[SinkKind, Field(description="The kind of the sink.")]
-    target: Annotated[str, Field(description="The receiver of the entries.")]
+    target: Annotated[str, Field(description="The URL, address or file that receives the entries.")]
     credential: Annotated[
         str | None, Field(description="The name of the stored credential that is sent; null if none.")
     ]
@@ -217,7 +222,7 @@ class SinkShown(ResponseModel):
 
 
 class RemovableShown(CopiedModel):
-    """Entries that a cut would remove now."""
+    """The entries that a retention would remove now."""
 
     entries: Annotated[int, Field(description="The number of entries, counted up to about 100,000.")]
     chains: Annotated[int, Field(description="The number of writers (chains) with such entries.")]
@@ -230,17 +235,17 @@ class RemovableShown(CopiedModel):
 
 
 class RetentionShown(ResponseModel):
-    """The retention of the tenant's audit entries, with the removed entries and those that a cut would remove now."""
+    """The retention of the tenant's audit entries, the number of removed entries, and the removable entries."""
 
     days: Annotated[int | None, Field(description="Days after which entries are removed; null keeps all entries.")]
     minimum_days: Annotated[int, Field(description="The minimum retention that the operator permits.")]
     removed: Annotated[int, Field(description="The number of removed entries so far.")]
-    cut_at: Annotated[datetime | None, Field(description="The time of the last cut.")]
+    cut_at: Annotated[datetime | None, Field(description="The time of the last removal.")]
     fault: Annotated[
-        str | None, Field(description="The reason that the last cut skipped a chain; null if it skipped none.")
+        str | None, Field(description="The reason why the last removal skipped a chain; null if it skipped none.")
     ]
     removable: Annotated[
-        RemovableShown, Field(description="The entries that a cut would remove now, with `?days` if given.")
+        RemovableShown, Field(description="The entries that the retention, or `?days` if given, would remove now.")
     ]
 
     @classmethod

@@ -54,7 +54,7 @@ class ToolExplained(ResponseModel):
 
     tool: Annotated[str, Field(description="The name of the tool.")]
     visible: Annotated[bool, Field(description="True if the client can list and call the tool.")]
-    hidden_because: Annotated[str | None, Field(description="The reason why it is not visible.")]
+    hidden_because: Annotated[str | None, Field(description="The reason why the tool is not visible; null if it is.")]
     course: Annotated[
         Literal["runs", "asks", "refused", "hidden"],
         Field(
@@ -65,10 +65,12 @@ class ToolExplained(ResponseModel):
     level: Annotated[LevelShown | None, Field(description="The safety level.")]
     decision: Annotated[Decision | None, Field(description="The decision of the tenant's policy.")]
     decision_reason: Annotated[str | None, Field(description="The reason for the decision.")]
-    refusal: Annotated[RefusalShown | None, Field(description="The refusal of the call.")]
+    refusal: Annotated[
+        RefusalShown | None, Field(description="The error with which the call would be refused; null if none.")
+    ]
     guardrails: Annotated[Sequence[GuardrailExplained], Field(description="The guardrails of the tool, in order.")]
     request: Annotated[TriedRequest | None, Field(description="The request that would be sent, without credentials.")]
-    limits: Annotated[LimitsExplained | None, Field(description="The limits that the call counts against.")]
+    limits: Annotated[LimitsExplained | None, Field(description="The limits that apply to the call.")]
     structured_once: Annotated[
         bool, Field(description="True if the profile sends JSON results as structured content alone.")
     ] = False

@@ -12,24 +12,26 @@ from gateway.domain.tenancy.grants import ClientKind, GrantState, OAuthClient
 
 Subject = Annotated[str, Field(description="The subject of the person in the tenant.")]
 ClientId = Annotated[str, Field(validation_alias="client", description="The id of the client.")]
-ClientName = Annotated[str, Field(description="The name of the client when the person decided.")]
-Resource = Annotated[str, Field(description="The MCP URL for which its tokens are valid.")]
-Scopes = Annotated[Sequence[str], Field(description="The scopes of its tokens.")]
+ClientName = Annotated[str, Field(description="The client's name at the time of the person's decision.")]
+Resource = Annotated[str, Field(description="The MCP URL for which the tokens are valid.")]
+Scopes = Annotated[Sequence[str], Field(description="The scopes of the tokens.")]
 
 
 class ClientShown(CopiedModel):
     """A client of the tenant's authorization server, without its secret."""
 
-    id: Annotated[str, Field(description="The client's id, its `client_id`.")]
-    kind: Annotated[ClientKind, Field(description="`registered` by an administrator, or `dynamic`: by itself.")]
-    name: Annotated[str, Field(description="The name that people see when they decide.")]
+    id: Annotated[str, Field(description="The client's `client_id`.")]
+    kind: Annotated[
+        ClientKind, Field(description="`registered`: by an administrator; `dynamic`: by the client itself.")
+    ]
+    name: Annotated[str, Field(description="The name on the consent page.")]
     redirect_uris: Annotated[Sequence[str], Field(description="The redirect URIs.")]
     confidential: Annotated[
         bool, Field(validation_alias="is_confidential", description="True if the client has a secret.")
     ]
     created_at: CreatedAt
     used_at: Annotated[
-        datetime | None, Field(description="The last time at which a person permitted it to act; null if none did.")
+        datetime | None, Field(description="The last time at which a person authorized the client; null if none did.")
     ]
 
 
@@ -57,7 +59,9 @@ class ConsentShown(CopiedModel):
     subject: Subject
     client_id: ClientId
     client_name: ClientName
-    redirect_host: Annotated[str, Field(description="The host, machine or scheme to which the client's codes go.")]
+    redirect_host: Annotated[
+        str, Field(description="The host, the local machine or the URI scheme that receives authorization codes.")
+    ]
     resource: Resource
     scopes: Scopes
     created_at: CreatedAt
@@ -74,15 +78,15 @@ class GrantShown(CopiedModel):
     subject: Subject
     client_id: ClientId
     client_name: ClientName
-    redirect_uri: Annotated[str, Field(description="The redirect URI to which its code went.")]
+    redirect_uri: Annotated[str, Field(description="The redirect URI that received the authorization code.")]
     resource: Resource
     profile: Annotated[str, Field(description="The profile of the resource.")]
     scopes: Scopes
     state: Annotated[GrantState, Field(description="`active`, `ended` or `revoked`.")]
     created_at: CreatedAt
     used_at: Annotated[datetime | None, Field(description="The last time at which a token was issued.")]
-    idle_ends_at: Annotated[datetime, Field(description="The time at which it ends unless it is used before.")]
-    ends_at: Annotated[datetime, Field(description="The time at which it ends in any case.")]
+    idle_ends_at: Annotated[datetime, Field(description="The time at which the grant ends if it is not used before.")]
+    ends_at: Annotated[datetime, Field(description="The time at which the grant ends even if it is used.")]
     revoked_at: Annotated[datetime | None, Field(description="The time of revocation; null if it is not revoked.")]
     revoked_for: Annotated[str | None, Field(description="The reason for the revocation, or its author.")]
 

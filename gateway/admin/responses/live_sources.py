@@ -27,10 +27,12 @@ class LiveStatusShown(CopiedModel):
 
     state: Annotated[AttachmentState, Field(description="The state of the attachment.")]
     title: Annotated[str, Field(description="Name and version of the program, as it reports them.")]
-    replica: Annotated[str, Field(description="The replica that holds the attachment; empty without one.")]
+    replica: Annotated[
+        str, Field(description="The replica that holds the attachment; empty if the source is not attached.")
+    ]
     since: Annotated[datetime | None, Field(description="Time of the last change of state.")]
     fault: Annotated[
-        str | None, Field(description="The reason why it is not attached; empty if it is attached or disabled.")
+        str | None, Field(description="The reason why the source is not attached; empty if it is attached or disabled.")
     ]
     failures: Annotated[int, Field(description="The number of consecutive failed attempts.")]
     retry_at: Annotated[datetime | None, Field(description="Time of the next attempt.")]
@@ -38,15 +40,15 @@ class LiveStatusShown(CopiedModel):
 
 
 class LiveCountsShown(CopiedModel):
-    """Numbers of the primitives of a live source: visible ones by family, the others by reason."""
+    """Counts of a live source's primitives: visible ones by family, hidden and unreviewed ones in total."""
 
     tools: Annotated[int, Field(description="The number of tools that clients see.")]
     resources: Annotated[int, Field(description="The number of resources that clients see.")]
     templates: Annotated[int, Field(description="The number of resource templates that clients see.")]
     prompts: Annotated[int, Field(description="The number of prompts that clients see.")]
-    held: Annotated[int, Field(description="The number of primitives whose definition waits to be accepted.")]
+    held: Annotated[int, Field(description="The number of primitives whose definition an admin has to accept first.")]
     hidden: Annotated[
-        int, Field(description="The number of primitives whose name another primitive of the tenant has.")
+        int, Field(description="The number of primitives whose name another primitive of the tenant uses.")
     ]
 
 
@@ -57,9 +59,10 @@ class LivePrimitiveShown(ResponseModel):
     name: Annotated[str, Field(description="The name, URI or URI template in the tenant.")]
     remote: Annotated[str, Field(description="The name at the source.")]
     state: Annotated[
-        LivePrimitiveState, Field(description="The state: visible to clients, or the reason that it is not.")
+        LivePrimitiveState,
+        Field(description="The state: visible to clients, or the reason why clients do not see the primitive."),
     ]
-    hidden_by: Annotated[str | None, Field(description="The live source that has the name, if any.")]
+    hidden_by: Annotated[str | None, Field(description="The live source whose primitive uses the name, if any.")]
     safety: Annotated[Safety, Field(description="The effective safety level.")]
     safety_reasons: Annotated[Sequence[str], Field(description="The reasons for the assessed level.")]
     digest: Annotated[str, Field(description="Digest of the definition, for `accept`.")]
@@ -96,15 +99,17 @@ class LiveSourceShown(ResponseModel):
     name: Name
     kind: Annotated[LiveKind, Field(description="The kind of the live source.")]
     settings: Annotated[Json, Field(description="The settings as they were sent, without the values of `env`.")]
-    prefix: Annotated[str | None, Field(description="The prefix of the names of its tools and prompts; null if none.")]
+    prefix: Annotated[
+        str | None, Field(description="The prefix of the names of the source's tools and prompts; null if none.")
+    ]
     credential: Annotated[
         str | None, Field(description="The name of the stored credential that is sent; null if none.")
     ]
     caller_credential: Annotated[
         str | None,
         Field(
-            description="The credential of requests on behalf of a caller; it names the caller. Null: they send "
-            "`credential`."
+            description="The credential of requests on behalf of a caller, which identifies the caller. Null: such "
+            "requests send `credential`."
         ),
     ]
     include: Annotated[
@@ -114,11 +119,14 @@ class LiveSourceShown(ResponseModel):
     safety: Annotated[Mapping[str, Safety], Field(description="Declared levels by remote tool name.")]
     accepts_changes: Annotated[bool, Field(description="True if new and changed definitions need no review.")]
     expose: Annotated[
-        Exposure, Field(description="`tools`: its tools are listed; `query`: the query tools call them; or `both`.")
+        Exposure,
+        Field(description="`tools`: the source's tools are listed; `query`: the query tools call them; or `both`."),
     ]
     enabled: Annotated[bool, Field(description="False: the live source is disabled.")]
     status: Annotated[LiveStatusShown, Field(description="The attachment.")]
-    primitives: Annotated[LiveCountsShown, Field(description="The number of its primitives, by family and state.")]
+    primitives: Annotated[
+        LiveCountsShown, Field(description="The number of the source's primitives, by family and state.")
+    ]
     created_at: CreatedAt
     updated_at: UpdatedAt
 
@@ -131,8 +139,10 @@ class LiveSourceShown(ResponseModel):
 class LiveSourceDetails(LiveSourceShown):
     """A live source with the primitives that an admin has to review, at most 50 of each state."""
 
-    held: Annotated[Sequence[LivePrimitiveShown], Field(description="The definitions that wait for a review.")]
-    hidden: Annotated[Sequence[LivePrimitiveShown], Field(description="The primitives whose names are taken.")]
+    held: Annotated[Sequence[LivePrimitiveShown], Field(description="The definitions that an admin has to review.")]
+    hidden: Annotated[
+        Sequence[LivePrimitiveShown], Field(description="The primitives whose names other primitives use.")
+    ]
 
     @classmethod
     def of(cls, overview: LiveOverview) -> Self:
@@ -186,7 +196,7 @@ def _shared_fields(overview: LiveOverview) -> dict[str, Any]:
 
 
 def _shown_settings(source: LiveSource) -> Json:
-    """The settings; null replaces each value of `env`, because it may be secret."""
+    """Return the settings; each value of `env` becomes null, because it may be secret."""
     variables = as_object(source.settings.get("env"))
     if variables is None:
         return source.settings

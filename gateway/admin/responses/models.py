@@ -70,7 +70,7 @@ class KeyShown(ResponseModel):
 
     id: Id
     name: Name
-    scopes: Annotated[Sequence[Scope], Field(description="The scopes: what the key permits.")]
+    scopes: Annotated[Sequence[Scope], Field(description="The scopes: the permissions of the key.")]
     subject: Annotated[str, Field(description="The principal of the key; rotation keeps it.")]
     profile: Annotated[str | None, Field(description="The only profile where the key is valid; null means all.")]
     created_at: CreatedAt
@@ -81,7 +81,9 @@ class KeyShown(ResponseModel):
         datetime | None,
         Field(description="The time until which the previous secret is valid; null if there is none."),
     ]
-    last_used_at: Annotated[datetime | None, Field(description="The hour of the last use; null if none is known.")]
+    last_used_at: Annotated[
+        datetime | None, Field(description="The time of the last use, to the hour; null if unknown.")
+    ]
 
     @classmethod
     def of(cls, key: Key) -> Self:
@@ -109,8 +111,8 @@ class FoundKeyShown(ResponseModel):
     match: Annotated[
         KeyMatch,
         Field(
-            description="`current` and `old`: a secret of the key; `other`: the key exists, and the secret is not one "
-            "of its own; `unknown`: no key of this installation."
+            description="`current` and `old`: a secret of the key; `other`: the key exists, but the secret is "
+            "not a secret of the key; `unknown`: no key of this installation."
         ),
     ]
     tenant: Annotated[str | None, Field(description="The slug of the tenant; null for an unknown key.")]
@@ -161,7 +163,7 @@ class LimitsShown(CopiedModel):
 
 
 class AdminBoundsShown(CopiedModel):
-    """The bounds of what the tenant's own admins may do."""
+    """Bounds on the actions of the tenant's own admins."""
 
     keys: Annotated[int | None, BOUNDED_KEYS]
     key_lifetime_s: Annotated[int | None, BOUNDED_LIFETIME]
@@ -209,7 +211,7 @@ class FaultShown(BaseModel):
     """One fault in the request."""
 
     pointer: Annotated[str, Field(description="JSON Pointer into the body, or `?name` of a query parameter.")]
-    reason: Annotated[str, Field(description="The fault.")]
+    reason: Annotated[str, Field(description="The reason why the value is refused.")]
     line: Annotated[int | None, Field(description="The line in the text, from 1; null if unknown.")] = None
     column: Annotated[int | None, Field(description="The column in the text, from 1; null if unknown.")] = None
 
@@ -244,15 +246,15 @@ class FindingShown(CopiedModel):
     """The result of one check."""
 
     check: Annotated[str, Field(description="The stable name of the check.")]
-    status: Annotated[Verdict, Field(description="The verdict.")]
+    status: Annotated[Verdict, Field(description="The severity of the finding.")]
     detail: Annotated[str, Field(description="The details of the finding.")]
-    mend: Annotated[str, Field(description="The remedy; empty if nothing has to be done.")]
+    mend: Annotated[str, Field(description="The remedy; empty if no action is needed.")]
 
 
 class Examined(ResponseModel):
-    """The results of an examination of the installation."""
+    """The results of the health checks of the installation."""
 
-    status: Annotated[Verdict, Field(description="The worst verdict of the findings.")]
+    status: Annotated[Verdict, Field(description="The worst severity of the findings.")]
     findings: Annotated[Sequence[FindingShown], Field(description="The findings, one for each check.")]
 
 

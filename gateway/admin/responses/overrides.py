@@ -17,13 +17,13 @@ class OverrideShown(ResponseModel):
 
     id: Id
     operation: Annotated[
-        str, Field(description="The operation: method and path. They stay the same in a new document.")
+        str, Field(description="Method and path, which identify the operation in every version of the document.")
     ]
     name: Annotated[str | None, UNIQUE_NAME]
-    title: Annotated[str | None, Field(description="The title that people see instead of the name.")]
+    title: Annotated[str | None, Field(description="The title that user interfaces show instead of the name.")]
     description: Annotated[str | None, DESCRIPTION]
     hidden: Annotated[bool | None, Field(description="True: clients can neither list nor call the tool.")]
-    enabled: Annotated[bool | None, Field(description="False: no principal can list or use it.")]
+    enabled: Annotated[bool | None, Field(description="False: no principal can list or use the tool.")]
     safety: Annotated[Safety | None, Field(description="The safety level.")]
     annotations: Annotated[Mapping[str, bool] | None, Field(description="Hints to clients about the tool's effects.")]
     pinned: Annotated[

@@ -20,7 +20,7 @@ class AdmissionRuleShown(CopiedModel):
     scope: Annotated[str | None, Field(description="A scope of the token.")]
     subject: Annotated[str | None, Field(description="The person's subject at the issuer.")]
     profiles: Annotated[
-        Sequence[str] | None, Field(description="The profiles at which they are admitted; null means all.")
+        Sequence[str] | None, Field(description="The profiles to which these people are admitted; null means all.")
     ]
 
 
@@ -28,7 +28,7 @@ class SignInClientShown(ResponseModel):
     """The gateway's own client at the issuer, without its secret."""
 
     client_id: Annotated[str, Field(description="The client's id.")]
-    scopes: Annotated[Sequence[str], Field(description="The scopes that it requests.")]
+    scopes: Annotated[Sequence[str], Field(description="The scopes that the client requests.")]
     parameters: Annotated[Mapping[str, str], Field(description="Further parameters of authorization requests.")]
     redirect_uri: Annotated[
         str, Field(description="The redirect URI to register; a path if `GATEWAY_PUBLIC_URL` is unset.")
@@ -39,22 +39,29 @@ class SignInClientShown(ResponseModel):
     token_url: Annotated[str, Field(description="The token endpoint; empty until the issuer is enabled.")]
     registration: Annotated[bool, Field(description="True if MCP clients may register themselves.")]
     client_hosts: Annotated[
-        Sequence[str] | None, Field(description="The hosts whose client metadata documents count; null means all.")
+        Sequence[str] | None,
+        Field(description="The hosts from which client metadata documents are accepted; null means all."),
     ]
-    grant_idle_s: Annotated[int, Field(description="Seconds after which the unused grant of a client ends.")]
-    grant_max_s: Annotated[int, Field(description="Seconds after which every grant of a client ends.")]
-    max_unchecked_s: Annotated[int, Field(description="Seconds for which a sign-in counts without a refresh token.")]
+    grant_idle_s: Annotated[int, Field(description="Seconds after which an unused grant of an MCP client ends.")]
+    grant_max_s: Annotated[int, Field(description="Maximum lifetime of a grant of an MCP client, in seconds.")]
+    max_unchecked_s: Annotated[
+        int, Field(description="Seconds for which a sign-in is valid if the issuer returned no refresh token.")
+    ]
 
 
 class IntrospectionShown(CopiedModel):
     """The gateway's client at the issuer's introspection endpoint, without its secret."""
 
     client_id: Annotated[str, Field(description="The client's id.")]
-    given_url: Annotated[str | None, Field(description="The endpoint that was given; null: that of the metadata.")]
-    url: Annotated[str, Field(description="The endpoint; empty until the issuer is enabled.")]
-    client_auth: Annotated[str, Field(description="Place of id and secret: `basic` (header) or `post` (body).")]
-    tokens: Annotated[str, Field(description="The tokens about which the issuer is asked.")]
-    cache_s: Annotated[int, Field(description="Seconds for which an answer counts.")]
+    given_url: Annotated[
+        str | None, Field(description="The configured endpoint; null: the endpoint of the issuer's metadata.")
+    ]
+    url: Annotated[str, Field(description="The effective endpoint; empty until the issuer is enabled.")]
+    client_auth: Annotated[
+        str, Field(description="Location of the client's id and secret: `basic` (header) or `post` (body).")
+    ]
+    tokens: Annotated[str, Field(description="The tokens that are introspected: `opaque`, `jwt` or `all`.")]
+    cache_s: Annotated[int, Field(description="Seconds for which an introspection response is cached.")]
 
 
 class IssuerShown(CopiedModel):
@@ -62,15 +69,17 @@ class IssuerShown(CopiedModel):
 
     id: Id
     name: Name
-    url: Annotated[str, Field(description="The issuer identifier: the `iss` of its tokens.")]
-    jwks_url: Annotated[str, Field(description="The URL of its signing keys; empty until it is enabled.")]
-    audiences: Annotated[Sequence[str], Field(description="Audiences besides the URL of the tenant.")]
-    algorithms: Annotated[Sequence[str], Field(description="The signature algorithms that it may use.")]
+    url: Annotated[str, Field(description="The issuer identifier, equal to `iss` in the issuer's tokens.")]
+    jwks_url: Annotated[
+        str, Field(description="The URL of the issuer's signing keys; empty until the issuer is enabled.")
+    ]
+    audiences: Annotated[Sequence[str], Field(description="Accepted audiences in addition to the URL of the tenant.")]
+    algorithms: Annotated[Sequence[str], Field(description="The accepted signature algorithms.")]
     subject_claim: Annotated[str, Field(description="The claim that names the person.")]
     groups_claim: Annotated[str, Field(description="The claim with the person's groups.")]
     rules: Annotated[Sequence[AdmissionRuleShown], Field(description="The rules that admit users.")]
-    max_lifetime_s: Annotated[int, Field(description="Seconds after its `iat` until which a token is accepted.")]
-    enabled: Annotated[bool, Field(description="False: the gateway refuses its tokens.")]
+    max_lifetime_s: Annotated[int, Field(description="Maximum age of a token in seconds, counted from its `iat`.")]
+    enabled: Annotated[bool, Field(description="False: the gateway refuses the tokens of the issuer.")]
     sign_in: Annotated[SignInClientShown | None, Field(description="The gateway's own client at the issuer.")]
     introspection: Annotated[
         IntrospectionShown | None, Field(description="The gateway's client at the introspection endpoint.")

@@ -29,7 +29,7 @@ class PrimitiveShown(ResponseModel):
         PrimitiveOrigin,
         Field(description="The origin: a source, the tenant, code, a live source, or the gateway."),
     ]
-    enabled: Annotated[bool, Field(description="False: no principal can list or use it.")]
+    enabled: Annotated[bool, Field(description="False: no principal can list or use the primitive.")]
     safety: Annotated[Safety, Field(description="The effective safety level.")]
     safety_reasons: Annotated[Sequence[str], Field(description="The reasons for this level.")]
     declared_safety: Annotated[Safety | None, Field(description="The declared level, if any.")]
@@ -46,7 +46,7 @@ class DocumentShown(ResponseModel):
     """An imported tool as generated from its document."""
 
     safety: Annotated[
-        Safety, Field(description="The level that the document declares, or that follows from the method.")
+        Safety, Field(description="The level that the document declares, or that the HTTP method implies.")
     ]
     definition: Annotated[Json, Field(description="The MCP object that clients see.")]
 
@@ -60,14 +60,14 @@ class ToolShown(PrimitiveShown):
     """A tool: imported, the tenant's own, registered by code, of a live source, or built in."""
 
     name: Name
-    source: Annotated[str, Field(description="The name of its source or live source; empty if none.")]
-    operation: Annotated[str, Field(description="The method and path of its operation; empty if none.")]
+    source: Annotated[str, Field(description="The name of the tool's source or live source; empty if none.")]
+    operation: Annotated[str, Field(description="The method and path of the tool's operation; empty if none.")]
     hidden: Annotated[
-        bool, Field(description="True: clients do not list it; handlers and `call_endpoint` can call it.")
+        bool, Field(description="True: clients do not see the tool; handlers and `call_endpoint` can call it.")
     ]
-    override: Annotated[OverrideShown | None, Field(description="The overridden members.")]
+    override: Annotated[OverrideShown | None, Field(description="The override; null if there is none.")]
     document: Annotated[
-        DocumentShown | None, Field(description="The members of the document, if there is an override.")
+        DocumentShown | None, Field(description="The tool as generated from the document; null without an override.")
     ]
 
     @classmethod
@@ -122,10 +122,12 @@ class PrimitiveValid(ResponseModel):
     """The primitive that a request to store it would create; nothing was stored."""
 
     valid: Annotated[Literal[True], Field(description="Always true; an invalid declaration is refused.")] = True
-    name: Annotated[str, Field(description="The name or URI that would identify it.")]
+    name: Annotated[str, Field(description="The name or URI of the primitive.")]
     safety: Annotated[Safety, Field(description="The safety level.")]
     safety_reasons: Annotated[Sequence[str], Field(description="The reasons for this level.")]
-    replaces: Annotated[str | None, Field(description="The id of the existing primitive of this name.")]
+    replaces: Annotated[
+        str | None, Field(description="The id of the existing primitive with this name; null if there is none.")
+    ]
     definition: Annotated[Json, Field(description="The definition that MCP clients would see.")]
 
     @classmethod
@@ -184,7 +186,7 @@ def _shared_fields(listed: Listed) -> dict[str, Any]:
         "enabled": listed.is_enabled,
         "safety": item.safety,
         "safety_reasons": item.safety_reasons,
-        "declared_safety": _declared(listed),
+        "declared_safety": _declared_safety(listed),
         "hides_code": listed.hides_code,
         "definition": _decode(item.definition),
         "handler": _decode(item.handler) if stored is not None and stored.handler else None,
@@ -193,7 +195,7 @@ def _shared_fields(listed: Listed) -> dict[str, Any]:
     }
 
 
-def _declared(listed: Listed) -> Safety | None:
+def _declared_safety(listed: Listed) -> Safety | None:
     if isinstance(listed.item, Primitive):
         return listed.item.override
     return None if listed.override is None else listed.override.changes.safety

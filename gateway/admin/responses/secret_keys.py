@@ -14,7 +14,7 @@ from gateway.domain.tenancy.secret_keys import DependentKey, RotationState
 class DependentKeyShown(ResponseModel):
     """A valid API key whose digest needs a secret key."""
 
-    tenant: Annotated[str, Field(description="The slug of its tenant.")]
+    tenant: Annotated[str, Field(description="The slug of the tenant that owns the key.")]
     id: Annotated[str, Field(description="The id of the key.")]
     name: Annotated[str, Field(description="The name of the key.")]
     last_used_at: Annotated[
@@ -35,14 +35,16 @@ class SecretKeyShown(ResponseModel):
         bool, Field(description="True for the first key of `GATEWAY_SECRET_KEYS`, which encrypts new values.")
     ]
     is_configured: Annotated[bool, Field(description="True if this replica has the key.")]
-    known_since: Annotated[datetime, Field(description="The first start of a replica with the key.")]
+    known_since: Annotated[datetime, Field(description="The time at which a replica first started with the key.")]
     forgotten_at: Annotated[
         datetime | None, Field(description="The time of `gateway secrets forget` for this key; null otherwise.")
     ]
-    needed_by: Annotated[dict[str, int], Field(description="The number of values that need it, by kind.")]
-    api_keys: Annotated[Sequence[DependentKeyShown], Field(description="The first 20 API keys that need it.")]
+    needed_by: Annotated[dict[str, int], Field(description="The number of values that need the key, by kind.")]
+    api_keys: Annotated[
+        Sequence[DependentKeyShown], Field(description="The first 20 API keys whose digest needs the secret key.")
+    ]
     can_be_removed: Annotated[
-        bool, Field(description="True if nothing needs it: remove it from `GATEWAY_SECRET_KEYS`.")
+        bool, Field(description="True if nothing needs the key, so it can be removed from `GATEWAY_SECRET_KEYS`.")
     ]
 
     @classmethod
@@ -67,9 +69,11 @@ class SecretRotationShown(ResponseModel):
     """The last re-encryption."""
 
     key_name: Annotated[str, Field(description="The name of the secret key that re-encrypts all values.")]
-    started_at: Annotated[datetime, Field(description="The time of its start.")]
-    finished_at: Annotated[datetime | None, Field(description="The time of its end; null while it is running.")]
-    tenants_done: Annotated[int, Field(description="The number of finished tenants.")]
+    started_at: Annotated[datetime, Field(description="The time at which the re-encryption started.")]
+    finished_at: Annotated[
+        datetime | None, Field(description="The time at which the re-encryption ended; null while it is running.")
+    ]
+    tenants_done: Annotated[int, Field(description="The number of tenants whose values are re-encrypted.")]
     values_done: Annotated[int, Field(description="The number of re-encrypted values.")]
     unreadable: Annotated[
         int, Field(description="The number of values that no configured secret key decrypts; they are left unchanged.")
@@ -87,7 +91,7 @@ class ReplicaShown(ResponseModel):
 
     replica: Annotated[str, Field(description="The random id of the process.")]
     secret_keys: Annotated[
-        Sequence[str], Field(description="The names of its keys, in the order of its `GATEWAY_SECRET_KEYS`.")
+        Sequence[str], Field(description="The names of the keys, in the order of `GATEWAY_SECRET_KEYS` on the replica.")
     ]
 
 

@@ -32,7 +32,7 @@ from gateway.domain.tenancy.profiles import Profile
 from gateway.domain.tenancy.secret_references import SecretStoreKind
 from gateway.identity.oauth.account_tokens import callback_url
 
-_OF_ACCOUNTS = ("client_id", "scopes", "server", "authorization_url", "token_url", "revocation_url")
+_ACCOUNT_FIELDS = ("client_id", "scopes", "server", "authorization_url", "token_url", "revocation_url")
 
 
 class RuleShown(CopiedModel):
@@ -96,12 +96,14 @@ class SecretReferenceShown(ResponseModel):
     """The location of a secret in an external store."""
 
     store: Annotated[SecretStoreKind, Field(description="The kind of the store.")]
-    path: Annotated[str, Field(description="The path in the tenant's place of the store, or the name of a variable.")]
+    path: Annotated[
+        str, Field(description="The path within the tenant's part of the store, or the name of a variable.")
+    ]
     field: Annotated[str | None, Field(description="The field of a secret in Vault.")]
 
 
 class CredentialTested(ResponseModel):
-    """A credential whose secret could be read."""
+    """The result of a successful test: the credential's secret could be read."""
 
     reference: Annotated[
         str | None, Field(description="The location in the external store; null for a secret that is stored here.")
@@ -114,7 +116,7 @@ class CredentialShown(ResponseModel):
     id: Id
     name: Name
     kind: Annotated[CredentialKind, Field(description="The identity that the upstream sees.")]
-    place: Annotated[CredentialLocation, Field(description="The location in a request.")]
+    place: Annotated[CredentialLocation, Field(description="The location of the credential in a request.")]
     field: Annotated[
         str, Field(description="The name of the header or query parameter; empty if the location needs none.")
     ]
@@ -127,13 +129,15 @@ class CredentialShown(ResponseModel):
     server: Annotated[
         str | None, Field(description="The authorization server at which users connect accounts, by its metadata.")
     ] = None
-    authorization_url: Annotated[str | None, Field(description="Its authorization endpoint.")] = None
-    revocation_url: Annotated[str | None, Field(description="Its revocation endpoint, if it has one.")] = None
+    authorization_url: Annotated[str | None, Field(description="The authorization endpoint of that server.")] = None
+    revocation_url: Annotated[
+        str | None, Field(description="The revocation endpoint of that server, if it has one.")
+    ] = None
     parameters: Annotated[Mapping[str, str], Field(description="Further parameters of authorization requests.")] = (
         Field(default_factory=dict[str, str])
     )
     redirect_uri: Annotated[
-        str | None, Field(description="The redirect URI to register there; null for other kinds.")
+        str | None, Field(description="The redirect URI to register at that server; null for other kinds.")
     ] = None
     reference: Annotated[
         SecretReferenceShown | None, Field(description="The location of the secret in an external store; null if none.")
@@ -149,7 +153,7 @@ class CredentialShown(ResponseModel):
         if isinstance(terms, SignedAssertion | TokenExchange):
             members["audience"] = terms.audience
         if isinstance(terms, AccountTerms):
-            members |= {name: getattr(terms, name) for name in _OF_ACCOUNTS} | {"parameters": dict(terms.parameters)}
+            members |= {name: getattr(terms, name) for name in _ACCOUNT_FIELDS} | {"parameters": dict(terms.parameters)}
         if isinstance(terms, TokenExchange):
             members |= {"issuer": terms.issuer_name, "client_id": terms.client_id}
             members |= {"token_url": terms.token_url, "scopes": terms.scopes}

@@ -16,38 +16,40 @@ from gateway.domain.updates.source_changes import (
 
 
 class DifferenceShown(CopiedModel):
-    """One difference; its excerpts have invisible characters escaped."""
+    """One difference; invisible characters in its excerpts are escaped."""
 
     kind: Annotated[DifferenceKind, Field(description="The kind of the difference.")]
     impact: Annotated[Impact, Field(description="`breaking`, `widening`, or `text` that agents read.")]
     pointer: Annotated[
-        str, Field(description="JSON Pointer into the tool, its `request`, or what the query tools show.")
+        str, Field(description="JSON Pointer into the tool, its `request`, or the output of the query tools.")
     ]
     old: Annotated[str | None, Field(description="The former value; null if there was none.")]
     new: Annotated[str | None, Field(description="The new value; null if there is none.")]
 
 
 class SensitiveChangeShown(CopiedModel):
-    """The same sensitive difference of several tools."""
+    """A sensitive difference that several tools share."""
 
     kind: Annotated[DifferenceKind, Field(description="`host`, `credentials` or `safety`.")]
     old: Annotated[str | None, Field(description="The former value; null if there was none.")]
     new: Annotated[str | None, Field(description="The new value; null if there is none.")]
     tools: Annotated[int, Field(description="The number of tools with this difference.")]
-    named: Annotated[Sequence[str], Field(description="The first of these tools.")]
+    named: Annotated[Sequence[str], Field(description="The names of the first of these tools.")]
 
 
 class TextFindingShown(CopiedModel):
-    """A suspicious text. It can be harmless, so a person has to read it."""
+    """A suspicious text for review by a person; it can be harmless."""
 
     kind: Annotated[FindingKind, Field(description="The kind of the finding.")]
     pattern: Annotated[str, Field(description="The pattern that was found; empty if the kind has none.")]
-    tool: Annotated[str | None, Field(description="The tool with this text; null if it belongs to no tool.")]
+    tool: Annotated[str | None, Field(description="The tool that contains the text; null if no tool contains it.")]
     pointer: Annotated[
         str,
-        Field(description="JSON Pointer into the tool, into what the query tools show, or (#/…) into the document."),
+        Field(
+            description="JSON Pointer into the tool, into the output of the query tools, or (#/…) into the document."
+        ),
     ]
-    excerpt: Annotated[str, Field(description="The text around it, with invisible characters escaped.")]
+    excerpt: Annotated[str, Field(description="The text around the match, with invisible characters escaped.")]
 
 
 class ChangeShown(ResponseModel):
@@ -58,7 +60,7 @@ class ChangeShown(ResponseModel):
     tool: Annotated[str, Field(description="The name of the tool; for a removed tool, its former name.")]
     was: Annotated[str | None, Field(description="The former name of a renamed tool.")]
     moved: Annotated[str | None, Field(description="The former or new method and path of the same operationId.")]
-    impacts: Annotated[Sequence[Impact], Field(description="The impacts of its differences, the most harmful first.")]
+    impacts: Annotated[Sequence[Impact], Field(description="The impacts of the differences, the most harmful first.")]
     differences: Annotated[Sequence[DifferenceShown], Field(description="The most harmful differences, at most 20.")]
     differences_left_out: Annotated[int, Field(description="The number of further differences.")]
     recent_calls: Annotated[
@@ -83,10 +85,10 @@ class ChangeShown(ResponseModel):
 
 
 class ChangesShown(ResponseModel):
-    """The differences from the tools of the previous version, by method and path; harmful ones come first."""
+    """The differences from the tools of the previous version, by method and path; the most harmful come first."""
 
     sensitive: Annotated[
-        Sequence[SensitiveChangeShown], Field(description="Other hosts, credentials and safety levels.")
+        Sequence[SensitiveChangeShown], Field(description="Changed hosts, credentials and safety levels.")
     ]
     added: Annotated[Sequence[ChangeShown], Field(description="Operations with a new tool.")]
     removed: Annotated[Sequence[ChangeShown], Field(description="Operations whose tool is removed.")]
@@ -96,14 +98,14 @@ class ChangesShown(ResponseModel):
         Field(description="Tools of the same name with another definition, request or safety level."),
     ]
     document: Annotated[
-        Sequence[DifferenceShown], Field(description="Differences of what the query tools show, at most 200.")
+        Sequence[DifferenceShown], Field(description="Differences in the output of the query tools, at most 200.")
     ]
     document_left_out: Annotated[int, Field(description="The number of further differences.")]
     findings: Annotated[
         Sequence[TextFindingShown], Field(description="Suspicious texts that the previous version does not have.")
     ]
     is_additive: Annotated[
-        bool, Field(description="True if tools are only new or wider, and no text is changed or suspicious.")
+        bool, Field(description="True if tools are only added or widened, and no text is changed or suspicious.")
     ]
 
     @classmethod

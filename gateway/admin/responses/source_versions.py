@@ -22,17 +22,15 @@ _SHA256 = "SHA-256 of the document, in hexadecimal."
 
 
 class VersionShown(ResponseModel):
-    """A stored version of a source's document."""
+    """A stored version of a source's document. An older release did not store the origin, the tools and the digest."""
 
-    version: Annotated[int, Field(description="The number; it is never used again.")]
-    is_active: Annotated[bool, Field(description="True if clients have its tools.")]
-    origin: Annotated[
-        VersionOrigin | None, Field(description="`import`, `proposal` or `rollback`; null if an older release made it.")
-    ]
-    restored: Annotated[int | None, Field(description="The version that a rollback restored.")]
-    tools: Annotated[int | None, Field(description="The number of its tools; null if an older release made it.")]
-    digest: Annotated[str | None, Field(description=f"{_SHA256} Null if an older release made it.")]
-    stored_bytes: Annotated[int, Field(description="Its size in the database, compressed.")]
+    version: Annotated[int, Field(description="The version number; it is never reused.")]
+    is_active: Annotated[bool, Field(description="True for the active version, whose tools clients receive.")]
+    origin: Annotated[VersionOrigin | None, Field(description="`import`, `proposal` or `rollback`; null if unknown.")]
+    restored: Annotated[int | None, Field(description="For a rollback, the version that it restored; otherwise null.")]
+    tools: Annotated[int | None, Field(description="The number of tools in this version; null if unknown.")]
+    digest: Annotated[str | None, Field(description=f"{_SHA256} Null if unknown.")]
+    stored_bytes: Annotated[int, Field(description="The compressed size of the document in the database, in bytes.")]
     created_at: CreatedAt
 
     @classmethod
@@ -55,19 +53,24 @@ class VersionPage(Page[VersionShown]):
 
 
 class ProposalShown(ResponseModel):
-    """A version that waits until a person activates or refuses it."""
+    """A new version of a source's document that is not activated or refused yet."""
 
     name: Name
-    version: Annotated[int, Field(description="The number to activate; another proposal has another number.")]
-    replaces: Annotated[int, Field(description="The active version with which it was compared.")]
-    origin: Annotated[ProposalOrigin, Field(description="`url`: a look found it; `upload`: it was sent.")]
-    obstacle: Annotated[
-        str | None, Field(description="The reason why it cannot be activated unchanged; null if none is known.")
+    version: Annotated[int, Field(description="The version number to activate; each proposal has a number of its own.")]
+    replaces: Annotated[int, Field(description="The active version that `changes` was computed against.")]
+    origin: Annotated[
+        ProposalOrigin,
+        Field(description="`url`: found by a refresh from the source's URL; `upload`: sent through the API."),
     ]
-    tools: Annotated[int, Field(description="The number of its tools.")]
+    obstacle: Annotated[
+        str | None, Field(description="The reason why activation would fail without changes; null if none is known.")
+    ]
+    tools: Annotated[int, Field(description="The number of tools in the proposed version.")]
     digest: Annotated[str, Field(description=_SHA256)]
-    created_by: Annotated[str, Field(description="The principal that proposed it; `gateway` for looks.")]
-    created_at: Annotated[datetime, Field(description="The time of the proposal.")]
+    created_by: Annotated[
+        str, Field(description="The principal that created the proposal; `gateway` for a refresh by the gateway.")
+    ]
+    created_at: Annotated[datetime, Field(description="The time at which the proposal was created.")]
     warnings: Annotated[Sequence[str], Field(description="Warnings about the document as a whole.")]
     changes: Annotated[ChangesShown, Field(description="The differences from the active version.")]
 
@@ -99,7 +102,13 @@ class SourceRefreshed(ResponseModel):
     name: Name
     outcome: Annotated[
         RefreshOutcome,
-        Field(description="`withdrawn`: the URL has the active document again, so the proposal is gone."),
+        Field(
+            description="`unchanged`: the URL still has the active document. `proposed`: a proposal was stored. "
+            "`activated`: the change was activated. `withdrawn`: the URL has the active document again, and the "
+            "proposal was removed. `failed`: the document could not be read or may not be proposed."
+        ),
     ]
     active_version: Annotated[int, Field(description="The number of the active version.")]
-    proposal: Annotated[ProposalShown | None, Field(description="The proposal that waits now.")]
+    proposal: Annotated[
+        ProposalShown | None, Field(description="The pending proposal after the refresh; null if there is none.")
+    ]

@@ -19,7 +19,7 @@ from gateway.domain.updates.source_versions import RefreshPolicy
 
 
 def _seen(name: str) -> Any:
-    """A field that is an attribute of `seen`."""
+    """Return a field whose value is an attribute of `seen`."""
     return Field(validation_alias=AliasPath("seen", name))
 
 
@@ -34,14 +34,19 @@ class OperationShown(CopiedModel):
         Status, Field(description="The result: `ok`, `degraded` (the tool lacks parts of the operation) or `skipped`.")
     ]
     reasons: Annotated[Sequence[str], Field(description="The reasons for a degraded or skipped operation.")]
-    notes: Annotated[Sequence[str], Field(description="Parts that are left out of its list entry, not of its calls.")]
+    notes: Annotated[
+        Sequence[str],
+        Field(description="Parts that are omitted from the list entry of the tool, but remain valid in calls."),
+    ]
 
 
 class ContextShown(CopiedModel):
     """The share of a model's context that a list uses."""
 
     tokens: Annotated[int, Field(description="The size of the context, in tokens.")]
-    share: Annotated[float, Field(description="The estimated part of it; 1 is all of it.")]
+    share: Annotated[
+        float, Field(description="The estimated share of the context that the list uses; 1 is the whole context.")
+    ]
 
 
 class CountsShown(ResponseModel):
@@ -56,7 +61,7 @@ class PriceShown(CopiedModel):
     """The cost of one tool in a client's list."""
 
     tool: Annotated[str, Field(description="The name of the tool.")]
-    bytes: Annotated[int, Field(validation_alias="size", description="The size of its list entry in bytes.")]
+    bytes: Annotated[int, Field(validation_alias="size", description="The size of the tool's list entry in bytes.")]
     estimated_tokens: Annotated[int, Field(description="The estimated cost in tokens: bytes / 4.")]
 
 
@@ -72,12 +77,16 @@ class OverrideReportShown(CopiedModel):
 
 
 class ExamplesShown(CopiedModel):
-    """Counts of examples of the document's requests, by their result against the listed schemas."""
+    """Counts of the request examples in the document, by the result of validation against the listed schemas."""
 
-    accepted: Annotated[int, Field(description="Examples that fit.")]
-    relaxed: Annotated[int, Field(description="Examples that fit since a keyword that they contradict is not checked.")]
-    refused: Annotated[int, Field(description="Examples of another shape; each degrades its operation.")]
-    unchecked: Annotated[int, Field(description="Examples that are too large or too many to be checked.")]
+    accepted: Annotated[int, Field(description="Examples that conform to the listed schemas.")]
+    relaxed: Annotated[
+        int, Field(description="Examples that conform only because a keyword that they violate is not checked.")
+    ]
+    refused: Annotated[int, Field(description="Examples that do not conform; each degrades its operation.")]
+    unchecked: Annotated[
+        int, Field(description="Examples that were not checked, because they are too large or too numerous.")
+    ]
 
 
 class ReportShown(ResponseModel):
@@ -89,13 +98,15 @@ class ReportShown(ResponseModel):
     findings: Annotated[Sequence[TextFindingShown], Field(description="Suspicious texts of the document, at most 200.")]
     tools_listed: Annotated[
         int,
-        Field(description="The number of listed tools of this source: those of its operations, and the query tools."),
+        Field(description="The number of listed tools: the tools of this source's operations, and the query tools."),
     ]
     tools_list_bytes: Annotated[
         int, Field(description='The size in bytes of `{"tools":[…]}` with the listed tools of this source.')
     ]
     estimated_tokens: Annotated[int, Field(description="The estimated cost in tokens: bytes / 4.")]
-    contexts: Annotated[Sequence[ContextShown], Field(description="The parts that the list takes of usual contexts.")]
+    contexts: Annotated[
+        Sequence[ContextShown], Field(description="The share of typical model contexts that the list uses.")
+    ]
     dearest: Annotated[
         Sequence[PriceShown], Field(description="The ten tools with the largest list entries, largest first.")
     ]
@@ -138,14 +149,18 @@ class OperationRuleShown(CopiedModel):
 class RefreshShown(CopiedModel):
     """The refresh state of a source, and the pending proposal."""
 
-    checked_at: Annotated[datetime | None, _seen("checked_at"), Field(description="Time of the last look.")]
+    checked_at: Annotated[datetime | None, _seen("checked_at"), Field(description="Time of the last refresh.")]
     changed_at: Annotated[
-        datetime | None, _seen("changed_at"), Field(description="Time of the last look that found a change.")
+        datetime | None, _seen("changed_at"), Field(description="Time of the last refresh that found a change.")
     ]
-    failures: Annotated[int, _seen("failures"), Field(description="The number of looks in a row that failed.")]
-    fault: Annotated[str | None, _seen("fault"), Field(description="The reason that the last look failed.")]
-    next_at: Annotated[datetime | None, Field(description="Time of the next look; null without a schedule.")]
-    proposal: Annotated[int | None, Field(description="The number of the proposal that waits; null if none does.")]
+    failures: Annotated[int, _seen("failures"), Field(description="The number of consecutive failed refreshes.")]
+    fault: Annotated[str | None, _seen("fault"), Field(description="The reason why the last refresh failed.")]
+    next_at: Annotated[
+        datetime | None, Field(description="Time of the next scheduled refresh; null without a schedule.")
+    ]
+    proposal: Annotated[
+        int | None, Field(description="The version number of the pending proposal; null if there is none.")
+    ]
 
 
 class SourceShown(CopiedModel):
@@ -164,8 +179,13 @@ class SourceShown(CopiedModel):
     ]
     include: Annotated[Sequence[OperationRuleShown], INCLUDE]
     exclude: Annotated[Sequence[OperationRuleShown], EXCLUDE]
-    output_schemas: Annotated[bool, Field(description="True if tools have output schemas, which results must match.")]
-    url: Annotated[str | None, Field(description="The URL of the document; null if the document was sent.")]
+    output_schemas: Annotated[
+        bool,
+        Field(
+            description="True if output schemas are listed; a result that does not match its schema becomes an error."
+        ),
+    ]
+    url: Annotated[str | None, Field(description="The URL of the document; null if the document was uploaded.")]
     credentials: Annotated[
         Sequence[str], Field(validation_alias="schemes", description="Security schemes with a stored credential.")
     ]
@@ -174,7 +194,7 @@ class SourceShown(CopiedModel):
     refresh_interval_s: Annotated[int | None, REFRESH_INTERVAL]
     refresh: Annotated[
         RefreshShown,
-        Field(description="The looks at the URL, and the proposal that waits."),
+        Field(description="The state of refreshes from the URL, and the pending proposal."),
     ]
     created_at: CreatedAt
     updated_at: UpdatedAt

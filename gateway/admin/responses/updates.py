@@ -69,7 +69,7 @@ class WatchShown(ResponseModel):
         int,
         Field(description="The number of consecutive failed polls; each one lengthens the interval, up to a limit."),
     ]
-    fault: Annotated[str | None, Field(description="The reason for the last failed poll.")]
+    fault: Annotated[str | None, Field(description="The reason why the last poll failed; null if it succeeded.")]
     created_at: CreatedAt
     updated_at: UpdatedAt
 

@@ -23,7 +23,9 @@ class WebhookEndpointShown(CopiedModel):
     enabled: Annotated[bool, Field(description="False: delivery is paused; new events are dropped.")]
     notice: Annotated[
         str | None,
-        Field(description="The reason that the gateway disabled it or dropped events; null if it did neither."),
+        Field(
+            description="The reason why the gateway disabled the endpoint or dropped events; null if it did neither."
+        ),
     ]
     failures: Annotated[int, Field(description="The number of consecutive failed attempts.")]
     failing_since: Annotated[
@@ -62,14 +64,16 @@ class WebhookDeliveryListed(CopiedModel):
     state: Annotated[DeliveryState, Field(description="The state: waiting, delivered or failed.")]
     attempts: Annotated[int, Field(description="The number of attempts since creation or the last replay.")]
     status: Annotated[int | None, Field(description="The HTTP status of the last attempt; null without a response.")]
-    error: Annotated[str | None, Field(description="The reason that the last attempt failed; null if it succeeded.")]
+    error: Annotated[str | None, Field(description="The reason why the last attempt failed; null if it succeeded.")]
     due_at: Annotated[
-        datetime, Field(description="The time of the next attempt; of an ended delivery, the time of its deletion.")
+        datetime, Field(description="The time of the next attempt; for an ended delivery, the time of its deletion.")
     ]
     expires_at: Annotated[datetime, Field(description="The time after which no attempt is made.")]
     created_at: CreatedAt
     attempted_at: Annotated[datetime | None, Field(description="The time of the last attempt.")]
-    ended_at: Annotated[datetime | None, Field(description="The time at which it was delivered or failed.")]
+    ended_at: Annotated[
+        datetime | None, Field(description="The time at which the delivery succeeded or finally failed.")
+    ]
 
 
 class WebhookDeliveryShown(WebhookDeliveryListed):

@@ -31,7 +31,7 @@ async def get_approval(admin: AdminDependencies, call: Plain) -> AdminResponse:
 
 
 async def approve_call(admin: AdminDependencies, call: AdminRequest[ApprovalDecide, NoQuery]) -> AdminResponse:
-    """Approve a pending call of another subject; it runs when its caller calls again, or in its task."""
+    """Approve a pending call of another subject; the call runs when its caller repeats it, or in its task."""
     return await _decide(admin, call, is_approved=True)
 
 

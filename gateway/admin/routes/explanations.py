@@ -37,8 +37,8 @@ _Request = AdminRequest[ToolExplain, NoQuery]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _VisibleTool:
-    """A tool; `hidden` is the reason why the client does not see it."""
+class _ToolLookup:
+    """The tool with the requested name, if any; `hidden` is the reason why the client does not see it."""
 
     bound: BoundTool | None = None
     hidden: str | None = None
@@ -80,43 +80,46 @@ async def client_of(admin: AdminDependencies, call: AnyRequest, wanted: ExplainA
 
 
 def _person(principal: Principal, wanted: ExplainAs) -> Principal:
-    """The principal of a person with this subject and these groups; without a subject, any of the groups' issuer."""
+    """Return the principal of a person with this subject and these groups.
+
+    Without a subject, the subject consists only of the issuer of the groups.
+    """
     groups = wanted.groups
     subject = wanted.subject or f"{(groups or [':'])[0].partition(':')[0]}:"
     packed = None if groups is None else pack_groups(groups)
     return replace(principal, key=KeyId(""), subject=subject, is_person=True, packed_groups=packed)
 
 
-async def _find(admin: AdminDependencies, call: _Request, registry: Registry, name: str) -> _VisibleTool:
+async def _find(admin: AdminDependencies, call: _Request, registry: Registry, name: str) -> _ToolLookup:
     found = await registry.tool(name)
     if found is not None:
-        return _VisibleTool(bound=found)
-    if (denied := _denied(registry, name)) is not None:
-        return _VisibleTool(bound=await registry.operation(denied[0]), hidden=denied[1])
+        return _ToolLookup(bound=found)
+    if (denied := _find_denied_tool(registry, name)) is not None:
+        return _ToolLookup(bound=await registry.operation(denied[0]), hidden=denied[1])
     hidden = await registry.inner_tool(name)
     if hidden is not None:
-        return _VisibleTool(bound=hidden, hidden="an override hides it; handlers and the query tools can call it")
+        return _ToolLookup(bound=hidden, hidden="an override hides it; handlers and the query tools can call it")
     snapshot = registry.view.snapshot
     tool = snapshot.by_name.get(name) or snapshot.unlisted.get(name)
     if tool is not None:
         reason = f"the profile {registry.profile} does not contain it"
-        return _VisibleTool(bound=await registry.operation(tool), hidden=reason)
-    queried = _queried(registry, name)
+        return _ToolLookup(bound=await registry.operation(tool), hidden=reason)
+    queried = _find_query_only_tool(registry, name)
     if queried is not None:
-        return _VisibleTool(
+        return _ToolLookup(
             bound=await registry.operation(queried), hidden="its source is exposed only through the query tools"
         )
-    return _VisibleTool(hidden=await explain_absence(call.tenant, admin.catalog, name))
+    return _ToolLookup(hidden=await explain_absence(call.tenant, admin.catalog, name))
 
 
-def _denied(registry: Registry, name: str) -> tuple[Tool, str] | None:
-    """The tool of this name that access rules hide from the client, and a description of the rule."""
+def _find_denied_tool(registry: Registry, name: str) -> tuple[Tool, str] | None:
+    """Return the tool of this name that access rules hide from the client, and a description of the rule."""
     snapshot = registry.view.snapshot
     candidates = (
         snapshot.by_name.get(name),
         snapshot.unlisted.get(name),
         snapshot.called(name),
-        _queried(registry, name),
+        _find_query_only_tool(registry, name),
     )
     tool = next((tool for tool in candidates if tool is not None), None)
     if tool is None or (verdict := registry.access_verdict(tool)).is_allowed:
@@ -124,7 +127,7 @@ def _denied(registry: Registry, name: str) -> tuple[Tool, str] | None:
     return tool, describe(snapshot.access.access, verdict)
 
 
-def _queried(registry: Registry, name: str) -> Tool | None:
+def _find_query_only_tool(registry: Registry, name: str) -> Tool | None:
     operations = registry.view.snapshot.operations.values()
     return next((tool for source in operations for tool in source.values() if tool.name == name), None)
 
@@ -179,17 +182,17 @@ def _guardrail(guardrail: Guardrail, explained: Explanation) -> GuardrailExplain
         check=rule.check,
         phases=rule.phases,
         action=rule.action,
-        findings=_reasons(guardrail, explained.findings) if _was_evaluated(guardrail, explained) else None,
+        findings=_finding_reasons(guardrail, explained.findings) if _is_evaluated(guardrail, explained) else None,
     )
 
 
-def _was_evaluated(guardrail: Guardrail, explained: Explanation) -> bool:
+def _is_evaluated(guardrail: Guardrail, explained: Explanation) -> bool:
     """True if the explanation reached the guardrails, and this guardrail checks arguments without a hook."""
     is_reached = explained.prepared is not None or bool(explained.findings)
     return is_reached and guardrail.rule.hook is None and GuardrailPhase.CALL in guardrail.rule.phases
 
 
-def _reasons(guardrail: Guardrail, found: tuple[GuardrailFinding, ...]) -> tuple[str, ...]:
+def _finding_reasons(guardrail: Guardrail, found: tuple[GuardrailFinding, ...]) -> tuple[str, ...]:
     return next((finding.reasons for finding in found if finding.guardrail is guardrail), ())
 
 

@@ -101,7 +101,7 @@ def admin_routes(admin: AdminDependencies, gate: RequestGate) -> list[BaseRoute]
 def write_document() -> bytes:
     """Serialize the OpenAPI document.
 
-    Cached for the process, because it is the same for every gateway and is slow to build.
+    The result is cached for the process, because it is the same for every gateway and takes long to build.
     """
     return orjson.dumps(describe(ENDPOINTS, server=ROOT))
 

@@ -50,7 +50,7 @@ async def update_policy(admin: AdminDependencies, call: AdminRequest[PolicyUpdat
 
 
 async def check_rules(admin: AdminDependencies, call: AdminRequest[RulesCheck, NoQuery]) -> AdminResponse:
-    """Report the current primitives that each given or stored rule matches; nothing is stored."""
+    """Report the current primitives that each rule of the body matches, or each stored rule; nothing is stored."""
     given = call.body.rules
     rules = (await policies.get_policy(call.tenant, admin.catalog)).stored.rules if given is None else _rules(given)
     policies.check_rules(rules)

@@ -93,14 +93,14 @@ _NOUNS = (
 def routes_of(noun: PrimitiveNoun) -> Sequence[Route]:
     """Build all routes of a family."""
     one = f"{noun.path}/{{{noun.key}}}"
-    routes: list[Route] = [_lists(noun), _creates(noun), _validates(noun), _shows(noun, one)]
-    routes += _changes(noun, one, "", NoQuery)
+    routes: list[Route] = [_list_route(noun), _create_route(noun), _validate_route(noun), _show_route(noun, one)]
+    routes += _change_routes(noun, one, "", NoQuery)
     if noun.key == "id":
-        routes += _changes(noun, noun.path, "_by_uri", UriQuery)
+        routes += _change_routes(noun, noun.path, "_by_uri", UriQuery)
     return routes
 
 
-def _lists(noun: PrimitiveNoun) -> Route:
+def _list_route(noun: PrimitiveNoun) -> Route:
     also = "of every origin, including disabled ones."
     if noun.key == "id":
         also = ", including disabled ones, or the one with a URI."
@@ -108,7 +108,7 @@ def _lists(noun: PrimitiveNoun) -> Route:
         method="GET",
         path=noun.path,
         called=f"list_{noun.many}",
-        summary=f"List the tenant's {_words(noun)}s{also}",
+        summary=f"List the tenant's {_title(noun)}s{also}",
         handle=partial(list_items, noun),
         body=NoBody,
         query=noun.query,
@@ -116,12 +116,12 @@ def _lists(noun: PrimitiveNoun) -> Route:
     )
 
 
-def _creates(noun: PrimitiveNoun) -> Route:
+def _create_route(noun: PrimitiveNoun) -> Route:
     return Endpoint(
         method="POST",
         path=noun.path,
         called=f"create_{noun.one}",
-        summary=f"Create a {_words(noun)} from a definition and a handler.",
+        summary=f"Create a {_title(noun)} from a definition and a handler.",
         handle=partial(create_item, noun),
         body=PrimitiveSent,
         query=NoQuery,
@@ -132,12 +132,12 @@ def _creates(noun: PrimitiveNoun) -> Route:
     )
 
 
-def _validates(noun: PrimitiveNoun) -> Route:
+def _validate_route(noun: PrimitiveNoun) -> Route:
     return Endpoint(
         method="POST",
         path=f"{noun.path}/validate",
         called=f"validate_{noun.one}",
-        summary=f"Validate a {_words(noun)} without storing it; a stored one of the same name is treated as replaced.",
+        summary=f"Validate a {_title(noun)} without storing it; a stored one of the same name is treated as replaced.",
         handle=partial(check_item, noun),
         body=PrimitiveSent,
         query=NoQuery,
@@ -147,12 +147,12 @@ def _validates(noun: PrimitiveNoun) -> Route:
     )
 
 
-def _shows(noun: PrimitiveNoun, path: str) -> Route:
+def _show_route(noun: PrimitiveNoun, path: str) -> Route:
     return Endpoint(
         method="GET",
         path=path,
         called=f"get_{noun.one}",
-        summary=f"Show a {_words(noun)} with its safety level and the reasons for it.",
+        summary=f"Show a {_title(noun)} with its safety level and the reasons for it.",
         handle=partial(get_item, noun),
         body=NoBody,
         query=NoQuery,
@@ -161,8 +161,8 @@ def _shows(noun: PrimitiveNoun, path: str) -> Route:
     )
 
 
-def _changes(noun: PrimitiveNoun, path: str, suffix: str, query: type[Q]) -> Sequence[Route]:
-    """The routes that change one item, addressed by path or query."""
+def _change_routes(noun: PrimitiveNoun, path: str, suffix: str, query: type[Q]) -> Sequence[Route]:
+    """Build the routes that change one item, addressed by path or query."""
     creates = noun.key == "name" or query is UriQuery  # ids are assigned by the gateway
     also = ", or create it" if creates else ""
     return (
@@ -170,7 +170,7 @@ def _changes(noun: PrimitiveNoun, path: str, suffix: str, query: type[Q]) -> Seq
             method="PUT",
             path=path,
             called=f"replace_{noun.one}{suffix}",
-            summary=f"Replace the definition and handler of a {_words(noun)}{also}; absent fields have their default.",
+            summary=f"Replace the definition and handler of a {_title(noun)}{also}; absent fields have their default.",
             handle=partial(replace_item, noun),
             body=PrimitiveSent,
             query=query,
@@ -179,12 +179,12 @@ def _changes(noun: PrimitiveNoun, path: str, suffix: str, query: type[Q]) -> Seq
             work=WorkKind.CHECK,
             has_tag=True,
         ),
-        _updates(noun, path, suffix, query),
+        _update_route(noun, path, suffix, query),
         Endpoint(
             method="DELETE",
             path=path,
             called=f"delete_{noun.one}{suffix}",
-            summary=f"Delete a {_words(noun)} that the tenant defined.",
+            summary=f"Delete a {_title(noun)} that the tenant defined.",
             handle=partial(delete_item, noun),
             body=NoBody,
             query=query,
@@ -195,7 +195,7 @@ def _changes(noun: PrimitiveNoun, path: str, suffix: str, query: type[Q]) -> Seq
     )
 
 
-def _updates(noun: PrimitiveNoun, path: str, suffix: str, query: type[Q]) -> Route:
+def _update_route(noun: PrimitiveNoun, path: str, suffix: str, query: type[Q]) -> Route:
     if noun.family is Family.TOOL:
         return Endpoint(
             method="PATCH",
@@ -215,7 +215,7 @@ def _updates(noun: PrimitiveNoun, path: str, suffix: str, query: type[Q]) -> Rou
         method="PATCH",
         path=path,
         called=f"update_{noun.one}{suffix}",
-        summary=f"Change, enable or disable a {_words(noun)}; absent fields keep their value.",
+        summary=f"Change, enable or disable a {_title(noun)}; absent fields keep their value.",
         handle=partial(update_item, noun),
         body=PrimitiveUpdate,
         query=query,
@@ -226,7 +226,7 @@ def _updates(noun: PrimitiveNoun, path: str, suffix: str, query: type[Q]) -> Rou
     )
 
 
-def _words(noun: PrimitiveNoun) -> str:
+def _title(noun: PrimitiveNoun) -> str:
     return noun.one.replace("_", " ")
 
 

@@ -28,13 +28,18 @@ B = TypeVar("B", bound=BodyModel)
 Q = TypeVar("Q", bound=QueryModel)
 U = TypeVar("U", bound=PrimitiveUpdate)
 
-_NAMED_BY = {Family.TOOL: "name", Family.PROMPT: "name", Family.RESOURCE: "uri", Family.TEMPLATE: "uriTemplate"}
-_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-")
+_IDENTIFYING_MEMBERS = {
+    Family.TOOL: "name",
+    Family.PROMPT: "name",
+    Family.RESOURCE: "uri",
+    Family.TEMPLATE: "uriTemplate",
+}
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrimitiveNoun:
-    """One family in the admin API; `key` is the path parameter that names an item: `name` or `id`."""
+    """One family of primitives in the admin API; `key` is the path parameter of an item: `name` or `id`."""
 
     family: Family
     one: str
@@ -78,7 +83,9 @@ async def check_item(
 
 async def get_item(noun: PrimitiveNoun, admin: AdminDependencies, call: AdminRequest[NoBody, Q]) -> AdminResponse:
     """Show a primitive."""
-    return show_item(noun, await listing.get_listed(call.tenant, admin.catalog, noun.family, _addressed(noun, call)))
+    return show_item(
+        noun, await listing.get_listed(call.tenant, admin.catalog, noun.family, _requested_address(noun, call))
+    )
 
 
 async def replace_item(
@@ -88,10 +95,10 @@ async def replace_item(
 
     A request that addresses the primitive by id does not create one.
     """
-    name = _addressed(noun, call)
+    name = _requested_address(noun, call)
 
     async def create() -> AdminResponse:
-        member = _NAMED_BY[noun.family]
+        member = _IDENTIFYING_MEMBERS[noun.family]
         if is_id(name) or (noun.key == "id" and not isinstance(call.query, UriQuery)):
             raise NotFound(f"no such {noun.family.replace('_', ' ')}; to create one, use a name or URI, not an id")
         if call.body.definition.get(member) != name:
@@ -125,7 +132,7 @@ async def update_item(noun: PrimitiveNoun, admin: AdminDependencies, call: Admin
 
 async def delete_item(noun: PrimitiveNoun, admin: AdminDependencies, call: AdminRequest[NoBody, Q]) -> AdminResponse:
     """Delete a primitive."""
-    address = Address(family=noun.family, name=_addressed(noun, call))
+    address = Address(family=noun.family, name=_requested_address(noun, call))
     await primitives.remove_primitive(call.tenant, admin.catalog, address, by=call.by, expected=call.expected)
     return AdminResponse(status=204)
 
@@ -158,19 +165,19 @@ async def _update(
     call: AdminRequest[B, Q],
     revise: Callable[[PrimitiveDraft], PrimitiveDraft],
 ) -> AdminResponse:
-    address = Address(family=noun.family, name=_addressed(noun, call))
+    address = Address(family=noun.family, name=_requested_address(noun, call))
     update = partial(primitives.update_primitive, call.tenant, admin.catalog, address)
     return show_item(noun, await update(revise, by=call.by, expected=call.expected))
 
 
-def _addressed(noun: PrimitiveNoun, call: AdminRequest[B, Q]) -> str:
+def _requested_address(noun: PrimitiveNoun, call: AdminRequest[B, Q]) -> str:
     """Return the name, URI or id in the request."""
     return call.query.uri if isinstance(call.query, UriQuery) else call.path[noun.key]
 
 
 def _is_plain(name: str) -> bool:
-    """True if a path can contain the name unquoted; a name of dots only could be a relative segment (RFC 3986)."""
-    return _PLAIN.issuperset(name) and bool(name.strip("."))
+    """True if a path can contain the name unquoted. A name of dots only may be a relative segment (RFC 3986)."""
+    return _UNRESERVED.issuperset(name) and bool(name.strip("."))
 
 
 def _draft(body: PrimitiveSent) -> PrimitiveDraft:

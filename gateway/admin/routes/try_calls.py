@@ -60,7 +60,7 @@ async def try_resource(admin: AdminDependencies, call: AdminRequest[NoBody, UriQ
 
 
 async def try_prompt(admin: AdminDependencies, call: AdminRequest[PromptTry, NoQuery]) -> AdminResponse:
-    """Get a prompt through every gate."""
+    """Get a prompt with all checks, and show the request and the messages."""
     principal, name = await trial_principal(admin, call), call.path["name"]
     async with admin.connections.open(principal) as registry:
         bound = await registry.prompt(name) or await registry.prompt(await _name_of(admin, call, Family.PROMPT, name))

@@ -101,7 +101,7 @@ async def _compile(
     content = document.content
     if document.url is not None:
         content = await fetch_document(upstream, document.url, limit=_MAX_BYTES, tenant=LOCAL)
-    wanted = ImportOptions(
+    import_options = ImportOptions(
         base_url=document.base_url,
         prefix=document.prefix,
         document_url=document.url,
@@ -111,8 +111,8 @@ async def _compile(
         exclude=options.exclude,
         output_schemas=options.output_schemas,
     )
-    place = TenantId(document.name)  # one tenant may occupy one worker only
-    return (await workers.compile(content, wanted, form=document.form, tenant=place)).compilation
+    tenant = TenantId(document.name)  # one tenant may occupy one worker only
+    return (await workers.compile(content, import_options, form=document.form, tenant=tenant)).compilation
 
 
 def _refuse_same_names(found: Sequence[tuple[str, Compilation]]) -> None:

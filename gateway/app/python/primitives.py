@@ -28,8 +28,8 @@ from gateway.handlers.python.signatures import CompletionFunction, PromptFunctio
 
 Level = Safety | str
 
-_UNJUDGED = ("it runs code of the operator, and no safety level was declared",)
-_DECLARED = ("declared at its registration",)
+_UNDECLARED_REASONS = ("it runs code of the operator, and no safety level was declared",)
+_DECLARED_REASONS = ("declared at its registration",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +100,7 @@ def register(extra: Extra) -> Registration:
             name=name,
             definition=msgspec.json.encode(definition),
             safety=safety,
-            safety_reasons=_UNJUDGED if extra.safety is None else _DECLARED,
+            safety_reasons=_UNDECLARED_REASONS if extra.safety is None else _DECLARED_REASONS,
             tenants=None if extra.tenants is None else _slugs(extra.tenants),
         ),
         handler=PythonHandler(

@@ -24,7 +24,7 @@ _NOUNS = {
     Family.PROMPT: "prompt",
 }
 
-_Kept = TypeVar("_Kept")
+_Entry = TypeVar("_Entry")
 _Key = tuple[Family, str]
 Tenants = Collection[str] | None
 """The slugs of the tenants that have a primitive; None means all tenants."""
@@ -43,7 +43,7 @@ class Registration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registered:
-    """The outcome of a registration: the slugs of the tenants whose own primitive hides the registered one.
+    """Result of a registration: the slugs of the tenants whose own primitive hides the registered one.
 
     Empty if the gateway does not serve yet; `Gateway.hidden` contains the names once it serves.
     """
@@ -179,12 +179,12 @@ def _overlap(some: Tenants, others: Tenants) -> bool:
     return some is None or others is None or not set(some).isdisjoint(others)
 
 
-def _remover(those: dict[object, _Kept], one: _Kept) -> Callable[[], None]:
+def _remover(entries: dict[object, _Entry], entry: _Entry) -> Callable[[], None]:
     """Add an entry; the returned function removes it."""
     token = object()
-    those[token] = one
+    entries[token] = entry
 
-    def take_out() -> None:
-        those.pop(token, None)
+    def remove() -> None:
+        entries.pop(token, None)
 
-    return take_out
+    return remove

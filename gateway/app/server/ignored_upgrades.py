@@ -11,7 +11,7 @@ from typing import Final, cast
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-_FRAMING: Final = frozenset({b"content-length", b"transfer-encoding"})
+_FRAMING_HEADERS: Final = frozenset({b"content-length", b"transfer-encoding"})
 _NOTHING: Final = memoryview(b"")
 
 
@@ -38,7 +38,7 @@ class IgnoredUpgrades(HttpToolsProtocol):
     @property
     def _framing(self) -> list[tuple[bytes, bytes]]:
         """The headers that delimit the body; empty without a body."""
-        return [field for field in self.headers if field[0] in _FRAMING]
+        return [field for field in self.headers if field[0] in _FRAMING_HEADERS]
 
     def _unsupported_upgrade_warning(self) -> None:
         """Continue after the upgrade. uvicorn calls this method while it handles the parser's exception.
@@ -50,13 +50,13 @@ class IgnoredUpgrades(HttpToolsProtocol):
         self._rest, framing = reading[read or len(reading) :], self._framing
         if framing:
             fields = b"".join(name + b": " + value + b"\r\n" for name, value in framing)
-            reader = _Reader(self)
+            reader = _BodyCallbacks(self)
             self.parser = httptools.HttpRequestParser(reader)
             self.parser.feed_data(b"POST / HTTP/1.1\r\n" + fields + b"\r\n")
             reader.is_past_header = True
 
 
-class _Reader:
+class _BodyCallbacks:
     """Callbacks of the second parser: they ignore the repeated header and forward everything after it."""
 
     def __init__(self, connection: IgnoredUpgrades) -> None:

@@ -37,13 +37,13 @@ class Running:
     embedded: bool
 
 
-_COLLECT_AT = (10_000, 20, 20)
+_GC_THRESHOLDS = (10_000, 20, 20)
 """Thresholds of the garbage collector. A call leaves hardly any cycles, but about 130 container objects exist while it
 runs.
 
 With lower thresholds, the collector would scan the containers of many concurrent calls repeatedly.
 """
-_OPEN_FILES = 65_536
+_OPEN_FILE_LIMIT = 65_536
 """More than twice the connections that one replica accepts: a call can also use a connection to its upstream."""
 
 Ready = Callable[[Running], Awaitable[None]]
@@ -84,7 +84,7 @@ async def serve(settings: Settings, *, ready: Ready | None = None, code: Registr
         async def started() -> None:
             gc.collect()
             gc.freeze()  # objects made so far live until the process ends, so later collections skip them
-            gc.set_threshold(*_COLLECT_AT)
+            gc.set_threshold(*_GC_THRESHOLDS)
             log.info("serving", url=running.url, admin_url=running.admin_url, embedded=running.embedded)
             if ready is not None:
                 await ready(running)
@@ -100,6 +100,6 @@ def _allow_open_files() -> None:
     The usual soft limit of 1,024 is below the number of connections that a replica accepts.
     """
     now, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _OPEN_FILES if hard_limit == resource.RLIM_INFINITY else min(hard_limit, _OPEN_FILES)
+    wanted = _OPEN_FILE_LIMIT if hard_limit == resource.RLIM_INFINITY else min(hard_limit, _OPEN_FILE_LIMIT)
     if now != resource.RLIM_INFINITY and now < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard_limit))

@@ -20,8 +20,8 @@ FRAMES_PER_S: Final = 100.0
 FRAMES_BURST: Final = 2000.0
 DRAIN_S: Final = 5.0
 _STALL_S: Final = 20.0
-_PIECE: Final = 4 * 1024
-"""Bytes parsed at once: at most 700 frames, which take a few milliseconds."""
+_PARSE_CHUNK: Final = 4 * 1024
+"""Limit on the bytes parsed at once: at most 700 frames, which take a few milliseconds."""
 _FLOOD: Final = 1008
 
 
@@ -120,11 +120,11 @@ class HardenedWebSocketProtocol(WebSocketsSansIOProtocol):
     def _parse(self) -> None:
         """Parse until a message is complete; the rest waits until the application has taken it."""
         data, self._unparsed = self._unparsed, b""
-        for start in range(0, len(data), _PIECE):
+        for start in range(0, len(data), _PARSE_CHUNK):
             if self.read_paused or self.transport.is_closing():
                 self._unparsed = data[start:]
                 return
-            super().data_received(data[start : start + _PIECE])
+            super().data_received(data[start : start + _PARSE_CHUNK])
 
     def _spend(self) -> None:
         if self._frames.take("") and not self.transport.is_closing():  # guard: websocket-frame-flood

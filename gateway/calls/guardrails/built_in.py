@@ -30,7 +30,7 @@ class TextSearch:
         """Names of the patterns that the text contains.
 
         Raises:
-            LimitExceeded: too many searches of large texts wait, of this tenant or in all.
+            LimitExceeded: too many searches of large texts are queued, for this tenant or for all tenants.
         """
         if len(text) <= WINDOW:
             return search(check, chosen, text)

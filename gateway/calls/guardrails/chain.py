@@ -47,7 +47,7 @@ class Hooks(Protocol):
     """The client of HTTP hooks."""
 
     async def ask(self, tenant: TenantId, guardrail: Guardrail, hook: HookSettings, event: object) -> HookAnswer:
-        """Return the hook's answer, or raise HookFailed."""
+        """Return the hook's response, or raise HookFailed."""
         ...
 
 
@@ -81,7 +81,7 @@ class GuardrailFinding:
 
     @property
     def sentence(self) -> str:
-        """The guardrail and its reasons."""
+        """The name of the guardrail and its reasons, for messages."""
         return f"guardrail {self.guardrail.name} ({self.guardrail.rule.check}): {', '.join(self.reasons)}"
 
 
@@ -99,7 +99,7 @@ class Guardrails:
         """Check the settled arguments of a call, before anything is sent.
 
         Raises:
-            CallBlocked: a guardrail does not allow them.
+            CallBlocked: a guardrail blocks the arguments.
         """
         refuse_blocked_call(await self._findings(call, chain, of_arguments(arguments)))
 
@@ -122,7 +122,7 @@ class Guardrails:
         """Check the contents of a resource.
 
         Raises:
-            ResultBlocked: a guardrail withholds them.
+            ResultBlocked: a guardrail blocks the contents.
         """
         found = await self._findings(call, chain, of_result({"contents": contents.contents}))
         _refuse_blocked(found)
@@ -133,10 +133,10 @@ class Guardrails:
         """Check the messages of a prompt.
 
         Raises:
-            ResultBlocked: a guardrail withholds them.
+            ResultBlocked: a guardrail blocks the messages.
         """
-        shown = {"description": messages.description or "", "messages": messages.messages}
-        found = await self._findings(call, chain, of_result(shown))
+        content = {"description": messages.description or "", "messages": messages.messages}
+        found = await self._findings(call, chain, of_result(content))
         _refuse_blocked(found)
         marks = _marks(found)
         return mark_messages(messages, marks) if marks else messages
@@ -202,7 +202,7 @@ class Guardrails:
         """Record one finding, before it has an effect.
 
         Raises:
-            AuditUnavailable: it could not be recorded.
+            AuditUnavailable: the finding could not be recorded.
         """
         rule, name = finding.guardrail.rule, finding.guardrail.name
         outcome = _OUTCOMES[rule.action]
@@ -233,10 +233,10 @@ class Guardrails:
 
 
 def refuse_blocked_call(found: Sequence[GuardrailFinding]) -> None:
-    """Refuse a call with a finding that blocks.
+    """Reject a call if a finding has the action `block`.
 
     Raises:
-        CallBlocked: there is one.
+        CallBlocked: a finding blocks the call.
     """
     for finding in found:
         if finding.guardrail.rule.action is GuardrailAction.BLOCK:  # guard: guardrail-block-call
@@ -244,14 +244,14 @@ def refuse_blocked_call(found: Sequence[GuardrailFinding]) -> None:
 
 
 def of_arguments(arguments: Mapping[str, object]) -> Checked:
-    """The arguments of a call, for the chain."""
+    """The arguments of a call, in the form that the chain checks."""
     size = len(msgspec.json.encode(arguments))
     content = {"arguments": arguments}
     return Checked(phase=GuardrailPhase.CALL, content=content, size=size, texts=arguments, binary=())
 
 
 def of_members(members: bytes) -> Checked:
-    """The members of a tool's result, for the chain."""
+    """The members of a tool's result, in the form that the chain checks."""
     raw = msgspec.Raw(b"{" + members + b"}")
     try:
         texts: Mapping[str, Any] | None = read_members(members)
@@ -261,7 +261,7 @@ def of_members(members: bytes) -> Checked:
 
 
 def of_result(result: Mapping[str, object]) -> Checked:
-    """The contents of a resource, or the messages of a prompt, for the chain."""
+    """The contents of a resource or the messages of a prompt, in the form that the chain checks."""
     encoded = msgspec.json.encode(result)
     return Checked(
         phase=GuardrailPhase.RESULT, content={"result": msgspec.Raw(encoded)}, size=len(encoded), texts=result

@@ -2,8 +2,8 @@
 or blocks it.
 
 A hook receives arguments and results, but no credentials, because the handler adds them later. Each hook of a tenant
-has its own bulkhead and circuit breaker. So a slow hook delays only the calls that it checks. A hook whose receiver
-calls the same tool recursively ends when all slots are in use.
+has its own bulkhead and circuit breaker. So a slow hook delays only the calls that it checks. If the hook's
+receiver calls the same tool recursively, the recursion ends when all slots are in use.
 """
 
 import asyncio
@@ -71,7 +71,7 @@ class HookClient:
         """Return the hook's response.
 
         Raises:
-            HookFailed: there is no valid answer, or the hook cannot be asked.
+            HookFailed: the hook cannot be called, or returned no valid response in time.
             HookEvaded: the event is too large.
         """
         if guardrail.is_barred:  # guard: guardrail-hook-policy
@@ -106,10 +106,10 @@ class HookClient:
         return found
 
     async def _request(self, tenant: TenantId, hook: HookSettings, body: bytes) -> UpstreamRequest:
-        """The signed request.
+        """Build the signed request.
 
         Raises:
-            HookFailed: the signing secret is missing, is not one, or may not be used for this origin.
+            HookFailed: the credential is missing, is not a signing secret, or may not be used for this origin.
         """
         named = await self._secrets.named(tenant, hook.credential)
         if named is None or not is_among(hook.url, named.origins):  # guard: guardrail-hook-origin

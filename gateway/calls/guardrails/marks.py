@@ -1,4 +1,4 @@
-"""Marks on results: `_meta["gateway/guardrails"]` for programs, and a text in front for models.
+"""Marks on results: `_meta["gateway/guardrails"]` for programs, and a leading text block for models.
 
 A mark leaves the rest of a result unchanged, byte by byte. An upstream cannot forge a mark: a member of this name in
 the `_meta` of a result is replaced.
@@ -23,7 +23,7 @@ _META = b',"_meta":'
 
 
 def mark_members(members: bytes, marks: Marks) -> bytes:
-    """Mark a tool's result: a text block in front, and the member of `_meta`."""
+    """Mark a tool's result with a leading text block and a member of `_meta`."""
     block = b'{"type":"text","text":' + quote(_warning(marks)) + b"}"
     at = members.rfind(_IS_ERROR)  # the last one is the member itself: `_meta` spells the name with a space
     head, end = members[len(_CONTENT) : at], members[at:]
@@ -43,7 +43,7 @@ def mark_contents(contents: Contents, marks: Marks) -> Contents:
 
 
 def mark_messages(messages: Messages, marks: Marks) -> Messages:
-    """Mark the messages of a prompt: one message in front."""
+    """Mark the messages of a prompt with one leading message."""
     front = {"role": "user", "content": _with_meta({"type": "text", "text": _warning(marks)}, marks)}
     return Messages(messages=[front, *messages.messages], description=messages.description)
 

@@ -20,7 +20,7 @@ MAX_TEXT_LENGTH = 1024 * 1024
 its body as text and as structure."""
 
 _MIN_NUMBER = 10**12
-_PICTURES = frozenset({"image", "audio"})
+_MEDIA_BLOCKS = frozenset({"image", "audio"})
 BINARY = frozenset({"blob", "data"})
 """Members of the protocol's results with binary content, in base64."""
 _MIN_BINARY_LENGTH = 1024
@@ -32,10 +32,10 @@ class TooMuchText(Exception):
 
 
 def read_members(members: bytes) -> dict[str, Any]:
-    """Decode the members of a result; numbers stay text.
+    """Decode the members of a result; numbers are decoded as strings.
 
     Raises:
-        TooMuchText: they have too many parts, or are too deep.
+        TooMuchText: the members have too many parts, or are nested too deep.
     """
     containers = members.count(b"{") + members.count(b"[")
     is_small = len(members) <= 4 * MAX_TEXT_LENGTH  # guard: guardrail-bounded-input
@@ -49,29 +49,29 @@ def read_members(members: bytes) -> dict[str, Any]:
 
 
 def text_of(value: object, binary: Collection[str] = BINARY) -> str:
-    """All texts in a JSON value, one per line; `binary` names the members that may have binary content.
+    """All texts in a JSON value, current per line; `binary` names the members that may have binary content.
 
     Raises:
-        TooMuchText: together they have too many characters.
+        TooMuchText: the texts together have too many characters.
     """
     pieces: list[str] = []
     length = 0
     pending: list[object] = [value]
     while pending:
-        one = pending.pop()
+        current = pending.pop()
         piece = ""
-        if isinstance(one, str):
-            piece = one
-        elif isinstance(one, Mapping):
-            _add_members(cast("Mapping[object, object]", one), pending, binary)
-        elif isinstance(one, Sequence):
-            items = cast("Sequence[object]", one)
+        if isinstance(current, str):
+            piece = current
+        elif isinstance(current, Mapping):
+            _add_members(cast("Mapping[object, object]", current), pending, binary)
+        elif isinstance(current, Sequence):
+            items = cast("Sequence[object]", current)
             pending += reversed(items)
             piece = _join_blocks(items)
-        elif isinstance(one, int | float) and _MIN_NUMBER <= abs(one) < _MIN_NUMBER**3:
-            piece = str(int(one))
-        elif isinstance(one, msgspec.Raw):
-            piece = bytes(one).decode("utf-8", "replace")
+        elif isinstance(current, int | float) and _MIN_NUMBER <= abs(current) < _MIN_NUMBER**3:
+            piece = str(int(current))
+        elif isinstance(current, msgspec.Raw):
+            piece = bytes(current).decode("utf-8", "replace")
         if piece:
             length += len(piece) + 1
             if length > MAX_TEXT_LENGTH:  # guard: guardrail-bounded-text
@@ -81,8 +81,8 @@ def text_of(value: object, binary: Collection[str] = BINARY) -> str:
 
 
 def _add_members(members: Mapping[object, object], pending: list[object], binary: Collection[str]) -> None:
-    """Add names and values; of binary content, the text that it encodes, or nothing."""
-    encoded = {"data"} if members.get("type") in _PICTURES else {"blob"} if "uri" in members else set[str]()
+    """Queue names and values. Binary content is replaced by the text that it encodes, or skipped."""
+    encoded = {"data"} if members.get("type") in _MEDIA_BLOCKS else {"blob"} if "uri" in members else set[str]()
     for name, value in reversed(list(members.items())):
         is_binary = name in encoded and name in binary  # guard: guardrail-binary-arguments
         pending.append(_decode(value) if is_binary and isinstance(value, str) else value)

@@ -83,7 +83,7 @@ async def read_approval(tenant: TenantId, catalog: CatalogContext, db: Db, appro
     """The approval with this id.
 
     Raises:
-        NotFound: the tenant has none.
+        NotFound: the tenant has no such approval.
     """
     found = await approvals.get(tenant, db, catalog.sealer, approval)
     if found is None:
@@ -97,5 +97,5 @@ def page_of(catalog: CatalogContext, approval: ApprovalId) -> str | None:
 
 
 def subject_of(by: Author) -> str:
-    """The subject of an author; that of the operator is `operator`."""
+    """The subject of an author; `operator` for the operator."""
     return by.caller.subject if isinstance(by.caller, Principal) else OPERATOR

@@ -1,4 +1,4 @@
-"""Approvals of a tenant's calls: opened or attached to, decided by another subject, claimed for one run, ended.
+"""Approvals of a tenant's calls: creation, decision by another subject, claim for one run, and end.
 
 Each change of state is a conditional update with an audit entry, which is stored before the transaction commits. The
 job `sweep` ends overdue approvals and deletes old ones.
@@ -109,7 +109,7 @@ async def open_approval(
     A new approval supersedes an open one of the same call if its tool, policy or credential has changed.
 
     Raises:
-        Forbidden: the key of the call has no scope `mcp`, or is not valid any more.
+        Forbidden: the key of the call lacks the scope `mcp`, or is no longer valid.
         LimitExceeded: the tenant or the subject has too many open approvals.
         AuditUnavailable: the request could not be recorded.
     """
@@ -137,7 +137,7 @@ async def get_approval(tenant: TenantId, catalog: CatalogContext, approval: str)
     """The approval with this id.
 
     Raises:
-        NotFound: the tenant has none.
+        NotFound: the tenant has no such approval.
     """
     async with catalog.store.transaction(tenant) as db:
         return await read_approval(tenant, catalog, db, ApprovalId(approval))

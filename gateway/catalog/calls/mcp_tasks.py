@@ -1,8 +1,8 @@
 """Durable tasks: stored before the client receives their id, leased to the replica that runs them, and encrypted.
 
-Every read of a client names the owner: tenant, subject and profile. An unknown task, a task of another owner and an
-expired task are the same error. A task whose replica ended before an intent was recorded has changed nothing; another
-replica runs it again from its start. After an intent, its outcome is unknown, and it fails.
+Every read by a client is limited to the tasks of its owner: tenant, subject and profile. Unknown tasks, expired tasks
+and tasks of other owners cause the same error. If a replica stops before it has recorded the intent of the call, the
+task has changed nothing, and another replica restarts it. After the intent, the outcome is unknown, and the task fails.
 """
 
 import re
@@ -56,7 +56,7 @@ _UNKNOWN: Final = TaskError(
 
 _Sealed = TypeVar("_Sealed", TaskCall, TaskRounds, TaskOutcome)
 IsAnswer = Callable[[AskedKind, object], bool]
-"""True if an object has the form of an answer to a question of this kind."""
+"""True if the object is a valid response to an input request of this kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,26 +122,26 @@ class TaskRecords:
         """Return a task of the owner.
 
         Raises:
-            NotFound: it is unknown, expired, or belongs to another owner.
+            NotFound: the task is unknown, expired, or belongs to another owner.
         """
         async with self._store.transaction(owner.tenant) as db:
             return self._open(owner.tenant, await _owned(owner, db, task))
 
     async def owned(self, owner: TaskOwner, wanted: Sequence[str]) -> Sequence[TaskId]:
         """Return the ids among the given ones that are tasks of the owner."""
-        named = {TaskId(task) for task in wanted if _ID.fullmatch(task)}
+        task_ids = {TaskId(task) for task in wanted if _ID.fullmatch(task)}
         async with self._store.transaction(owner.tenant) as db:
-            return await mcp_tasks.owned(owner.tenant, db, named, subject=owner.subject, profile=owner.profile)
+            return await mcp_tasks.owned(owner.tenant, db, task_ids, subject=owner.subject, profile=owner.profile)
 
     async def answer(
         self, owner: TaskOwner, task: str, answers: Mapping[str, object], *, is_answer: IsAnswer, holder: str
     ) -> McpTask | None:
-        """Store answers to open questions. Return the task with a lease for its next round; None if questions are still
+        """Store responses to input requests. Return the task with a lease for its next round; None while requests are
         open.
 
         Raises:
-            NotFound: it is unknown, expired, or belongs to another owner.
-            BadInput: an answer does not match its question, or the answers are too large together.
+            NotFound: the task is unknown, expired, or belongs to another owner.
+            BadInput: a response does not match its input request, or the responses together are too large.
         """
         tenant = owner.tenant
         async with self._store.transaction(tenant) as db:
@@ -149,22 +149,22 @@ class TaskRecords:
             if stored.state is not TaskState.INPUT_REQUIRED:
                 return None
             rounds = self._unseal(tenant, stored, stored.rounds, TaskRounds)
-            brought = {key: answers[key] for key in rounds.questions if key in answers}
-            for key, given in brought.items():
+            received = {key: answers[key] for key in rounds.questions if key in answers}
+            for key, given in received.items():
                 if not is_answer(rounds.questions[key].kind, given):  # guard: task-answer-form
                     raise BadInput(f"inputResponses/{key[:64]} does not match the question")
-            if not brought:
+            if not received:
                 return None
-            left = {key: question for key, question in rounds.questions.items() if key not in brought}
-            merged = msgspec.convert({**rounds.answers, **brought}, dict[str, dict[str, Any]])
-            rounds = TaskRounds(answers=merged, memory=rounds.memory, questions=left)
+            remaining = {key: question for key, question in rounds.questions.items() if key not in received}
+            merged = msgspec.convert({**rounds.answers, **received}, dict[str, dict[str, Any]])
+            rounds = TaskRounds(answers=merged, memory=rounds.memory, questions=remaining)
             try:
                 sealed = self._seal_rounds(tenant, stored.wrapped, stored.id, rounds)
             except HandlerFailed as error:
                 raise BadInput(error.message) from None
-            state = TaskState.INPUT_REQUIRED if left else TaskState.WORKING
+            state = TaskState.INPUT_REQUIRED if remaining else TaskState.WORKING
             await mcp_tasks.answer(tenant, db, stored.id, rounds=sealed, state=state)
-            claimed = None if left else await self._lease(tenant, db, stored, holder)
+            claimed = None if remaining else await self._lease(tenant, db, stored, holder)
         await self._announce(tenant, stored.id)
         return claimed
 
@@ -172,7 +172,7 @@ class TaskRecords:
         """Cancel a task and return True; False if it has already ended.
 
         Raises:
-            NotFound: it is unknown, expired, or belongs to another owner.
+            NotFound: the task is unknown, expired, or belongs to another owner.
         """
         tenant = owner.tenant
         async with self._store.transaction(tenant) as db:
@@ -203,7 +203,7 @@ class TaskRecords:
                 await _schedule(tenant, db, task, due)
 
     async def park(self, task: McpTask, rounds: TaskRounds) -> None:
-        """End a round whose call has questions for the client.
+        """End a round whose call waits for responses to input requests.
 
         Raises:
             HandlerFailed: the state of the call is too large, or contains a value that is not JSON.

@@ -131,7 +131,7 @@ class Doctor:
         return fine("secrets", f"stored secrets of {opened} tenants were decrypted")
 
     async def _check_secret_keys(self) -> Sequence[Finding]:
-        """Findings on older secret keys."""
+        """Findings on secret keys other than the current one."""
         cipher = self._installation.cipher
         if cipher is None:
             return []
@@ -143,7 +143,7 @@ class Doctor:
             return [warning("secret_rotation", "the secret keys were not read", _DATABASE_FIRST)]
 
     async def _check_references(self) -> Finding:
-        """Finding on credentials that refer to outside stores."""
+        """Finding on credentials that refer to external secret stores."""
         cipher, stores = self._installation.cipher, self._installation.secret_stores
         if cipher is None or stores is None:
             return fine("secret_references", "no external secret store is configured")

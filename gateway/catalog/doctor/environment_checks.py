@@ -43,7 +43,7 @@ class Installation:
     """True if the gateway generated the operator key into the data folder."""
     cipher: EnvelopeCipher | None = field(default=None, repr=False)
     secret_stores: SecretStores | None = field(default=None, repr=False)
-    """Outside stores of secrets of this replica, unopened."""
+    """External secret stores of this replica, not opened yet."""
     public_url: str | None = None
     """The gateway's own URL, if it is configured."""
     tenant_policy: Policy = PROTECTING
@@ -78,13 +78,13 @@ def check_egress(allowed: Sequence[str], tenants: int | None) -> Finding:
     inner = [entry for entry in allowed if not _is_public(entry)]
     if not inner:
         return fine("egress", "GATEWAY_EGRESS_ALLOW opens no private upstream to all tenants")
-    named = ", ".join(inner)
+    hosts = ", ".join(inner)
     if tenants is not None and tenants <= 1:
-        return fine("egress", f"GATEWAY_EGRESS_ALLOW opens {named} to all tenants; there is at most one tenant")
+        return fine("egress", f"GATEWAY_EGRESS_ALLOW opens {hosts} to all tenants; there is at most one tenant")
     each = f"for each tenant that needs one, run `gateway tenant egress SLUG --allow {inner[0]}`"
     return warning(
         "egress",
-        f"GATEWAY_EGRESS_ALLOW opens these private upstreams to every tenant: {named}",
+        f"GATEWAY_EGRESS_ALLOW opens these private upstreams to every tenant: {hosts}",
         f"{each}; then remove it from GATEWAY_EGRESS_ALLOW",
     )
 

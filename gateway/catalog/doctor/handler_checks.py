@@ -38,7 +38,7 @@ _decode = msgspec.json.Decoder(dict[str, object]).decode
 async def check_handlers(url: str) -> Finding:
     """Finding on the stored handlers of all tenants, checked against their output contracts like new handlers.
 
-    After 15 s, the remaining tenants are skipped, and the finding mentions this.
+    After 15 s, the remaining tenants are skipped, and the finding reports the timeout.
     """
     examined, broken = 0, list[str]()
     try:

@@ -23,7 +23,7 @@ _REMEDY = (
 async def check_live_sources(url: str) -> Finding:
     """Finding on the enabled live sources of all tenants. It names sources, not faults, which may contain URLs.
 
-    After 15 s, the remaining tenants are skipped, and the finding mentions this.
+    After 15 s, the remaining tenants are skipped, and the finding reports the timeout.
     """
     examined, failing = 0, list[str]()
     try:

@@ -1,4 +1,4 @@
-"""Doctor checks of policies and access rules: weak policies, tenants without an approver, rules that name missing
+"""Doctor checks of policies and access rules: weak policies, tenants without an approver, references to missing
 objects.
 """
 
@@ -18,16 +18,21 @@ from gateway.store.identity import access_rules, keys
 
 _TIMEOUT_S = 15.0
 _MAX_NAMED = 5
-_SET = " ".join(f"--{level} {PROTECTING.decision_for(level)}" for level in (Safety.MODERATE, Safety.DANGEROUS))
-_REMEDY = f"`gateway --tenant SLUG policy set {_SET}`, or keep it: an upgrade never changes an existing policy"
+_DEFAULT_POLICY_FLAGS = " ".join(
+    f"--{level} {PROTECTING.decision_for(level)}" for level in (Safety.MODERATE, Safety.DANGEROUS)
+)
+_REMEDY = (
+    f"`gateway --tenant SLUG policy set {_DEFAULT_POLICY_FLAGS}`, "
+    "or keep it: an upgrade never changes an existing policy"
+)
 
 
 async def check_policies(url: str) -> Sequence[Finding]:
     """Findings on all tenants' decisions by level, on tenants without an approver, and on access rules.
 
-    After 15 s, the remaining tenants are skipped, and the findings mention this. Rules of policies are not examined.
+    The check stops after 15 s; the findings then count the examined tenants. Rules of policies are not examined.
     """
-    examined, weaker, unapproved, dangling = 0, list[str](), list[str](), list[str]()
+    examined, weak_tenants, without_approver, dangling = 0, list[str](), list[str](), list[str]()
     try:
         with anyio.move_on_after(_TIMEOUT_S) as scope:
             async with Store(url, pool_size=1) as store:
@@ -39,20 +44,20 @@ async def check_policies(url: str) -> Sequence[Finding]:
                         missing = await find_unknown_entries(tenant.id, db, access)
                         missing |= await find_missing_sources(tenant.id, db, access)
                     dangling += [f"{tenant.slug}: {one}" for one in sorted(missing)]
-                    weaker += [tenant.slug] if weaker_levels(found) else []
-                    unapproved += [tenant.slug] if _may_need_approval(found) and not can_approve else []
+                    weak_tenants += [tenant.slug] if weaker_levels(found) else []
+                    without_approver += [tenant.slug] if _may_need_approval(found) and not can_approve else []
                     examined += 1
     except GatewayError as error:
         return [warning("policies", f"not examined: {error.message}", "fix the findings on the database first")]
     scope_note = f"{examined} examined" + (", the rest skipped after a timeout" if scope.cancelled_caught else "")
     return [
-        _check_weaker(weaker, scope_note),
-        _check_approvers(unapproved, scope_note),
-        _check_access(dangling, scope_note),
+        _policy_finding(weak_tenants, scope_note),
+        _approver_finding(without_approver, scope_note),
+        _access_finding(dangling, scope_note),
     ]
 
 
-def _check_access(dangling: Sequence[str], scope_note: str) -> Finding:
+def _access_finding(dangling: Sequence[str], scope_note: str) -> Finding:
     if not dangling:
         return fine("access_rules", f"every key, issuer and source that access rules name exists ({scope_note})")
     detail = (
@@ -67,17 +72,17 @@ def _may_need_approval(policy: Policy) -> bool:
     return not {Decision.CONFIRM, Decision.APPROVE}.isdisjoint(decisions)
 
 
-def _check_weaker(weaker: Sequence[str], scope_note: str) -> Finding:
-    if not weaker:
+def _policy_finding(weak_tenants: Sequence[str], scope_note: str) -> Finding:
+    if not weak_tenants:
         return fine("policies", f"no tenant's policy is weaker than the default ({scope_note})")
-    detail = f"weaker than the default of new tenants: {list_names(weaker, limit=_MAX_NAMED)} ({scope_note})"
+    detail = f"weaker than the default of new tenants: {list_names(weak_tenants, limit=_MAX_NAMED)} ({scope_note})"
     return warning("policies", detail, _REMEDY)
 
 
-def _check_approvers(unapproved: Sequence[str], scope_note: str) -> Finding:
+def _approver_finding(without_approver: Sequence[str], scope_note: str) -> Finding:
     """Finding on tenants without an approver; not a warning, because the operator can approve calls too."""
-    if not unapproved:
+    if not without_approver:
         return fine("approvers", f"every tenant whose policy needs approvals has an approver ({scope_note})")
-    named = list_names(unapproved, limit=_MAX_NAMED)
+    tenant_names = list_names(without_approver, limit=_MAX_NAMED)
     reason = "no key has the scope approve, and no people have the role"
-    return fine("approvers", f"only the operator can approve calls of {named}; {reason} ({scope_note})")
+    return fine("approvers", f"only the operator can approve calls of {tenant_names}; {reason} ({scope_note})")

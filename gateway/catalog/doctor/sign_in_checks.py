@@ -13,7 +13,7 @@ from gateway.store import credentials
 from gateway.store.engine import Store
 from gateway.store.identity import issuers
 
-_PATIENCE_S = 15.0
+_TIMEOUT_S = 15.0
 _MAX_NAMED = 5
 _MAX_ISSUERS = 100
 _MAX_CREDENTIALS = 1000
@@ -28,11 +28,11 @@ async def check_sign_in(url: str, public_url: str | None) -> Finding:
     """Finding on tenants whose people sign in at a provider or connect accounts, if the gateway's own URL is unfit.
 
     Cookies, links, redirect URIs, issuer and audiences of tokens are derived from this URL. After 15 s, the
-    remaining tenants are skipped, and the finding mentions this.
+    remaining tenants are skipped, and the finding reports the timeout.
     """
     examined, signing = 0, list[str]()
     try:
-        with anyio.move_on_after(_PATIENCE_S) as patience:
+        with anyio.move_on_after(_TIMEOUT_S) as scope:
             async with Store(url, pool_size=1) as store:
                 for tenant in await all_tenants(store):
                     async with store.transaction(tenant.id) as db:
@@ -44,17 +44,17 @@ async def check_sign_in(url: str, public_url: str | None) -> Finding:
                     examined += 1
     except GatewayError as error:
         return warning("sign_in", f"not examined: {error.message}", "fix the findings on the database first")
-    scope_note = f"{examined} examined" + (", the rest skipped after a timeout" if patience.cancelled_caught else "")
+    scope_note = f"{examined} examined" + (", the rest skipped after a timeout" if scope.cancelled_caught else "")
     return _to_finding(signing, public_url, scope_note)
 
 
 def _to_finding(signing: Sequence[str], public_url: str | None, scope_note: str) -> Finding:
     if not signing:
         return fine("sign_in", f"no tenant's people sign in at a provider or connect accounts ({scope_note})")
-    named = f"people of {list_names(signing, limit=_MAX_NAMED)} sign in or connect accounts ({scope_note})"
+    affected = f"people of {list_names(signing, limit=_MAX_NAMED)} sign in or connect accounts ({scope_note})"
     if public_url is None:
-        return warning("sign_in", f"GATEWAY_PUBLIC_URL is not set, and {named}", _REMEDY)
+        return warning("sign_in", f"GATEWAY_PUBLIC_URL is not set, and {affected}", _REMEDY)
     parts = urlsplit(public_url)
     if parts.scheme != "https" and parts.hostname not in _LOOPBACK:
-        return warning("sign_in", f"GATEWAY_PUBLIC_URL is not https, and {named}", _REMEDY)
-    return fine("sign_in", named)
+        return warning("sign_in", f"GATEWAY_PUBLIC_URL is not https, and {affected}", _REMEDY)
+    return fine("sign_in", affected)

@@ -22,9 +22,9 @@ _REMEDY = "`gateway --tenant SLUG source status` shows each fault and proposal; 
 async def check_sources(url: str) -> Finding:
     """Finding on the sources of all tenants. It names sources, not faults, which may contain URLs.
 
-    After 15 s, the remaining tenants are skipped, and the finding mentions this.
+    After 15 s, the remaining tenants are skipped, and the finding reports the timeout.
     """
-    failing, waiting = list[str](), list[str]()
+    failing, old_proposals = list[str](), list[str]()
     since = datetime.now(UTC) - _MAX_PROPOSAL_AGE
     try:
         with anyio.move_on_after(_TIMEOUT_S) as scope:
@@ -34,16 +34,16 @@ async def check_sources(url: str) -> Finding:
                         failed = await refreshes.failing(tenant.id, db, failures=_FAILURES)
                         stale = await refreshes.waiting(tenant.id, db, before=since)
                     failing += [f"{tenant.slug}: {name}" for name in failed]
-                    waiting += [f"{tenant.slug}: {name}" for name in stale]
+                    old_proposals += [f"{tenant.slug}: {name}" for name in stale]
     except GatewayError as error:
         return warning("sources", f"not examined: {error.message}", "fix the findings on the database first")
-    skipped = " (tenants skipped after a timeout)" if scope.cancelled_caught else ""
-    return _to_finding(failing, waiting, skipped)
+    skipped_note = " (tenants skipped after a timeout)" if scope.cancelled_caught else ""
+    return _to_finding(failing, old_proposals, skipped_note)
 
 
-def _to_finding(failing: Sequence[str], waiting: Sequence[str], skipped: str) -> Finding:
-    if not failing and not waiting:
-        return fine("sources", f"no refresh of a source fails repeatedly, and no proposal is old{skipped}")
-    problems = (("looks fail", failing), (f"proposals older than {_MAX_PROPOSAL_AGE.days} days", waiting))
+def _to_finding(failing: Sequence[str], old_proposals: Sequence[str], skipped_note: str) -> Finding:
+    if not failing and not old_proposals:
+        return fine("sources", f"no refresh of a source fails repeatedly, and no proposal is old{skipped_note}")
+    problems = (("looks fail", failing), (f"proposals older than {_MAX_PROPOSAL_AGE.days} days", old_proposals))
     detail = "; ".join(f"{problem}: {list_names(names, limit=_MAX_NAMED)}" for problem, names in problems if names)
-    return warning("sources", f"{detail}{skipped}", _REMEDY)
+    return warning("sources", f"{detail}{skipped_note}", _REMEDY)

@@ -57,8 +57,8 @@ def _check_login(facts: DatabaseFacts) -> Finding:
 def _migrations(facts: DatabaseFacts) -> Finding:
     found = facts.revision or "none"
     if facts.missing or facts.revision is None or facts.revision < SCHEMA:
-        lost = f"; tables are missing: {_list_some(facts.missing)}" if facts.missing else ""
-        return failure("migrations", f"at {found}, this gateway needs {SCHEMA}{lost}", _MIGRATE)
+        missing_tables = f"; tables are missing: {_list_some(facts.missing)}" if facts.missing else ""
+        return failure("migrations", f"at {found}, this gateway needs {SCHEMA}{missing_tables}", _MIGRATE)
     if facts.revision > SCHEMA:
         detail = f"at {found}, which is newer than this gateway ({SCHEMA})"
         return warning("migrations", detail, "finish the rollout of the newer gateway")

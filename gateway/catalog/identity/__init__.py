@@ -1,1 +1,1 @@
-"""Credentials of callers: a tenant's keys, the issuers whose tokens it accepts, and the people whom they name."""
+"""Authentication in a tenant: API keys, issuers, people, OAuth clients, grants, and bounds on their administration."""

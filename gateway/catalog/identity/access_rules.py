@@ -28,7 +28,7 @@ async def get_access(tenant: TenantId, catalog: CatalogContext) -> AccessRules:
 
 
 async def find_roles(tenant: TenantId, catalog: CatalogContext, principal: Principal) -> frozenset[Role]:
-    """The roles of a caller as the stored rules are now."""
+    """The roles of a caller under the currently stored rules."""
     return roles_of(await get_access(tenant, catalog), principal)
 
 
@@ -40,9 +40,9 @@ async def replace_access(
     by: Author,
     expected: Expected = None,
 ) -> AccessRules:
-    """Replace the tenant's access rules by those that `revise` returns for the stored ones.
+    """Replace the tenant's access rules with those that `revise` returns for the stored ones.
 
-    The new catalog revision applies them. The audit entry has the difference.
+    The next catalog revision applies the new rules. The audit entry contains the difference.
 
     Raises:
         InvalidBody: the rules are too large.
@@ -71,7 +71,7 @@ def check_size(access: AccessRules) -> None:
     """Refuse rules whose evaluation or storage would cost too much.
 
     Raises:
-        InvalidBody: they have too many bytes or patterns.
+        InvalidBody: the rules have too many bytes or patterns.
     """
     reason = ""
     if sum(len(rule.what.names) for rule in access.rules) > _MAX_PATTERNS:  # guard: access-patterns
@@ -89,10 +89,12 @@ async def find_unknown(tenant: TenantId, catalog: CatalogContext, access: Access
 
 
 async def find_unknown_entries(tenant: TenantId, db: Db, access: AccessRules) -> frozenset[str]:
-    """Return the same as `find_unknown`, within a transaction."""
+    """Like `find_unknown`, within the caller's transaction."""
     unknown: set[str] = set()
-    named = [(*rule.who, *rule.unless) for rule in access.rules] + [(*one.who, *one.unless) for one in access.roles]
-    for entry in sorted({entry for entries in named for entry in entries}):
+    entry_lists = [(*rule.who, *rule.unless) for rule in access.rules] + [
+        (*one.who, *one.unless) for one in access.roles
+    ]
+    for entry in sorted({entry for entries in entry_lists for entry in entries}):
         if entry.startswith(KEY):
             is_known = await keys.get(tenant, db, KeyId(entry.removeprefix(KEY))) is not None
         elif entry.startswith((GROUP, ISSUER)):
@@ -105,11 +107,11 @@ async def find_unknown_entries(tenant: TenantId, db: Db, access: AccessRules) ->
 
 async def find_missing_sources(tenant: TenantId, db: Db, access: AccessRules) -> frozenset[str]:
     """Return the sources that the rules name but the tenant does not have."""
-    named = {name for rule in access.rules for name in rule.what.sources}
+    source_names = {name for rule in access.rules for name in rule.what.sources}
     return frozenset(
         [
             name
-            for name in sorted(named)
+            for name in sorted(source_names)
             if await sources.get(tenant, db, name) is None and await live_sources.get(tenant, db, name) is None
         ]
     )

@@ -1,4 +1,4 @@
-"""Accounts of users at upstreams: connected by their users, listed, disconnected by them or by an administrator.
+"""Accounts of users at upstreams: connected by users, listed, and disconnected by users or administrators.
 
 An account belongs to a person or key, and is valid only for the terms of its credential under which it was connected.
 It is deleted with its owner, its credential or its tenant.
@@ -53,7 +53,7 @@ async def find_account(
     An account that was connected under other terms is ignored.
 
     Raises:
-        SecretUnreadable: the tokens were changed, or no configured key opens them.
+        SecretUnreadable: the tokens were changed, or no configured key decrypts them.
     """
     async with catalog.store.transaction(tenant) as db:
         owner = await accounts.owner_of(tenant, db, key)
@@ -87,13 +87,13 @@ async def connect_account(
     scopes: tuple[str, ...],
     correlation_id: str,
 ) -> UserAccount:
-    """Store the account that a user has connected, in place of a former one.
+    """Store the account that a user has connected; it replaces the user's earlier account at the credential.
 
     Raises:
-        Conflict: the credential was changed meanwhile; nothing was stored.
-        Forbidden: the person or the key was removed or denied meanwhile.
+        Conflict: the credential was changed concurrently; nothing was stored.
+        Forbidden: the person or the key was removed or denied concurrently.
         LimitExceeded: the tenant has too many accounts.
-        AuditUnavailable: it could not be recorded.
+        AuditUnavailable: the connection could not be recorded.
     """
     tenant, now = owner.tenant, datetime.now(UTC)
     async with catalog.store.transaction(tenant) as db:
@@ -107,7 +107,7 @@ async def connect_account(
         former = await accounts.find(tenant, db, owner.id, named.id)
         if former is None and await accounts.count(tenant, db) >= MAX_ACCOUNTS:  # guard: accounts-bounded
             raise LimitExceeded(f"the tenant has {MAX_ACCOUNTS} accounts (the limit); disconnect unused ones")
-        made = UserAccount(
+        new_account = UserAccount(
             id=new_account_id(),
             owner=owner.id,
             subject=owner.subject,
@@ -120,10 +120,10 @@ async def connect_account(
             refreshed_at=now,
             version=1,
         )
-        await accounts.enter(tenant, db, catalog.sealer, made, tokens)
-        detail: dict[str, object] = {"account": made.id, "credential": current.name, "scopes": list(scopes)}
+        await accounts.enter(tenant, db, catalog.sealer, new_account, tokens)
+        detail: dict[str, object] = {"account": new_account.id, "credential": current.name, "scopes": list(scopes)}
         await record_use(catalog, owner, "account.connect", correlation_id=correlation_id, detail=detail)
-    return made
+    return new_account
 
 
 async def list_connectable(
@@ -134,15 +134,15 @@ async def list_connectable(
     async with catalog.store.transaction(tenant) as db:
         found = await credentials.page(tenant, db, after=None, limit=_MAX_SHOWN)
         own = await accounts.page(tenant, db, after=None, limit=_MAX_SHOWN, owner=owner.id)
-    held = {account.credential: account for account in own}
-    return [(each, held.get(each.id)) for each in found if each.kind is CredentialKind.USER]
+    by_credential = {account.credential: account for account in own}
+    return [(each, by_credential.get(each.id)) for each in found if each.kind is CredentialKind.USER]
 
 
 async def get_account(tenant: TenantId, catalog: CatalogContext, account: str) -> UserAccount:
     """The account of this id.
 
     Raises:
-        NotFound: the tenant has none.
+        NotFound: the tenant has no such account.
     """
     async with catalog.store.transaction(tenant) as db:
         return await _find(tenant, db, account)
@@ -159,10 +159,10 @@ async def page_accounts(
 async def disconnect_account(
     tenant: TenantId, catalog: CatalogContext, account: str, *, by: Author, expected: Expected = None
 ) -> None:
-    """Delete an account for an administrator, and revoke its tokens at the upstream where that is possible.
+    """Delete an account for an administrator, and revoke its tokens at the upstream if possible.
 
     Raises:
-        NotFound: the tenant has none.
+        NotFound: the tenant has no such account.
         PreconditionFailed: the current version matches no expected tag.
     """
     entry = CatalogChange(action="account.disconnect", target=account)
@@ -243,29 +243,29 @@ async def _open(
 ) -> tuple[NamedCredential, ProviderTokens] | None:
     """The client and tokens with which an account is revoked; None if they are not available."""
     try:
-        named = await credentials.open_named(tenant, db, catalog.sealer, account.credential_name)
+        credential = await credentials.open_named(tenant, db, catalog.sealer, account.credential_name)
         tokens = await accounts.open_tokens(tenant, db, catalog.sealer, account)
     except GatewayError:
         return None
-    return None if named is None or tokens is None else (named, tokens)
+    return None if credential is None or tokens is None else (credential, tokens)
 
 
 async def _revoke(
     tenant: TenantId, catalog: CatalogContext, opened: tuple[NamedCredential, ProviderTokens] | None
 ) -> None:
-    """Revoke the tokens of a deleted account at the upstream; a failure is logged, because the account is gone."""
+    """Revoke the tokens of a deleted account at the upstream. A failure is only logged."""
     if opened is None:
         return
-    named, tokens = opened
-    terms = named.delegation
+    credential, tokens = opened
+    terms = credential.delegation
     if not isinstance(terms, AccountTerms) or terms.revocation_url is None:
         return
     try:
-        named = await read_external_secret(catalog.store, catalog.secret_stores, tenant, named) or named
-        client = Credential(username=terms.client_id, value=named.credential.value)
+        credential = await read_external_secret(catalog.store, catalog.secret_stores, tenant, credential) or credential
+        client = Credential(username=terms.client_id, value=credential.credential.value)
         token = tokens.refresh_token or tokens.access_token
-        wanted = token_revocation(named.name, terms.revocation_url, client, token)
-        if not await revoke_token(catalog.upstream, tenant, wanted):
-            log.warning("account_not_revoked_at_upstream", tenant=tenant, credential=named.name)
+        revocation = token_revocation(credential.name, terms.revocation_url, client, token)
+        if not await revoke_token(catalog.upstream, tenant, revocation):
+            log.warning("account_not_revoked_at_upstream", tenant=tenant, credential=credential.name)
     except GatewayError as error:
-        log.warning("account_not_revoked_at_upstream", tenant=tenant, credential=named.name, reason=error.code)
+        log.warning("account_not_revoked_at_upstream", tenant=tenant, credential=credential.name, reason=error.code)

@@ -1,4 +1,4 @@
-"""The operator's bounds on the keys, issuers and roles a tenant's own admins may manage, checked in each change."""
+"""Checks of the operator's bounds on a tenant's admins: the keys, issuers and roles that they may manage."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -14,7 +14,7 @@ from gateway.store.engine import Db
 from gateway.store.identity import access_rules, keys
 
 _GRACE = timedelta(minutes=1)
-"""A client's clock may be ahead by this."""
+"""Tolerance for a client's clock that is ahead."""
 _ASK = "only the operator can change this (`gateway tenant ceilings`)"
 
 
@@ -23,7 +23,7 @@ async def check_new_key(tenant: TenantId, db: Db, key: Key, *, by: Author) -> No
 
     Raises:
         Forbidden: a scope may not be granted, or the key would last too long.
-        LimitExceeded: the tenant has as many keys as it may create.
+        LimitExceeded: the tenant has reached the number of keys that its admins may create.
     """
     if not isinstance(by.caller, Principal):
         return
@@ -49,10 +49,10 @@ async def check_changed_key(tenant: TenantId, db: Db, before: Key, after: Key, *
 
 
 async def check_ended_key(tenant: TenantId, db: Db, key: Key, *, by: Author) -> None:
-    """Refuse the end of the tenant's last valid key with the scope `admin`, unless the operator ends it.
+    """Refuse to end the tenant's last valid key with the scope `admin`, unless the operator ends it.
 
     Raises:
-        Conflict: it is the last one.
+        Conflict: the key is the last one.
     """
     if not isinstance(by.caller, Principal) or Scope.ADMIN not in key.scopes or key.state is not KeyState.ACTIVE:
         return
@@ -64,7 +64,7 @@ async def check_ended_key(tenant: TenantId, db: Db, key: Key, *, by: Author) -> 
 
 
 async def check_issuers(tenant: TenantId, db: Db, issuer: str, *, by: Author) -> None:
-    """Refuse a tenant's admin who may not accept issuers, or who may not give the roles of this issuer's people.
+    """Refuse a tenant's admin who may not manage issuers, or who may not grant the roles of this issuer's people.
 
     Raises:
         Forbidden: the operator did not delegate this, or the admin cannot grant a role that depends on the issuer.
@@ -74,13 +74,13 @@ async def check_issuers(tenant: TenantId, db: Db, issuer: str, *, by: Author) ->
     if not (await _bounds(tenant, db)).issuers:  # guard: delegated-issuers
         raise Forbidden(f"the tenant's admins may not accept issuers; {_ASK}")
     roles = (await access_rules.get(tenant, db)).roles
-    # another issuer of this name decides which people are in the groups that have a role
+    # another issuer of this name would decide which people belong to the groups that have a role
     if any(may_concern(rule, issuer) for rule in roles):  # guard: role-issuer
         await check_role_grant(tenant, db, by=by)
 
 
 async def check_role_grant(tenant: TenantId, db: Db, *, by: Author) -> None:
-    """Refuse an author who could not give the scope `approve` to a key: the role permits the same.
+    """Refuse an author who may not grant the scope `approve` to a key, because the role permits the same actions.
 
     Raises:
         Forbidden: the author's key lacks the scope, or may not grant it.

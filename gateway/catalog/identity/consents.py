@@ -33,7 +33,7 @@ class Permission:
     code_challenge: str
 
     def consent_of(self, person: Key) -> Consent:
-        """The consent that has to be stored for the permission to count again."""
+        """The consent to store, so that the person is not asked for this permission again."""
         return Consent(
             id=new_consent_id(),
             person=person.id,
@@ -61,14 +61,14 @@ async def give_consent(
 
     Raises:
         LimitExceeded: the person has too many consents.
-        AuditUnavailable: it could not be recorded.
+        AuditUnavailable: the consent could not be recorded.
     """
-    given = wanted.consent_of(person)
-    if await consents.find(tenant, db, given) is None:
+    new_consent = wanted.consent_of(person)
+    if await consents.find(tenant, db, new_consent) is None:
         held = await consents.page(tenant, db, after=None, limit=MAX_CONSENTS, person=person.id)
         if len(held) >= MAX_CONSENTS:  # guard: consents-bounded
             raise LimitExceeded(f"you have consented to {MAX_CONSENTS} clients (the limit); revoke unused consents")
-    stored = await consents.enter(tenant, db, given)
+    stored = await consents.enter(tenant, db, new_consent)
     detail: dict[str, object] = {
         "consent": stored.id,
         "client": stored.client,
@@ -84,7 +84,7 @@ async def get_consent(tenant: TenantId, catalog: CatalogContext, consent: str) -
     """The consent with this id.
 
     Raises:
-        NotFound: the tenant has none.
+        NotFound: the tenant has no such consent.
     """
     async with catalog.store.transaction(tenant) as db:
         return await _find_consent(tenant, db, consent)
@@ -116,7 +116,7 @@ async def revoke_consent(
     """Delete a consent, and revoke the grants of the person to this client for the resource.
 
     Raises:
-        NotFound: the tenant has none; with a person, also if it is another person's.
+        NotFound: the tenant has no such consent, or it belongs to a person other than `person`.
         PreconditionFailed: the current version matches no expected tag.
     """
     entry = CatalogChange(action="consent.revoke", target=consent)
@@ -125,11 +125,11 @@ async def revoke_consent(
         if person not in {None, found.person}:  # guard: consent-own
             raise NotFound("no such consent")
         check_version(found, expected)
-        wanted = GrantFilter(person_id=found.person, client=found.client, resource=found.resource)
-        ended = await grants.revoke(tenant, db, wanted, at=datetime.now(UTC), reason=by.caller.name)
-        entry.detail = {"client": found.client, "resource": found.resource, "grants": len(ended)}
+        grant_filter = GrantFilter(person_id=found.person, client=found.client, resource=found.resource)
+        revoked = await grants.revoke(tenant, db, grant_filter, at=datetime.now(UTC), reason=by.caller.name)
+        entry.detail = {"client": found.client, "resource": found.resource, "grants": len(revoked)}
         await consents.remove(tenant, db, found.id)
-    await announce_ended(tenant, catalog, ended)
+    await announce_ended(tenant, catalog, revoked)
 
 
 async def announce_ended(tenant: TenantId, catalog: CatalogContext, ended: Sequence[KeyId]) -> None:

@@ -1,4 +1,4 @@
-"""Requested credentials, and the terms under which they name the caller of a request.
+"""Requested credentials, and the terms under which a credential identifies the caller of a request.
 
 The endpoints are read from the server's metadata when the credential is stored. A later change of the metadata
 therefore sends no secret to another host.
@@ -27,22 +27,22 @@ from gateway.upstream.auth.assertions import check_audience
 from gateway.upstream.auth.key_sets import discover, fetch_metadata
 
 _ENDPOINTS = ("authorization_url", "token_url", "revocation_url")
-_OF_ACCOUNTS = ("server", *_ENDPOINTS, "parameters")
+_ACCOUNT_MEMBERS = ("server", *_ENDPOINTS, "parameters")
 _MEMBERS_OF: Mapping[CredentialKind, tuple[tuple[str, ...], tuple[str, ...]]] = {
     CredentialKind.SHARED: ((), ()),
     CredentialKind.EXCHANGE: (("issuer", "client_id", "value"), ("issuer", "client_id", "audience", "scopes")),
     CredentialKind.ASSERTION: (("audience",), ("audience",)),
-    CredentialKind.USER: (("client_id", "value"), ("client_id", "scopes", *_OF_ACCOUNTS)),
+    CredentialKind.USER: (("client_id", "value"), ("client_id", "scopes", *_ACCOUNT_MEMBERS)),
 }
-"""Required and possible members of a kind, besides those of all credentials."""
+"""Required and optional members of each kind, in addition to those of all credentials."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CredentialDraft:
-    """A requested credential: a value; user name and password; or what its delegation needs.
+    """A requested credential: a value, or user name and password, or the members of its delegation.
 
-    An exchange has the name of the issuer, a client id and the client's secret as value. An assertion has no secret.
-    Accounts of users have a client at an authorization server, whose metadata or endpoints are given.
+    A token exchange has the name of the issuer and a client id; its value is the client secret. An assertion has no
+    secret. Accounts of users have a client at an authorization server, whose metadata or endpoints are given.
     """
 
     name: str
@@ -58,13 +58,13 @@ class CredentialDraft:
     client_id: str | None = None
     scopes: tuple[str, ...] = ()
     server: str | None = None
-    """The issuer identifier of the authorization server, whose metadata has the endpoints."""
+    """The issuer identifier of the authorization server, whose metadata contains the endpoints."""
     authorization_url: str | None = None
     token_url: str | None = None
     revocation_url: str | None = None
     parameters: tuple[tuple[str, str], ...] = ()
     reference: SecretReference | None = None
-    """The place of the value or password in an outside store."""
+    """Location of the value or password in an external secret store."""
 
 
 async def find_terms(tenant: TenantId, catalog: CatalogContext, draft: CredentialDraft) -> Delegation | None:
@@ -83,13 +83,13 @@ async def find_terms(tenant: TenantId, catalog: CatalogContext, draft: Credentia
             raise refusal("/audience", missing.message) from None
         return SignedAssertion(audience=audience)
     if draft.kind is CredentialKind.EXCHANGE:
-        return await _exchange(tenant, catalog, draft)
+        return await _exchange_terms(tenant, catalog, draft)
     if draft.kind is CredentialKind.USER:
-        return await _accounts(tenant, catalog, draft)
+        return await _account_terms(tenant, catalog, draft)
     return None
 
 
-async def _exchange(tenant: TenantId, catalog: CatalogContext, draft: CredentialDraft) -> TokenExchange:
+async def _exchange_terms(tenant: TenantId, catalog: CatalogContext, draft: CredentialDraft) -> TokenExchange:
     async with catalog.store.transaction(tenant) as db:
         issuer = await issuers.get(tenant, db, draft.issuer or "")
     if issuer is None:
@@ -111,13 +111,13 @@ async def _exchange(tenant: TenantId, catalog: CatalogContext, draft: Credential
 
 
 def _check_members(draft: CredentialDraft) -> None:
-    """Refuse members of other kinds, and locations that are not possible for a token."""
-    wanted, possible = _MEMBERS_OF[draft.kind]
-    wanted = tuple(name for name in wanted if name != "value" or draft.reference is None)
-    for name in ("audience", "issuer", "client_id", "scopes", *_OF_ACCOUNTS):
-        if getattr(draft, name) and name not in possible:
+    """Refuse members of other kinds, and locations in which a token cannot be sent."""
+    required_members, optional_members = _MEMBERS_OF[draft.kind]
+    required_members = tuple(name for name in required_members if name != "value" or draft.reference is None)
+    for name in ("audience", "issuer", "client_id", "scopes", *_ACCOUNT_MEMBERS):
+        if getattr(draft, name) and name not in optional_members:
             raise refusal(f"/{name}", f"a credential of the kind {draft.kind} does not have this member; omit it")
-    for name in wanted:
+    for name in required_members:
         if not getattr(draft, name):
             raise refusal(f"/{name}", f"required for the kind {draft.kind}")
     is_delegated = draft.kind is not CredentialKind.SHARED
@@ -127,8 +127,8 @@ def _check_members(draft: CredentialDraft) -> None:
         raise refusal("/value", "an assertion has no secret; omit it")
 
 
-async def _accounts(tenant: TenantId, catalog: CatalogContext, draft: CredentialDraft) -> AccountTerms:
-    """The client of accounts: with the endpoints of the server's metadata, read now, or with the given ones."""
+async def _account_terms(tenant: TenantId, catalog: CatalogContext, draft: CredentialDraft) -> AccountTerms:
+    """The terms of user accounts; their endpoints are read from the server's metadata or taken from the draft."""
     if catalog.public_url is None:  # guard: account-public-url
         raise refusal("/kind", "users connect accounts at the gateway's public URL: set GATEWAY_PUBLIC_URL")
     if reserved := sorted({name for name, _ in draft.parameters} & RESERVED):  # guard: account-parameters

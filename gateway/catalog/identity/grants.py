@@ -1,7 +1,7 @@
 """Grants of people: created with a consent, used by tokens, listed, and revoked.
 
-Codes and refresh tokens are stored as digests. A code that is used twice, or a refresh token that was already replaced,
-revokes the grant, because one of its two holders has stolen it.
+Codes and refresh tokens are stored as digests. A second use of a code, or the use of a refresh token that was
+already replaced, revokes the grant. Two parties then hold the same secret, and one of them may have stolen it.
 """
 
 import secrets
@@ -44,7 +44,7 @@ async def permit(
 
     Raises:
         LimitExceeded: the person has too many consents.
-        NotFound: the person or the sign-in is gone.
+        NotFound: the person or the sign-in no longer exists.
         AuditUnavailable: the consent could not be recorded.
     """
     now, secret, person = datetime.now(UTC), secrets.token_urlsafe(32), holder.person
@@ -57,9 +57,9 @@ async def permit(
             await give_consent(tenant, catalog, db, person, wanted, correlation_id=correlation_id)
         await grants.insert(tenant, db, grant, code)
         await oauth_clients.note_use(tenant, db, wanted.client.id, at=now)
-        ended = await _end_oldest(tenant, db, person.id, at=now)
+        revoked_grants = await _end_oldest(tenant, db, person.id, at=now)
         await schedule_clean_up(tenant, db, grant.idle_ends_at + KEPT)
-    await announce_ended(tenant, catalog, ended)
+    await announce_ended(tenant, catalog, revoked_grants)
     return write_code(grant.id, secret)
 
 
@@ -96,7 +96,7 @@ async def find_holder(tenant: TenantId, catalog: CatalogContext, found: TenantIs
     """The person of a grant, with the sign-in that is valid for it.
 
     Raises:
-        SignInRefused: the person is denied or gone, or the issuer signs no one in any more.
+        SignInRefused: the person is denied or deleted, or the issuer no longer signs people in.
     """
     async with catalog.store.transaction(tenant) as db:
         person = await find_person(tenant, db, grant.person)
@@ -126,7 +126,9 @@ async def record_use(
         elif not await grants.rotate(tenant, db, grant, use.renewed, before=use.before):
             return False
         if use.before is None:
-            await record_act(catalog, person, "grant.create", correlation_id=correlation_id, detail=_described(grant))
+            await record_act(
+                catalog, person, "grant.create", correlation_id=correlation_id, detail=_audit_detail(grant)
+            )
     return True
 
 
@@ -134,36 +136,36 @@ async def end_grant(
     tenant: TenantId, catalog: CatalogContext, grant: Grant, reason: str, *, correlation_id: str
 ) -> None:
     """Revoke a grant after the misuse of its code or token; the audit trail contains the reason."""
-    wanted = GrantFilter(id=grant.id)
+    grant_filter = GrantFilter(id=grant.id)
     async with catalog.store.transaction(tenant) as db:
-        ended = await grants.revoke(tenant, db, wanted, at=datetime.now(UTC), reason=reason)
+        revoked_grants = await grants.revoke(tenant, db, grant_filter, at=datetime.now(UTC), reason=reason)
         person = await find_person(tenant, db, grant.person)
-        if ended and person is not None:
-            detail = _described(grant) | {"reason": reason}
+        if revoked_grants and person is not None:
+            detail = _audit_detail(grant) | {"reason": reason}
             await record_act(
                 catalog, person, "grant.end", correlation_id=correlation_id, outcome="revoked", detail=detail
             )
-    await announce_ended(tenant, catalog, ended)
+    await announce_ended(tenant, catalog, revoked_grants)
 
 
 async def end_grants_of(tenant: TenantId, catalog: CatalogContext, sign_in: SignIn, reason: str) -> None:
     """Revoke the grants of a sign-in whose person the issuer no longer knows, and end its session."""
-    now, wanted = datetime.now(UTC), GrantFilter(sign_in_id=sign_in.id)
+    now, grant_filter = datetime.now(UTC), GrantFilter(sign_in_id=sign_in.id)
     async with catalog.store.transaction(tenant) as db:
-        ended = await grants.revoke(tenant, db, wanted, at=now, reason=reason)
+        revoked_grants = await grants.revoke(tenant, db, grant_filter, at=now, reason=reason)
         await stored_sign_ins.end_session(tenant, db, sign_in.id, at=now)
         person = await find_person(tenant, db, sign_in.person)
         if person is not None:
-            detail: dict[str, object] = {"sign_in": sign_in.id, "grants": len(ended), "reason": reason}
+            detail: dict[str, object] = {"sign_in": sign_in.id, "grants": len(revoked_grants), "reason": reason}
             await record_act(catalog, person, "grant.end", correlation_id="", outcome="revoked", detail=detail)
-    await announce_ended(tenant, catalog, ended)
+    await announce_ended(tenant, catalog, revoked_grants)
 
 
 async def get_grant(tenant: TenantId, catalog: CatalogContext, grant: str) -> Grant:
     """The grant with this id.
 
     Raises:
-        NotFound: the tenant has none.
+        NotFound: the tenant has no such grant.
     """
     async with catalog.store.transaction(tenant) as db:
         return await _find(tenant, db, grant)
@@ -189,26 +191,26 @@ async def revoke_grant(
     """Revoke a grant: every replica refuses its tokens within five seconds. A revoked grant is unchanged.
 
     Raises:
-        NotFound: the tenant has none.
+        NotFound: the tenant has no such grant.
         PreconditionFailed: the current version matches no expected tag.
     """
     entry = CatalogChange(action="grant.revoke", target=grant)
     async with change(tenant, catalog, entry, by=by) as db:
         found = await _find(tenant, db, grant)
         check_version(found, expected)
-        entry.detail = _described(found)
-        wanted = GrantFilter(id=found.id)
-        ended = await grants.revoke(tenant, db, wanted, at=datetime.now(UTC), reason=by.caller.name)
+        entry.detail = _audit_detail(found)
+        grant_filter = GrantFilter(id=found.id)
+        revoked_grants = await grants.revoke(tenant, db, grant_filter, at=datetime.now(UTC), reason=by.caller.name)
         revoked = await _find(tenant, db, grant)
-    await announce_ended(tenant, catalog, ended)
+    await announce_ended(tenant, catalog, revoked_grants)
     return revoked
 
 
 async def _end_oldest(tenant: TenantId, db: Db, person: KeyId, *, at: datetime) -> Sequence[KeyId]:
-    ended: list[KeyId] = []
+    revoked_grants: list[KeyId] = []
     for oldest in await grants.beyond(tenant, db, person, limit=MAX_GRANTS):  # guard: grants-bounded
-        ended += await grants.revoke(tenant, db, GrantFilter(id=oldest), at=at, reason="too many grants")
-    return ended
+        revoked_grants += await grants.revoke(tenant, db, GrantFilter(id=oldest), at=at, reason="too many grants")
+    return revoked_grants
 
 
 async def _find(tenant: TenantId, db: Db, grant: str) -> Grant:
@@ -218,7 +220,7 @@ async def _find(tenant: TenantId, db: Db, grant: str) -> Grant:
     return found
 
 
-def _described(grant: Grant) -> dict[str, object]:
+def _audit_detail(grant: Grant) -> dict[str, object]:
     return {"grant": grant.id, "client": grant.client, "resource": grant.resource}
 
 

@@ -1,6 +1,6 @@
-"""The gateway's client at an issuer's introspection endpoint (RFC 7662): its form, its endpoint, and a trial.
+"""The gateway's client at an issuer's introspection endpoint (RFC 7662): draft, endpoint, and test.
 
-The trial sends a random token, so a wrong secret or URL is an error of the change instead of everybody's sign-in.
+The test introspects a random token. So a wrong secret or URL fails the change of the issuer, not later sign-ins.
 """
 
 import secrets
@@ -23,7 +23,7 @@ _PLACE = "/introspection"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntrospectionDraft:
-    """A requested client, whose `url` does not count; without a secret, the stored one stays."""
+    """A requested client. Its `url` is ignored; without a secret, the stored secret is kept."""
 
     client: IntrospectionClient
     secret: str | None = field(default=None, repr=False)
@@ -46,7 +46,7 @@ def draft_of(client: IntrospectionClient | None) -> IntrospectionDraft | None:
 async def find_introspection(
     tenant: TenantId, catalog: CatalogContext, draft: IntrospectionDraft, issuer: IssuerPlace
 ) -> IntrospectionDraft:
-    """The draft with its endpoint, and with the secret if it has to be stored again; a new client is tried.
+    """The draft with its endpoint, and with the secret if it must be stored again; a new client is tested.
 
     Raises:
         InvalidBody: the metadata has no endpoint, or the endpoint is not https and not permitted, or does not respond
@@ -69,7 +69,7 @@ async def find_introspection(
         url = client.given_url or await discover(catalog.upstream, tenant, issuer.url, "introspection_endpoint")
         await require_tls(tenant, catalog, url, f"{_PLACE}/url")  # guard: introspection-tls
         found = replace(draft, client=replace(client, url=url))
-        await _try(tenant, catalog, found)
+        await _test_client(tenant, catalog, found)
     except InvalidBody:
         raise
     except GatewayError as error:
@@ -91,7 +91,7 @@ async def open_introspection_secret(tenant: TenantId, catalog: CatalogContext, i
     """The secret of the gateway's client at an issuer's introspection endpoint.
 
     Raises:
-        SecretUnreadable: there is none, or no configured key opens it.
+        SecretUnreadable: no secret is stored, or no configured key decrypts it.
     """
     async with catalog.store.transaction(tenant) as db:
         found = await introspection_secrets.open_one(tenant, db, catalog.sealer, issuer)
@@ -115,10 +115,10 @@ def check_alone(others: Sequence[Issuer]) -> None:
             raise refusal(f"{_PLACE}/tokens", reason)
 
 
-async def _try(tenant: TenantId, catalog: CatalogContext, draft: IntrospectionDraft) -> None:
+async def _test_client(tenant: TenantId, catalog: CatalogContext, draft: IntrospectionDraft) -> None:
     client = draft.client
     credential = Credential(username=client.client_id, value=draft.secret or "")
-    wanted = token_introspection("the issuer", client.url, credential, secrets.token_urlsafe(32))
+    introspection = token_introspection("the issuer", client.url, credential, secrets.token_urlsafe(32))
     in_body = client.client_auth == "post"
-    if await introspect_token(catalog.upstream, tenant, wanted, in_body=in_body) is not None:
+    if await introspect_token(catalog.upstream, tenant, introspection, in_body=in_body) is not None:
         raise refusal(_PLACE, "the endpoint calls a random token active, so its answers mean nothing")

@@ -69,34 +69,36 @@ async def create_issuer(tenant: TenantId, catalog: CatalogContext, draft: Issuer
 
     Raises:
         InvalidBody: a URL is not https and not permitted, or metadata or keys cannot be read, or people cannot sign in
-            with the client, or the issuer cannot be asked about tokens.
+            with the client, or the introspection of tokens fails.
         ReferenceMissing: the tenant has no profile that a rule names.
         Forbidden: the author may not admit people, or names audiences without being the operator.
         NameTaken: the tenant has an issuer of this name or URL.
         LimitExceeded: the tenant has reached its limit of issuers.
     """
     _check_author(by, draft.audiences)
-    place = await _find_keys(tenant, catalog, draft) if draft.enabled else draft.jwks_url or ""
+    keys_url = await _find_keys(tenant, catalog, draft) if draft.enabled else draft.jwks_url or ""
     draft = await _find_introspection(tenant, catalog, draft)
     now = datetime.now(UTC)
     members: dict[str, Any] = {
         **_members(draft),
-        "jwks_url": place,
+        "jwks_url": keys_url,
         "sign_in": await _find_client(tenant, catalog, draft),
     }
-    made = Issuer(id=new_issuer_id(), version=1, created_at=now, updated_at=now, **members)
-    entry = CatalogChange(action="issuer.create", target=draft.name, detail=_detail(made))
+    new_issuer = Issuer(id=new_issuer_id(), version=1, created_at=now, updated_at=now, **members)
+    entry = CatalogChange(action="issuer.create", target=draft.name, detail=_detail(new_issuer))
     async with change(tenant, catalog, entry, by=by) as db:
         await check_issuers(tenant, db, draft.name, by=by)
         if await issuers.count(tenant, db) >= MAX_ISSUERS:  # guard: issuers-bounded
             raise LimitExceeded(f"the tenant has {MAX_ISSUERS} issuers (the limit); delete unused ones")
         await _check_free(tenant, db, draft)
         await _check_profiles(tenant, db, draft.rules)
-        await _check_introspection(tenant, db, made)
-        await issuers.insert(tenant, db, made)
-        await _save_secret(tenant, catalog, db, draft, made)
-        await introspection_clients.save_introspection_secret(tenant, catalog, db, draft.introspection, issuer=made)
-    return made
+        await _check_introspection(tenant, db, new_issuer)
+        await issuers.insert(tenant, db, new_issuer)
+        await _save_secret(tenant, catalog, db, draft, new_issuer)
+        await introspection_clients.save_introspection_secret(
+            tenant, catalog, db, draft.introspection, issuer=new_issuer
+        )
+    return new_issuer
 
 
 async def update_issuer(
@@ -120,11 +122,11 @@ async def update_issuer(
     before = await get_issuer(tenant, catalog, name)
     revised = revise(_draft_of(before))
     _check_author(by, frozenset(revised.audiences) - frozenset(before.audiences))
-    place = before.jwks_url
+    keys_url = before.jwks_url
     if not revised.enabled:
-        place = revised.jwks_url or ""
+        keys_url = revised.jwks_url or ""
     elif not (before.enabled and revised.jwks_url == before.jwks_url):
-        place = await _find_keys(tenant, catalog, revised)
+        keys_url = await _find_keys(tenant, catalog, revised)
     client = await _find_client(tenant, catalog, revised, before)
     revised = await _find_introspection(tenant, catalog, revised, before)
     introspection = revised.introspection
@@ -139,7 +141,7 @@ async def update_issuer(
             revised = replace(revise(_draft_of(current)), introspection=introspection)
             _check_author(by, frozenset(revised.audiences) - frozenset(current.audiences))
         await _check_profiles(tenant, db, revised.rules)
-        members = _members(revised) | {"jwks_url": place, "sign_in": client}
+        members = _members(revised) | {"jwks_url": keys_url, "sign_in": client}
         saved = replace(current, **members, version=current.version + 1, updated_at=datetime.now(UTC))
         entry.target, entry.detail = saved.name, _detail(saved)
         await _check_introspection(tenant, db, saved)
@@ -155,7 +157,7 @@ async def get_issuer(tenant: TenantId, catalog: CatalogContext, name: str) -> Is
     """The issuer of this name or id.
 
     Raises:
-        NotFound: the tenant has none.
+        NotFound: the tenant has no such issuer.
     """
     async with catalog.store.transaction(tenant) as db:
         return await _find(tenant, db, name)
@@ -175,7 +177,7 @@ async def remove_issuer(
     """Delete an issuer with its people, the denied ones included; their sessions end.
 
     Raises:
-        NotFound: the tenant has none.
+        NotFound: the tenant has no such issuer.
         PreconditionFailed: the current version matches no expected tag.
     """
     entry = CatalogChange(action="issuer.delete", target=name)
@@ -216,20 +218,20 @@ def _check_author(by: Author, audiences: Sequence[str] | frozenset[str]) -> None
 async def _find_keys(tenant: TenantId, catalog: CatalogContext, draft: IssuerDraft) -> str:
     """Return the URL of the issuer's keys, after fetching them."""
     await _check_url(tenant, catalog, draft.url, "/url")
-    place, pointer = draft.jwks_url, "/jwks_url"
+    keys_url, pointer = draft.jwks_url, "/jwks_url"
     try:
-        if place is None:
+        if keys_url is None:
             pointer = "/url"
-            place = await _discover_keys(tenant, catalog, draft)
-        if place == "":
-            return place
-        await _check_url(tenant, catalog, place, pointer)
-        await check_key_set(catalog.upstream, tenant, place)
+            keys_url = await _discover_keys(tenant, catalog, draft)
+        if keys_url == "":
+            return keys_url
+        await _check_url(tenant, catalog, keys_url, pointer)
+        await check_key_set(catalog.upstream, tenant, keys_url)
     except InvalidBody:
         raise
     except GatewayError as error:
         raise refusal(pointer, error.message) from None
-    return place
+    return keys_url
 
 
 async def _discover_keys(tenant: TenantId, catalog: CatalogContext, draft: IssuerDraft) -> str:
@@ -248,8 +250,8 @@ async def _find_introspection(
     """Return the draft with the endpoint of its introspection client."""
     if draft.introspection is None:
         return draft
-    place = IssuerPlace(url=draft.url, enabled=draft.enabled, before=before)
-    found = await introspection_clients.find_introspection(tenant, catalog, draft.introspection, place)
+    issuer = IssuerPlace(url=draft.url, enabled=draft.enabled, before=before)
+    found = await introspection_clients.find_introspection(tenant, catalog, draft.introspection, issuer)
     return replace(draft, introspection=found)
 
 
@@ -308,9 +310,9 @@ async def _check_free(tenant: TenantId, db: Db, draft: IssuerDraft) -> None:
 
 async def _check_profiles(tenant: TenantId, db: Db, rules: Sequence[AdmissionRule]) -> None:
     for index, rule in enumerate(rules):
-        for place, profile in enumerate(rule.profiles or ()):
+        for position, profile in enumerate(rule.profiles or ()):
             if profile != "default" and await profiles.get(tenant, db, profile) is None:
-                fault = Fault(pointer=f"/rules/{index}/profiles/{place}", reason="the tenant has no such profile")
+                fault = Fault(pointer=f"/rules/{index}/profiles/{position}", reason="the tenant has no such profile")
                 raise ReferenceMissing(f"{fault.pointer}: {fault.reason}", faults=[fault])
 
 

@@ -24,12 +24,12 @@ MAX_KEYS = 1000
 """Limit on the keys of one tenant, revoked and expired ones included."""
 _NO_OVERLAP = timedelta()
 _END_OLD = "key.end_old_secret"
-"""The action that only reduces a key; the bounds on grants of admins do not apply to it."""
+"""The audit action that only restricts a key; the bounds on the grants of admins do not apply to it."""
 _OPERATORS = frozenset({Scope.PROVIDE})
 """Scopes that only the operator grants.
 
-A tenant's owner is a key with `admin` to which the operator gave `approve`: it grants both, and never `mcp`, which its
-own scopes exclude. So no key of a tenant can create both a caller and its approver.
+An owner key of a tenant has the scope `admin` and, from the operator, `approve`. It can grant both, but not `mcp`,
+which its own scopes exclude. So no key of a tenant can create both a caller and its approver.
 """
 
 
@@ -87,7 +87,7 @@ async def get_key(tenant: TenantId, catalog: CatalogContext, key: KeyId) -> Key:
     """The key with this id.
 
     Raises:
-        NotFound: the tenant has none.
+        NotFound: the tenant has no such key.
     """
     async with catalog.store.transaction(tenant) as db:
         return await _get(tenant, db, key)
@@ -245,8 +245,10 @@ async def _save(
             await check_changed_key(tenant, db, current, revised, by=by)
         await keys.save(revised, db)
         saved = await _get(tenant, db, key)
-    kept = tuple(secret.number for secret in saved.secrets)
-    await announce(catalog, KeyChanged(tenant=tenant, key=key, is_ended=saved.revoked_at is not None, kept=kept))
+    secret_numbers = tuple(secret.number for secret in saved.secrets)
+    await announce(
+        catalog, KeyChanged(tenant=tenant, key=key, is_ended=saved.revoked_at is not None, kept=secret_numbers)
+    )
     return saved
 
 

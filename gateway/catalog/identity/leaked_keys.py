@@ -1,4 +1,4 @@
-"""Search of texts for API keys of this installation: the operator learns the key's owner, and may revoke the key."""
+"""Search of texts for leaked API keys of this installation. It returns each key with its owner, and can revoke it."""
 
 import hmac
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from gateway.domain.tenancy.keys import PEPPER_PURPOSE, Key, KeyMatch, KeyState,
 from gateway.store.identity import keys
 
 MAX_FOUND = 20
-"""Keys of one text that are checked."""
+"""Limit on the keys that are checked in one text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class FoundKey:
 async def check_text(catalog: CatalogContext, text: str, *, is_revoking: bool, by: Author) -> Sequence[FoundKey]:
     """Find keys in a text, and revoke those whose secret is valid if `is_revoking`.
 
-    A key whose secret does not match is not revoked, because its id may be invented.
+    A key whose secret does not match is not revoked, because the text may contain an invented secret with a known id.
     """
     found: dict[KeyId, str] = {}
     for one in find_key_texts(text):

@@ -21,7 +21,7 @@ MAX_REGISTERED = 200
 """Limit on the clients that administrators of one tenant register."""
 MAX_DYNAMIC = 500
 """Limit on the clients that registered themselves; the oldest unused client is then replaced."""
-_SPARED = timedelta(minutes=10)
+_MIN_UNUSED_AGE = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ async def create_client(
         LimitExceeded: the tenant has reached its limit of clients.
     """
     secret = secrets.token_urlsafe(32) if draft.is_confidential else None
-    made = OAuthClient(
+    new_client = OAuthClient(
         id=new_client_id(),
         kind=ClientKind.REGISTERED,
         name=draft.name,
@@ -51,12 +51,12 @@ async def create_client(
         created_at=datetime.now(UTC),
     )
     async with change(
-        tenant, catalog, CatalogChange(action="client.create", target=made.id, detail=_detail(made)), by=by
+        tenant, catalog, CatalogChange(action="client.create", target=new_client.id, detail=_detail(new_client)), by=by
     ) as db:
         if await oauth_clients.count(tenant, db, ClientKind.REGISTERED) >= MAX_REGISTERED:  # guard: clients-bounded
             raise LimitExceeded(f"the tenant has {MAX_REGISTERED} clients (the limit); delete unused ones")
-        await oauth_clients.insert(tenant, db, made)
-    return made, secret
+        await oauth_clients.insert(tenant, db, new_client)
+    return new_client, secret
 
 
 async def enter_client(tenant: TenantId, catalog: CatalogContext, client: OAuthClient) -> None:
@@ -68,11 +68,11 @@ async def enter_client(tenant: TenantId, catalog: CatalogContext, client: OAuthC
     async with catalog.store.transaction(tenant) as db:
         if await oauth_clients.count(tenant, db, ClientKind.DYNAMIC) >= MAX_DYNAMIC:  # guard: registrations-bounded
             oldest = await oauth_clients.oldest_unused(tenant, db)
-            if oldest is None or oldest.created_at > client.created_at - _SPARED:
+            if oldest is None or oldest.created_at > client.created_at - _MIN_UNUSED_AGE:
                 message = f"{MAX_DYNAMIC} clients have registered themselves at the tenant (the limit)"
                 raise LimitExceeded(
                     f"{message}; retry later, or ask the tenant's administrator to delete unused ones",
-                    retry_after_s=_SPARED.total_seconds(),
+                    retry_after_s=_MIN_UNUSED_AGE.total_seconds(),
                 )
             await oauth_clients.remove(tenant, db, oldest.id)
         await oauth_clients.insert(tenant, db, client)
@@ -81,7 +81,7 @@ async def enter_client(tenant: TenantId, catalog: CatalogContext, client: OAuthC
 
 async def find_client(tenant: TenantId, catalog: CatalogContext, client: str) -> OAuthClient | None:
     """The stored client with this id; None if there is none."""
-    if not client.isprintable():  # PostgreSQL stores no NUL
+    if not client.isprintable():  # PostgreSQL cannot store NUL in a text
         return None
     async with catalog.store.transaction(tenant) as db:
         return await oauth_clients.get(tenant, db, client)
@@ -91,7 +91,7 @@ async def get_client(tenant: TenantId, catalog: CatalogContext, client: str) -> 
     """The client with this id.
 
     Raises:
-        NotFound: the tenant has none.
+        NotFound: the tenant has no such client.
     """
     async with catalog.store.transaction(tenant) as db:
         return await _find(tenant, db, client)
@@ -117,7 +117,7 @@ async def update_client(
     """Replace a client with the one that `revise` returns; callers change its name and redirect URIs.
 
     Raises:
-        NotFound: the tenant has none.
+        NotFound: the tenant has no such client.
         PreconditionFailed: the current version matches no expected tag.
     """
     entry = CatalogChange(action="client.update", target=client)
@@ -158,19 +158,19 @@ async def remove_client(
     """Delete a client with its consents, and revoke its grants.
 
     Raises:
-        NotFound: the tenant has none.
+        NotFound: the tenant has no such client.
         PreconditionFailed: the current version matches no expected tag.
     """
     entry = CatalogChange(action="client.delete", target=client)
     async with change(tenant, catalog, entry, by=by) as db:
         current = await _find(tenant, db, client, locked=True)
         check_version(current, expected)
-        wanted = GrantFilter(client=current.id)
-        ended = await grants.revoke(tenant, db, wanted, at=datetime.now(UTC), reason=by.caller.name)
-        entry.detail = _detail(current) | {"grants": len(ended)}
+        grant_filter = GrantFilter(client=current.id)
+        revoked = await grants.revoke(tenant, db, grant_filter, at=datetime.now(UTC), reason=by.caller.name)
+        entry.detail = _detail(current) | {"grants": len(revoked)}
         await consents.remove_client(tenant, db, current.id)
         await oauth_clients.remove(tenant, db, current.id)
-    await announce_ended(tenant, catalog, ended)
+    await announce_ended(tenant, catalog, revoked)
 
 
 async def _find(tenant: TenantId, db: Db, client: str, *, locked: bool = False) -> OAuthClient:

@@ -24,7 +24,7 @@ async def store_person(store: Store, person: Key) -> Key:
 
     Raises:
         LimitExceeded: the tenant has reached its limit of people.
-        DatabaseUnavailable: it cannot be stored now.
+        DatabaseUnavailable: the person cannot be stored now.
     """
     async with store.unscoped() as db:
         found = (await keys.find(db, [person.id])).get(person.id)

@@ -18,7 +18,7 @@ async def record_act(
     """Store the audit entry of a person's action; returns when it is stored.
 
     Raises:
-        AuditUnavailable: it could not be stored, so the act must not commit.
+        AuditUnavailable: the entry could not be stored, so the action must not commit.
     """
     acting = AccountOwner(tenant=person.tenant, id=person.id, subject=person.subject, name=f"user:{person.subject}")
     await record_use(catalog, acting, action, correlation_id=correlation_id, outcome=outcome, detail=detail)

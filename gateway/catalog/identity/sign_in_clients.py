@@ -34,7 +34,7 @@ RESERVED = frozenset(
     }
 )
 """Parameters of authorization requests that the gateway sets itself, and those that replace the others."""
-_FOUND = ("authorization_url", "token_url", "userinfo_url", "names_issuer")
+_MEMBERS_FROM_METADATA = ("authorization_url", "token_url", "userinfo_url", "names_issuer")
 """The members of a client that the metadata of its issuer determines."""
 
 
@@ -52,10 +52,10 @@ def draft_of(client: SignInClient | None) -> SignInDraft | None:
 
 
 def check_draft(draft: SignInDraft, audiences: Sequence[str], before: SignInClient | None) -> None:
-    """Refuse a client that cannot work, or one whose ID tokens would be access tokens.
+    """Refuse a client that cannot sign people in, or whose ID tokens would be accepted as access tokens.
 
     Raises:
-        InvalidBody: a member of the draft is not possible.
+        InvalidBody: a member of the draft is not allowed.
     """
     client = draft.client
     if _OPENID not in client.scopes:
@@ -73,7 +73,7 @@ def check_draft(draft: SignInDraft, audiences: Sequence[str], before: SignInClie
 
 
 def is_changed(draft: SignInDraft, before: Issuer | None) -> bool:
-    """True if the endpoints of the client have to be read."""
+    """True if the endpoints of the client must be read from the metadata."""
     if before is None or before.sign_in is None or not before.enabled or draft.secret is not None:
         return True
     return described(draft, before.sign_in) != before.sign_in
@@ -82,7 +82,7 @@ def is_changed(draft: SignInDraft, before: Issuer | None) -> bool:
 def described(draft: SignInDraft, before: SignInClient | None) -> SignInClient:
     """The client of a draft without new endpoints; the endpoints of the stored client are kept."""
     endpoints = before or SignInClient(client_id=draft.client.client_id)
-    return replace(draft.client, **{name: getattr(endpoints, name) for name in _FOUND})
+    return replace(draft.client, **{name: getattr(endpoints, name) for name in _MEMBERS_FROM_METADATA})
 
 
 async def find_endpoints(

@@ -18,7 +18,7 @@ from gateway.store.identity import consents, grants, issuers, keys, oauth_client
 from gateway.store.jobs import Job
 
 KIND = "sign-ins"
-"""Kind, and id within the tenant, of the job that deletes what has ended."""
+"""Kind, and id within the tenant, of the job that deletes ended sign-ins and grants."""
 MAX_SESSIONS = 20
 """Limit on the browser sessions of one person; a further one ends the oldest."""
 DENIED = "This person may not use the tenant; ask the tenant's administrator."
@@ -44,10 +44,10 @@ async def enter_sign_in(
     *,
     correlation_id: str,
 ) -> Key:
-    """Store a sign-in, and its person at the first one; return the stored person.
+    """Store a sign-in, and the person at the first sign-in; return the stored person.
 
     Raises:
-        SignInRefused: the person is denied; nothing but the person is stored.
+        SignInRefused: the person is denied; only the person is stored.
         LimitExceeded: the tenant has too many people.
         NotFound: the issuer was deleted concurrently.
         AuditUnavailable: the sign-in could not be recorded.
@@ -91,7 +91,7 @@ async def open_client_secret(tenant: TenantId, catalog: CatalogContext, issuer: 
     """The secret of the gateway's client at an issuer.
 
     Raises:
-        SecretUnreadable: there is none, or no configured key opens it.
+        SecretUnreadable: no secret is stored, or no configured key decrypts it.
     """
     async with catalog.store.transaction(tenant) as db:
         found = await issuers.open_secret(tenant, db, catalog.sealer, issuer)
@@ -104,7 +104,7 @@ async def open_provider_tokens(tenant: TenantId, catalog: CatalogContext, sign_i
     """The tokens that the issuer returned for a sign-in; None if it was deleted.
 
     Raises:
-        SecretUnreadable: no configured key opens them.
+        SecretUnreadable: no configured key decrypts them.
     """
     async with catalog.store.transaction(tenant) as db:
         return await sign_ins.open_tokens(tenant, db, catalog.sealer, sign_in)

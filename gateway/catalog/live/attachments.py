@@ -207,12 +207,12 @@ def review(
         if source.accepts_changes or accepted == found.digest or is_new:  # guard: live-review
             present.append(_accepted(found))
         else:
-            kept = None if old is None or old.primitive.is_held else old.primitive.definition
+            last_definition = None if old is None or old.primitive.is_held else old.primitive.definition
             present.append(
                 RememberedPrimitive(
                     primitive=replace(found, is_held=True),
                     accepted_digest=accepted,
-                    accepted_definition=kept or (None if old is None else old.accepted_definition),
+                    accepted_definition=last_definition or (None if old is None else old.accepted_definition),
                 )
             )
     absent = [replace(one, is_present=False) for one in known.values() if one.accepted_digest is not None]
@@ -259,12 +259,12 @@ async def _store_differences(
     after: Sequence[RememberedPrimitive],
 ) -> None:
     """Store the differences in parts, because preparing rows blocks the event loop."""
-    kept = {_key(one.primitive): one for one in before}
-    added = [one for one in after if kept.get(_key(one.primitive)) != one]
+    stored = {_key(one.primitive): one for one in before}
+    added = [one for one in after if stored.get(_key(one.primitive)) != one]
     remembered = {_key(one.primitive) for one in after}
     replaced = {_key(one.primitive) for one in added}
-    gone = [one for key, one in kept.items() if key not in remembered or key in replaced]
-    await live_primitives.apply_changes(tenant, db, source, removed=gone, added=())
+    removed = [one for key, one in stored.items() if key not in remembered or key in replaced]
+    await live_primitives.apply_changes(tenant, db, source, removed=removed, added=())
     for start in range(0, len(added), _ROWS_AT_ONCE):
         await live_primitives.apply_changes(tenant, db, source, removed=(), added=added[start : start + _ROWS_AT_ONCE])
 
@@ -320,8 +320,8 @@ def _counts(remembered: Sequence[RememberedPrimitive]) -> dict[str, object]:
 def _refuse_unknown(chosen: Sequence[RememberedPrimitive], names: Sequence[str]) -> None:
     known = {one.primitive.name for one in chosen}
     faults = [
-        Fault(pointer=f"/names/{place}", reason="no definition of this name is held")
-        for place, name in enumerate(names)
+        Fault(pointer=f"/names/{position}", reason="no definition of this name is held")
+        for position, name in enumerate(names)
         if name not in known
     ]
     if faults:

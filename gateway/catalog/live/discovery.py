@@ -1,8 +1,7 @@
-"""Reader of the primitives of a live source.
+"""Validation of the primitives that a live source lists.
 
-Each one is validated separately, so a refused one does not affect others.
-
-The offer is untrusted: numbers, sizes and notices are limited. The functions have no side effects but may run long, so
+Each primitive is validated separately, so an invalid one does not affect others. The list is untrusted: its length, the
+sizes of definitions and the number of notices are limited. The functions have no side effects but may run long, so
 callers run them in a thread.
 """
 
@@ -56,8 +55,8 @@ _VALIDATE: Mapping[Family, Callable[[object], Definition]] = {
     Family.TEMPLATE: validate_resource_template_definition,
     Family.PROMPT: validate_prompt_definition,
 }
-_DECORATIONS = frozenset(("title", "icons", "_meta", "annotations", "mimeType", "size"))
-"""Members that are dropped if they are invalid; with any other invalid member, the primitive is refused."""
+_DROPPABLE_MEMBERS = frozenset(("title", "icons", "_meta", "annotations", "mimeType", "size"))
+"""Members that are dropped if they are invalid. Any other invalid member makes the gateway refuse the primitive."""
 _TEXTS = frozenset(("title", "description"))
 _READ_ONLY = "MCP defines resources and prompts as read-only"
 _MAX_TITLE_LENGTH = 200
@@ -120,20 +119,20 @@ def read_discovery(
         notices.add(text)
     selected = list(_select(source, discovery.primitives, notices))
     names = _assign_names(source, selected, known)
-    made: list[LivePrimitive] = []
+    valid: list[LivePrimitive] = []
     max_count, size = min(MAX_PRIMITIVES, max(room, 0)), 0
     for place, raw in selected:
         if time.thread_time() - began > cpu_time_s:  # guard: live-discovery-time
-            skipped = f"up to {len(selected) - len(made)} primitives were skipped, from {shorten(place[1])} on"
+            skipped = f"up to {len(selected) - len(valid)} primitives were skipped, from {shorten(place[1])} on"
             notices.add(f"{skipped}: their schemas take too long to check")
             break
-        if len(made) >= max_count:
+        if len(valid) >= max_count:
             limit = (
                 f"the limit per live source is {MAX_PRIMITIVES}"
                 if max_count == MAX_PRIMITIVES
                 else "the tenant's limit of primitives is reached"
             )
-            notices.add(f"up to {len(selected) - len(made)} primitives were skipped: {limit}")
+            notices.add(f"up to {len(selected) - len(valid)} primitives were skipped: {limit}")
             break
         try:
             one = _read(place, names[place], raw)
@@ -142,18 +141,18 @@ def read_discovery(
         except _Refused as refused:
             notices.refuse(place, str(refused))
         else:
-            made.append(one)
+            valid.append(one)
             size += len(one.definition)
-    return Reading(primitives=made, notices=notices.all(), faults=notices.faults)
+    return Reading(primitives=valid, notices=notices.all(), faults=notices.faults)
 
 
 def digest_of(family: Family, raw: Mapping[str, object]) -> str:
     """Digest of a definition as its source sent it, without sizes and times of resources, which change often."""
-    facts = {name: raw[name] for name in _FIELDS[family] if raw.get(name) is not None and name != "size"}
-    if family is not Family.TOOL and "annotations" in facts:
-        hints = as_object(facts["annotations"]) or {}
-        facts["annotations"] = {name: value for name, value in hints.items() if name != "lastModified"}
-    return hashlib.sha256(orjson.dumps(facts, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
+    members = {name: raw[name] for name in _FIELDS[family] if raw.get(name) is not None and name != "size"}
+    if family is not Family.TOOL and "annotations" in members:
+        hints = as_object(members["annotations"]) or {}
+        members["annotations"] = {name: value for name, value in hints.items() if name != "lastModified"}
+    return hashlib.sha256(orjson.dumps(members, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
 
 
 def _select(
@@ -163,13 +162,15 @@ def _select(
     include, exclude = _compile(source.include), _compile(source.exclude)
     seen: set[Place] = set()
     for one in offered[:_MAX_READ]:
-        words, place = one.family.replace("_", " "), (one.family, one.name)
+        family_name, place = one.family.replace("_", " "), (one.family, one.name)
         if not _is_name(one):
             notices.refuse(place, "its name is empty, too long or not printable")
         elif (include and not _matches(include, one.name)) or _matches(exclude, one.name):
             continue
         elif place in seen:
-            notices.add(f"{words} {shorten(one.name)}: the source lists this name twice; the second one was skipped")
+            notices.add(
+                f"{family_name} {shorten(one.name)}: the source lists this name twice; the second one was skipped"
+            )
         else:
             seen.add(place)
             yield place, one.definition
@@ -209,22 +210,24 @@ def _assign_names(
     source: LiveSource, selected: Sequence[tuple[Place, object]], known: Sequence[RememberedPrimitive]
 ) -> Mapping[Place, str]:
     """Names of tools and prompts, by the same rules as for imported tools; resources and templates keep their URIs."""
-    named = {place: place[1] for place, _ in selected}
+    names_by_place = {place: place[1] for place, _ in selected}
     for family in (Family.TOOL, Family.PROMPT):
         remotes = [remote for (of, remote), _ in selected if of is family]
-        kept = {
+        known_names = {
             one.primitive.remote: one.primitive.name
             for one in known
             if one.primitive.family is family
             and grants(one.primitive.name, one.primitive.remote, one.primitive.remote, prefix=source.prefix)
         }
-        shared = {name for name, uses in Counter(kept.values()).items() if uses > 1}
-        kept = {remote: name for remote, name in kept.items() if name not in shared}
-        found = name_tools(
-            [_RemoteName(identity=remote, method=family.value) for remote in remotes], prefix=source.prefix, known=kept
+        shared = {name for name, uses in Counter(known_names.values()).items() if uses > 1}
+        known_names = {remote: name for remote, name in known_names.items() if name not in shared}
+        assigned = name_tools(
+            [_RemoteName(identity=remote, method=family.value) for remote in remotes],
+            prefix=source.prefix,
+            known=known_names,
         )
-        named |= {(family, remote): found[remote].text for remote in remotes}
-    return named
+        names_by_place |= {(family, remote): assigned[remote].text for remote in remotes}
+    return names_by_place
 
 
 def _read(place: Place, name: str, raw: Mapping[str, object]) -> LivePrimitive:
@@ -256,8 +259,8 @@ def _with_required_members(
     """The definition with the members that the gateway's contract requires and the protocol does not."""
     whole = {_ADDRESS[family]: name, **_without_blank_texts(sent)}
     if isinstance(arguments := sent.get("arguments"), list):
-        listed = cast("list[object]", arguments)
-        whole["arguments"] = [_without_blank_texts(one) if (one := as_object(each)) else each for each in listed]
+        items = cast("list[object]", arguments)
+        whole["arguments"] = [_without_blank_texts(one) if (one := as_object(each)) else each for each in items]
     if family is Family.TOOL:
         hints, schema = as_object(sent.get("annotations")) or {}, sent.get("inputSchema", {})
         title = hints.get("title")
@@ -283,12 +286,12 @@ def _without_blank_texts(members: Mapping[str, object]) -> dict[str, object]:
 
 
 def _validate(family: Family, whole: dict[str, object]) -> Definition:
-    """The definition, without invalid decorations."""
+    """The validated definition, without invalid optional members."""
     try:
         return _VALIDATE[family](whole)
     except DefinitionInvalid as wrong:
         members = {fault.pointer.split("/")[1] if "/" in fault.pointer else "" for fault in wrong.faults}
-        if not members <= _DECORATIONS:
+        if not members <= _DROPPABLE_MEMBERS:
             raise _Refused(wrong.message) from None
         rest = {name: value for name, value in whole.items() if name not in members}
     try:

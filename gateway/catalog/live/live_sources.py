@@ -30,8 +30,8 @@ from gateway.upstream.serialize.header_checks import is_header_value, is_sendabl
 
 MAX_LIVE_SOURCES = 50
 """Limit on the live sources of one tenant."""
-_OF_THE_CONNECTION = frozenset({"accept", "authorization", "content-type", "last-event-id"})
-_OF_THE_PROTOCOL = "mcp-"
+_CONNECTION_HEADERS = frozenset({"accept", "authorization", "content-type", "last-event-id"})
+_PROTOCOL_HEADER_PREFIX = "mcp-"
 _OWN_KINDS = frozenset({LiveKind.NEOVIM, LiveKind.AGENT})
 
 
@@ -68,21 +68,21 @@ async def create_live_source(
     """
     _check_author(catalog, draft.kind, by)
     now = datetime.now(UTC)
-    made = _with_draft(
+    new_source = _with_draft(
         LiveSource(
             tenant=tenant, id=new_live_source_id(), name=draft.name, kind=draft.kind, created_at=now, updated_at=now
         ),
         draft,
     )
-    entry = CatalogChange(action="live_source.create", target=draft.name, detail=_detail(made))
+    entry = CatalogChange(action="live_source.create", target=draft.name, detail=_detail(new_source))
     async with change(tenant, catalog, entry, by=by) as db:
         await _refuse_taken(tenant, db, draft.name)
         if await live_sources.count(tenant, db) >= MAX_LIVE_SOURCES:
             raise LimitExceeded(f"the tenant has {MAX_LIVE_SOURCES} live sources (the limit); delete unused ones")
-        await _check_references(tenant, db, made)
-        await live_sources.insert(made, db)
-    await announce(catalog, LiveSourceChanged(tenant=tenant, source=made.id))
-    return made
+        await _check_references(tenant, db, new_source)
+        await live_sources.insert(new_source, db)
+    await announce(catalog, LiveSourceChanged(tenant=tenant, source=new_source.id))
+    return new_source
 
 
 async def update_live_source(
@@ -94,7 +94,7 @@ async def update_live_source(
     by: Author,
     expected: Expected = None,
 ) -> LiveSource:
-    """Replace a live source with the one that `revise` returns. A difference detaches it; replicas attach it again.
+    """Replace a live source with the one that `revise` returns. A change detaches it; replicas attach it again.
 
     Raises:
         NotFound: the tenant has no such live source.
@@ -128,7 +128,7 @@ async def get_live_source(tenant: TenantId, catalog: CatalogContext, name: str) 
     """The live source of this name or id.
 
     Raises:
-        NotFound: the tenant has none.
+        NotFound: the tenant has no such live source.
     """
     async with catalog.store.transaction(tenant) as db:
         return await find_live_source(tenant, db, name)
@@ -148,7 +148,7 @@ async def remove_live_source(
     """Remove a live source with its primitives and their accepted definitions.
 
     Raises:
-        NotFound: the tenant has none.
+        NotFound: the tenant has no such live source.
         PreconditionFailed: the current version matches no expected tag.
     """
     entry = CatalogChange(action="live_source.delete", target=name)
@@ -164,7 +164,7 @@ async def reattach_live_source(tenant: TenantId, catalog: CatalogContext, name: 
     """Make replicas reattach a live source now, before its next scheduled attempt.
 
     Raises:
-        NotFound: the tenant has none.
+        NotFound: the tenant has no such live source.
     """
     source = await get_live_source(tenant, catalog, name)
     await announce(catalog, LiveSourceChanged(tenant=tenant, source=source.id))
@@ -175,7 +175,7 @@ async def find_live_source(tenant: TenantId, db: Db, name: str) -> LiveSource:
     """The live source of this name or id, read in the caller's transaction.
 
     Raises:
-        NotFound: the tenant has none.
+        NotFound: the tenant has no such live source.
     """
     found = await live_sources.get(tenant, db, name)
     if found is None:
@@ -266,21 +266,21 @@ async def _credential_obstacle(
 
 
 def _header_faults(headers: object) -> Sequence[Fault]:
-    given = as_object(headers) or {}
+    header_values = as_object(headers) or {}
     return [
         Fault(
             pointer="/settings" + point("headers", name),
             reason="cannot be set here: the gateway sets it, it is secret, or it is invalid; store secrets as a "
             "credential",
         )
-        for name, value in given.items()
+        for name, value in header_values.items()
         if not _is_own_header(name) or not is_header_value(str(value))
     ]
 
 
 def _is_own_header(name: str) -> bool:
     lower = name.lower()
-    is_reserved = lower in _OF_THE_CONNECTION or lower.startswith(_OF_THE_PROTOCOL) or is_private(lower)
+    is_reserved = lower in _CONNECTION_HEADERS or lower.startswith(_PROTOCOL_HEADER_PREFIX) or is_private(lower)
     return is_sendable_header(name) and not is_reserved
 
 

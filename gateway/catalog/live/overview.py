@@ -74,11 +74,11 @@ async def describe_live_sources(
     """The live sources with the numbers and states of their primitives."""
     async with catalog.store.reading(tenant) as db:
         view = await view_live(tenant, db, await code_of(tenant, catalog, db))
-    seen = Counter((one.source_name, one.family) for one in view.shown)
+    visible_counts = Counter((one.source_name, one.family) for one in view.shown)
     return [
         LiveOverview(
             source=source,
-            counts={family: seen[source.name, family] for family in Family},
+            counts={family: visible_counts[source.name, family] for family in Family},
             needs_attention=[
                 one
                 for one in _states(source, view.offer.found.get(source.id, ()), view)
@@ -119,11 +119,11 @@ def differences(accepted: bytes | None, held: bytes) -> Sequence[str]:
             found += [pointer] if old != new else []
             continue
         for name in sorted({*before, *after}, reverse=True):
-            place = pointer + point(name)
+            member_pointer = pointer + point(name)
             if name in before and name in after:
-                pending.append((place, before[name], after[name]))
+                pending.append((member_pointer, before[name], after[name]))
             else:
-                found.append(place)
+                found.append(member_pointer)
     return sorted(found)[:_MAX_DIFFERENCES]
 
 

@@ -29,7 +29,7 @@ class LiveView:
 
 
 async def visible_live(tenant: TenantId, db: Db, code: Sequence[Primitive]) -> Sequence[Primitive]:
-    """The primitives of live sources with free names, in the form of snapshots; `code` has the Python primitives."""
+    """The primitives of live sources with free names, in the form of snapshots; `code` are the Python primitives."""
     return (await view_live(tenant, db, code)).shown
 
 
@@ -38,9 +38,9 @@ async def view_live(tenant: TenantId, db: Db, code: Sequence[Primitive]) -> Live
     offer = await load_offer(tenant, db)
     if not offer.sources:
         return LiveView()
-    taken: list[Place] = [(Family.TOOL, name) for name in await operations.names(tenant, db)]
-    taken += [(Family.TOOL, alias.name) for alias in await tool_aliases.active(tenant, db)]
+    taken_names: list[Place] = [(Family.TOOL, name) for name in await operations.names(tenant, db)]
+    taken_names += [(Family.TOOL, alias.name) for alias in await tool_aliases.active(tenant, db)]
     for family in _OTHERS:
-        taken += [(family, name) for name in await primitives.names(tenant, db, family)]
-    shown, hidden = split_hidden_live(offer, [*taken, *((one.family, one.name) for one in code)])
+        taken_names += [(family, name) for name in await primitives.names(tenant, db, family)]
+    shown, hidden = split_hidden_live(offer, [*taken_names, *((one.family, one.name) for one in code)])
     return LiveView(offer=offer, shown=shown, hidden=hidden)

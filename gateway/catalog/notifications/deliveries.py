@@ -104,7 +104,7 @@ async def replay_delivery(
         endpoint = await _prepare_endpoint(tenant, db, name)
         found = await _find(tenant, db, endpoint, delivery)
         now = datetime.now(UTC)
-        again = replace(
+        requeued = replace(
             found,
             state=DeliveryState.PENDING,
             attempts=0,
@@ -113,10 +113,10 @@ async def replay_delivery(
             ended_at=None,
         )
         entry.target, entry.detail = endpoint.name, {"id": endpoint.id, "delivery": found.id}
-        if not await deliveries.settle(tenant, db, again, seen=found):
+        if not await deliveries.settle(tenant, db, requeued, seen=found):
             raise Conflict("the delivery changed during the request; read it again")
         await jobs.bring_forward(tenant, db, deliveries.job_of(tenant, endpoint.id, now))
-    return again
+    return requeued
 
 
 async def test_endpoint(tenant: TenantId, catalog: CatalogContext, name: str, *, by: Author) -> OutboundDelivery:
@@ -133,10 +133,10 @@ async def test_endpoint(tenant: TenantId, catalog: CatalogContext, name: str, *,
         if await deliveries.is_full(tenant, db, endpoint.id):
             raise LimitExceeded(f"too many deliveries of this endpoint are queued (limit {deliveries.MAX_QUEUED})")
         payload = {"endpoint": endpoint.id, "name": endpoint.name}
-        made = deliveries.new_delivery(endpoint.id, TEST_KIND, payload, now=datetime.now(UTC))
-        entry.target, entry.detail = endpoint.name, {"id": endpoint.id, "delivery": made.id}
-        await deliveries.insert(tenant, db, made)
-    return made
+        test_delivery = deliveries.new_delivery(endpoint.id, TEST_KIND, payload, now=datetime.now(UTC))
+        entry.target, entry.detail = endpoint.name, {"id": endpoint.id, "delivery": test_delivery.id}
+        await deliveries.insert(tenant, db, test_delivery)
+    return test_delivery
 
 
 async def lease_deliveries(catalog: CatalogContext, due: Job) -> LeasedDeliveries | None:
@@ -161,8 +161,8 @@ async def lease_deliveries(catalog: CatalogContext, due: Job) -> LeasedDeliverie
         is_held = endpoint.held_until is not None and endpoint.held_until > now
         if endpoint.enabled and not is_held:
             items = await deliveries.claim(tenant, db, endpoint.id, now=now, until=until, limit=BATCH)
-        probing = until if items and endpoint.failures else None
-        await _reschedule(tenant, db, endpoint, earliest=probing or endpoint.held_until)
+        probe_until = until if items and endpoint.failures else None
+        await _reschedule(tenant, db, endpoint, earliest=probe_until or endpoint.held_until)
         if not items:
             return None
         signing, refusal = await _open(tenant, catalog, db, endpoint, now=now)
@@ -174,20 +174,20 @@ async def record_outcome(
 ) -> DeliveryState:
     """Store the outcome of an attempt at `seen`; return the state of the delivery afterwards."""
     now, tenant = datetime.now(UTC), leased.tenant
-    ended = _delivery_after(seen, outcome, now=now)
+    updated = _delivery_after(seen, outcome, now=now)
     async with catalog.store.transaction(tenant) as db:
         endpoint = await webhook_endpoints.get(tenant, db, leased.endpoint.id, locked=True)
-        if endpoint is None or not await deliveries.settle(tenant, db, ended, seen=seen):
-            return ended.state
+        if endpoint is None or not await deliveries.settle(tenant, db, updated, seen=seen):
+            return updated.state
         await jobs.bring_forward(tenant, db, deliveries.job_of(tenant, endpoint.id, now))
         if endpoint.version != leased.endpoint.version:  # guard: webhook-outcome-of-this-version
-            return ended.state
-        judged = _endpoint_after(endpoint, outcome, now=now)
-        if judged != endpoint:
-            await webhook_endpoints.save(tenant, db, judged)
-    if (reason := _reason_to_disable(judged, outcome, now=now)) is not None:
+            return updated.state
+        updated_endpoint = _endpoint_after(endpoint, outcome, now=now)
+        if updated_endpoint != endpoint:
+            await webhook_endpoints.save(tenant, db, updated_endpoint)
+    if (reason := _reason_to_disable(updated_endpoint, outcome, now=now)) is not None:
         await _disable(catalog, leased, seen, reason)
-    return ended.state
+    return updated.state
 
 
 async def release_deliveries(
@@ -200,7 +200,7 @@ async def release_deliveries(
 
 def _delivery_after(seen: OutboundDelivery, outcome: AttemptOutcome, *, now: datetime) -> OutboundDelivery:
     """The delivery after an attempt: ended, or due again after its back-off."""
-    tried = replace(
+    attempted = replace(
         seen,
         attempts=seen.attempts + 1,
         status=outcome.status,
@@ -210,9 +210,9 @@ def _delivery_after(seen: OutboundDelivery, outcome: AttemptOutcome, *, now: dat
     pause_s = _BACKOFF_S[min(seen.attempts, len(_BACKOFF_S) - 1)]
     again_at = now + timedelta(seconds=_with_jitter(pause_s))
     if outcome.error is not None and outcome.status != _HTTP_GONE and again_at < seen.expires_at:
-        return replace(tried, due_at=again_at)
+        return replace(attempted, due_at=again_at)
     state = DeliveryState.DELIVERED if outcome.error is None else DeliveryState.FAILED
-    return replace(tried, state=state, ended_at=now, due_at=now + deliveries.RETENTION)
+    return replace(attempted, state=state, ended_at=now, due_at=now + deliveries.RETENTION)
 
 
 def _endpoint_after(endpoint: OutboundWebhook, outcome: AttemptOutcome, *, now: datetime) -> OutboundWebhook:
@@ -270,9 +270,9 @@ async def _reschedule(tenant: TenantId, db: Db, endpoint: OutboundWebhook, *, ea
         attempt_at = max(attempt_at, earliest)
     expires_at = None if expires_at is None else expires_at + LEASE
     times = [attempt_at if endpoint.enabled else expires_at, delete_at]
-    found = [time for time in times if time is not None]
-    if found:
-        await jobs.schedule(tenant, db, deliveries.job_of(tenant, endpoint.id, min(found)))
+    due_times = [time for time in times if time is not None]
+    if due_times:
+        await jobs.schedule(tenant, db, deliveries.job_of(tenant, endpoint.id, min(due_times)))
     else:
         await jobs.remove(tenant, db, endpoint.id)
 

@@ -1,7 +1,7 @@
 """Outbound webhook endpoints: creation, rotation, changes, and removal.
 
 A URL must be https, unless the operator permits its host and port (`gateway.upstream.egress`). A disabled endpoint
-receives no new events; a waiting delivery continues if the endpoint is enabled in time.
+receives no new events; a queued delivery is sent if the endpoint is enabled again before the delivery expires.
 """
 
 from collections.abc import Callable, Sequence
@@ -61,7 +61,7 @@ async def create_endpoint(
     """
     await require_tls(tenant, catalog, draft.url, "/url")
     now, secret = datetime.now(UTC), new_secret()
-    made = OutboundWebhook(
+    new_endpoint = OutboundWebhook(
         id=new_webhook_endpoint_id(),
         name=draft.name,
         url=draft.url,
@@ -72,14 +72,14 @@ async def create_endpoint(
         created_at=now,
         updated_at=now,
     )
-    entry = CatalogChange(action="webhook_endpoint.create", target=draft.name, detail=_detail(made))
+    entry = CatalogChange(action="webhook_endpoint.create", target=draft.name, detail=_detail(new_endpoint))
     async with change(tenant, catalog, entry, by=by) as db:
         await _check_name(tenant, db, draft.name)
         if await webhook_endpoints.count(tenant, db) >= MAX_ENDPOINTS:  # guard: webhook-endpoints-bounded
             raise LimitExceeded(f"the tenant has {MAX_ENDPOINTS} webhook endpoints (the limit); delete unused ones")
         await _check_policy(tenant, db, draft.url)
-        await webhook_endpoints.insert(tenant, db, catalog.sealer, made, SigningSecrets(current=secret))
-    return made, secret
+        await webhook_endpoints.insert(tenant, db, catalog.sealer, new_endpoint, SigningSecrets(current=secret))
+    return new_endpoint, secret
 
 
 async def update_endpoint(
@@ -156,7 +156,7 @@ async def get_endpoint(tenant: TenantId, catalog: CatalogContext, name: str) -> 
     """The endpoint of this name or id.
 
     Raises:
-        NotFound: the tenant has none.
+        NotFound: the tenant has no such endpoint.
     """
     async with catalog.store.transaction(tenant) as db:
         return await find_endpoint(tenant, db, name)
@@ -176,7 +176,7 @@ async def remove_endpoint(
     """Delete an endpoint with its deliveries and its job.
 
     Raises:
-        NotFound: the tenant has none.
+        NotFound: the tenant has no such endpoint.
         PreconditionFailed: the current version matches no expected tag.
     """
     entry = CatalogChange(action="webhook_endpoint.delete", target=name)
@@ -192,7 +192,7 @@ async def find_endpoint(tenant: TenantId, db: Db, name: str, *, locked: bool = F
     """The endpoint of this name or id, in the caller's transaction.
 
     Raises:
-        NotFound: the tenant has none.
+        NotFound: the tenant has no such endpoint.
     """
     found = await webhook_endpoints.get(tenant, db, name, locked=locked)
     if found is None:

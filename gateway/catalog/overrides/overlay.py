@@ -1,7 +1,7 @@
 """Overrides of imported tools: the members of an override replace those of the generated definition.
 
-This happens when a catalog is composed or listed, and when safety levels are computed, never in a call. A tool without
-an override keeps the bytes of its definition.
+Overrides are applied when a catalog is composed or listed, and when safety levels are computed, never during a call. A
+tool without an override keeps the bytes of its definition.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -95,17 +95,17 @@ def _define(tool: Tool, changes: OverrideFields, pinned: frozenset[str]) -> byte
 def _without(schema: dict[str, Any], pinned: frozenset[str]) -> dict[str, Any]:
     """The input schema without these arguments, and without the `$defs` that only they reference."""
     properties: dict[str, object] = schema.get("properties", {})
-    left = schema | {"properties": {name: value for name, value in properties.items() if name not in pinned}}
-    if "required" in left:
-        left["required"] = [name for name in left["required"] if name not in pinned]
-        if not left["required"]:
-            del left["required"]
-    shared: dict[str, object] | None = left.pop("$defs", None)
+    reduced = schema | {"properties": {name: value for name, value in properties.items() if name not in pinned}}
+    if "required" in reduced:
+        reduced["required"] = [name for name in reduced["required"] if name not in pinned]
+        if not reduced["required"]:
+            del reduced["required"]
+    shared: dict[str, object] | None = reduced.pop("$defs", None)
     if shared is not None:
-        needed = _referenced_names(left, shared)
-        if kept := {name: value for name, value in shared.items() if name in needed}:
-            left["$defs"] = kept
-    return left
+        needed = _referenced_names(reduced, shared)
+        if remaining_defs := {name: value for name, value in shared.items() if name in needed}:
+            reduced["$defs"] = remaining_defs
+    return reduced
 
 
 def _referenced_names(schema: object, shared: Mapping[str, object]) -> frozenset[str]:

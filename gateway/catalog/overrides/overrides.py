@@ -29,14 +29,14 @@ _UPDATE, _RESET = "tool.override", "tool.reset"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredOverride:
-    """An override and the effective name of its tool; None while its operation is missing from the source."""
+    """An override and the effective name of its tool; `tool` is None while the source lacks the operation."""
 
     override: Override
     tool: str | None
 
     @property
     def tag(self) -> str:
-        """The version as an opaque tag."""
+        """The version of the override as an opaque tag."""
         return f"{self.override.id}.{self.override.version}"
 
 
@@ -60,30 +60,30 @@ async def override_tool(
     Raises:
         NotFound: the tenant has no imported tool of this name or id.
         PreconditionFailed: the current version matches no expected tag.
-        ToolValidationError: the override does not fit the tool; the faults point at the first 20 members at fault.
+        ToolValidationError: the override does not fit the tool; the faults list the first 20 invalid members.
         NameTaken: another tool or override has the requested name.
-        LimitExceeded: the tenant has as many overrides as its limit of primitives.
+        LimitExceeded: the number of overrides has reached the tenant's limit on primitives.
         Conflict: the tool was changed at the same time; nothing was stored.
     """
     async with catalog.store.reading(tenant) as db:
-        seen = await _find_imported(tenant, db, name)
-    check_tag(show_operation(seen).tag, expected)
-    changes = revise(_fields_of(seen))
-    changes = await anyio.to_thread.run_sync(validate_override, changes, seen.tool.definition)
-    entry = CatalogChange(action=_UPDATE, target=seen.tool.name)
+        loaded = await _find_imported(tenant, db, name)
+    check_tag(show_operation(loaded).tag, expected)
+    changes = revise(_current_fields(loaded))
+    changes = await anyio.to_thread.run_sync(validate_override, changes, loaded.tool.definition)
+    entry = CatalogChange(action=_UPDATE, target=loaded.tool.name)
     async with change(tenant, catalog, entry, by=by) as db:
-        current = await _find(tenant, db, seen.tool.operation)
-        if current is None or current != seen:
+        current = await _find(tenant, db, loaded.tool.operation)
+        if current is None or current != loaded:
             raise Conflict("the tool was changed at the same time; read it again")
         entry.detail = _detail(current, changes)
         await _write(tenant, catalog, db, current, changes)
-        return show_operation(await _find_imported(tenant, db, seen.tool.operation))
+        return show_operation(await _find_imported(tenant, db, loaded.tool.operation))
 
 
 async def reset_tool(
     tenant: TenantId, catalog: CatalogContext, name: str, *, by: Author, expected: Expected = None
 ) -> None:
-    """Remove the override of an imported tool, which then follows its document again.
+    """Remove the override of an imported tool, which then has the values of its document again.
 
     Raises:
         NotFound: there is no such imported tool, or it has no override.
@@ -122,7 +122,7 @@ async def get_override(tenant: TenantId, catalog: CatalogContext, source: str, o
         NotFound: the tenant has no such source, or the source has no override with this id.
     """
     async with catalog.store.reading(tenant) as db:
-        return await _find_stored(tenant, db, source, override)
+        return await _get_stored(tenant, db, source, override)
 
 
 async def remove_override(
@@ -137,13 +137,13 @@ async def remove_override(
     """
     entry = CatalogChange(action=_RESET, target=override)
     async with change(tenant, catalog, entry, by=by) as db:
-        kept = await _find_stored(tenant, db, source, override)
-        check_tag(kept.tag, expected)
-        if kept.tool is None:
-            entry.target, entry.detail = kept.override.identity, {"source": source}
-            await overrides.remove(tenant, db, kept.override.id)
+        stored = await _get_stored(tenant, db, source, override)
+        check_tag(stored.tag, expected)
+        if stored.tool is None:
+            entry.target, entry.detail = stored.override.identity, {"source": source}
+            await overrides.remove(tenant, db, stored.override.id)
             return
-        current = await _find_imported(tenant, db, kept.tool)
+        current = await _find_imported(tenant, db, stored.tool)
         entry.target, entry.detail = current.tool.name, _detail(current, NOTHING)
         await _write(tenant, catalog, db, current, NOTHING)
 
@@ -165,7 +165,7 @@ async def _write(
         await overrides.save(tenant, db, replace(current.override, changes=changes, updated_at=now))
     else:
         await _refuse_too_many(tenant, catalog, db)
-        made = Override(
+        new_override = Override(
             id=new_override_id(),
             source=tool.source,
             identity=tool.identity,
@@ -173,7 +173,7 @@ async def _write(
             created_at=now,
             updated_at=now,
         )
-        await overrides.insert(tenant, db, made)
+        await overrides.insert(tenant, db, new_override)
 
 
 async def _refuse_too_many(tenant: TenantId, catalog: CatalogContext, db: Db) -> None:
@@ -198,16 +198,16 @@ async def _find_imported(tenant: TenantId, db: Db, name: str) -> LoadedOperation
     return found
 
 
-async def _find_stored(tenant: TenantId, db: Db, source: str, override: str) -> StoredOverride:
+async def _get_stored(tenant: TenantId, db: Db, source: str, override: str) -> StoredOverride:
     found = await find_source(tenant, db, source)
-    kept = await overrides.get(tenant, db, found.id, OverrideId(override))
-    if kept is None:
+    stored = await overrides.get(tenant, db, found.id, OverrideId(override))
+    if stored is None:
         raise NotFound("no such override")
     tools = await operations.names_of(tenant, db, found.id)
-    return StoredOverride(override=kept, tool=tools.get(kept.identity))
+    return StoredOverride(override=stored, tool=tools.get(stored.identity))
 
 
-def _fields_of(operation: LoadedOperation) -> OverrideFields:
+def _current_fields(operation: LoadedOperation) -> OverrideFields:
     return NOTHING if operation.override is None else operation.override.changes
 
 
@@ -216,7 +216,7 @@ def _detail(current: LoadedOperation, changes: OverrideFields) -> dict[str, obje
 
     Pinned arguments appear by name, without their values.
     """
-    before, tool = _fields_of(current), current.tool
+    before, tool = _current_fields(current), current.tool
     changed = [one.name for one in fields(OverrideFields) if getattr(before, one.name) != getattr(changes, one.name)]
     detail: dict[str, object] = {
         "source": tool.source_name,

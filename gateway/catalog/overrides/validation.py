@@ -29,8 +29,8 @@ def validate_override(changes: OverrideFields, definition: bytes) -> OverrideFie
     """The override in stored form, without members that change nothing.
 
     Raises:
-        ToolValidationError: the override does not fit the tool of this definition; the faults point at the first 20
-            members at fault.
+        ToolValidationError: the override does not fit the tool of this definition; the faults list the first 20
+            invalid members.
     """
     faults = [*_faults_of_members(changes), *pinned_faults(definition, changes.pinned or {})]
     if faults:
@@ -57,10 +57,10 @@ def pinned_faults(definition: bytes, pinned: Mapping[str, object]) -> Sequence[F
         return [Fault(pointer="/pinned", reason=f"is larger than {_MAX_PINNED_BYTES} bytes")]
     schema: dict[str, Any] = msgspec.json.decode(definition)["inputSchema"]
     known: dict[str, object] = schema.get("properties", {})
-    there = ", ".join(list(known)[:_MAX_NAMED]) or "none"
+    argument_names = ", ".join(list(known)[:_MAX_NAMED]) or "none"
     missing = [name for name in pinned if name not in known]
     if missing:
-        reason = f"the operation has no such argument; its arguments: {there}"
+        reason = f"the operation has no such argument; its arguments: {argument_names}"
         return [Fault(pointer=point("pinned", name), reason=reason) for name in missing[:_MAX_FAULTS]]
     alone = {name: value for name, value in schema.items() if name != "required"}
     validator = compile_input(msgspec.json.encode({"inputSchema": alone}))
@@ -68,10 +68,10 @@ def pinned_faults(definition: bytes, pinned: Mapping[str, object]) -> Sequence[F
 
 
 def _faults_of_members(changes: OverrideFields) -> Sequence[Fault]:
-    sent = {name: getattr(changes, name) for name in (*_TEXTS, *_OBJECTS)}
+    members = {name: getattr(changes, name) for name in (*_TEXTS, *_OBJECTS)}
     faults = Faults()
     form = FieldReader(
-        {name: value for name, value in sent.items() if value is not None}, tuple(sent), where="", faults=faults
+        {name: value for name, value in members.items() if value is not None}, tuple(members), where="", faults=faults
     )
     name = form.text("name", max_length=_MAX_NAME_LENGTH)
     if name is not None and not _NAME.fullmatch(name):

@@ -153,21 +153,23 @@ async def _look_up(
     tenant: TenantId, db: Db, references: Sequence[Reference], code: Sequence[Primitive]
 ) -> _TenantNames:
     known = _TenantNames()
-    called = {one.name for one in references if isinstance(one, CalledTool)}
+    called_names = {one.name for one in references if isinstance(one, CalledTool)}
     pinned = [one for one in references if isinstance(one, PinnedOperation)]
-    named = {one.credential for one in references if isinstance(one, OriginRequest) and one.credential is not None}
-    if called:
-        own = [*code, *await visible_live(tenant, db, code), *await primitives.tool_levels(tenant, db)]
+    credential_names = {
+        one.credential for one in references if isinstance(one, OriginRequest) and one.credential is not None
+    }
+    if called_names:
+        own_primitives = [*code, *await visible_live(tenant, db, code), *await primitives.tool_levels(tenant, db)]
         known.tools = {
-            *await tool_levels(tenant, db, called),
-            *(one.name for one in own if one.family is Family.TOOL),
+            *await tool_levels(tenant, db, called_names),
+            *(one.name for one in own_primitives if one.family is Family.TOOL),
         }
     if pinned:
         names = {one.source for one in pinned}
         known.sources = {name for name in names if await sources.get(tenant, db, name) is not None}
         found = await operations.find(tenant, db, names, {one.operation for one in pinned})
         known.operations = index_operations(found)
-    for name in named:
+    for name in credential_names:
         credential = await credentials.get(tenant, db, name)
         if credential is not None and credential.name == name:
             known.credentials[name] = credential
@@ -208,15 +210,15 @@ def _operation_faults(reference: PinnedOperation, known: _TenantNames) -> Sequen
 
 def _argument_faults(reference: PinnedOperation, operation: Tool) -> Sequence[Fault]:
     """Faults for names that are not arguments of the operation, if the operation refuses unknown arguments."""
-    taken: Mapping[str, object] = msgspec.json.decode(operation.definition)["inputSchema"]
-    known = as_object(taken.get("properties")) or {}
-    if taken.get("additionalProperties") is not False:
+    input_schema: Mapping[str, object] = msgspec.json.decode(operation.definition)["inputSchema"]
+    known = as_object(input_schema.get("properties")) or {}
+    if input_schema.get("additionalProperties") is not False:
         return []
-    has = ", ".join(list(known)[:_MAX_FAULTS]) or "none"
+    listed_names = ", ".join(list(known)[:_MAX_FAULTS]) or "none"
     return [
         Fault(
             pointer=reference.pointer + point("arguments", name),
-            reason=f"is not an argument of the operation; its arguments: {has}",
+            reason=f"is not an argument of the operation; its arguments: {listed_names}",
         )
         for name in reference.arguments
         if name not in known

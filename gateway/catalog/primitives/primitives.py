@@ -55,20 +55,20 @@ class DryRun:
 async def create_primitive(
     tenant: TenantId, catalog: CatalogContext, family: Family, draft: PrimitiveDraft, *, by: Author
 ) -> Listed:
-    """Create a primitive of the tenant's own.
+    """Create a primitive that belongs to the tenant.
 
     Raises:
         DefinitionInvalid, TemplateInvalid: the draft is invalid by itself; the faults point into the body.
         NameTaken, LimitExceeded, ReferenceMissing: the draft does not fit into the catalog.
     """
-    ready = await anyio.to_thread.run_sync(prepare, family, draft)
-    entry = CatalogChange(action=f"{family}.create", target=ready.name)
+    prepared = await anyio.to_thread.run_sync(prepare, family, draft)
+    entry = CatalogChange(action=f"{family}.create", target=prepared.name)
     async with change(tenant, catalog, entry, by=by) as db:
-        await check_fit(tenant, catalog, db, ready, own=None)
-        made = _compose(ready, draft)
-        await primitives.insert(tenant, db, made)
-        listed, entry.detail = await _with_level_and_detail(tenant, catalog, db, made)
-    await _publish(tenant, catalog, family, [made.name])
+        await check_fit(tenant, catalog, db, prepared, own=None)
+        new_primitive = _compose(prepared, draft)
+        await primitives.insert(tenant, db, new_primitive)
+        listed, entry.detail = await _with_level_and_detail(tenant, catalog, db, new_primitive)
+    await _publish(tenant, catalog, family, [new_primitive.name])
     return listed
 
 
@@ -76,15 +76,15 @@ async def try_primitive(tenant: TenantId, catalog: CatalogContext, family: Famil
     """Compose a draft without storing it, as a replacement of the tenant's own primitive of that name, if any.
 
     Raises:
-        DefinitionInvalid, TemplateInvalid, NameTaken, LimitExceeded, ReferenceMissing: it could not be stored.
+        DefinitionInvalid, TemplateInvalid, NameTaken, LimitExceeded, ReferenceMissing: the draft could not be stored.
     """
-    ready = await anyio.to_thread.run_sync(prepare, family, draft)
+    prepared = await anyio.to_thread.run_sync(prepare, family, draft)
     async with catalog.store.reading(tenant) as db:
-        found = await primitives.get(tenant, db, family, ready.name)
-        own = found if found is not None and found.name == ready.name else None
-        await check_fit(tenant, catalog, db, ready, own=own)
-        made = await _with_level(tenant, catalog, db, _compose(ready, draft))
-    return DryRun(listed=made, replaces=None if own is None else own.id)
+        found = await primitives.get(tenant, db, family, prepared.name)
+        own = found if found is not None and found.name == prepared.name else None
+        await check_fit(tenant, catalog, db, prepared, own=own)
+        composed = await _with_level(tenant, catalog, db, _compose(prepared, draft))
+    return DryRun(listed=composed, replaces=None if own is None else own.id)
 
 
 async def update_primitive(
@@ -101,33 +101,33 @@ async def update_primitive(
     If only `enabled` or the declared safety level changes, the handler and its references are not checked again.
 
     Raises:
-        NotFound: the tenant has none of this name or id.
-        NotYetSupported: it is imported.
-        Conflict: it is built-in, registered by code or of a live source; or it was changed at the same time.
+        NotFound: the tenant has no primitive of this name or id.
+        NotYetSupported: the primitive is imported.
+        Conflict: the primitive is built-in, from Python code or from a live source, or was changed concurrently.
         PreconditionFailed: the current version matches no expected tag.
         DefinitionInvalid, TemplateInvalid, NameTaken, ReferenceMissing: as for a new one.
     """
     family = address.family
     async with catalog.store.transaction(tenant) as db:
-        seen = await find_primitive(tenant, catalog, db, address)
-        check_version(seen, expected)
-    before = draft_of(seen)
+        loaded = await find_primitive(tenant, catalog, db, address)
+        check_version(loaded, expected)
+    before = draft_of(loaded)
     draft = revise(before)
     is_same = (draft.definition, draft.handler) == (before.definition, before.handler)
-    ready = None if is_same else await anyio.to_thread.run_sync(prepare, family, draft)
-    entry = CatalogChange(action=f"{family}.update", target=seen.name)
+    prepared = None if is_same else await anyio.to_thread.run_sync(prepare, family, draft)
+    entry = CatalogChange(action=f"{family}.update", target=loaded.name)
     async with change(tenant, catalog, entry, by=by) as db:
-        current = await find_primitive(tenant, catalog, db, replace(address, name=seen.id))
-        if current.version != seen.version:
+        current = await find_primitive(tenant, catalog, db, replace(address, name=loaded.id))
+        if current.version != loaded.version:
             raise Conflict(f"the {address.words} was changed at the same time; read it again")
-        if ready is not None:
-            await check_fit(tenant, catalog, db, ready, own=current)
-        revised = _succeed(current, draft, ready)
+        if prepared is not None:
+            await check_fit(tenant, catalog, db, prepared, own=current)
+        revised = _succeed(current, draft, prepared)
         await primitives.save(tenant, db, revised)
         later = replace(revised, version=current.version + 1)
         saved, detail = await _with_level_and_detail(tenant, catalog, db, later)
         entry.detail = detail | ({} if revised.name == current.name else {"name": revised.name})
-    await _publish(tenant, catalog, family, [seen.name, revised.name])
+    await _publish(tenant, catalog, family, [loaded.name, revised.name])
     return saved
 
 
@@ -137,8 +137,8 @@ async def remove_primitive(
     """Remove the primitive.
 
     Raises:
-        NotFound: the tenant has none of this name or id.
-        Conflict: it is imported, built-in, registered by code or of a live source.
+        NotFound: the tenant has no primitive of this name or id.
+        Conflict: the primitive is imported, built-in, from Python code or from a live source.
         PreconditionFailed: the current version matches no expected tag.
     """
     entry = CatalogChange(action=f"{address.family}.delete", target=address.name)
@@ -170,8 +170,8 @@ async def find_primitive(tenant: TenantId, catalog: CatalogContext, db: Db, addr
 
     Raises:
         NotFound: no origin has such a primitive.
-        NotYetSupported: it is imported.
-        Conflict: it is built-in, registered by code or of a live source.
+        NotYetSupported: the primitive is imported.
+        Conflict: the primitive is built-in, from Python code or from a live source.
     """
     family, name = address.family, address.name
     found = await primitives.get(tenant, db, family, name)
@@ -204,17 +204,17 @@ def draft_of(primitive: Primitive) -> PrimitiveDraft:
 async def _with_level(tenant: TenantId, catalog: CatalogContext, db: Db, primitive: Primitive) -> Listed:
     code = await code_of(tenant, catalog, db)
     live = await visible_live(tenant, db, code)
-    [settled] = await with_effective_levels(tenant, db, [primitive], [*code, *live])
+    [effective] = await with_effective_levels(tenant, db, [primitive], [*code, *live])
     is_hiding = any((one.family, one.name) == (primitive.family, primitive.name) for one in code)
-    return Listed(item=settled, hides_code=is_hiding)
+    return Listed(item=effective, hides_code=is_hiding)
 
 
 async def _with_level_and_detail(
     tenant: TenantId, catalog: CatalogContext, db: Db, primitive: Primitive
 ) -> tuple[Listed, dict[str, object]]:
     listed = await _with_level(tenant, catalog, db, primitive)
-    settled = listed.item if isinstance(listed.item, Primitive) else primitive
-    return listed, _detail(settled)
+    effective = listed.item if isinstance(listed.item, Primitive) else primitive
+    return listed, _detail(effective)
 
 
 def _compose(ready: PreparedPrimitive, draft: PrimitiveDraft) -> Primitive:

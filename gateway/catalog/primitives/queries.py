@@ -29,12 +29,12 @@ _REASONS = {
     Safety.MODERATE: "{} changes data",
     Safety.DANGEROUS: "{} removes data",
 }
-_ASKED_FOR = "its document declares this level"
+_DECLARED_BY_DOCUMENT = "its document declares this level"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """One primitive: an imported or built-in tool, one of the tenant's own, or one from Python code or a live
+    """One listed primitive: an imported or built-in tool, or a primitive of the tenant, of Python code or of a live
     source.
     """
 
@@ -94,15 +94,18 @@ async def page_primitives(
         own = await primitives.page(tenant, db, family, after=after, limit=limit, order=order)
         imported = await _imported(tenant, db, after=after, limit=limit, order=order) if family is Family.TOOL else ()
         builtin = [tool for tool in await _builtin(tenant, db, family) if follows((tool.name,), after, order)]
-        taken = {*(one.name for one in own), *(tool.name for tool in builtin), *(one.name for one in imported)}
+        taken_names = {*(one.name for one in own), *(tool.name for tool in builtin), *(one.name for one in imported)}
         if of_code and order.by is not None:  # the primitive that hides a Python primitive may be on another page
-            taken.update(await primitives.names(tenant, db, family))
+            taken_names.update(await primitives.names(tenant, db, family))
         live = await visible_live(tenant, db, code)
-        unstored = [*(one for one in of_code if one.name not in taken), *(one for one in live if one.family is family)]
+        unstored = [
+            *(one for one in of_code if one.name not in taken_names),
+            *(one for one in live if one.family is family),
+        ]
         added = [one for one in unstored if follows(position(Listed(item=one)), after, order)]
-        settled = await with_effective_levels(tenant, db, [*own, *added], [*code, *live])
-    hidden = {one.name for one in of_code if one.name in taken}
-    items: list[Tool | Primitive] = [*settled, *builtin]
+        effective = await with_effective_levels(tenant, db, [*own, *added], [*code, *live])
+    hidden = {one.name for one in of_code if one.name in taken_names}
+    items: list[Tool | Primitive] = [*effective, *builtin]
     listed = sorted([*(Listed(item=item) for item in items), *imported], key=position, reverse=order.is_descending)
     return [replace(one, hides_code=one.name in hidden) for one in listed[:limit]]
 
@@ -124,7 +127,7 @@ async def get_listed(tenant: TenantId, catalog: CatalogContext, family: Family, 
     """The tenant's primitive of this name or id.
 
     Raises:
-        NotFound: the tenant has none.
+        NotFound: the tenant has no such primitive.
     """
     async with catalog.store.reading(tenant) as db:
         code = await code_of(tenant, catalog, db)
@@ -132,8 +135,8 @@ async def get_listed(tenant: TenantId, catalog: CatalogContext, family: Family, 
         live = await visible_live(tenant, db, code)
         found = await _find(tenant, db, family, name, [*added, *(one for one in live if one.family is family)])
         if isinstance(found.item, Primitive):
-            [settled] = await with_effective_levels(tenant, db, [found.item], [*code, *live])
-            found = replace(found, item=settled)
+            [effective] = await with_effective_levels(tenant, db, [found.item], [*code, *live])
+            found = replace(found, item=effective)
     is_hiding = found.item.origin is not PrimitiveOrigin.CODE and any(one.name == found.name for one in added)
     return replace(found, hides_code=is_hiding)
 
@@ -170,7 +173,9 @@ def explain_level(tool: Tool) -> Tool:
         return tool
     method = tool.identity.partition(" ")[0]
     is_methods = tool.safety is method_safety(method)
-    return replace(tool, safety_reasons=(_REASONS[tool.safety].format(method) if is_methods else _ASKED_FOR,))
+    return replace(
+        tool, safety_reasons=(_REASONS[tool.safety].format(method) if is_methods else _DECLARED_BY_DOCUMENT,)
+    )
 
 
 def _position_of(listed: Listed, order: Order) -> tuple[str, ...]:

@@ -18,8 +18,8 @@ async def with_effective_levels(
     """The primitives with their effective levels; `unstored` contains those of Python code and live sources."""
     if not any(called_by(primitive) for primitive in found):
         return settle_levels(found, {})
-    known = [*(one for one in unstored if one.family is Family.TOOL), *await primitives.tool_levels(tenant, db)]
-    tools = {f"{TOOL}{tool.name}": tool for tool in known}
+    other_tools = [*(one for one in unstored if one.family is Family.TOOL), *await primitives.tool_levels(tenant, db)]
+    tools = {f"{TOOL}{tool.name}": tool for tool in other_tools}
     tools |= {f"{TOOL}{one.name}": one for one in found if one.family is Family.TOOL}
     references = _reachable(found, tools)
     imported = await _imported(tenant, db, references.difference(tools))
@@ -41,25 +41,25 @@ async def tool_levels(tenant: TenantId, db: Db, names: Collection[str]) -> Mappi
 
 def _reachable(found: Iterable[Primitive], tools: Mapping[str, Primitive]) -> frozenset[str]:
     """References to the tools and operations that these primitives call, directly or through other tools."""
-    seen: set[str] = set()
-    waiting = [reference for primitive in found for reference in called_by(primitive)]
-    while waiting:
-        reference = waiting.pop()
-        if reference not in seen:
-            seen.add(reference)
-            waiting.extend(called_by(tools[reference]) if reference in tools else ())
-    return frozenset(seen)
+    visited: set[str] = set()
+    pending = [reference for primitive in found for reference in called_by(primitive)]
+    while pending:
+        reference = pending.pop()
+        if reference not in visited:
+            visited.add(reference)
+            pending.extend(called_by(tools[reference]) if reference in tools else ())
+    return frozenset(visited)
 
 
 async def _imported(tenant: TenantId, db: Db, references: Iterable[str]) -> Levels:
-    wanted = list(references)
-    names = [one.removeprefix(TOOL) for one in wanted if one.startswith(TOOL)]
-    pairs = [one.removeprefix(OPERATION).partition(":") for one in wanted if one.startswith(OPERATION)]
-    found: dict[str, Safety] = {}
+    all_references = list(references)
+    names = [one.removeprefix(TOOL) for one in all_references if one.startswith(TOOL)]
+    pairs = [one.removeprefix(OPERATION).partition(":") for one in all_references if one.startswith(OPERATION)]
+    levels_by_reference: dict[str, Safety] = {}
     if names:
         levels = await tool_levels(tenant, db, names)
-        found.update({f"{TOOL}{name}": level for name, level in levels.items()})
+        levels_by_reference.update({f"{TOOL}{name}": level for name, level in levels.items()})
     if pairs:
         pinned = await operations.find(tenant, db, {pair[0] for pair in pairs}, {pair[2] for pair in pairs})
-        found.update(levels_of(wanted, {}, index_operations(apply_overrides(pinned))))
-    return found
+        levels_by_reference.update(levels_of(all_references, {}, index_operations(apply_overrides(pinned))))
+    return levels_by_reference

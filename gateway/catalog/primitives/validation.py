@@ -132,7 +132,7 @@ def _check_results(definition: Definition, spec: HandlerSpec) -> None:
 
 
 def _combine(*refusals: DefinitionInvalid | None) -> DefinitionInvalid:
-    """One error with the faults of all, and with the type and message of the first."""
+    """One error with the type and message of the first refusal, and the faults of all refusals."""
     text = [refusal for refusal in refusals if refusal is not None]
     faults = [fault for refusal in text for fault in refusal.faults]
     return type(text[0])(text[0].message, faults=faults)

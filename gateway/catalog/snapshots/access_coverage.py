@@ -36,8 +36,8 @@ def all_items(snapshot: Snapshot) -> Iterator[Item]:
 def _covered_item(snapshot: Snapshot, item: Item) -> CoveredItem:
     """The forms of a primitive: under each of its names; for deny rules, also the operation that it runs."""
     operation = operation_of(snapshot, item)
-    behind = () if operation is None else _facets(snapshot, operation)
-    return CoveredItem(key_of(item), _facets(snapshot, item), behind)
+    operation_facets = () if operation is None else _facets(snapshot, operation)
+    return CoveredItem(key_of(item), _facets(snapshot, item), operation_facets)
 
 
 def _facets(snapshot: Snapshot, item: Tool | Primitive) -> Sequence[Facets]:

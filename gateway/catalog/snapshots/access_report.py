@@ -23,7 +23,7 @@ class AccessFinding:
 
     @property
     def position(self) -> str:
-        """The position of the primitive in a list of all primitives."""
+        """The cursor position of the primitive in the report."""
         return "\0".join((self.family, self.source, self.name))
 
 
@@ -32,28 +32,28 @@ def report_access(snapshot: Snapshot, access: AccessRules, unknown: Collection[s
     table, items = compile_for(snapshot, access), list(all_items(snapshot))
     sources = {item.source_name for item in items}
     found: list[RuleMatches] = []
-    for place, rule in enumerate(access.rules):
-        names = sorted(item.name for item in items if table.matches(place, item))
+    for position, rule in enumerate(access.rules):
+        names = sorted(item.name for item in items if table.matches(position, item))
         warnings = list(_warnings(rule, access, sources, unknown))
         warnings += [] if names else ["matches no current primitive"]
-        found.append(RuleMatches(rule=place + 1, count=len(names), names=names[:MAX_NAMED], warnings=warnings))
+        found.append(RuleMatches(rule=position + 1, count=len(names), names=names[:MAX_NAMED], warnings=warnings))
     return found
 
 
 def warn_generally(snapshot: Snapshot, access: AccessRules, unknown: Collection[str]) -> Sequence[str]:
-    """Return warnings of the rules as a whole, and of the roles."""
+    """Return warnings about the rules as a whole, and about the roles."""
     warnings = [
-        f"role {place}: the tenant has no such issuer: {entry}"
-        for place, rule in enumerate(access.roles, 1)
+        f"role {position}: the tenant has no such issuer: {entry}"
+        for position, rule in enumerate(access.roles, 1)
         for entry in (*rule.who, *rule.unless)
         if entry in unknown
     ]
     table, names = compile_for(snapshot, access), {tool.name for tool in query_tools()}
-    allows = [place for place, rule in enumerate(access.rules) if not rule.is_deny]
+    allows = [position for position, rule in enumerate(access.rules) if not rule.is_deny]
     hidden = sorted(
         tool.name
         for tool in snapshot.tools
-        if tool.name in names and not any(table.matches(place, tool) for place in allows)
+        if tool.name in names and not any(table.matches(position, tool) for position in allows)
     )
     if access.default is AccessEffect.DENY and hidden:
         warnings.append(

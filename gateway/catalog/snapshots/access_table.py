@@ -58,10 +58,10 @@ class AccessTable:
         return self._is_open and not self._denies
 
     def rules_for(self, principal: Principal) -> int:
-        """Return the set of the rules that apply to a caller, as bits.
+        """Return the rules that apply to a caller, as a bit set.
 
-        If the caller's groups are not known, the stricter interpretation of a rule about a group is used: a deny rule
-        applies, an allow rule does not.
+        If the caller's groups are not known, the stricter interpretation of group rules is used: deny rules apply,
+        allow rules do not.
         """
         entries = entries_of(principal)
         named, excepted = _union(self._who, entries), _union(self._unless, entries)
@@ -72,7 +72,7 @@ class AccessTable:
         return found & self._denies if self._is_open else found
 
     def hides_nothing(self, rules: int) -> bool:
-        """True if these rules, of a caller, show everything."""
+        """True if these rules hide no primitive from their caller."""
         return self._is_open and not rules
 
     def allows(self, rules: int, item: Item) -> bool:
@@ -111,7 +111,7 @@ class AccessTable:
         return False
 
     def digest(self, rules: int) -> str:
-        """A text that identifies the rules that apply to a caller; it does not change when other rules change."""
+        """An identifier of the rules that apply to a caller; it does not change when other rules change."""
         applying = [rule for index, rule in enumerate(self.access.rules) if rules >> index & 1]
         packed = msgspec.msgpack.encode((self.access.default, applying))
         return hashlib.blake2b(packed, digest_size=12).hexdigest()
@@ -119,7 +119,7 @@ class AccessTable:
 
 @dataclass(frozen=True, slots=True)
 class CoveredItem:
-    """A primitive as rules match it: the forms for allow rules, and the additional forms for deny rules."""
+    """The attributes of a primitive that rules match: `forms` for all rules, `further` only for deny rules."""
 
     key: _Key
     forms: Sequence[Facets]
@@ -134,10 +134,10 @@ def key_of(item: Item) -> _Key:
 
 def compile_access(access: AccessRules, items: Iterable[CoveredItem]) -> AccessTable:
     """Compile the rules for the primitives of a snapshot; equal conditions of several rules are evaluated once."""
-    places: dict[Rule, int] = {}
+    bits_by_condition: dict[Rule, int] = {}
     for index, rule in enumerate(access.rules):
-        places[rule.what] = places.get(rule.what, 0) | 1 << index
-    tests = [(compile_rule(what), bits) for what, bits in places.items()]
+        bits_by_condition[rule.what] = bits_by_condition.get(rule.what, 0) | 1 << index
+    tests = [(compile_rule(what), bits) for what, bits in bits_by_condition.items()]
     denies = sum(1 << index for index, rule in enumerate(access.rules) if rule.is_deny)
     coverage: dict[_Key, int] = {}
     for item in items:

@@ -17,8 +17,8 @@ from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.openapi.query.remote_tools import REMOTE_METHOD
 from gateway.openapi.query.tools import CALL, DEFINITIONS, DETAILS
 
-_READS = "it only reads the documents of the tenant's sources"
-_CALLS = "the policy applies to the called operation, as in a call of its tool"
+_READ_REASON = "it only reads the documents of the tenant's sources"
+_CALL_REASON = "the policy applies to the called operation, as in a call of its tool"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,32 +62,32 @@ def compose(
     """Compose the enabled primitives; `with_queries`, or a live source that is exposed to queries, adds the query
     tools.
 
-    A tool that lists a shortened input schema adds the one of them that returns details.
+    A tool with a shortened input schema adds only the query tool that returns details.
 
     A Python primitive is hidden if the tenant has a primitive of the same name, even a disabled one. A primitive of a
     live source is hidden by any other of the same name, and by an old name that can still be called.
     """
     exposures = {one.name: one.expose for one in offer.sources if one.expose is not Exposure.TOOLS}
     builtin = _builtin(operations, with_queries=with_queries or bool(exposures))
-    taken = [(primitive.family, primitive.name) for primitive in own]
-    taken += [(Family.TOOL, tool.name) for tool in builtin]
-    taken += [(Family.TOOL, operation.tool.name) for operation in operations]
-    seen, hidden = split_hidden(code, taken)
-    taken += [(primitive.family, primitive.name) for primitive in seen]
-    settled = apply_overrides(operations)
-    renamed = _renamed(aliases, settled, {name for family, name in taken if family is Family.TOOL})
-    taken += [(Family.TOOL, alias.name) for alias in aliases]
-    live, hidden_live = split_hidden_live(offer, taken)
-    imported = [operation.tool for operation in settled if is_shown(operation)]
-    unlisted = {one.tool.name: one.tool for one in settled if one.is_listed and is_hidden(one)}
-    by_source = index_operations(settled, renamed)
-    callable_ = {tool.name: tool for tool in imported} | unlisted | {old: one.tool for old, one in renamed.items()}
-    known = levels_of(called_by_any([*own, *seen]), callable_, by_source)
-    everything = settle_levels([*own, *seen, *live], known)
-    shown = sorted((one for one in everything if one.enabled), key=_name)
+    taken_names = [(primitive.family, primitive.name) for primitive in own]
+    taken_names += [(Family.TOOL, tool.name) for tool in builtin]
+    taken_names += [(Family.TOOL, operation.tool.name) for operation in operations]
+    visible_code, hidden = split_hidden(code, taken_names)
+    taken_names += [(primitive.family, primitive.name) for primitive in visible_code]
+    effective = apply_overrides(operations)
+    renamed = _renamed(aliases, effective, {name for family, name in taken_names if family is Family.TOOL})
+    taken_names += [(Family.TOOL, alias.name) for alias in aliases]
+    live, hidden_live = split_hidden_live(offer, taken_names)
+    imported = [operation.tool for operation in effective if is_shown(operation)]
+    unlisted = {one.tool.name: one.tool for one in effective if one.is_listed and is_hidden(one)}
+    by_source = index_operations(effective, renamed)
+    callable_tools = {tool.name: tool for tool in imported} | unlisted | {old: one.tool for old, one in renamed.items()}
+    called_levels = levels_of(called_by_any([*own, *visible_code]), callable_tools, by_source)
+    all_primitives = settle_levels([*own, *visible_code, *live], called_levels)
+    visible = sorted((one for one in all_primitives if one.enabled), key=_name)
     queried: dict[str, dict[str, Tool]] = {name: {} for name in exposures}
     tools = [*imported, *builtin]
-    for one in shown:
+    for one in visible:
         if one.family is not Family.TOOL:
             continue
         tool, exposure = tool_of(one), exposures.get(one.source_name) if one.origin is PrimitiveOrigin.LIVE else None
@@ -98,9 +98,9 @@ def compose(
             tools.append(tool)
     return Composition(
         tools=tuple(sorted(tools, key=_tool_name)),
-        resources=_of(Family.RESOURCE, shown),
-        templates=_of(Family.TEMPLATE, shown),
-        prompts=_of(Family.PROMPT, shown),
+        resources=_of(Family.RESOURCE, visible),
+        templates=_of(Family.TEMPLATE, visible),
+        prompts=_of(Family.PROMPT, visible),
         operations=by_source,
         hidden=hidden,
         unlisted=unlisted,
@@ -127,7 +127,7 @@ def query_tools(*, only_details: bool = False) -> Sequence[Tool]:
             name=name,
             definition=definition,
             safety=Safety.SAFE,
-            safety_reasons=(_CALLS if name == CALL else _READS,),
+            safety_reasons=(_CALL_REASON if name == CALL else _READ_REASON,),
             origin=PrimitiveOrigin.BUILTIN,
         )
         for name, definition in DEFINITIONS.items()

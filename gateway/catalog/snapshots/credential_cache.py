@@ -2,7 +2,7 @@
 
 A value is used for 15 s, unless the tenant's catalog changes earlier. While the database is unreachable, a value is
 used until it is 60 s old. A secret in an external store is read there each time, without a database connection. If the
-read fails, the call fails, and the next read is made after a second at the earliest.
+read fails, the call fails, and the store is read again after one second at the earliest.
 """
 
 import time
@@ -46,7 +46,7 @@ class CredentialCache:
         """The source's credentials by security scheme.
 
         Raises:
-            SecretUnreadable: a credential was changed, or no configured key opens it.
+            SecretUnreadable: a credential was changed, or no configured key decrypts it.
             DatabaseUnavailable: PostgreSQL does not respond, and no value of the last 60 s is cached.
         """
         return await self._of_sources.get(tenant, source)
@@ -55,8 +55,8 @@ class CredentialCache:
         """The tenant's credential with this name; None if there is none.
 
         Raises:
-            SecretUnreadable: the credential was changed, or no configured key opens it.
-            SecretUnavailable: the outside store to which it refers did not return the secret.
+            SecretUnreadable: the credential was changed, or no configured key decrypts it.
+            SecretUnavailable: the external store to which it refers did not return the secret.
             DatabaseUnavailable: PostgreSQL does not respond, and no value of the last 60 s is cached.
         """
         return await self._named.get(tenant, name)

@@ -1,4 +1,4 @@
-"""The form in which a profile lists tools, and the primitives that it adds: those that read parts of large results."""
+"""Tools as a profile lists them, and the primitives that a profile adds to read parts of large results."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -34,13 +34,13 @@ _OUTPUT: Final = b'"outputSchema"'
 
 @dataclass(frozen=True, slots=True)
 class ListedForm:
-    """The form of a profile's tools, equal for profiles with the same choices."""
+    """The form in which a profile lists tools; profiles with equal settings have equal forms."""
 
     selects_fields: bool = False
     summarises: bool = False
 
     def __call__(self, tool: Tool) -> Tool:
-        """Return the tool as the profile lists it; a summary need not match an output schema, so none is listed."""
+        """Return the tool as the profile lists it; summaries have no output schema, because they may not match it."""
         if self.selects_fields and offers_fields(tool):
             return replace(tool, definition=with_fields(tool.definition))
         if self.summarises and _OUTPUT in tool.definition:  # guard: summary-without-output-schema
@@ -49,7 +49,7 @@ class ListedForm:
 
 
 def form_of(profile: Profile | None) -> ListedForm | None:
-    """Return the form of a profile's tools; None if they are listed as they are."""
+    """Return the form of a profile's tools; None if tools are listed unchanged."""
     if profile is None or not (profile.selects_fields or profile.summary_threshold):
         return None
     return ListedForm(profile.selects_fields, bool(profile.summary_threshold))

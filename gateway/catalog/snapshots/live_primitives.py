@@ -53,10 +53,10 @@ def split_hidden_live(
     """
     if not any(offer.found.values()):
         return [], []
-    others = list(taken)
-    owners = {_key(family, name): "" for family, name in others}
-    templates = _OwnTemplates(name for family, name in others if family is Family.TEMPLATE)
-    shown: list[Primitive] = []
+    taken_names = list(taken)
+    owners = {_key(family, name): "" for family, name in taken_names}
+    templates = _OwnTemplates(name for family, name in taken_names if family is Family.TEMPLATE)
+    visible_primitives: list[Primitive] = []
     hidden: list[HiddenLivePrimitive] = []
     for source in offer.sources:
         mine: set[Place] = set()
@@ -68,7 +68,7 @@ def split_hidden_live(
             is_matched = primitive.family is Family.RESOURCE and templates.match(primitive.name)
             if key not in owners and not is_matched and key not in mine:  # guard: live-name-taken
                 mine.add(key)
-                shown += [_primitive(source, primitive)] if one.is_offered else []
+                visible_primitives += [_primitive(source, primitive)] if one.is_offered else []
             elif one.is_offered:
                 hidden.append(
                     HiddenLivePrimitive(
@@ -80,7 +80,7 @@ def split_hidden_live(
                     )
                 )
         owners |= dict.fromkeys(mine, source.name)
-    return shown, hidden
+    return visible_primitives, hidden
 
 
 def _key(family: Family, name: str) -> Place:

@@ -1,4 +1,4 @@
-"""Cache of outlines for the query tools, of documents and of live tools: built on first use, limited in bytes."""
+"""Cache of outlines of documents and live tools, for the query tools: built on first use, limited in bytes."""
 
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -96,10 +96,10 @@ class OutlineCache:
         self._drop_oldest({key: size for key, size in sizes.items() if key in self._entries}, newest, self._room)
 
     def _drop_oldest(self, sizes: Mapping[_Key, int], newest: _Key, room: int) -> None:
-        kept = sum(sizes.values())
+        total_size = sum(sizes.values())
         for key, size in sizes.items():
-            if kept <= room:
+            if total_size <= room:
                 return
             if key != newest:
-                kept -= size
+                total_size -= size
                 del self._entries[key]

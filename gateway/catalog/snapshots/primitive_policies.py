@@ -14,8 +14,8 @@ from gateway.domain.tenancy.guardrails import Guardrail
 from gateway.domain.tools import PrimitiveOrigin, Tool
 
 
-class _Runs(msgspec.Struct):
-    """The members of a declared handler that name an operation."""
+class _CalledOperation(msgspec.Struct):
+    """The members of a declared handler that name the called operation."""
 
     kind: str = ""
     source: str = ""
@@ -24,7 +24,7 @@ class _Runs(msgspec.Struct):
 
 _ARGUMENTS_OF_OPERATIONS = ("/arguments",)
 """The argument of `call_endpoint` that contains the arguments of the operation."""
-_decode_runs = msgspec.json.Decoder(_Runs).decode
+_decode_called = msgspec.json.Decoder(_CalledOperation).decode
 _decode_fixed = msgspec.json.Decoder(dict[str, object]).decode
 
 
@@ -57,7 +57,7 @@ def guardrails_of(snapshot: Snapshot, item: Tool | Primitive) -> tuple[Guardrail
     """Return the guardrails that check a primitive or the operation that it runs, in order."""
     if not snapshot.guardrails:
         return ()
-    checks = [_barred(one, snapshot.http_origins) for one in snapshot.guardrails]
+    checks = [_bar_forbidden_hook(one, snapshot.http_origins) for one in snapshot.guardrails]
     checked = forms_of(snapshot, item)
     if (operation := operation_of(snapshot, item)) is not None:
         checked = [*checked, *forms_of(snapshot, operation)]
@@ -72,7 +72,7 @@ def forms_of(snapshot: Snapshot, item: Tool | Primitive) -> Sequence[Tool | Prim
     return [item, *(replace(item, name=old) for old in _old_names(snapshot, item))]  # guard: guardrail-renamed
 
 
-def _barred(guardrail: Guardrail, origins: Collection[str] | None) -> Guardrail:
+def _bar_forbidden_hook(guardrail: Guardrail, origins: Collection[str] | None) -> Guardrail:
     hook = guardrail.rule.hook
     if origins is None or hook is None or find_origin(hook.url) in origins:
         return guardrail
@@ -84,10 +84,10 @@ def operation_of(snapshot: Snapshot, item: Tool | Primitive) -> Tool | None:
     if not item.handler:
         return None
     try:
-        runs = _decode_runs(item.handler)
+        called = _decode_called(item.handler)
     except msgspec.MsgspecError:  # a tool that cannot be built cannot run
         return None
-    return snapshot.operation(runs.source, runs.operation) if runs.kind == "openapi" else None
+    return snapshot.operation(called.source, called.operation) if called.kind == "openapi" else None
 
 
 def _names(snapshot: Snapshot, item: Tool | Primitive) -> tuple[str, ...]:

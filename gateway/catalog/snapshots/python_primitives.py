@@ -47,12 +47,12 @@ def split_hidden(
     added: Iterable[Primitive], taken: Iterable[tuple[Family, str]]
 ) -> tuple[Sequence[Primitive], Sequence[Primitive]]:
     """Split Python primitives into visible ones, and those that a taken name hides."""
-    names = frozenset(taken)
-    seen: list[Primitive] = []
+    taken_names = frozenset(taken)
+    visible_primitives: list[Primitive] = []
     hidden: list[Primitive] = []
     for primitive in added:
-        (hidden if (primitive.family, primitive.name) in names else seen).append(primitive)
-    return seen, hidden
+        (hidden if (primitive.family, primitive.name) in taken_names else visible_primitives).append(primitive)
+    return visible_primitives, hidden
 
 
 def _primitive(added: PythonPrimitive) -> Primitive:

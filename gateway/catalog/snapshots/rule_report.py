@@ -32,8 +32,8 @@ class RuleMatches:
 
 def report_rules(snapshot: Snapshot, rules: Sequence[PolicyRule]) -> Sequence[RuleMatches]:
     """Match the rules with the primitives of a snapshot; the rules are numbered from 1."""
-    judged = replace(snapshot, policy=replace(snapshot.policy, rules=tuple(rules)))
-    subjects = [(item, subject_of(judged, item)) for item in all_items(snapshot)]
+    with_rules = replace(snapshot, policy=replace(snapshot.policy, rules=tuple(rules)))
+    subjects = [(item, subject_of(with_rules, item)) for item in all_items(snapshot)]
     return [_report(snapshot, subjects, rules, position) for position in range(len(rules))]
 
 

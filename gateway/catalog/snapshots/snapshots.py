@@ -166,16 +166,16 @@ class Snapshots:
                     await self._compare(tenant, entry)
                     if (current := _current(entry, self.generation)) is not None:
                         return current
-                fresh = await self._load(tenant, is_kept=entry.snapshot is not None)
+                loaded = await self._load(tenant, is_kept=entry.snapshot is not None)
             except Unavailable as error:
                 entry.failures += 1
                 return _stale_snapshot(tenant, entry, error)
             except NotFound:
                 self.forget(tenant)
                 raise
-            entry.snapshot, entry.checked_at, entry.invalidations_at_check = fresh, asked_at, invalidations
-            entry.newest = max(entry.newest, fresh.revision)
-            return fresh
+            entry.snapshot, entry.checked_at, entry.invalidations_at_check = loaded, asked_at, invalidations
+            entry.newest = max(entry.newest, loaded.revision)
+            return loaded
 
     async def _compare(self, tenant: TenantId, entry: _Entry) -> None:
         """Read the newest revisions of the tenant and of all tenants that are invalidated or due soon.
@@ -185,15 +185,17 @@ class Snapshots:
             Unavailable: the database does not respond.
         """
         asked_at, soon = time.monotonic(), _CHECK_S * _PREFETCH_SHARE
-        kept = {known: other for known, other in self._entries.items() if other.is_invalidated or _age(other) >= soon}
-        kept[tenant] = entry
-        invalidations = {known: other.invalidations for known, other in kept.items()}
+        due_entries = {
+            known: other for known, other in self._entries.items() if other.is_invalidated or _age(other) >= soon
+        }
+        due_entries[tenant] = entry
+        invalidations = {known: other.invalidations for known, other in due_entries.items()}
         async with self._store.unscoped(within_s=PROMPT_S) as db:
             found = await tenants.revisions(db, invalidations)
         if tenant not in found:
             raise NotFound("no such tenant")
         for known, revision in found.items():
-            kept[known].record_revision(revision, asked_at=asked_at, invalidations=invalidations[known])
+            due_entries[known].record_revision(revision, asked_at=asked_at, invalidations=invalidations[known])
 
     async def _load(self, tenant: TenantId, *, is_kept: bool) -> Snapshot:
         code = self.generation  # read before the primitives: a registration during the load causes another load

@@ -40,7 +40,7 @@ async def read_content(tenant: TenantId, catalog: CatalogContext, draft: SourceD
 async def read_changed(tenant: TenantId, catalog: CatalogContext, url: str, seen: Sighting) -> Content | None:
     """The document at a URL with its files; None if the server reports that it is unchanged since `seen`.
 
-    A document that may have files is fetched unconditionally, because its validators do not cover the files.
+    A document that may refer to other files is fetched unconditionally: its HTTP validators do not cover the files.
 
     Raises:
         DocumentTooLarge, FetchFailed, EgressDenied, UpstreamError: as for `read_content`.
@@ -67,7 +67,7 @@ async def compile_source(
         InvalidDocument: the document cannot be read.
         DocumentTooLarge: the document exceeds a limit of documents, or the time or memory for reading one.
         BadInput: the options are invalid.
-        LimitExceeded: too many documents wait to be read.
+        LimitExceeded: too many documents are queued.
         Unavailable: the worker process did not start.
     """
     compiled = await catalog.workers.compile(content.document, options, form=content.form, before=before, tenant=tenant)
@@ -93,8 +93,8 @@ async def _complete(tenant: TenantId, catalog: CatalogContext, fetched: FetchedD
     content = Content(document=fetched.body, url=url)
     content = await add_files(tenant, catalog, content, limit=MAX_DOCUMENT_BYTES)
     digest, now = await digest_of(content.document), datetime.now(UTC)
-    seen = Sighting(etag=fetched.etag, last_modified=fetched.last_modified, digest=digest, checked_at=now)
-    return replace(content, seen=seen, digest=digest)
+    sighting = Sighting(etag=fetched.etag, last_modified=fetched.last_modified, digest=digest, checked_at=now)
+    return replace(content, seen=sighting, digest=digest)
 
 
 def _encode(document: Mapping[str, object] | str | bytes | None) -> bytes:

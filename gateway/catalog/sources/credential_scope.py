@@ -51,7 +51,7 @@ def _origins(destination: _Destination | RequestPlan) -> Iterator[str]:
 
 
 def check_destinations(current: Source, before: frozenset[str], compilation: Compilation) -> None:
-    """Refuse new origins for a source with stored credentials, unless the credentials are given again.
+    """Refuse new origins for a source with stored credentials, unless the credentials are sent again.
 
     Raises:
         InvalidBody: calls would go to new origins; the request must contain `credentials`.

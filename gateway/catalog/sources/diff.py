@@ -90,8 +90,8 @@ async def with_recent_calls(tenant: TenantId, db: Db, changes: ImportChanges) ->
         return changes
     names = [removed.tool for removed in changes.removed]
     calls = await entries.count_calls(tenant, db, names, since=datetime.now(UTC) - _RECENT)
-    counted = tuple(replace(removed, recent_calls=calls.get(removed.tool, 0)) for removed in changes.removed)
-    return replace(changes, removed=counted)
+    with_calls = tuple(replace(removed, recent_calls=calls.get(removed.tool, 0)) for removed in changes.removed)
+    return replace(changes, removed=with_calls)
 
 
 async def with_similar_names(
@@ -117,7 +117,7 @@ def refuse_shrinking(before: int, after: int, *, allow: bool) -> None:
 
     Raises:
         InvalidDocument: no operation of the document becomes a tool.
-        SourceShrunk: there are less than half, and that is not allowed.
+        SourceShrunk: less than half of the tools would remain, and `allow` is False.
     """
     if before and not after:
         raise InvalidDocument("No operation of the document becomes a tool; the active version has some.")
@@ -131,7 +131,7 @@ def refuse_removals(removed: Sequence[OperationChange]) -> None:
     """Refuse an update that would remove tools; the faults name the 20 most called of these tools.
 
     Raises:
-        RemovalsRefused: there are removed tools.
+        RemovalsRefused: the update would remove tools.
     """
     if not removed:
         return

@@ -65,10 +65,10 @@ async def _fetch_missing(
     for _ in range(_MAX_ROUNDS):
         archive = await anyio.to_thread.run_sync(_pack, files)
         missing = await catalog.workers.list_missing(archive, entry=entry, tenant=tenant)
-        wanted = [path for path in missing if path not in tried and _is_safe_path(path)]
-        if not wanted or len(tried) >= MAX_FILES:
+        to_fetch = [path for path in missing if path not in tried and _is_safe_path(path)]
+        if not to_fetch or len(tried) >= MAX_FILES:
             return
-        for path in wanted[: MAX_FILES - len(tried)]:
+        for path in to_fetch[: MAX_FILES - len(tried)]:
             tried.add(path)
             room = limit - sum(map(len, files.values()))
             try:

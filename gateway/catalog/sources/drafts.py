@@ -70,7 +70,7 @@ class Content:
 class PreparedImport:
     """A compiled import, which the transaction checks and stores.
 
-    `proposal` is the number of the proposal that it activates, `restored` that of the version that it restores.
+    `proposal` is the number of the proposal to activate, `restored` the number of the version to restore.
     """
 
     draft: SourceDraft
@@ -173,7 +173,7 @@ def check_credentials(credentials: Mapping[str, Credential], compilation: Compil
     """Refuse credentials for schemes that the document does not declare.
 
     Raises:
-        InvalidBody: a credential is for such a scheme.
+        InvalidBody: a credential is for an undeclared scheme.
     """
     declared = ", ".join(compilation.scheme_names[:50]) or "none"
     faults = [

@@ -49,7 +49,7 @@ from gateway.store.sources import sources, versions
 
 _Prior = tuple[Mapping[str, str], ComparedVersion | None]
 """Tool names that operations keep, by identity, and the version with which an import is compared."""
-_NOTHING: _Prior = ({}, None)
+_NO_PRIOR: _Prior = ({}, None)
 
 
 async def import_source(tenant: TenantId, catalog: CatalogContext, draft: SourceDraft, *, by: Author) -> Imported:
@@ -63,18 +63,18 @@ async def import_source(tenant: TenantId, catalog: CatalogContext, draft: Source
     """
     check_schedule(catalog, interval_s=draft.refresh_interval_s, url=draft.url)
     content = await read_content(tenant, catalog, draft)
-    ready = await _compile(tenant, catalog, draft, content, source=new_source_id())
+    prepared = await _compile(tenant, catalog, draft, content, source=new_source_id())
     if draft.dry_run:
         async with catalog.store.transaction(tenant) as db:
             await _refuse_source_name(tenant, db, draft.name)
-            return Imported(source=None, report=await check_import(tenant, catalog, db, ready, own=None))
-    entry = CatalogChange(action="source.create", target=draft.name, detail=detail_of(ready))
+            return Imported(source=None, report=await check_import(tenant, catalog, db, prepared, own=None))
+    entry = CatalogChange(action="source.create", target=draft.name, detail=detail_of(prepared))
     async with change(tenant, catalog, entry, by=by) as db:
         await _refuse_source_name(tenant, db, draft.name)
-        report = await check_import(tenant, catalog, db, ready, own=None)
-        source = compose_source(tenant, ready)
+        report = await check_import(tenant, catalog, db, prepared, own=None)
+        source = compose_source(tenant, prepared)
         await sources.insert(source, db)
-        await store_version(tenant, catalog, ready, source, report, db=db)
+        await store_version(tenant, catalog, prepared, source, report, db=db)
         state = RefreshState(url=source.url, seen=content.seen or Sighting(), last_number=source.active_version)
         await store_refresh_state(tenant, catalog, source, db, state, before=None)
     return Imported(source=source, report=report)
@@ -113,11 +113,11 @@ async def update_source(
     content = Content(document=stored or b"", url=current.url)
     if is_sent:
         content = await read_content(tenant, catalog, draft)
-    ready = await prepare_import(tenant, catalog, draft, content, current)
+    prepared = await prepare_import(tenant, catalog, draft, content, current)
     if draft.dry_run:
-        return await try_version(tenant, catalog, ready, current)
-    entry = CatalogChange(action="source.update", target=current.name, detail=detail_of(ready))
-    return await replace_version(tenant, catalog, ready, Replacement(seen=current, entry=entry, by=by))
+        return await try_version(tenant, catalog, prepared, current)
+    entry = CatalogChange(action="source.update", target=current.name, detail=detail_of(prepared))
+    return await replace_version(tenant, catalog, prepared, Replacement(seen=current, entry=entry, by=by))
 
 
 async def prepare_import(
@@ -130,9 +130,9 @@ async def prepare_import(
         InvalidBody: a credential is for a scheme that the document does not declare.
     """
     async with catalog.store.transaction(tenant) as db:
-        kept = await known_names(tenant, db, current.id, keeps_prefix=draft.prefix == current.prefix)
+        known_tool_names = await known_names(tenant, db, current.id, keeps_prefix=draft.prefix == current.prefix)
         before = await read_version(tenant, db, current)
-    return await _compile(tenant, catalog, draft, content, source=current.id, prior=(kept, before))
+    return await _compile(tenant, catalog, draft, content, source=current.id, prior=(known_tool_names, before))
 
 
 async def _compile(
@@ -142,7 +142,7 @@ async def _compile(
     content: Content,
     *,
     source: SourceId,
-    prior: _Prior = _NOTHING,
+    prior: _Prior = _NO_PRIOR,
 ) -> PreparedImport:
     names, before = prior
     options = ImportOptions(

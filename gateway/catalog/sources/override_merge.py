@@ -21,17 +21,17 @@ _MAX_WARNINGS = 50
 async def known_names(tenant: TenantId, db: Db, source: SourceId, *, keeps_prefix: bool) -> Mapping[str, str]:
     """Tool names that the compiler treats as taken: names that operations keep, by identity, and names of overrides.
 
-    The key of an override's name is not an identity. So no new tool gets the name, even while the override's operation
-    is missing.
+    An override's name is stored under a key that is not an identity. So no new tool gets the name, even while the
+    document lacks the override's operation.
     """
-    kept: Mapping[str, str] = await operations.known_names(tenant, db, source) if keeps_prefix else {}
+    operation_names: Mapping[str, str] = await operations.known_names(tenant, db, source) if keeps_prefix else {}
     found = await overrides.of_source(tenant, db, source)
-    wanted = {f" {one.id}": one.changes.name for one in found.values() if one.changes.name is not None}
-    return {**kept, **wanted}
+    override_names = {f" {one.id}": one.changes.name for one in found.values() if one.changes.name is not None}
+    return {**operation_names, **override_names}
 
 
 async def names_of_overrides(tenant: TenantId, db: Db, *, exclude: str) -> Mapping[str, str]:
-    """The owner of each name that an override assigns, except overrides of the source `but`."""
+    """The owner of each name that an override assigns, except overrides of the source `exclude`."""
     found = await overrides.names(tenant, db)
     return {name: f"source:{source}" for name, source in found.items() if source != exclude}
 
@@ -54,17 +54,17 @@ async def store_aliases(
 def _reapply(ready: PreparedImport, found: Mapping[str, Override]) -> PreparedImport:
     names = {identity: one.changes.name for identity, one in found.items() if one.changes.name is not None}
     renamed = [replace(one, tool=names.get(one.identity, one.tool)) for one in ready.operations]
-    called = {before.tool: after.tool for before, after in zip(ready.compilation.operations, renamed, strict=True)}
-    compiled = tuple(replace(one, tool=called[one.tool]) for one in ready.compilation.operations)
+    new_names = {before.tool: after.tool for before, after in zip(ready.compilation.operations, renamed, strict=True)}
+    compiled = tuple(replace(one, tool=new_names[one.tool]) for one in ready.compilation.operations)
     report = ready.compilation.report
     definitions = {one.identity: (one.tool, one.definition) for one in renamed}
-    judged = [_to_report(one, definitions.get(identity)) for identity, one in found.items()]
+    reports = [_to_report(one, definitions.get(identity)) for identity, one in found.items()]
     report = replace(
         report,
-        operations=tuple(replace(one, tool=called.get(one.tool or "", one.tool)) for one in report.operations),
-        warnings=(*report.warnings, *_warnings(judged)),
-        dearest=tuple(replace(one, tool=called.get(one.tool, one.tool)) for one in report.dearest),
-        overrides=tuple(judged),
+        operations=tuple(replace(one, tool=new_names.get(one.tool or "", one.tool)) for one in report.operations),
+        warnings=(*report.warnings, *_warnings(reports)),
+        dearest=tuple(replace(one, tool=new_names.get(one.tool, one.tool)) for one in report.dearest),
+        overrides=tuple(reports),
     )
     return replace(
         ready, operations=renamed, compilation=replace(ready.compilation, operations=compiled, report=report)
@@ -82,7 +82,7 @@ def _to_report(override: Override, defined: tuple[str, bytes] | None) -> Overrid
     return OverrideReport(identity=identity, applies=True, tool=tool, reasons=reasons)
 
 
-def _warnings(judged: Sequence[OverrideReport]) -> Sequence[str]:
-    message = [f"override for {one.identity}: {reason}" for one in judged for reason in one.reasons]
-    more = len(message) - _MAX_WARNINGS
-    return message if more <= 0 else [*message[:_MAX_WARNINGS], f"and {more} more about overrides"]
+def _warnings(reports: Sequence[OverrideReport]) -> Sequence[str]:
+    warnings = [f"override for {one.identity}: {reason}" for one in reports for reason in one.reasons]
+    omitted = len(warnings) - _MAX_WARNINGS
+    return warnings if omitted <= 0 else [*warnings[:_MAX_WARNINGS], f"and {omitted} more about overrides"]

@@ -1,7 +1,7 @@
-"""Proposals: compiled versions of a source that wait for a person to activate or refuse them.
+"""Proposals: compiled versions of a source that have not been activated or refused yet.
 
-A source has at most one proposal. Another one replaces it under a number that was never used, so the number identifies
-the version that a reviewer has read. A proposal ends when the active version that it was compared with is replaced.
+A source has at most one proposal. A new proposal replaces it under an unused number, so the number identifies the
+reviewed version. A proposal ends when the active version that it was compared with is replaced.
 """
 
 import zlib
@@ -48,7 +48,7 @@ _decode = msgspec.msgpack.Decoder(Compilation).decode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposedDocument:
-    """A document or archive that is sent as a proposal."""
+    """A document or archive to propose."""
 
     document: Mapping[str, object] | str | bytes | None
     form: DocumentForm = PLAIN
@@ -58,7 +58,7 @@ class ProposedDocument:
 
 
 class AlreadyProposed(Exception):
-    """The same document waits already; nothing was stored."""
+    """The same document is already proposed; nothing was stored."""
 
 
 async def propose_source(
@@ -75,8 +75,8 @@ async def propose_source(
     Raises:
         NotFound: the tenant has no such source.
         PreconditionFailed: the current version of the source matches no expected tag.
-        Conflict: the document changes nothing, waits already, or the source was changed at the same time.
-        SourceShrunk: less than half of the tools would remain, and it is not allowed.
+        Conflict: the document changes nothing or is already proposed, or the source was changed concurrently.
+        SourceShrunk: less than half of the tools would remain, and `allow_removals` is False.
         InvalidDocument, BadInput, LimitExceeded, Unavailable: as for an import.
     """
     async with catalog.store.transaction(tenant) as db:
@@ -99,7 +99,7 @@ async def propose_source(
 
 
 async def get_proposal(tenant: TenantId, catalog: CatalogContext, name: str) -> tuple[Source, SourceProposal]:
-    """The source, and the proposal that waits.
+    """The source and its pending proposal.
 
     Raises:
         NotFound: the tenant has no such source, or the source has no proposal.
@@ -157,13 +157,19 @@ async def store_proposal(
 
     Raises:
         Conflict: the source was changed since it was seen; nothing was stored.
-        AlreadyProposed: the same document waits already; nothing was stored.
+        AlreadyProposed: the same document is already proposed; nothing was stored.
     """
     compilation = await anyio.to_thread.run_sync(_pack, ready.compilation)
     async with change(tenant, catalog, replacement.entry, by=replacement.by) as db:
         current = await find_unchanged(tenant, db, replacement.seen)
-        state, waiting = await refreshes.get(tenant, db, current.id), await proposals.get(tenant, db, current.id)
-        if waiting is not None and (waiting.digest, waiting.replaces) == (ready.content.digest, current.active_version):
+        state, pending_proposal = (
+            await refreshes.get(tenant, db, current.id),
+            await proposals.get(tenant, db, current.id),
+        )
+        if pending_proposal is not None and (pending_proposal.digest, pending_proposal.replaces) == (
+            ready.content.digest,
+            current.active_version,
+        ):
             raise AlreadyProposed
         proposal = SourceProposal(
             source=current.id,
@@ -177,7 +183,7 @@ async def store_proposal(
             tools=len(ready.operations),
         )
         proposal = await _assess(tenant, catalog, db, ready, proposal, current)
-        replacement.entry.detail = _detail(proposal, replaced=waiting)
+        replacement.entry.detail = _detail(proposal, replaced=pending_proposal)
         await proposals.remove(tenant, db, current.id)
         content = ProposedContent(document=ready.content.document, compilation=compilation)
         await proposals.insert(tenant, db, proposal, content)

@@ -2,7 +2,7 @@
 
 The job calls `begin_refresh` and `run_refresh`. A replica that begins a refresh holds a lease, so two replicas do not
 fetch at once. The outcome, the state of the URL and the time of the next refresh are stored in one transaction. If a
-replica dies before, another one repeats the refresh.
+replica crashes before that, another one repeats the refresh.
 """
 
 from collections.abc import Mapping
@@ -55,7 +55,7 @@ REFRESH_S = 240.0
 """Maximum duration of a refresh in seconds; the lease of a replica is longer."""
 LEASE = timedelta(minutes=5)
 _MAX_FAULT_LENGTH = 300
-_FAULTS = (UpstreamError, BadInput, LimitExceeded, Conflict, NotFound)
+_RECORDED_ERRORS = (UpstreamError, BadInput, LimitExceeded, Conflict, NotFound)
 
 
 class _RefreshLeaseLost(Exception):
@@ -107,13 +107,13 @@ async def refresh_source(
     by: Author,
     expected: Expected = None,
 ) -> Refreshed:
-    """Look at a source's URL now, whatever was seen before.
+    """Refresh a source from its URL now. The fetch is unconditional, and a document that was refused is proposed again.
 
     Raises:
         NotFound: the tenant has no such source.
         Conflict: the source has no URL, or was changed at the same time; nothing was stored.
         PreconditionFailed: the current version of the source matches no expected tag.
-        SourceShrunk: less than half of the tools would remain, and it is not allowed.
+        SourceShrunk: less than half of the tools would remain, and `allow_removals` is False.
         UpstreamError, InvalidDocument, BadInput, LimitExceeded, Unavailable: as for an import.
     """
     async with catalog.store.transaction(tenant) as db:
@@ -145,8 +145,8 @@ async def run_refresh(catalog: CatalogContext, run: RefreshRun) -> RefreshOutcom
     """Refresh the source and store the outcome; None if the lease was lost and nothing was stored.
 
     Raises:
-        Unavailable, LimitExceeded: a part of the gateway is unavailable or busy; the look is repeated when the lease
-            ends, and does not count as failed.
+        Unavailable, LimitExceeded: a part of the gateway is unavailable or busy; the refresh is repeated when the
+            lease ends, and does not count as failed.
     """
     by = Author(caller=GATEWAY, correlation_id=f"refresh:{run.source.id}")
     try:
@@ -156,7 +156,7 @@ async def run_refresh(catalog: CatalogContext, run: RefreshRun) -> RefreshOutcom
         fault = f"fetching and comparing took more than {REFRESH_S:g} seconds"
     except _RefreshLeaseLost:
         return None
-    except _FAULTS as error:
+    except _RECORDED_ERRORS as error:
         if isinstance(error, LimitExceeded) and error.retry_after_s is not None:  # guard: busy-is-no-failed-look
             raise
         fault = error.message
@@ -218,26 +218,26 @@ async def _fetch_and_compare(catalog: CatalogContext, run: RefreshRun, *, by: Au
     """Fetch, compare, and propose or activate the changes."""
     condition = Sighting() if run.is_forced else run.seen
     content = await read_changed(run.tenant, catalog, run.url, condition)
-    seen = _new_sighting(run, content)
-    is_known = seen.digest in {run.seen.digest, run.state.refused_digest}
+    sighting = _new_sighting(run, content)
+    is_known = sighting.digest in {run.seen.digest, run.state.refused_digest}
     if content is None or (is_known and not run.is_forced):
-        return await _store_unchanged(catalog, run, seen)
-    if seen.digest == run.active:
-        return await _withdraw(catalog, run, seen, by=by)
-    if run.proposal is not None and run.proposal.digest == seen.digest:
-        return await _store_unchanged(catalog, run, seen)
+        return await _store_unchanged(catalog, run, sighting)
+    if sighting.digest == run.active:
+        return await _withdraw(catalog, run, sighting, by=by)
+    if run.proposal is not None and run.proposal.digest == sighting.digest:
+        return await _store_unchanged(catalog, run, sighting)
     draft = replace(draft_of(run.source), allow_removals=True)
     ready = await prepare_import(run.tenant, catalog, draft, content, run.source)
     refuse_shrinking(run.tools, len(ready.operations), allow=run.allow_removals)
     if ready.changes.is_empty:
-        return await _withdraw(catalog, run, seen, by=by)
+        return await _withdraw(catalog, run, sighting, by=by)
     obstacle: str | None = None
     if run.source.refresh_policy is RefreshPolicy.ADDITIONS and ready.changes.is_additive:
         try:
             return await _activate(catalog, run, ready, by=by)
         except (NotAdditive, NameTaken, LimitExceeded, InvalidBody) as error:
             obstacle = str(error) or None
-    return await _propose(catalog, run, ready, seen, obstacle=obstacle, by=by)
+    return await _propose(catalog, run, ready, sighting, obstacle=obstacle, by=by)
 
 
 def _new_sighting(run: RefreshRun, content: Content | None) -> Sighting:
@@ -256,23 +256,25 @@ async def _propose(
     entry = CatalogChange(action="source.propose", target=run.source.name)
     replacement, origin = Replacement(seen=run.source, entry=entry, by=by, settle=settle), ProposalOrigin.URL
     try:
-        made = await store_proposal(run.tenant, catalog, ready, replacement, origin=origin, obstacle=obstacle)
+        stored_proposal = await store_proposal(
+            run.tenant, catalog, ready, replacement, origin=origin, obstacle=obstacle
+        )
     except AlreadyProposed:  # another refresh was faster
         return await _store_unchanged(catalog, run, seen)
-    return Refreshed(outcome=RefreshOutcome.PROPOSED, source=run.source, proposal=made)
+    return Refreshed(outcome=RefreshOutcome.PROPOSED, source=run.source, proposal=stored_proposal)
 
 
 async def _activate(catalog: CatalogContext, run: RefreshRun, ready: PreparedImport, *, by: Author) -> Refreshed:
     """Activate an addition by rule; the lease is checked in the same transaction."""
-    made = replace(ready, origin=VersionOrigin.PROPOSAL)
+    prepared = replace(ready, origin=VersionOrigin.PROPOSAL)
     entry = CatalogChange(action="source.activate", target=run.source.name)
-    entry.detail = {**detail_of(made), "rule": run.source.refresh_policy.value}
+    entry.detail = {**detail_of(prepared), "rule": run.source.refresh_policy.value}
 
     async def settle(db: Db, state: RefreshState) -> None:
         await _end(catalog, db, run, replace(state, seen=replace(state.seen, changed_at=state.seen.checked_at)))
 
     replacement = Replacement(seen=run.source, entry=entry, by=by, is_by_rule=True, settle=settle)
-    done = await replace_version(run.tenant, catalog, made, replacement)
+    done = await replace_version(run.tenant, catalog, prepared, replacement)
     return Refreshed(outcome=RefreshOutcome.ACTIVATED, source=done.source or run.source)
 
 
@@ -284,8 +286,8 @@ async def _withdraw(catalog: CatalogContext, run: RefreshRun, seen: Sighting, *,
     entry = CatalogChange(action="source.withdraw", target=run.source.name, detail=detail)
     async with change(run.tenant, catalog, entry, by=by) as db:
         source = await find_source(run.tenant, db, run.source.id)
-        waiting = await proposals.get(run.tenant, db, source.id)
-        if waiting is None or waiting.number != run.proposal.number:
+        pending_proposal = await proposals.get(run.tenant, db, source.id)
+        if pending_proposal is None or pending_proposal.number != run.proposal.number:
             raise Conflict("the proposal was replaced or activated at the same time")
         await proposals.remove(run.tenant, db, source.id)
         state = await refreshes.get(run.tenant, db, source.id)
@@ -302,8 +304,10 @@ async def _store_unchanged(catalog: CatalogContext, run: RefreshRun, seen: Sight
 
 async def _record_failure(catalog: CatalogContext, run: RefreshRun, fault: str) -> bool:
     """Store the failure of a refresh, and keep the state of the last success; False if the lease was lost."""
-    seen = run.seen
-    failed = replace(seen, failures=seen.failures + 1, fault=fault[:_MAX_FAULT_LENGTH], checked_at=datetime.now(UTC))
+    sighting = run.seen
+    failed = replace(
+        sighting, failures=sighting.failures + 1, fault=fault[:_MAX_FAULT_LENGTH], checked_at=datetime.now(UTC)
+    )
     try:
         await _store_unchanged(catalog, run, failed)
     except (_RefreshLeaseLost, NotFound):
@@ -316,7 +320,7 @@ async def _end(catalog: CatalogContext, db: Db, run: RefreshRun, state: RefreshS
     """Store the state after a refresh, and schedule the next one.
 
     Raises:
-        _LookLost: the lease ended or the source was rescheduled; nothing may be stored.
+        _RefreshLeaseLost: the lease ended or the source was rescheduled; nothing may be stored.
     """
     if run.until is not None:
         now, source = datetime.now(UTC), await find_source(run.tenant, db, run.source.id)

@@ -64,7 +64,7 @@ class Replacement:
     is_by_rule: bool = False
     """True if only additions may become active."""
     settle: Settle | None = None
-    """Stores the refresh state instead of this module."""
+    """Stores the refresh state; None: this module stores it."""
 
 
 class NotAdditive(Exception):
@@ -91,14 +91,14 @@ async def replace_version(
 
     Raises:
         Conflict: the source or the proposal was changed since it was seen; nothing was stored.
-        NotAdditive: only additions may become active, and the changes are more.
+        NotAdditive: only additions may become active, and there are other changes.
         RemovalsRefused: tools would be removed, and the draft does not allow it.
         InvalidBody: calls would go to new origins, and the draft has no credentials.
         NameTaken, LimitExceeded, ReferenceMissing: as for `check_import` and `store_version`.
     """
     async with change(tenant, catalog, replacement.entry, by=replacement.by) as db:
         current = await find_unchanged(tenant, db, replacement.seen)
-        state, waiting = await _check_proposal(tenant, db, current, ready)
+        state, pending_proposal = await _check_proposal(tenant, db, current, ready)
         number = ready.proposal or max(current.active_version, state.last_number) + 1
         replacement.entry.detail |= {"version": number, "replaces": current.active_version}
         before = await operations.of_source(tenant, db, current.id)
@@ -119,7 +119,7 @@ async def replace_version(
         await store_aliases(tenant, db, source, before=tools, after=ready)
         await proposals.remove(tenant, db, source.id)
         settle = replacement.settle or partial(store_refresh_state, tenant, catalog, source, before=current)
-        await settle(db, _next_refresh_state(state, waiting, ready, source))
+        await settle(db, _next_refresh_state(state, pending_proposal, ready, source))
         await _prune_later(tenant, catalog, db, source)
         source = await find_source(tenant, db, source.id)
     return Imported(source=source, report=report, changes=changes)
@@ -127,9 +127,11 @@ async def replace_version(
 
 def is_other_schedule(current: Source, draft: SourceDraft) -> bool:
     """True if an update changes only the schedule and the rule of refreshes, so that nothing is compiled."""
-    present = draft_of(current)
-    kept = replace(draft, refresh_policy=present.refresh_policy, refresh_interval_s=present.refresh_interval_s)
-    return draft != present and kept == present
+    current_draft = draft_of(current)
+    with_current_schedule = replace(
+        draft, refresh_policy=current_draft.refresh_policy, refresh_interval_s=current_draft.refresh_interval_s
+    )
+    return draft != current_draft and with_current_schedule == current_draft
 
 
 async def replace_schedule(
@@ -167,7 +169,7 @@ async def find_unchanged(tenant: TenantId, db: Db, seen: Source) -> Source:
 
     Raises:
         NotFound: the tenant has no such source any more.
-        Conflict: it was changed.
+        Conflict: the source was changed.
     """
     current = await find_source(tenant, db, seen.id)
     if current.version != seen.version:  # guard: source-as-seen
@@ -199,13 +201,13 @@ async def check_import(
         LimitExceeded: the tools exceed the tenant's limit of primitives.
     """
     stored = await operations.names(tenant, db)
-    mine = f"{OWN_ORIGIN}{own.name}" if own is not None else ""
-    wanted = await names_of_overrides(tenant, db, exclude="" if own is None else own.name)
-    owners = {**wanted, **{name: owner for name, owner in stored.items() if owner != mine}}
+    own_origin = f"{OWN_ORIGIN}{own.name}" if own is not None else ""
+    override_names = await names_of_overrides(tenant, db, exclude="" if own is None else own.name)
+    owners = {**override_names, **{name: owner for name, owner in stored.items() if owner != own_origin}}
     added = {one.name: "code" for one in await code_of(tenant, catalog, db) if one.family is Family.TOOL}
     policy = await policy_in_force(tenant, db, catalog.ceilings)
     refuse_taken(ready.compilation, added | owners, source=ready.draft.name)  # guard: name-clash
-    freed = sum(owner == mine for owner in stored.values())
+    freed = sum(owner == own_origin for owner in stored.values())
     await check_capacity(tenant, db, policy, wanted=len(ready.compilation.operations), freed=freed)
     return await anyio.to_thread.run_sync(_report, ready.compilation, policy)
 
@@ -234,9 +236,9 @@ async def store_version(
         return
     await secrets.remove_all(tenant, db, source.id)
     for scheme, credential in ready.draft.credentials.items():
-        named = credential.reference
-        if named is not None and await credentials.get(tenant, db, named) is None:
-            fault = Fault(pointer=f"/credentials/{scheme}", reason=f"the tenant has no credential {named!r}")
+        credential_name = credential.reference
+        if credential_name is not None and await credentials.get(tenant, db, credential_name) is None:
+            fault = Fault(pointer=f"/credentials/{scheme}", reason=f"the tenant has no credential {credential_name!r}")
             raise ReferenceMissing(f"{fault.pointer}: {fault.reason}", faults=[fault])
         await secrets.save(tenant, db, catalog.sealer, source=source.id, scheme=scheme, credential=credential)
 
@@ -260,15 +262,15 @@ async def _check_proposal(
     Raises:
         Conflict: the proposal that is to be activated was replaced or withdrawn.
     """
-    state, waiting = await refreshes.get(tenant, db, source.id), await proposals.get(tenant, db, source.id)
-    is_same = waiting is not None and waiting.number == ready.proposal
+    state, pending_proposal = await refreshes.get(tenant, db, source.id), await proposals.get(tenant, db, source.id)
+    is_same = pending_proposal is not None and pending_proposal.number == ready.proposal
     if ready.proposal is not None and not is_same:  # guard: proposal-as-reviewed
         raise Conflict("the proposal was replaced or withdrawn; review it again")
-    return state, waiting
+    return state, pending_proposal
 
 
 def _next_refresh_state(
-    state: RefreshState, waiting: SourceProposal | None, ready: PreparedImport, source: Source
+    state: RefreshState, pending_proposal: SourceProposal | None, ready: PreparedImport, source: Source
 ) -> RefreshState:
     """The refresh state after a new version.
 
@@ -281,7 +283,7 @@ def _next_refresh_state(
         return replace(state, url=source.url, seen=Sighting(), refused_digest=None)
     if ready.origin is VersionOrigin.ROLLBACK:
         return replace(state, refused_digest=state.seen.digest)
-    is_found = waiting is not None and waiting.origin is ProposalOrigin.URL
+    is_found = pending_proposal is not None and pending_proposal.origin is ProposalOrigin.URL
     # guard: ended-proposal-found-again
     return state.with_content_unseen() if is_found and ready.proposal is None else state
 

@@ -16,7 +16,7 @@ REFRESH_KIND = "source_refresh"
 PRUNE_KIND = "source_prune"
 MAX_BACKOFF = timedelta(hours=6)
 """Maximum back-off after failed refreshes, unless the source's own interval is longer."""
-_PRUNE_JOB = "prune_"
+_PRUNE_JOB_PREFIX = "prune_"
 
 
 def refresh_job(tenant: TenantId, source: SourceId, due_at: datetime) -> Job:
@@ -26,7 +26,7 @@ def refresh_job(tenant: TenantId, source: SourceId, due_at: datetime) -> Job:
 
 def jobs_of(source: SourceId) -> tuple[str, str]:
     """The ids of all jobs of a source."""
-    return f"{REFRESH_JOB_PREFIX}{source}", f"{_PRUNE_JOB}{source}"
+    return f"{REFRESH_JOB_PREFIX}{source}", f"{_PRUNE_JOB_PREFIX}{source}"
 
 
 def source_of_job(job: Job) -> str:
@@ -59,7 +59,7 @@ async def schedule_refresh(tenant: TenantId, catalog: CatalogContext, db: Db, so
 
 async def schedule_pruning(tenant: TenantId, db: Db, source: SourceId) -> None:
     """Schedule the removal of old versions."""
-    job = Job(tenant=tenant, id=f"{_PRUNE_JOB}{source}", kind=PRUNE_KIND, due_at=datetime.now(UTC))
+    job = Job(tenant=tenant, id=f"{_PRUNE_JOB_PREFIX}{source}", kind=PRUNE_KIND, due_at=datetime.now(UTC))
     await jobs.schedule(tenant, db, job)
 
 

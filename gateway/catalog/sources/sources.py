@@ -19,7 +19,7 @@ async def get_source(tenant: TenantId, catalog: CatalogContext, name: str) -> So
     """The source of this name or id.
 
     Raises:
-        NotFound: the tenant has none.
+        NotFound: the tenant has no such source.
     """
     async with catalog.store.transaction(tenant) as db:
         return await find_source(tenant, db, name)
@@ -72,7 +72,7 @@ async def find_source(tenant: TenantId, db: Db, name: str) -> Source:
     """The source with this name or id, read in the caller's transaction.
 
     Raises:
-        NotFound: the tenant has none.
+        NotFound: the tenant has no such source.
     """
     found = await sources.get(tenant, db, name)
     if found is None:

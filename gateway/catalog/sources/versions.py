@@ -82,49 +82,51 @@ async def activate_version(
     Raises:
         NotFound: the tenant has no such source, or the source has no version of this number.
         PreconditionFailed: the version matches no expected tag.
-        Conflict: it is active already, or the proposal or the source was changed concurrently; nothing was stored.
+        Conflict: the version is active, or the proposal or the source was changed concurrently; nothing was stored.
         InvalidBody: calls would go to new origins, and there are no credentials for them.
         NameTaken, LimitExceeded, ReferenceMissing, InvalidDocument, Unavailable: as for an update.
     """
     async with catalog.store.transaction(tenant) as db:
         current = await find_source(tenant, db, name)
-        ready = await _open(tenant, db, current, activation.number)
+        opened = await _open(tenant, db, current, activation.number)
         check_tag(version_tag(current, activation.number), expected)
     draft = replace(
         draft_of(current), credentials=activation.credentials, dry_run=activation.dry_run, allow_removals=True
     )
-    if isinstance(ready, Content):
-        made = await prepare_import(tenant, catalog, draft, ready, current)
-        made = replace(made, origin=VersionOrigin.ROLLBACK, restored=activation.number)
+    if isinstance(opened, Content):
+        prepared = await prepare_import(tenant, catalog, draft, opened, current)
+        prepared = replace(prepared, origin=VersionOrigin.ROLLBACK, restored=activation.number)
     else:
-        check_credentials(activation.credentials or {}, ready.compilation)
-        made = replace(ready, draft=draft)
+        check_credentials(activation.credentials or {}, opened.compilation)
+        prepared = replace(opened, draft=draft)
     if activation.dry_run:
-        return await try_version(tenant, catalog, made, current)
-    action = "source.rollback" if made.restored is not None else "source.activate"
-    entry = CatalogChange(action=action, target=current.name, detail=detail_of(made))
-    return await replace_version(tenant, catalog, made, Replacement(seen=current, entry=entry, by=by))
+        return await try_version(tenant, catalog, prepared, current)
+    action = "source.rollback" if prepared.restored is not None else "source.activate"
+    entry = CatalogChange(action=action, target=current.name, detail=detail_of(prepared))
+    return await replace_version(tenant, catalog, prepared, Replacement(seen=current, entry=entry, by=by))
 
 
 async def _open(tenant: TenantId, db: Db, source: Source, number: int) -> PreparedImport | Content:
     """The compiled proposal with this number, or the document of the stored version."""
-    waiting = await proposals.get(tenant, db, source.id)
-    if waiting is not None and waiting.number == number:
-        if waiting.replaces != source.active_version:
+    pending_proposal = await proposals.get(tenant, db, source.id)
+    if pending_proposal is not None and pending_proposal.number == number:
+        if pending_proposal.replaces != source.active_version:
             raise Conflict("the source has another active version than the proposal replaces; refresh it again")
-        return await open_proposal(tenant, db, source, waiting)
+        return await open_proposal(tenant, db, source, pending_proposal)
     if number == source.active_version:
         raise Conflict(f"version {number} is already active")
     document = await versions.document(tenant, db, source.id, number)
     if document is not None:
         return Content(document=document, url=source.url)
-    if waiting is not None:
-        raise Conflict(f"there is no version {number}; the proposal that waits is {waiting.number}, so review that")
+    if pending_proposal is not None:
+        raise Conflict(
+            f"there is no version {number}; the proposal that waits is {pending_proposal.number}, so review that"
+        )
     raise NotFound("no such version")
 
 
 async def prune_due(catalog: CatalogContext, due: Job) -> None:
-    """Remove excess versions of a source, unless another replica does."""
+    """Remove excess versions of a source, unless another replica has the job."""
     tenant, until = due.tenant, datetime.now(UTC) + _LEASE
     async with catalog.store.transaction(tenant) as db:
         if not await jobs.reschedule(tenant, db, due.id, seen=due.due_at, to=until):

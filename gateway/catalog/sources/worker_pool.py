@@ -118,7 +118,7 @@ class WorkerPool:
         return Task(memory_bytes=limits.memory_bytes, cpu_s=cpu_s, options=options, form=form, before=before)
 
     async def _run_task(self, task: Task, content: bytes, *, tenant: TenantId | None) -> WorkerAnswer:
-        """The complete result of a worker that refused nothing; raises the same errors as `compile`."""
+        """Run a worker, and return its complete result; raises the same errors as `compile`."""
         async with self.places.hold(tenant or ""):
             try:
                 with anyio.fail_after(self._limits.wall_s):

@@ -26,8 +26,8 @@ async def report_update(tenant: TenantId, catalog: CatalogContext, uri: str) -> 
         RedisUnavailable: some replicas may have missed the event; the caller has to retry.
     """
     async with catalog.store.transaction(tenant) as db:
-        known = await is_known(tenant, catalog, db, uri)
-    if not known:
+        exists = await is_known(tenant, catalog, db, uri)
+    if not exists:
         raise NotFound("no such resource")
     await publish_updates(tenant, catalog, (uri,))
 
@@ -35,10 +35,10 @@ async def report_update(tenant: TenantId, catalog: CatalogContext, uri: str) -> 
 async def find_unknown(tenant: TenantId, catalog: CatalogContext, uris: Sequence[str]) -> Sequence[int]:
     """Indexes of the URIs that match neither a resource nor a template of the tenant."""
     async with catalog.store.transaction(tenant) as db:
-        wanted = await _without_resource(tenant, catalog, db, uris)
-        templates = await _templates(tenant, catalog, db) if wanted else ()
-    unmade = await _unmatched(templates, wanted)
-    return [index for index, uri in enumerate(uris) if uri in unmade]
+        without_resource = await _without_resource(tenant, catalog, db, uris)
+        templates = await _templates(tenant, catalog, db) if without_resource else ()
+    unmatched = await _unmatched(templates, without_resource)
+    return [index for index, uri in enumerate(uris) if uri in unmatched]
 
 
 async def publish_updates(tenant: TenantId, catalog: CatalogContext, uris: Sequence[str]) -> None:
@@ -60,19 +60,19 @@ async def is_known(tenant: TenantId, catalog: CatalogContext, db: Db, uri: str) 
 
     Disabled primitives count as well, because only subscriptions decide which clients are notified.
     """
-    wanted = await _without_resource(tenant, catalog, db, [uri])
-    return not wanted or not await _unmatched(await _templates(tenant, catalog, db), wanted)
+    without_resource = await _without_resource(tenant, catalog, db, [uri])
+    return not without_resource or not await _unmatched(await _templates(tenant, catalog, db), without_resource)
 
 
 async def _without_resource(tenant: TenantId, catalog: CatalogContext, db: Db, uris: Sequence[str]) -> Set[str]:
-    """The URIs that no resource has."""
+    """The URIs that do not identify a resource."""
     code = {one.name for one in await code_of(tenant, catalog, db) if one.family is Family.RESOURCE}
-    lacking: set[str] = set()
+    without_resource: set[str] = set()
     for uri in set(uris) - code:
         found = await primitives.get(tenant, db, Family.RESOURCE, uri)
         if found is None or found.name != uri:
-            lacking.add(uri)
-    return lacking
+            without_resource.add(uri)
+    return without_resource
 
 
 async def _templates(tenant: TenantId, catalog: CatalogContext, db: Db) -> Sequence[str]:
@@ -87,13 +87,13 @@ async def _unmatched(templates: Sequence[str], uris: Set[str]) -> Set[str]:
 
 def matched_by(templates: Iterable[str], uris: Iterable[str]) -> Set[str]:
     """The URIs that one of the templates matches. An invalid template matches no URI."""
-    wanted = frozenset(uris)
-    left = set(wanted)
-    for text in templates:
-        candidates = [uri for uri in left if uri.startswith(text.partition("{")[0])]
-        if candidates and (template := _read(text)) is not None:
-            left -= {uri for uri in candidates if template.match(uri) is not None}
-    return wanted - left
+    all_uris = frozenset(uris)
+    unmatched = set(all_uris)
+    for template_text in templates:
+        candidates = [uri for uri in unmatched if uri.startswith(template_text.partition("{")[0])]
+        if candidates and (template := _read(template_text)) is not None:
+            unmatched -= {uri for uri in candidates if template.match(uri) is not None}
+    return all_uris - unmatched
 
 
 def _read(template: str) -> UriTemplate | None:

@@ -37,14 +37,14 @@ def sign(secret: str, *, delivery: str, at: str, body: bytes) -> str:
 
 def is_signed(header: str, signing: SigningSecrets, *, delivery: str, at: str, body: bytes) -> bool:
     """True if one of the header's first 16 signatures was made with one of the secrets; compared in constant time."""
-    given = list(_macs(header.split(" ", _MAX_SIGNATURES)[:_MAX_SIGNATURES]))
-    is_good = False
+    received_macs = list(_macs(header.split(" ", _MAX_SIGNATURES)[:_MAX_SIGNATURES]))
+    is_valid = False
     for secret in (signing.current, signing.previous):
         if secret is not None:
-            wanted = b64decode(sign(secret, delivery=delivery, at=at, body=body).removeprefix(f"{_VERSION},"))
-            for mac in given:
-                is_good |= hmac.compare_digest(mac, wanted)
-    return is_good
+            expected_mac = b64decode(sign(secret, delivery=delivery, at=at, body=body).removeprefix(f"{_VERSION},"))
+            for mac in received_macs:
+                is_valid |= hmac.compare_digest(mac, expected_mac)
+    return is_valid
 
 
 def _macs(signatures: Iterable[str]) -> Iterable[bytes]:

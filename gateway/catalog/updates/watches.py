@@ -1,7 +1,7 @@
-"""Watches: URLs that the gateway polls for resources, declared by tenants.
+"""Watches, declared by tenants: URLs that the gateway polls to detect changes of resources.
 
 `gateway.jobs` polls, and calls `begin_poll` and `end_poll`. A replica that begins a poll holds a lease until a
-deadline. So one replica makes each poll; if it dies, another replica repeats the poll.
+deadline. So one replica makes each poll; if it crashes, another replica repeats the poll.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,7 +35,7 @@ from gateway.store.updates import watches
 MAX_WATCHES = 100
 """Limit on the watches of one tenant."""
 KIND = "watch"
-_FIRST_LOOK_S = 2.0
+_FIRST_POLL_S = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ async def create_watch(tenant: TenantId, catalog: CatalogContext, draft: WatchDr
         LimitExceeded: the tenant has reached its limit of watches.
     """
     now = datetime.now(UTC)
-    made = Watch(
+    new_watch = Watch(
         id=new_watch_id(),
         uri=draft.uri,
         url=draft.url,
@@ -84,7 +84,7 @@ async def create_watch(tenant: TenantId, catalog: CatalogContext, draft: WatchDr
         created_at=now,
         updated_at=now,
     )
-    entry = CatalogChange(action="watch.create", target=draft.uri, detail=_detail(made))
+    entry = CatalogChange(action="watch.create", target=draft.uri, detail=_detail(new_watch))
     async with change(tenant, catalog, entry, by=by) as db:
         if await watches.get(tenant, db, draft.uri) is not None:
             conflict = NameConflict(name=draft.uri, owner=f"watch:{draft.uri}")
@@ -92,9 +92,9 @@ async def create_watch(tenant: TenantId, catalog: CatalogContext, draft: WatchDr
         if await watches.count(tenant, db) >= MAX_WATCHES:
             raise LimitExceeded(f"the tenant has {MAX_WATCHES} watches (the limit); delete unused ones")
         await _check(tenant, catalog, db, draft)
-        await watches.insert(tenant, db, made)
-        await jobs.schedule(tenant, db, _prompt_job(tenant, made))
-    return made
+        await watches.insert(tenant, db, new_watch)
+        await jobs.schedule(tenant, db, _prompt_job(tenant, new_watch))
+    return new_watch
 
 
 async def update_watch(
@@ -124,14 +124,14 @@ async def update_watch(
         )
         draft = revise(before)
         await _check(tenant, catalog, db, draft)
-        seen = current.seen if draft.url == current.url else Sighting()
+        sighting = current.seen if draft.url == current.url else Sighting()
         revised = replace(
             current,
             url=draft.url,
             interval_s=draft.interval_s,
             credential=draft.credential,
             updated_at=datetime.now(UTC),
-            seen=replace(seen, failures=0, fault=None),
+            seen=replace(sighting, failures=0, fault=None),
         )
         entry.target, entry.detail = current.uri, _detail(revised)
         await watches.save(tenant, db, revised)
@@ -225,7 +225,7 @@ def _missing(pointer: str, reason: str) -> ReferenceMissing:
 
 
 def _prompt_job(tenant: TenantId, watch: Watch) -> Job:
-    due_at = datetime.now(UTC) + timedelta(seconds=uniform(0, _FIRST_LOOK_S))  # noqa: S311  # only spreads the load
+    due_at = datetime.now(UTC) + timedelta(seconds=uniform(0, _FIRST_POLL_S))  # noqa: S311  # only spreads the load
     return Job(tenant=tenant, id=watch.id, kind=KIND, due_at=due_at)
 
 

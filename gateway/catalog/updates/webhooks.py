@@ -81,16 +81,16 @@ async def create_webhook(tenant: TenantId, catalog: CatalogContext, name: str, *
         LimitExceeded: the tenant has reached its limit of webhooks.
     """
     now, secret = datetime.now(UTC), new_secret()
-    made = Webhook(id=new_webhook_id(), name=name, version=1, retires_at=None, created_at=now, updated_at=now)
-    entry = CatalogChange(action="webhook.create", target=name, detail={"id": made.id})
+    new_webhook = Webhook(id=new_webhook_id(), name=name, version=1, retires_at=None, created_at=now, updated_at=now)
+    entry = CatalogChange(action="webhook.create", target=name, detail={"id": new_webhook.id})
     async with change(tenant, catalog, entry, by=by) as db:
         if await webhooks.get(tenant, db, name) is not None:
             conflict = NameConflict(name=name, owner=f"webhook:{name}")
             raise NameTaken(f"a webhook {name} exists already", conflicts=[conflict])
         if await webhooks.count(tenant, db) >= MAX_WEBHOOKS:
             raise LimitExceeded(f"the tenant has {MAX_WEBHOOKS} webhooks (the limit); delete unused ones")
-        await webhooks.insert(tenant, db, catalog.sealer, made, SigningSecrets(current=secret))
-    return made, secret
+        await webhooks.insert(tenant, db, catalog.sealer, new_webhook, SigningSecrets(current=secret))
+    return new_webhook, secret
 
 
 async def rotate_webhook(
@@ -100,7 +100,7 @@ async def rotate_webhook(
 
     Raises:
         NotFound: the tenant has no such webhook.
-        SecretUnreadable: no configured key opens the previous secret.
+        SecretUnreadable: no configured key decrypts the previous secret.
         PreconditionFailed: the current version matches no expected tag.
     """
     now, secret = datetime.now(UTC), new_secret()
@@ -121,7 +121,7 @@ async def get_webhook(tenant: TenantId, catalog: CatalogContext, name: str) -> W
     """The webhook of this name or id.
 
     Raises:
-        NotFound: the tenant has none.
+        NotFound: the tenant has no such webhook.
     """
     async with catalog.store.transaction(tenant) as db:
         return await _find(tenant, db, name)
@@ -141,7 +141,7 @@ async def remove_webhook(
     """Delete a webhook; later deliveries to it are refused.
 
     Raises:
-        NotFound: the tenant has none.
+        NotFound: the tenant has no such webhook.
         PreconditionFailed: the current version matches no expected tag.
     """
     entry = CatalogChange(action="webhook.delete", target=name)
@@ -172,7 +172,7 @@ async def verify_delivery(slug: str, catalog: CatalogContext, webhook: str, deli
     Raises:
         NotFound: there is no such tenant, or it has no such webhook.
         BadInput: no signature matches this webhook and body, or `check_delivery` refuses the headers.
-        SecretUnreadable: no configured key opens the webhook's secrets.
+        SecretUnreadable: no configured key decrypts the webhook's secrets.
     """
     check_delivery(delivery)
     async with catalog.store.unscoped() as db:

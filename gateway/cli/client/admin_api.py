@@ -15,9 +15,9 @@ from gateway.cli.transport_failures import transport_failure
 from gateway.errors import Fault
 
 ROOT = "/admin/v1"
-_PAGE = 200
+_PAGE_SIZE = 200
 _TIMEOUT = httpx.Timeout(30.0, connect=5.0, read=600.0)
-_NEXT = {
+_REMEDIES = {
     "auth.unauthenticated": "give another with GATEWAY_OPERATOR_KEY or --key",
     "source.shrunk": "give --allow-removals to permit it",
     "source.removals_refused": "give --yes (REST: allow_removals) to permit it, or check with --dry-run",
@@ -62,12 +62,12 @@ class AdminApi:
         Raises:
             Failure: the gateway refused, or was not reached.
         """
-        return as_object(self._ask("GET", path).json())
+        return as_object(self._request("GET", path).json())
 
     def get_with_tag(self, path: str) -> tuple[JsonObject, str | None]:
         """Return one object and its ETag, for a change that must not overwrite a concurrent change."""
-        answer = self._ask("GET", path)
-        return as_object(answer.json()), answer.headers.get("ETag")
+        response = self._request("GET", path)
+        return as_object(response.json()), response.headers.get("ETag")
 
     def send(
         self, method: str, path: str, body: Mapping[str, object] | None = None, *, if_match: str | None = None
@@ -90,8 +90,10 @@ class AdminApi:
         """Yield every item of a list that the query selects, page by page, at most `limit` items."""
         left, cursor = limit, None
         while left is None or left > 0:
-            parameters = {**query, "limit": str(_PAGE if left is None else min(left, _PAGE))}
-            page = as_object(self._ask("GET", path, params=parameters | ({"cursor": cursor} if cursor else {})).json())
+            parameters = {**query, "limit": str(_PAGE_SIZE if left is None else min(left, _PAGE_SIZE))}
+            page = as_object(
+                self._request("GET", path, params=parameters | ({"cursor": cursor} if cursor else {})).json()
+            )
             items = as_objects(page.get("items"))
             yield from items if left is None else items[:left]
             left = None if left is None else left - len(items)
@@ -106,22 +108,22 @@ class AdminApi:
             Failure: the gateway refused, was not reached, or ended the response early.
         """
         try:
-            with self._http.stream("GET", path, params=query) as answer:
-                if not answer.is_success:
-                    answer.read()
-                    raise failure_from(answer)
-                yield from answer.iter_bytes()
+            with self._http.stream("GET", path, params=query) as response:
+                if not response.is_success:
+                    response.read()
+                    raise failure_from(response)
+                yield from response.iter_bytes()
         except httpx.TransportError as error:
             raise transport_failure(self.url, error) from None
 
     def _change(
         self, method: str, path: str, content: bytes | Iterable[bytes] | None, headers: Mapping[str, str]
     ) -> JsonObject:
-        typed = {} if content is None else {"Content-Type": "application/json"}
-        answer = self._ask(method, path, content=content, headers={**typed, **headers})
-        return as_object(answer.json()) if answer.content else {}
+        content_type = {} if content is None else {"Content-Type": "application/json"}
+        response = self._request(method, path, content=content, headers={**content_type, **headers})
+        return as_object(response.json()) if response.content else {}
 
-    def _ask(
+    def _request(
         self,
         method: str,
         path: str,
@@ -131,40 +133,42 @@ class AdminApi:
         headers: Mapping[str, str] | None = None,
     ) -> httpx.Response:
         try:
-            answer = self._http.request(method, path, params=params, content=content, headers=headers)
+            response = self._http.request(method, path, params=params, content=content, headers=headers)
         except httpx.TransportError as error:
             raise transport_failure(self.url, error) from None
-        if answer.is_success:
-            return _checked(answer)
-        raise failure_from(answer)
+        if response.is_success:
+            return _check_object(response)
+        raise failure_from(response)
 
 
-def failure_from(answer: httpx.Response) -> Failure:
+def failure_from(response: httpx.Response) -> Failure:
     """Convert an error response to a failure, with its problem document if it has one."""
-    problem = as_object(_value_of(answer))
+    problem = as_object(_json_of(response))
     if not problem:
-        return Failure(f"HTTP {answer.status_code} {answer.reason_phrase}", exit_for_status(answer.status_code))
-    message = text_at(problem, "detail") or text_at(problem, "title") or f"HTTP {answer.status_code}"
-    if retry := answer.headers.get("Retry-After"):
+        return Failure(f"HTTP {response.status_code} {response.reason_phrase}", exit_for_status(response.status_code))
+    message = text_at(problem, "detail") or text_at(problem, "title") or f"HTTP {response.status_code}"
+    if retry := response.headers.get("Retry-After"):
         message += f"; retry in {retry} s"
-    if following := _NEXT.get(text_at(problem, "code")):
-        message += f"; {following}"
+    if remedy := _REMEDIES.get(text_at(problem, "code")):
+        message += f"; {remedy}"
     if prefix := text_at(problem, "suggested_prefix"):
         message += f": --prefix {prefix}"
     notes = [text_at(problem, "code"), text_at(problem, "correlation_id")]
     message += f" [{' '.join(note for note in notes if note)}]" if any(notes) else ""
-    return Failure(message, exit_for_status(answer.status_code), faults=[*_faults_of(problem), *_conflicts_of(problem)])
+    return Failure(
+        message, exit_for_status(response.status_code), faults=[*_faults_of(problem), *_conflicts_of(problem)]
+    )
 
 
-def _checked(answer: httpx.Response) -> httpx.Response:
-    if answer.content and not is_object(_value_of(answer)):
-        raise Failure(f"{answer.url} did not respond with a JSON object: is it a gateway?", ExitCode.FAILED)
-    return answer
+def _check_object(response: httpx.Response) -> httpx.Response:
+    if response.content and not is_object(_json_of(response)):
+        raise Failure(f"{response.url} did not respond with a JSON object: is it a gateway?", ExitCode.FAILED)
+    return response
 
 
-def _value_of(answer: httpx.Response) -> object:
+def _json_of(response: httpx.Response) -> object:
     try:
-        value: object = answer.json()
+        value: object = response.json()
     except ValueError:
         return None
     return value

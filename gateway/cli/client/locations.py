@@ -62,7 +62,7 @@ def segment_of(name: str) -> str:
 def find_admin_key(url: str, *, given: str | None, folder: Path) -> str:
     """Find the key for the admin API.
 
-    The first of: the given key, `GATEWAY_OPERATOR_KEY`, the file that `GATEWAY_OPERATOR_KEY_FILE` names, the operator
+    In order of precedence: the given key, `GATEWAY_OPERATOR_KEY`, the file in `GATEWAY_OPERATOR_KEY_FILE`, the operator
     key in the data folder if the URL is loopback, `GATEWAY_KEY`.
 
     Raises:

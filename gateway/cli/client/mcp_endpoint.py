@@ -50,7 +50,7 @@ class McpClient:
         """Yield every tool that the key may use, page by page."""
         params: JsonObject = {}
         while True:
-            result = self._ask("tools/list", params)
+            result = self._request("tools/list", params)
             yield from as_objects(result.get("tools"))
             cursor = result.get("nextCursor")
             if not isinstance(cursor, str):
@@ -80,12 +80,12 @@ class McpClient:
         """
         name = text_at(tool, "name")
         mirrored = mirrored_headers(tool.get("inputSchema"), arguments)
-        result = self._ask("tools/call", {"name": name, "arguments": arguments}, name=name, extra=mirrored)
+        result = self._request("tools/call", {"name": name, "arguments": arguments}, name=name, extra=mirrored)
         if result.get("resultType", "complete") != "complete":
             raise Failure(f"{name} requires further input, which this command does not support")
         return result
 
-    def _ask(
+    def _request(
         self,
         method: str,
         params: JsonObject,
@@ -96,30 +96,30 @@ class McpClient:
         headers = {**request_headers(method, name=name), **(extra or {})}
         body = json.dumps(request_body(method, params)).encode()
         try:
-            answer = self._http.post(self._url, content=body, headers=headers)
+            response = self._http.post(self._url, content=body, headers=headers)
         except httpx.TransportError as error:
             raise transport_failure(self._url, error) from None
-        return _result_of(answer)
+        return _result_of(response)
 
 
-def _result_of(answer: httpx.Response) -> JsonObject:
-    message = _message_of(answer)
+def _result_of(response: httpx.Response) -> JsonObject:
+    message = _message_of(response)
     if isinstance(message.get("result"), dict):
         return as_object(message["result"])
-    raise _refusal(answer, message)
+    raise _refusal(response, message)
 
 
-def _message_of(answer: httpx.Response) -> JsonObject:
-    if answer.headers.get("Content-Type", "").startswith("text/event-stream"):
-        return _last_response(answer.text)
+def _message_of(response: httpx.Response) -> JsonObject:
+    if response.headers.get("Content-Type", "").startswith("text/event-stream"):
+        return _last_response(response.text)
     try:
-        return as_object(answer.json())
+        return as_object(response.json())
     except ValueError:
         return {}
 
 
 def _last_response(stream: str) -> JsonObject:
-    """Return the response in a finished event stream; notifications before it are skipped."""
+    """Return the last response in a complete event stream; notifications are skipped."""
     found: JsonObject = {}
     for event in stream.replace("\r\n", "\n").split("\n\n"):
         lines = [line.removeprefix("data:").removeprefix(" ") for line in event.split("\n") if line.startswith("data:")]
@@ -132,15 +132,15 @@ def _last_response(stream: str) -> JsonObject:
     return found
 
 
-def _refusal(answer: httpx.Response, message: JsonObject) -> Failure:
-    code = exit_for_status(answer.status_code)
+def _refusal(response: httpx.Response, message: JsonObject) -> Failure:
+    code = exit_for_status(response.status_code)
     error = message.get("error")
     if is_object(error):
         return Failure(_describe_error(error), ExitCode.BUSY if number_at(error, "code") == _LIMIT_REACHED else code)
-    if answer.is_success:
-        return Failure(f"{answer.url} did not respond as an MCP server", code)
+    if response.is_success:
+        return Failure(f"{response.url} did not respond as an MCP server", code)
     text = text_at(message, "detail") or text_at(message, "title")
-    return Failure(text or f"HTTP {answer.status_code} {answer.reason_phrase}", code)
+    return Failure(text or f"HTTP {response.status_code} {response.reason_phrase}", code)
 
 
 def _describe_error(error: JsonObject) -> str:

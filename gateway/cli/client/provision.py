@@ -74,21 +74,21 @@ def find_source(admin: AdminApi, *, path: str, name: str) -> JsonObject | None:
 
 
 def ensure_key(admin: AdminApi, tenant: str, *, kept_in: Path) -> str:
-    """Return a valid key for MCP clients: the key in the file `kept_in`, else a new key, which is stored there.
+    """Return a valid key for MCP clients: the key in the file `kept_in`, or a new key that is stored there.
 
     Raises:
         Failure: the gateway refused.
     """
-    kept = _read(kept_in)
-    if kept is not None and _works(admin.url, tenant, kept):
-        return kept
+    stored = _read(kept_in)
+    if stored is not None and _is_valid_key(admin.url, tenant, stored):
+        return stored
     wanted: JsonObject = {"name": tenant, "scopes": [Scope.MCP.value]}
     key = text_at(admin.send("POST", path_of("tenants", tenant, "keys"), wanted), "key")
-    _keep(kept_in, key)
+    _write_private(kept_in, key)
     return key
 
 
-def _works(url: str, tenant: str, key: str) -> bool:
+def _is_valid_key(url: str, tenant: str, key: str) -> bool:
     try:
         with McpClient(mcp_url(url, tenant), key) as endpoint:
             next(endpoint.tools(), None)
@@ -101,14 +101,14 @@ def _works(url: str, tenant: str, key: str) -> bool:
 
 def _read(path: Path) -> str | None:
     try:
-        kept = path.read_text(encoding="ascii").strip()
+        stored = path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):
         return None
-    return kept if kept and kept.isprintable() else None
+    return stored if stored and stored.isprintable() else None
 
 
-def _keep(path: Path, key: str) -> None:
-    """Replace the file by a new file, which is created with permissions for its owner only."""
+def _write_private(path: Path, key: str) -> None:
+    """Write the key to a new file that only its owner can read, and replace the old file with it."""
     fresh = path.with_name(f".{path.name}.new")
     fresh.unlink(missing_ok=True)
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:

@@ -15,10 +15,21 @@ from gateway.domain.calls.approvals import ApprovalState
 
 _NOUN = "approvals"
 _COLUMNS = ("id", "state", "tool", "subject", "created_at", "expires_at", "decided_by")
-_FACTS = ("id", "state", "action", "tool", "profile", "requester", "subject", "created_at", "expires_at", "decided_by")
-_ENDS = ("decided_at", "comment", "started_at", "ended_at", "outcome", "correlation_id", "digest")
+_REQUEST_FIELDS = (
+    "id",
+    "state",
+    "action",
+    "tool",
+    "profile",
+    "requester",
+    "subject",
+    "created_at",
+    "expires_at",
+    "decided_by",
+)
+_DECISION_FIELDS = ("decided_at", "comment", "started_at", "ended_at", "outcome", "correlation_id", "digest")
 _POLL_S = 2.0
-_SHOWN_AT_FIRST = 100
+_MAX_WATCHED = 100
 
 
 @click.group(cls=Commands)
@@ -84,11 +95,11 @@ def watch_approvals(context: AdminContext, count: int | None) -> None:
     printed = 0
     is_first = True
     while True:
-        items = list(context.admin.pages(context.tenant_path(_NOUN), limit=_SHOWN_AT_FIRST))
+        items = list(context.admin.pages(context.tenant_path(_NOUN), limit=_MAX_WATCHED))
         for item in reversed(items):
             name, state = text_at(item, "id"), text_at(item, "state")
-            is_news = seen.get(name) != state and (not is_first or state == ApprovalState.PENDING)
-            if is_news:
+            is_printed = seen.get(name) != state and (not is_first or state == ApprovalState.PENDING)
+            if is_printed:
                 click.echo(json.dumps(item) if context.as_json else _line(item))
                 printed += 1
             if printed == count:
@@ -115,7 +126,7 @@ def _summary(item: JsonObject) -> str:
 
 def _describe(found: JsonObject) -> str:
     request = as_object(found.get("request"))
-    pairs = [(name.replace("_", " "), text_at(found, name)) for name in (*_FACTS, *_ENDS)]
+    pairs = [(name.replace("_", " "), text_at(found, name)) for name in (*_REQUEST_FIELDS, *_DECISION_FIELDS)]
     warnings = [f"! {clean(str(fact))}" for fact in as_list(found.get("warnings"))]
     headers = [": ".join(str(part) for part in as_list(header)) for header in as_list(request.get("headers"))]
     sent = [_summary(found), *headers, *(["", body] if (body := text_at(request, "body")) else [])]

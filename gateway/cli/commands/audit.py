@@ -19,9 +19,9 @@ from gateway.cli.input.json_fields import JsonObject, as_list, as_object, as_obj
 from gateway.cli.output.tables import count, render_pairs, render_table
 from gateway.domain.audit import AuditKind
 
-_REMEMBERED = 5000
-"""Entries that `tail` recognises when they arrive again."""
-_OVERLAP = timedelta(seconds=60)
+_MAX_REMEMBERED_IDS = 5000
+"""Maximum number of entry ids that `tail` stores to skip repeated entries after a reconnection."""
+_RECONNECT_OVERLAP = timedelta(seconds=60)
 _COLUMNS = ("at", "kind", "principal", "action", "target", "outcome", "correlation_id")
 
 
@@ -95,11 +95,11 @@ def follow_audit(context: AdminContext, since: str | None) -> None:
     After a lost connection the command reconnects, and repeats no entry of the last minute. Entries that an outage
     delayed for longer may be missing then; a sink misses none. With --json each line is an entry as in an export.
     """
-    seen: deque[str] = deque(maxlen=_REMEMBERED)
+    seen: deque[str] = deque(maxlen=_MAX_REMEMBERED_IDS)
     while True:
         connected_at, latest = datetime.now(UTC).isoformat(), ""
         try:
-            for entry in _followed(context, since):
+            for entry in _stream_entries(context, since):
                 latest = max(latest, text_at(entry, "at"))
                 if text_at(entry, "id") not in seen:
                     seen.append(text_at(entry, "id"))
@@ -107,12 +107,12 @@ def follow_audit(context: AdminContext, since: str | None) -> None:
         except Failure as failure:
             if failure.exit_code is not ExitCode.UNREACHABLE or (since is None and not seen):
                 raise
-        since = (datetime.fromisoformat(latest or connected_at) - _OVERLAP).isoformat()
+        since = (datetime.fromisoformat(latest or connected_at) - _RECONNECT_OVERLAP).isoformat()
         time.sleep(1.0)
 
 
-def _followed(context: AdminContext, since: str | None) -> Iterator[JsonObject]:
-    """The entries of one connection."""
+def _stream_entries(context: AdminContext, since: str | None) -> Iterator[JsonObject]:
+    """Yield the entries that one connection receives."""
     wanted = {"for_s": "60"} | ({} if since is None else {"since": since})
     rest = b""
     for chunk in context.admin.download(context.tenant_path("audit", "tail"), wanted):
@@ -241,7 +241,7 @@ def _render_verified(found: JsonObject) -> str:
     return "\n".join([*lines, "", table])
 
 
-_ANCHORS = {
+_ANCHOR_MESSAGES = {
     "created": "the trail is complete from the creation of the tenant",
     "adopted": "the tenant is older than anchors; entries before the first signature are trusted",
     "pending": "none yet; the next signature of the tenant creates one",
@@ -249,7 +249,7 @@ _ANCHORS = {
     "changed": "FAULT: no configured secret key sealed it",
     "broken": "FAULT: it replaces a missing or forged anchor",
 }
-_STORES = {
+_STORE_MESSAGES = {
     "matched": "matched, {compared} heads up to signature {number}",
     "empty": "nothing to compare",
     "refused": "nothing to compare; no configured secret key sealed {refused} heads",
@@ -262,11 +262,11 @@ _STORES = {
 def _render_anchor(anchor: JsonObject) -> str:
     state, made = text_at(anchor, "state"), text_at(anchor, "at")
     since = f" (since {made})" if made else ""
-    return f"anchor: {state}{since}: {_ANCHORS.get(state, '')}"
+    return f"anchor: {state}{since}: {_ANCHOR_MESSAGES.get(state, '')}"
 
 
 def _render_store(store: JsonObject) -> str:
-    message = _STORES.get(text_at(store, "state"), text_at(store, "state"))
+    message = _STORE_MESSAGES.get(text_at(store, "state"), text_at(store, "state"))
     counted = {name: number_at(store, name) for name in ("compared", "number", "refused")}
     return f"{text_at(store, 'store')}: {message.format(**counted)}"
 

@@ -1,4 +1,4 @@
-"""`gateway tenant ceilings`: the highest value of each limit of a tenant, set with the operator's key."""
+"""`gateway tenant ceilings`: the maximum of each limit of a tenant, set with the operator's key."""
 
 from typing import TypedDict, Unpack
 
@@ -53,15 +53,15 @@ def ceilings(context: AdminContext, slug: str, given: tuple[str, ...], **bounds:
       gateway tenant ceilings acme --keys 20 --key-lifetime 90d --grant mcp --grant audit --no-issuers
     """
     path = path_of("tenants", slug, "ceilings")
-    wanted = _read(given)
+    wanted = _parse_ceilings(given)
     found, tag = context.admin.get_with_tag(path)
-    wanted |= _read_bounds(bounds, as_object(found.get("admin_bounds")))
+    wanted |= _updated_bounds(bounds, as_object(found.get("admin_bounds")))
     if wanted:
         found = context.admin.send("PUT", path, wanted, if_match=tag)
     context.show(found, lambda: _describe(found))
 
 
-def _read(given: tuple[str, ...]) -> JsonObject:
+def _parse_ceilings(given: tuple[str, ...]) -> JsonObject:
     """Parse ceilings written as NAME=NUMBER or NAME=default.
 
     Raises:
@@ -75,8 +75,8 @@ def _read(given: tuple[str, ...]) -> JsonObject:
     return {**parse_limits(numbers), **dict.fromkeys(restored)}
 
 
-def _read_bounds(given: _BoundOptions, stored: JsonObject) -> JsonObject:
-    """The stored bounds with the given ones in place of theirs; empty without any option."""
+def _updated_bounds(given: _BoundOptions, stored: JsonObject) -> JsonObject:
+    """Return the stored bounds, updated by the options; empty if no option is given."""
     changed: JsonObject = {
         **({} if given["keys"] is None else {"keys": given["keys"]}),
         **({} if given["key_lifetime"] is None else {"key_lifetime_s": given["key_lifetime"]}),

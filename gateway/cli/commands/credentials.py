@@ -18,7 +18,7 @@ from gateway.domain.credentials import CredentialKind, CredentialLocation
 
 _NOUN = "credentials"
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-_SHOWN = (
+_SHOWN_FIELDS = (
     "name",
     "id",
     "kind",
@@ -132,7 +132,7 @@ def list_credentials(context: AdminContext, wanted: ListArguments) -> None:
 def show_credential(context: AdminContext, name: str) -> None:
     """Show a credential, without its secret."""
     found = context.admin.get(context.tenant_path(_NOUN, name))
-    context.show(found, lambda: render_pairs([(one.removesuffix("_at"), text_at(found, one)) for one in _SHOWN]))
+    context.show(found, lambda: render_pairs([(one.removesuffix("_at"), text_at(found, one)) for one in _SHOWN_FIELDS]))
 
 
 @credential.command("create")

@@ -27,8 +27,8 @@ from gateway.embedded.servers import EmbeddedServers
 from gateway.errors import BrokenSetting, GatewayError
 from gateway.settings import Settings
 
-_WORDS = {ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT}
-_UNSTARTED = Finding(
+_EXPLICIT_SOURCES = {ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT}
+_NO_SERVER = Finding(
     check="database",
     status=Verdict.FAILED,
     detail="no server is configured, and the data folder is empty",
@@ -48,8 +48,8 @@ def examine() -> None:
     environment are examined here. If a running gateway uses the embedded servers, that gateway examines itself
     instead.
     """
-    if _names_url():
-        findings, place = _ask(chosen_url()), chosen_url()
+    if _is_url_given():
+        findings, place = _request_findings(chosen_url()), chosen_url()
     else:
         findings, place = _examine_here()
     _print(findings, place)
@@ -57,27 +57,27 @@ def examine() -> None:
         click.get_current_context().exit(ExitCode.FAILED)
 
 
-def _names_url() -> bool:
-    """True if the URL was given: before or after the command's name, or by the environment."""
+def _is_url_given() -> bool:
+    """True if an option, before or after the command's name, or the environment sets the URL."""
     context: click.Context | None = click.get_current_context()
     while context is not None:
-        if context.get_parameter_source("url") in _WORDS:
+        if context.get_parameter_source("url") in _EXPLICIT_SOURCES:
             return True
         context = context.parent
     return False
 
 
-def _ask(url: str) -> list[JsonObject]:
+def _request_findings(url: str) -> list[JsonObject]:
     """Request the findings of a running gateway about itself."""
     key = find_admin_key(url, given=chosen("key"), folder=Path(chosen("data_dir") or DEFAULT_FOLDER))
     with AdminApi(url, key) as admin:
         return as_objects(admin.get(path_of("doctor")).get("findings"))
 
 
-def _ask_holder(url: str, folder: Path) -> list[JsonObject]:
-    """Request the findings of the gateway that uses the embedded servers; it can listen at another URL than `url`."""
+def _query_holder(url: str, folder: Path) -> list[JsonObject]:
+    """Request the findings of the gateway that uses the embedded servers, which may listen at another URL."""
     try:
-        return _ask(url)
+        return _request_findings(url)
     except Failure as failure:
         if failure.exit_code is not ExitCode.UNREACHABLE:
             raise
@@ -91,16 +91,16 @@ def _examine_here() -> tuple[list[JsonObject], str]:
     try:
         if database is not None and redis is not None:
             urls = database.get_secret_value(), redis.get_secret_value()
-            return _shown(anyio.run(_examine, settings, *urls)), "the configured servers"
+            return _as_objects(anyio.run(_examine, settings, *urls)), "the configured servers"
         if database is not None or redis is not None:
             missing = "GATEWAY_REDIS_URL" if redis is None else "GATEWAY_DATABASE_URL"
             raise BrokenSetting(f"{missing}: set both server URLs, or neither")
-        if _is_held(settings.data_dir):
+        if _is_folder_in_use(settings.data_dir):
             url = f"http://{settings.host if is_loopback(f'http://{settings.host}') else '127.0.0.1'}:{settings.port}"
-            return _ask_holder(url, settings.data_dir), f"the gateway at {url}, with data in {settings.data_dir}"
+            return _query_holder(url, settings.data_dir), f"the gateway at {url}, with data in {settings.data_dir}"
         if not (settings.data_dir / "servers" / "postgres").is_dir():
-            return _shown([_UNSTARTED]), str(settings.data_dir)
-        return _shown(anyio.run(_examine_embedded, settings)), f"the servers below {settings.data_dir}"
+            return _as_objects([_NO_SERVER]), str(settings.data_dir)
+        return _as_objects(anyio.run(_examine_embedded, settings)), f"the servers below {settings.data_dir}"
     except GatewayError as error:
         raise failure_of(error) from None
 
@@ -118,7 +118,7 @@ async def _examine(settings: Settings, database_url: str, redis_url: str) -> Seq
     return await Doctor(facts).examine()
 
 
-def _is_held(folder: Path) -> bool:
+def _is_folder_in_use(folder: Path) -> bool:
     """True if a running gateway uses the embedded servers of the data folder."""
     try:
         with (folder / "servers" / "lock").open("rb") as lock:
@@ -130,7 +130,7 @@ def _is_held(folder: Path) -> bool:
     return False
 
 
-def _shown(findings: Sequence[Finding]) -> list[JsonObject]:
+def _as_objects(findings: Sequence[Finding]) -> list[JsonObject]:
     return [{name: str(value) for name, value in asdict(finding).items()} for finding in findings]
 
 
@@ -140,12 +140,12 @@ def _print(findings: Sequence[JsonObject], place: str) -> None:
 
 def _render(findings: Sequence[JsonObject], place: str) -> str:
     rows = [(text_at(one, "status"), text_at(one, "check"), text_at(one, "detail")) for one in findings]
-    mendings = [f"{text_at(one, 'check')}: {text_at(one, 'mend')}" for one in findings if text_at(one, "mend")]
+    remedies_by_check = [f"{text_at(one, 'check')}: {text_at(one, 'mend')}" for one in findings if text_at(one, "mend")]
     return "\n".join(
         [
             f"examined {place}",
             "",
             render_table(("status", "check", "detail"), rows),
-            *(["", "to fix:", *(f"  {remedies}" for remedies in mendings)] if mendings else []),
+            *(["", "to fix:", *(f"  {remedies}" for remedies in remedies_by_check)] if remedies_by_check else []),
         ]
     )

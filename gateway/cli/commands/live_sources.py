@@ -120,8 +120,8 @@ def accept_definitions(context: AdminContext, name: str, primitives: tuple[str, 
     confirm(f"Accept {len(held)} of {name}?", is_sure=yes)
     names = list(primitives) or [text_at(one, "name") for one in held]
     digests = [text_at(one, "digest") for one in held]
-    answer = context.admin.send("POST", f"{path}/accept", {"names": names, "digests": digests})
-    context.show(answer, lambda: f"accepted {len(held)} of {name}")
+    response = context.admin.send("POST", f"{path}/accept", {"names": names, "digests": digests})
+    context.show(response, lambda: f"accepted {len(held)} of {name}")
 
 
 @live_source.command("reattach")
@@ -193,7 +193,7 @@ def _describe(found: JsonObject) -> str:
 
 
 def _describe_held(one: JsonObject) -> str:
-    """A held definition: its members that differ from the accepted one, or the whole definition if it is new."""
+    """Render a held definition: the members that differ from the accepted one, or all members of a new one."""
     pairs = [(name, text_at(one, name)) for name in ("name", "family", "remote")]
     if pick(one, "accepted") is None:
         return render_pairs([*pairs, ("new", _compact(one.get("definition")))])

@@ -94,7 +94,7 @@ def set_tool(context: AdminContext, name: str, **options: Unpack[SetOptions]) ->
         context.admin.send("DELETE", f"{place}/override", if_match=tag)
         context.show({"reset": name}, lambda: f"{name} has no override")
         return
-    wanted = _wanted(options, found)
+    wanted = _build_fields(options, found)
     if not wanted:
         raise Failure("nothing to set: give an option, such as --title", ExitCode.USAGE)
     saved = context.admin.send("PATCH", place, wanted, if_match=tag)
@@ -115,8 +115,8 @@ def list_overrides(context: AdminContext, name: str, limit: int | None) -> None:
     context.show(items, lambda: render_table(("operation", "tool", "override"), rows))
 
 
-def _wanted(options: SetOptions, found: JsonObject) -> JsonObject:
-    """Build the fields of the change; hints and pinned arguments are merged with the stored ones."""
+def _build_fields(options: SetOptions, found: JsonObject) -> JsonObject:
+    """Build the fields of the request; hints and pinned arguments are merged with the stored ones."""
     plain: Mapping[str, object] = {
         "name": options["rename"],
         "title": options["title"],
@@ -127,9 +127,9 @@ def _wanted(options: SetOptions, found: JsonObject) -> JsonObject:
     }
     wanted: JsonObject = {name: value for name, value in plain.items() if value is not None}
     if options["hints"]:
-        wanted["annotations"] = _stored(found, "annotations") | dict(map(_hint, options["hints"]))
+        wanted["annotations"] = _stored_member(found, "annotations") | dict(map(_parse_hint, options["hints"]))
     if options["pins"] or options["unpins"]:
-        wanted["pinned"] = _pinned(options, found)
+        wanted["pinned"] = _merge_pinned(options, found)
     cut = {"pointer": options["pointer"], "keep": list(options["keep"]), "drop": list(options["drop"])}
     if any(cut.values()):
         wanted["result"] = {name: value for name, value in cut.items() if value}
@@ -138,8 +138,8 @@ def _wanted(options: SetOptions, found: JsonObject) -> JsonObject:
     return wanted | dict.fromkeys(options["defaults"])
 
 
-def _pinned(options: SetOptions, found: JsonObject) -> JsonObject | None:
-    stored = _stored(found, "pinned")
+def _merge_pinned(options: SetOptions, found: JsonObject) -> JsonObject | None:
+    stored = _stored_member(found, "pinned")
     if missing := [name for name in options["unpins"] if name not in stored]:
         raise Failure(f"{missing[0]!r} is not pinned", ExitCode.USAGE)
     document = as_object(found.get("document")) or found
@@ -148,7 +148,7 @@ def _pinned(options: SetOptions, found: JsonObject) -> JsonObject | None:
     return (left | parse_arguments(options["pins"], whole=None, schema=schema)) or None
 
 
-def _hint(text: str) -> tuple[str, bool]:
+def _parse_hint(text: str) -> tuple[str, bool]:
     name, _, value = text.partition("=")
     if name not in _HINTS or value not in {"yes", "no"}:
         raise Failure(
@@ -157,12 +157,12 @@ def _hint(text: str) -> tuple[str, bool]:
     return _HINTS[name], value == "yes"
 
 
-def _stored(found: JsonObject, member: str) -> JsonObject:
+def _stored_member(found: JsonObject, member: str) -> JsonObject:
     return as_object(pick(found, "override", member))
 
 
 def _describe(override: JsonObject, name: str) -> str:
-    """Render the override, or a line that there is none."""
+    """Render the override, or a line if the tool has no override."""
     if not override:
         return f"{name} has no override"
     return render_pairs([("tool", name), *((member, _message_of(override, member)) for member in _MEMBERS)])

@@ -77,8 +77,8 @@ def set_policy(
     """
     decisions: JsonObject = {level: given[level] for level in _LEVELS if given[level] is not None}
     changed_limits = parse_limits(limits)
-    reach = _reach(origins)
-    rules = _rules_of(given)
+    reach = _origin_fields(origins)
+    rules = _rule_fields(given)
     if not decisions and not changed_limits and not reach and not rules:
         raise Failure("nothing to change: give a level, --rules, --record, --limit or --http-origin", ExitCode.USAGE)
     current, tag = context.admin.get_with_tag(context.tenant_path("policy"))
@@ -112,11 +112,11 @@ def parse_limits(given: tuple[str, ...]) -> dict[str, float | int]:
         name, equals, raw = text.partition("=")
         if not equals or name not in LIMITS:
             raise Failure(f"--limit {text}: the limits are {', '.join(LIMITS)}, written NAME=NUMBER", ExitCode.USAGE)
-        limits[name] = _number(text, raw)
+        limits[name] = _parse_number(text, raw)
     return limits
 
 
-def _rules_of(given: _PolicyOptions) -> JsonObject:
+def _rule_fields(given: _PolicyOptions) -> JsonObject:
     parts = (("rules", given["file"], given["no_rules"]), ("recorded_arguments", given["record"], given["no_record"]))
     found: JsonObject = {}
     for member, file, is_empty in parts:
@@ -131,13 +131,13 @@ def _read_rules(file: str, member: str) -> JsonObject:
     return content
 
 
-def _reach(origins: tuple[str, ...]) -> JsonObject:
+def _origin_fields(origins: tuple[str, ...]) -> JsonObject:
     if _ANY in origins and len(origins) > 1:
         raise Failure(f"--http-origin {_ANY} excludes other origins", ExitCode.USAGE)
     return {"http_origins": None if _ANY in origins else list(origins)} if origins else {}
 
 
-def _number(text: str, raw: str) -> float | int:
+def _parse_number(text: str, raw: str) -> float | int:
     try:
         return int(raw) if raw.strip().lstrip("-").isdigit() else float(raw)
     except ValueError:

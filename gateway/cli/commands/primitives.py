@@ -19,12 +19,12 @@ from gateway.cli.input.options import confirm_option
 from gateway.cli.output.tables import render_pairs, render_table, shorten
 
 _DESCRIPTION_WIDTH = 60
-_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-")
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandNoun:
-    """One family: its path segment in the API, and the members of definitions and responses that address an item."""
+    """One family of primitives: its path segment in the API, and the members with the name or URI of an item."""
 
     words: str
     segment: str
@@ -34,7 +34,7 @@ class CommandNoun:
 
     @property
     def metavar(self) -> str:
-        """The placeholder of an item's address in help texts."""
+        """The placeholder in help texts for the name or URI of an item."""
         return "NAME" if self.member == "name" else "URI"
 
 
@@ -54,10 +54,18 @@ def make_group(noun: CommandNoun) -> click.Group:
     """Build the command group of a family, with the commands that all families have."""
     about = f"List, show, declare and switch a tenant's {noun.words}s."
     group = Commands(noun.words.replace(" ", "-"), help=about)
-    for make in (_lists, _shows, _creates, _updates, _sets, _deletes, _validates):
+    for make in (
+        _list_command,
+        _show_command,
+        _create_command,
+        _update_command,
+        _set_command,
+        _delete_command,
+        _validate_command,
+    ):
         group.add_command(make(noun))
-    group.add_command(_switches(noun, "enable", is_enabled=True))
-    group.add_command(_switches(noun, "disable", is_enabled=False))
+    group.add_command(_switch_command(noun, "enable", is_enabled=True))
+    group.add_command(_switch_command(noun, "disable", is_enabled=False))
     return group
 
 
@@ -80,15 +88,15 @@ def find_place(context: AdminContext, noun: CommandNoun, name: str) -> str:
     return context.tenant_path(noun.segment, text_at(item, "id"))
 
 
-def render_trial(answer: JsonObject, result: str) -> str:
+def render_trial(response: JsonObject, result: str) -> str:
     """Render a tried call: the request, then the result."""
-    lines = [f"sent: {text_at(answer, 'request', 'summary')}"]
-    if body := text_at(answer, "request", "body"):
+    lines = [f"sent: {text_at(response, 'request', 'summary')}"]
+    if body := text_at(response, "request", "body"):
         lines.append(f"body: {shorten(body, 200)}")
     return "\n".join([*lines, "", result])
 
 
-def _lists(noun: CommandNoun) -> click.Command:
+def _list_command(noun: CommandNoun) -> click.Command:
     @list_options(noun.segment)
     @with_tenant
     def run(context: AdminContext, wanted: ListArguments) -> None:
@@ -100,7 +108,7 @@ def _lists(noun: CommandNoun) -> click.Command:
     return click.command("list", help=f"List a tenant's {noun.words}s, wherever they come from.")(run)
 
 
-def _shows(noun: CommandNoun) -> click.Command:
+def _show_command(noun: CommandNoun) -> click.Command:
     @click.argument("name", metavar=noun.metavar)
     @with_tenant
     def run(context: AdminContext, name: str) -> None:
@@ -110,38 +118,38 @@ def _shows(noun: CommandNoun) -> click.Command:
     return click.command("show", help=f"Show one {noun.words} with its definition and its handler.")(run)
 
 
-def _creates(noun: CommandNoun) -> click.Command:
+def _create_command(noun: CommandNoun) -> click.Command:
     @click.argument("file")
     @with_tenant
     def run(context: AdminContext, file: str) -> None:
         path = context.tenant_path(noun.segment)
-        done = send_all(read_declarations(file), lambda body: context.admin.send("POST", path, body))
-        context.show(done, lambda: _print(noun, "created", done))
+        sent = send_all(read_declarations(file), lambda body: context.admin.send("POST", path, body))
+        context.show(sent, lambda: _print(noun, "created", sent))
 
     return click.command("create", help=f"Create every {noun.words} that FILE declares (JSON or YAML; - reads stdin).")(
         run
     )
 
 
-def _updates(noun: CommandNoun) -> click.Command:
+def _update_command(noun: CommandNoun) -> click.Command:
     @click.argument("file")
     @click.argument("name", required=False, metavar=f"[{noun.metavar}]")
     @with_tenant
     def run(context: AdminContext, file: str, name: str | None) -> None:
         declarations = read_declarations(file) if name is None else [only_one(read_declarations(file))]
-        done = send_all(declarations, lambda body: _put(context, noun, body, name))
-        context.show(done, lambda: _print(noun, "updated", done))
+        sent = send_all(declarations, lambda body: _put(context, noun, body, name))
+        context.show(sent, lambda: _print(noun, "updated", sent))
 
     about = f"Replace every {noun.words} that FILE declares; {noun.metavar} is the stored name if FILE changes it."
     return click.command("update", help=about)(run)
 
 
-def _sets(noun: CommandNoun) -> click.Command:
+def _set_command(noun: CommandNoun) -> click.Command:
     @click.argument("file")
     @with_tenant
     def run(context: AdminContext, file: str) -> None:
-        done = send_all(read_declarations(file), lambda body: _create_or_replace(context, noun, body))
-        context.show(done, lambda: _print(noun, "set", done))
+        sent = send_all(read_declarations(file), lambda body: _create_or_replace(context, noun, body))
+        context.show(sent, lambda: _print(noun, "set", sent))
 
     about = f"Create or replace every {noun.words} that FILE declares (JSON or YAML; - reads stdin)."
     return click.command("put" if noun is TOOLS else "set", help=about)(run)  # `tool set` sets overrides
@@ -170,8 +178,8 @@ def _name_in(noun: CommandNoun, body: JsonObject) -> str:
 
 
 def _is_plain(name: str) -> bool:
-    """True if a path can contain the name."""
-    return _PLAIN.issuperset(name) and bool(name.strip("."))
+    """True if a path can contain the name unquoted."""
+    return _UNRESERVED.issuperset(name) and bool(name.strip("."))
 
 
 def _put(context: AdminContext, noun: CommandNoun, body: JsonObject, name: str | None) -> JsonObject:
@@ -180,7 +188,7 @@ def _put(context: AdminContext, noun: CommandNoun, body: JsonObject, name: str |
     return context.admin.send("PUT", place, body, if_match=tag)
 
 
-def _switches(noun: CommandNoun, verb: str, *, is_enabled: bool) -> click.Command:
+def _switch_command(noun: CommandNoun, verb: str, *, is_enabled: bool) -> click.Command:
     @click.argument("name", metavar=noun.metavar)
     @with_tenant
     def run(context: AdminContext, name: str) -> None:
@@ -191,7 +199,7 @@ def _switches(noun: CommandNoun, verb: str, *, is_enabled: bool) -> click.Comman
     return click.command(verb, help=f"{meaning} a {noun.words}; its declaration stays.")(run)
 
 
-def _deletes(noun: CommandNoun) -> click.Command:
+def _delete_command(noun: CommandNoun) -> click.Command:
     @click.argument("name", metavar=noun.metavar)
     @confirm_option
     @with_tenant
@@ -203,30 +211,30 @@ def _deletes(noun: CommandNoun) -> click.Command:
     return click.command("delete", help=f"Delete a {noun.words} that the tenant defined.")(run)
 
 
-def _validates(noun: CommandNoun) -> click.Command:
+def _validate_command(noun: CommandNoun) -> click.Command:
     @click.argument("file")
     @with_tenant
     def run(context: AdminContext, file: str) -> None:
         path = context.tenant_path(noun.segment, "validate")
-        judged = send_all(read_declarations(file), lambda body: context.admin.send("POST", path, body))
+        validated = send_all(read_declarations(file), lambda body: context.admin.send("POST", path, body))
         titles = ("name", "safety", "because")
-        rows = [[text_at(one, name) for name in ("name", "safety", "safety_reasons")] for one in judged]
-        context.show(judged, lambda: render_table(titles, rows))
+        rows = [[text_at(one, name) for name in ("name", "safety", "safety_reasons")] for one in validated]
+        context.show(validated, lambda: render_table(titles, rows))
 
     return click.command("validate", help=f"Validate every {noun.words} that FILE declares; nothing is stored.")(run)
 
 
-def _print(noun: CommandNoun, verb: str, done: Sequence[JsonObject]) -> str:
-    return "\n".join(f"{verb} {text_at(one, noun.shown)} ({_level(one)})" for one in done)
+def _print(noun: CommandNoun, verb: str, sent: Sequence[JsonObject]) -> str:
+    return "\n".join(f"{verb} {text_at(one, noun.shown)} ({_level(one)})" for one in sent)
 
 
 def _origin(item: JsonObject) -> str:
-    """The origin of an item, with the name of its source if it has one."""
+    """Return the origin of an item, with the name of its source if it has one."""
     return ":".join(part for part in (text_at(item, "origin"), text_at(item, "source")) if part)
 
 
 def _level(item: JsonObject) -> str:
-    """The safety level of an item, and a note if it is disabled."""
+    """Return the safety level of an item, with a note if it is disabled."""
     return text_at(item, "safety") + ("" if pick(item, "enabled") is not False else ", disabled")
 
 

@@ -18,7 +18,7 @@ from gateway.domain.tenancy.profiles import MAX_SUMMARY_THRESHOLD
 
 _NOUN = "profiles"
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-_KINDS = (
+_RULE_MEMBERS = (
     ("name", "names", "GLOB", "whose name or URI matches this pattern"),
     ("source", "sources", "SOURCE", "of this source"),
     ("tag", "tags", "TAG", "of operations with this tag"),
@@ -57,7 +57,7 @@ def profile_options(command: _Command) -> _Command:
         ("exclude", "Leave out primitives", "."),
         ("include", "Take only primitives", "; other --include options narrow further."),
     ):
-        for kind, _, metavar, which in reversed(_KINDS):
+        for kind, _, metavar, which in reversed(_RULE_MEMBERS):
             text = f"{does} {which}. May be repeated{ending}"
             command = click.option(f"--{verb}-{kind}", multiple=True, metavar=metavar, help=text)(command)
     once = "Send JSON results as structured content alone, with a sentence as text."
@@ -185,8 +185,10 @@ def _rule(rule: JsonObject) -> str:
 def _fields(options: ProfileOptions) -> JsonObject:
     """Build the fields from the options: one include rule, and one exclude rule of each kind."""
     given: JsonObject = {**options}
-    included: JsonObject = {member: given[f"include_{kind}"] for kind, member, *_ in _KINDS if given[f"include_{kind}"]}
-    excluded = [{member: given[f"exclude_{kind}"]} for kind, member, *_ in _KINDS if given[f"exclude_{kind}"]]
+    included: JsonObject = {
+        member: given[f"include_{kind}"] for kind, member, *_ in _RULE_MEMBERS if given[f"include_{kind}"]
+    }
+    excluded = [{member: given[f"exclude_{kind}"]} for kind, member, *_ in _RULE_MEMBERS if given[f"exclude_{kind}"]]
     fields: JsonObject = {name: given[name] for name in ("name", "description") if given[name] is not None}
     fields |= {"include": [included]} if included else {}
     fields |= {name: True for name in ("structured_once", "selects_fields") if given[name]}

@@ -15,8 +15,8 @@ template = make_group(TEMPLATES)
 
 
 def _try(context: AdminContext, uri: str) -> None:
-    answer = context.admin.send("POST", f"{context.tenant_path('resources', 'try')}?uri={quote(uri, safe='')}")
-    context.show(answer, lambda: render_trial(answer, _render(answer)))
+    response = context.admin.send("POST", f"{context.tenant_path('resources', 'try')}?uri={quote(uri, safe='')}")
+    context.show(response, lambda: render_trial(response, _render(response)))
 
 
 @resource.command("try")
@@ -47,8 +47,8 @@ def report_update(context: AdminContext, uri: str) -> None:
 resource.add_command(watch_resource)
 
 
-def _render(answer: JsonObject) -> str:
-    contents = as_objects(pick(answer, "result", "contents"))
+def _render(response: JsonObject) -> str:
+    contents = as_objects(pick(response, "result", "contents"))
     return drop_controls("\n".join(text_at(one, "text") or _describe(one) for one in contents))
 
 

@@ -65,7 +65,7 @@ def _announce(running: Running, *, as_json: bool) -> None:
     facts |= {"operator_key": running.operator_key} if running.operator_key_is_new else {}
     pairs = [
         ("gateway", running.url),
-        ("admin API", _print_admin_url(running)),
+        ("admin API", _admin_url_line(running)),
         ("servers", f"embedded, data in {running.data_dir}" if running.embedded else "configured"),
         ("operator key", print_operator_key(running)),
     ]
@@ -80,7 +80,7 @@ def _print(facts: dict[str, object], text: str, *, as_json: bool) -> None:
         show(facts, lambda: text, as_json=as_json)
 
 
-def _print_admin_url(running: Running) -> str:
+def _admin_url_line(running: Running) -> str:
     """Return the URL of the admin API if it differs from the URL of MCP; admin commands need it as `GATEWAY_URL`."""
     return "" if running.admin_url == running.url else f"{running.admin_url} (GATEWAY_URL for admin commands)"
 

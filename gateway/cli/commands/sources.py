@@ -119,8 +119,8 @@ def add_source(
     A document of several files is given as a zip, tar or tar.gz archive.
     """
     body: JsonObject = {"name": name, **import_fields(options)} | ({"dry_run": True} if dry_run else {})
-    answer = _import(context, "POST", context.tenant_path(_NOUN), (spec, entry), body)
-    context.show(answer, lambda: _render_import(answer, name))
+    response = _import(context, "POST", context.tenant_path(_NOUN), (spec, entry), body)
+    context.show(response, lambda: _render_import(response, name))
 
 
 @source.command("set")
@@ -155,8 +155,8 @@ def set_source(
     keeps the source's value. A change that would remove tools is refused without --yes.
     """
     flags = ({"dry_run": True} if dry_run else {}) | ({"allow_removals": True} if yes else {})
-    answer = _import(context, "PUT", context.tenant_path(_NOUN, name), (spec, entry), import_fields(options) | flags)
-    context.show(answer, lambda: _render_import(answer, name))
+    response = _import(context, "PUT", context.tenant_path(_NOUN, name), (spec, entry), import_fields(options) | flags)
+    context.show(response, lambda: _render_import(response, name))
 
 
 @source.command("update")
@@ -193,13 +193,13 @@ def update_source(
     wanted = fields | ({"dry_run": True} if dry_run else {}) | ({"allow_removals": True} if yes else {})
     path = context.tenant_path(_NOUN, name)
     if spec is not None:
-        answer = _replace(context, path, (spec, entry), wanted)
+        response = _replace(context, path, (spec, entry), wanted)
     elif fields and entry is None:
-        answer = context.admin.send("PATCH", path, wanted)
+        response = context.admin.send("PATCH", path, wanted)
     else:
         reason = "nothing to change: give SPEC or an option" if entry is None else "--entry needs SPEC"
         raise Failure(reason, ExitCode.USAGE)
-    context.show(answer, lambda: _render_import(answer, name) if "report" in answer else _describe(answer))
+    context.show(response, lambda: _render_import(response, name) if "report" in response else _describe(response))
 
 
 @source.command("report")
@@ -223,26 +223,28 @@ def delete_source(context: AdminContext, name: str, yes: bool) -> None:
 
 
 def _describe_refresh(item: JsonObject) -> JsonObject:
-    """The state of a source, according to the refreshes from its URL."""
+    """Return the state of a source, according to the refreshes from its URL."""
     refresh = as_object(item["refresh"])
     state = "proposal waits" if refresh["proposal"] is not None else "failing" if refresh["fault"] else "imported"
     return {"state": state, "fault": refresh["fault"], "retry_at": refresh["next_at"], "proposal": refresh["proposal"]}
 
 
 def _import(
-    context: AdminContext, method: str, path: str, named: tuple[str, str | None], body: JsonObject
+    context: AdminContext, method: str, path: str, document_argument: tuple[str, str | None], body: JsonObject
 ) -> JsonObject:
     """Send the document at a path, URL or standard input for import."""
-    spec, entry = named
+    spec, entry = document_argument
     with Progress(is_silent=context.as_json) as progress:
         progress.stage(f"Reading {name_of(spec)}")
         request = Upload(method=method, path=path, body=body, document=read_document(spec, entry=entry))
         return upload(context.admin, progress, request)
 
 
-def _replace(context: AdminContext, path: str, named: tuple[str, str | None], wanted: JsonObject) -> JsonObject:
+def _replace(
+    context: AdminContext, path: str, document_argument: tuple[str, str | None], wanted: JsonObject
+) -> JsonObject:
     """Import another document; options that are not given keep the source's values."""
-    spec, entry = named
+    spec, entry = document_argument
     with Progress(is_silent=context.as_json) as progress:
         progress.stage(f"Reading {name_of(spec)}")
         document = read_document(spec, entry=entry)
@@ -275,10 +277,10 @@ def _describe(found: JsonObject) -> str:
     return render_pairs([*pairs, *describe_rules(found, "include"), *describe_rules(found, "exclude")])
 
 
-def _render_import(answer: JsonObject, name: str) -> str:
+def _render_import(response: JsonObject, name: str) -> str:
     """Render the result of an import: a summary, or the complete report for a dry run, which stores none."""
-    report, changes = as_object(answer.get("report")), as_object(answer.get("changes"))
-    if answer.get("dry_run") is True:
+    report, changes = as_object(response.get("report")), as_object(response.get("changes"))
+    if response.get("dry_run") is True:
         ending = f"dry run of {name}; nothing was stored"
         return join_parts(render_report(report), render_changes(changes), ending)
     imported = f"{name} is imported: {render_totals(report)}"

@@ -84,12 +84,12 @@ def change_egress(context: AdminContext, slug: str, allowed: tuple[str, ...], wi
     path = path_of("tenants", slug, "egress")
     found, tag = context.admin.get_with_tag(path)
     if allowed or withdrawn:
-        kept = _without([as_text(entry) for entry in as_list(found.get("allow"))], withdrawn)
+        kept = _remaining_entries([as_text(entry) for entry in as_list(found.get("allow"))], withdrawn)
         found = context.admin.send("PUT", path, {"allow": [*kept, *allowed]}, if_match=tag)
     context.show(found, lambda: _list_egress(slug, found))
 
 
-def _without(entries: list[str], withdrawn: tuple[str, ...]) -> list[str]:
+def _remaining_entries(entries: list[str], withdrawn: tuple[str, ...]) -> list[str]:
     """Return the entries that remain.
 
     Raises:

@@ -24,8 +24,8 @@ def try_tool(context: AdminContext, name: str, arguments: tuple[str, ...], whole
     place = find_place(context, TOOLS, name)
     schema = pick(context.admin.get(place), "definition", "inputSchema")
     given: JsonObject = {"arguments": parse_arguments(arguments, whole=whole, schema=schema)}
-    answer = context.admin.send("POST", f"{place}/try", given)
-    result = as_object(answer.get("result"))
-    context.show(answer, lambda: render_trial(answer, render_result(result)))
+    response = context.admin.send("POST", f"{place}/try", given)
+    result = as_object(response.get("result"))
+    context.show(response, lambda: render_trial(response, render_result(result)))
     if result.get("isError") is True:
         click.get_current_context().exit(ExitCode.FAILED)

@@ -32,7 +32,7 @@ _KEY_FILE = "try-key"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """The served document: its URL, its key, its report and a first call."""
+    """A served document: MCP URL, key, import report and example call."""
 
     name: str
     url: str
@@ -68,11 +68,11 @@ def try_document(spec: str, port: int, data_dir: Path | None, options: ImportArg
             with AdminApi(running.admin_url, running.operator_key) as admin:
                 ensure_tenant(admin, _TENANT)
                 path = path_of("tenants", _TENANT, "sources")
-                answer = ensure_source(admin, progress, path=path, fields={"name": name, **fields}, document=document)
+                imported = ensure_source(admin, progress, path=path, fields={"name": name, **fields}, document=document)
                 key = ensure_key(admin, _TENANT, kept_in=folder / _KEY_FILE)
                 policy = policy_line(admin, _TENANT, change="GATEWAY_TENANT_POLICY=moderate=confirm,dangerous=allow")
             progress.finish()
-            report, url = as_object(answer.get("report")), mcp_url(running.url, _TENANT)
+            report, url = as_object(imported.get("report")), mcp_url(running.url, _TENANT)
             if not count_tools(report):
                 show({"tools": 0, "report": report}, lambda: _render_report(report), as_json=as_json)
                 raise Failure(explain_no_tools(report))

@@ -18,7 +18,7 @@ _MAX_FILE_BYTES = 8 * 1024 * 1024
 _MAX_DEPTH = 64
 _MAX_NODES = 500_000
 _STANDARD_INPUT = "-"
-_MARK = re.compile(r"^(?:---(?=\s|$)|\.\.\.(?=\s|$))", re.MULTILINE)
+_DOCUMENT_MARKER = re.compile(r"^(?:---(?=\s|$)|\.\.\.(?=\s|$))", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +93,7 @@ def _read_file(path: Path) -> bytes:
 
 def _is_json(spec: str, text: str) -> bool:
     """True if the file is JSON: by its name, or because it begins like JSON and has no YAML document markers."""
-    return spec.lower().endswith(".json") or (text.lstrip()[:1] in {"{", "["} and not _MARK.search(text))
+    return spec.lower().endswith(".json") or (text.lstrip()[:1] in {"{", "["} and not _DOCUMENT_MARKER.search(text))
 
 
 def _read_json(name: str, text: str) -> list[object]:
@@ -112,7 +112,10 @@ def _read_json(name: str, text: str) -> list[object]:
 def _read_yaml(name: str, text: str) -> Iterator[object]:
     """Yield each document of a YAML stream. A document marker at the start of a line cannot be part of a YAML value."""
     start, lines = 0, 0
-    for end, after in [*((mark.start(), mark.end()) for mark in _MARK.finditer(text)), (len(text), len(text))]:
+    for end, after in [
+        *((mark.start(), mark.end()) for mark in _DOCUMENT_MARKER.finditer(text)),
+        (len(text), len(text)),
+    ]:
         part = text[start:end]
         if any(line.split("#", 1)[0].strip() for line in part.splitlines()):
             try:  # empty lines before the text keep the file's line numbers in errors

@@ -1,4 +1,4 @@
-"""Functions for commands on items that are declared in files: they send the declarations in order."""
+"""Requests for items that are declared in files: create, replace and delete. Declarations are sent in order."""
 
 from collections.abc import Callable, Sequence
 
@@ -25,7 +25,11 @@ def replace_all(context: AdminContext, noun: str, declarations: Sequence[Declara
 def set_all(context: AdminContext, noun: str, declarations: Sequence[Declaration]) -> None:
     """Create the declared items, or replace the items that have their names, and print each."""
 
-    _print(context, "set", send_all(declarations, lambda body: context.admin.send("PUT", *_named(context, noun, body))))
+    _print(
+        context,
+        "set",
+        send_all(declarations, lambda body: context.admin.send("PUT", *_path_and_fields(context, noun, body))),
+    )
 
 
 def declared(file: str | None, fields: JsonObject) -> Sequence[Declaration]:
@@ -60,19 +64,19 @@ def send_all(declarations: Sequence[Declaration], act: Callable[[JsonObject], Js
     try:
         for_each(declarations, act, done.append)
     except Failure:
-        for answer in done:
-            click.echo(f"done: {text_at(answer, 'id') or text_at(answer, 'name')}", err=True)
+        for response in done:
+            click.echo(f"done: {text_at(response, 'id') or text_at(response, 'name')}", err=True)
         raise
     return done
 
 
 def _replace(context: AdminContext, noun: str, body: JsonObject) -> JsonObject:
-    path, fields = _named(context, noun, body)
+    path, fields = _path_and_fields(context, noun, body)
     _, tag = context.admin.get_with_tag(path)
     return context.admin.send("PUT", path, fields, if_match=tag)
 
 
-def _named(context: AdminContext, noun: str, body: JsonObject) -> tuple[str, JsonObject]:
+def _path_and_fields(context: AdminContext, noun: str, body: JsonObject) -> tuple[str, JsonObject]:
     """Return the path of the declared item, and its other fields."""
     name = text_in(body, "name")
     if not name:

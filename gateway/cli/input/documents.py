@@ -15,9 +15,9 @@ _MAX_DOCUMENT_BYTES = 32 * 1024 * 1024
 _MAX_ARCHIVE_BYTES = 23 * 1024 * 1024
 """Maximum bytes of an archive; as base64 it must fit into a request."""
 _STANDARD_INPUT = "-"
-_ARCHIVES = (b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b")
+_ARCHIVE_MAGIC = (b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b")
 _TAR_MAGIC = b"ustar"
-_TAR_MAGIC_AT = 257
+_TAR_MAGIC_OFFSET = 257
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class DocumentArgument:
 def read_document(spec: str, *, entry: str | None = None) -> DocumentArgument:
     """Read the document that SPEC names. A URL is fetched by the gateway, which applies its egress rules.
 
-    `entry` names the outermost file of an archive.
+    `entry` is the path of the root document in an archive.
 
     Raises:
         Failure: the document cannot be read, is empty or too large, or is neither UTF-8 text nor an archive. Or `entry`
@@ -80,7 +80,7 @@ def _read(path: Path) -> bytes:
 
 
 def _document(name: str, raw: bytes) -> DocumentArgument:
-    is_archive = raw.startswith(_ARCHIVES) or raw[_TAR_MAGIC_AT:].startswith(_TAR_MAGIC)
+    is_archive = raw.startswith(_ARCHIVE_MAGIC) or raw[_TAR_MAGIC_OFFSET:].startswith(_TAR_MAGIC)
     limit = _MAX_ARCHIVE_BYTES if is_archive else _MAX_DOCUMENT_BYTES
     if len(raw) > limit:
         raise Failure(f"{name} has more than {limit // 1024 // 1024} MiB", ExitCode.FAILED)

@@ -11,7 +11,7 @@ from gateway.domain.updates.source_versions import RefreshPolicy
 
 
 class ImportArguments(SelectionOptions):
-    """The options of an import, without the document."""
+    """The options of an import, except the document."""
 
     base_url: str | None
     prefix: str | None
@@ -35,7 +35,7 @@ base_url_option = click.option("--base-url", help="The base URL of the API; it r
 prefix_option = click.option("--prefix", help="The prefix of every tool name.")
 expose_option = click.option(
     "--expose",
-    type=click.Choice([form.value for form in Exposure]),
+    type=click.Choice([exposure.value for exposure in Exposure]),
     help="tools: one tool for each operation; query: seven query tools for all operations; or both. Default: tools.",
 )
 output_schemas_option = click.option(
@@ -45,7 +45,7 @@ output_schemas_option = click.option(
 )
 refresh_policy_option = click.option(
     "--refresh-policy",
-    type=click.Choice([rule.value for rule in RefreshPolicy]),
+    type=click.Choice([policy.value for policy in RefreshPolicy]),
     help="manual: changes at the URL are proposed; additions: mere additions are activated. Default: manual.",
 )
 refresh_interval_option = click.option(

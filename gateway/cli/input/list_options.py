@@ -24,7 +24,7 @@ _Option = Callable[[_Command], _Command]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListArguments:
-    """The requested items of a list: the query of the admin API, and the maximum number of items."""
+    """The arguments of a list command: the query for the admin API, and the maximum number of items."""
 
     query: Mapping[str, str]
     limit: int | None
@@ -34,12 +34,12 @@ def _choice(name: str, values: Sequence[str], about: str) -> _Option:
     return click.option(f"--{name}", type=click.Choice([str(value) for value in values]), help=about)
 
 
-_PRIMITIVES = (
+_PRIMITIVE_FILTERS = (
     _choice("origin", list(PrimitiveOrigin), "Only items of this origin."),
     _choice("safety", list(Safety), "Only items with this effective safety level."),
     click.option("--enabled/--disabled", default=None, help="Only items that are enabled or disabled."),
 )
-_OF_PEOPLE = (
+_PERSON_FILTERS = (
     click.option("--subject", help="Only those of the person with this subject, such as corp:ada."),
     click.option("--client", help="Only those for the client with this id."),
 )
@@ -56,8 +56,8 @@ _FILTERS: Mapping[str, Sequence[_Option]] = {
         click.option("--issuer", help="Only people of the issuer of this name."),
     ),
     "clients": (_choice("kind", [ClientKind.REGISTERED, ClientKind.DYNAMIC], "Only clients of this kind."),),
-    "consents": _OF_PEOPLE,
-    "grants": (*_OF_PEOPLE, _choice("state", list(GrantState), "Only grants in this state.")),
+    "consents": _PERSON_FILTERS,
+    "grants": (*_PERSON_FILTERS, _choice("state", list(GrantState), "Only grants in this state.")),
     "accounts": (
         click.option("--subject", help="Only those of users with this subject, such as corp:ada."),
         click.option("--credential", help="Only those for the credential of this name."),
@@ -69,10 +69,10 @@ _FILTERS: Mapping[str, Sequence[_Option]] = {
         _choice("state", list(AttachmentState), "Only live sources in this state."),
         click.option("--enabled/--disabled", default=None, help="Only live sources that are enabled or disabled."),
     ),
-    "tools": (*_PRIMITIVES, click.option("--source", help="Only tools of the source of this name.")),
-    "resources": _PRIMITIVES,
-    "resource-templates": _PRIMITIVES,
-    "prompts": _PRIMITIVES,
+    "tools": (*_PRIMITIVE_FILTERS, click.option("--source", help="Only tools of the source of this name.")),
+    "resources": _PRIMITIVE_FILTERS,
+    "resource-templates": _PRIMITIVE_FILTERS,
+    "prompts": _PRIMITIVE_FILTERS,
     "profiles": (),
     "credentials": (
         _choice("place", list(CredentialLocation), "Only credentials in this location of a request."),
@@ -110,23 +110,23 @@ _SORTS: Mapping[str, Sequence[str]] = {
     "grants": ("created_at",),
     "watches": ("uri", "created_at"),
 }
-_USUAL = ("name", "created_at")
+_DEFAULT_SORTS = ("name", "created_at")
 
 
 def list_options(noun: str) -> _Option:
     """Add the options of the `list` command of a noun; the command receives them as `wanted`."""
-    names = _SORTS.get(noun, _USUAL)
+    names = _SORTS.get(noun, _DEFAULT_SORTS)
     sorts = [*names, *(f"-{name}" for name in names)]
 
     def decorate(body: _Command) -> _Command:
         def run(*, limit: int | None, **given: Any) -> None:
-            query = {name: _text(value) for name, value in given.items() if value is not None}
+            query = {name: _query_text(value) for name, value in given.items() if value is not None}
             body(wanted=ListArguments(query=query, limit=limit))
 
         command: _Command = update_wrapper(run, body)
         options: Sequence[_Option] = (
             limit_option,
-            click.option("--sort", type=click.Choice(sorts), metavar="FIELD", help=_about(names)),
+            click.option("--sort", type=click.Choice(sorts), metavar="FIELD", help=_sort_help(names)),
             *reversed(_FILTERS[noun]),
             click.option("--search", metavar="TEXT", help="Only items with this text in a name or description."),
         )
@@ -137,9 +137,9 @@ def list_options(noun: str) -> _Option:
     return decorate
 
 
-def _about(names: Sequence[str]) -> str:
+def _sort_help(names: Sequence[str]) -> str:
     return f"Order by {' or '.join(names)}; a `-` in front reverses the order, as in --sort=-{names[-1]}."
 
 
-def _text(value: object) -> str:
+def _query_text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)

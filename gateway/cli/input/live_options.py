@@ -44,7 +44,7 @@ def live_options(command: _Command) -> _Command:
         click.option("--enabled/--disabled", default=None, help="Enable or disable the live source."),
         click.option(
             "--expose",
-            type=click.Choice([form.value for form in Exposure]),
+            type=click.Choice([exposure.value for exposure in Exposure]),
             help="List its tools as tools, through the query tools, or both; default: tools.",
         ),
         click.option(
@@ -116,10 +116,10 @@ def live_fields(options: LiveOptions) -> JsonObject:
     fields: JsonObject = {}
     for kind, place in kinds.items():
         fields = {"kind": kind.value, "settings": place | settings}
-    return fields | _declared(options)
+    return fields | _common_fields(options)
 
 
-def _declared(options: LiveOptions) -> JsonObject:
+def _common_fields(options: LiveOptions) -> JsonObject:
     flags: JsonObject = {name: options[name] for name in ("accepts_changes", "expose", "enabled")}
     texts: JsonObject = {name: options[name] for name in ("prefix", "credential", "caller_credential")}
     lists: JsonObject = {"include": list(options["include"]), "exclude": list(options["exclude"])}

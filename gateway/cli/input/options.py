@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from gateway.cli.client.locations import DEFAULT_FOLDER, DEFAULT_URL, check_url
 
-_META = "gateway.cli."
+_META_PREFIX = "gateway.cli."
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -31,31 +31,33 @@ class DurationType(click.ParamType[int]):
 DURATION = DurationType()
 
 
-def _keep(context: click.Context, parameter: click.Parameter, value: object) -> None:
+def _store_option(context: click.Context, parameter: click.Parameter, value: object) -> None:
     """Store an option's value for the running command. Only a value from the command line replaces a stored one."""
     name = str(parameter.name)
     if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-        context.meta[f"{_META}{name}"] = value
+        context.meta[f"{_META_PREFIX}{name}"] = value
     else:
-        context.meta.setdefault(f"{_META}{name}", value)
+        context.meta.setdefault(f"{_META_PREFIX}{name}", value)
 
 
-def _kept(name: str) -> object:
-    return click.get_current_context().meta.get(f"{_META}{name}")
+def _stored_option(name: str) -> object:
+    return click.get_current_context().meta.get(f"{_META_PREFIX}{name}")
 
 
-json_option = click.option("--json", "as_json", is_flag=True, expose_value=False, callback=_keep, help="Print JSON.")
+json_option = click.option(
+    "--json", "as_json", is_flag=True, expose_value=False, callback=_store_option, help="Print JSON."
+)
 url_option = click.option(
     "--url",
     envvar="GATEWAY_URL",
     default=DEFAULT_URL,
     show_default=True,
     expose_value=False,
-    callback=_keep,
+    callback=_store_option,
     help="The URL of the gateway.",
 )
 tenant_option = click.option(
-    "--tenant", "-t", envvar="GATEWAY_TENANT", expose_value=False, callback=_keep, help="The tenant's slug."
+    "--tenant", "-t", envvar="GATEWAY_TENANT", expose_value=False, callback=_store_option, help="The tenant's slug."
 )
 folder_option = click.option(
     "--data-dir",
@@ -64,13 +66,13 @@ folder_option = click.option(
     default=DEFAULT_FOLDER,
     show_default=True,
     expose_value=False,
-    callback=_keep,
+    callback=_store_option,
     help="The data folder of a gateway on this machine, which contains its operator key.",
 )
 key_option = click.option(
     "--key",
     expose_value=False,
-    callback=_keep,
+    callback=_store_option,
     help="The credential. Safer in the environment: process lists show options.",
 )
 limit_option = click.option("--limit", type=click.IntRange(min=1), help="The maximum number of items; default: all.")
@@ -79,7 +81,7 @@ confirm_option = click.option("--yes", "-y", is_flag=True, help="Do not ask for 
 
 def wants_json() -> bool:
     """True if the running command was given `--json`."""
-    return bool(_kept("as_json"))
+    return bool(_stored_option("as_json"))
 
 
 def chosen_url() -> str:
@@ -88,10 +90,10 @@ def chosen_url() -> str:
     Raises:
         Failure: the value is not an http or https URL.
     """
-    return check_url(str(_kept("url")))
+    return check_url(str(_stored_option("url")))
 
 
 def chosen(name: str) -> str | None:
     """Return the value of one of the options above; None if the option was not given and has no default."""
-    value = _kept(name)
+    value = _stored_option(name)
     return None if value is None else str(value)

@@ -1,4 +1,4 @@
-"""References to secrets in outside stores, as text: `STORE:PATH`, with `#FIELD` for Vault."""
+"""References to secrets in external stores, as text: `STORE:PATH`, with `#FIELD` for Vault."""
 
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
@@ -9,10 +9,10 @@ _FORM = "--reference: must be file:PATH, vault:PATH#FIELD or variable:NAME"
 
 
 def parse_reference(text: str) -> JsonObject:
-    """Parse a reference; the gateway reads the secret there for each use, and stores no copy.
+    """Parse a reference. The gateway reads the secret from the store for each use, and keeps no copy.
 
     Raises:
-        Failure: it has another form, such as `env:NAME` and `@FILE`, which `--secret` reads on this machine.
+        Failure: the reference is malformed. `env:NAME` and `@FILE` are not references; `--secret` reads them locally.
     """
     if text.startswith(("@", "env:")):
         reason = "`@FILE` and `env:NAME` belong to --secret, which reads them on this machine and stores the value"

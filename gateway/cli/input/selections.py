@@ -8,7 +8,7 @@ import click
 from gateway.cli.input.json_fields import JsonObject, as_objects, text_at
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-_KINDS = (
+_RULE_MEMBERS = (
     ("tag", "TAG", "with this tag"),
     ("path", "GLOB", "whose path matches this pattern"),
     ("method", "METHOD", "of this HTTP method"),
@@ -39,7 +39,7 @@ def selection_options(command: _Command) -> _Command:
         ("exclude", "Leave out operations", "."),
         ("include", "Take only operations", "; other --include options narrow further."),
     ):
-        for kind, metavar, which in _KINDS:
+        for kind, metavar, which in _RULE_MEMBERS:
             text = f"{does} {which}. May be repeated{ending}"
             command = click.option(f"--{verb}-{kind}", multiple=True, metavar=metavar, help=text)(command)
     return command
@@ -50,7 +50,7 @@ def selection_fields(options: SelectionOptions) -> JsonObject:
 
     An included operation must match every kind of option that was given; an excluded one, any of them.
     """
-    included = _given(
+    included = _non_empty(
         {
             "operation_ids": options["include_operation"],
             "methods": options["include_method"],
@@ -58,7 +58,7 @@ def selection_fields(options: SelectionOptions) -> JsonObject:
             "tags": options["include_tag"],
         }
     )
-    excluded = _given(
+    excluded = _non_empty(
         {
             "operation_ids": options["exclude_operation"],
             "methods": options["exclude_method"],
@@ -79,7 +79,7 @@ def describe_rules(source: JsonObject, verb: str) -> list[tuple[str, str]]:
     return [(verb, _describe(rule)) for rule in as_objects(source.get(verb))]
 
 
-def _given(members: Mapping[str, tuple[str, ...]]) -> Mapping[str, list[str]]:
+def _non_empty(members: Mapping[str, tuple[str, ...]]) -> Mapping[str, list[str]]:
     return {member: list(values) for member, values in members.items() if values}
 
 

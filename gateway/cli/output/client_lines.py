@@ -13,13 +13,13 @@ from gateway.domain.http.mcp_requests import request_body, request_headers
 from gateway.domain.tenancy.client_setup import ClientTarget, client_lines, curl_line
 
 _MAX_SEARCHED_TOOLS = 500
-"""Maximum number of tools to search for one that is safe to call."""
+"""Maximum number of tools that are searched for an example call."""
 _SAMPLES: Mapping[str, object] = {"string": "example", "integer": 1, "number": 1, "boolean": True}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalCommand:
-    """A command that speaks MCP on its standard streams, and the variables that it needs."""
+    """A command that speaks MCP on its standard streams, with its environment variables."""
 
     command: str
     arguments: Sequence[str]
@@ -27,7 +27,7 @@ class LocalCommand:
 
     @property
     def fields(self) -> JsonObject:
-        """The members by which most clients describe it."""
+        """The JSON members that most clients use for a server on standard streams."""
         return {"command": self.command, "args": list(self.arguments), "env": dict(self.variables)}
 
 
@@ -60,7 +60,7 @@ def call_line(target: ClientTarget, tools: Iterable[JsonObject]) -> str:
 
 
 def render_clients(target: ClientTarget, *, call: str = "") -> str:
-    """Render the lines: URL and credential first, a first call last if there is one."""
+    """Render the lines of all clients: URL and headers first; the example call, if any, last."""
     pairs = [("MCP URL", target.url), *(("header", f"{name}: {value}") for name, value in target.headers.items())]
     return render_pairs([*pairs, *client_lines(target), ("a safe call", call)])
 
@@ -80,7 +80,7 @@ def _choose_call(tools: Iterable[JsonObject]) -> tuple[JsonObject, JsonObject] |
 
 
 def _sample_arguments(schema: JsonObject) -> JsonObject | None:
-    """Return a value for each required argument, preferably from the schema; None if one has no known value."""
+    """Return a value for each required argument, preferably from the schema; None if one has no example value."""
     arguments: JsonObject = {}
     for name in as_list(schema.get("required")):
         inner = as_object(pick(schema, "properties", as_text(name)))

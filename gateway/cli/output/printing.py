@@ -17,6 +17,6 @@ def show(value: object, text: Callable[[], str], *, as_json: bool) -> None:
 
 
 def _as_json(value: object) -> str:
-    """JSON that is safe to print: control characters that JSON permits are escaped."""
+    """Return JSON that is safe to print: control characters that JSON permits are escaped."""
     text = json.dumps(value, indent=2, ensure_ascii=False)
     return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -8,9 +8,9 @@ from gateway.cli.output.tables import clean, count, render_table, shorten, thous
 from gateway.domain.sources import Status
 
 _EXAMPLE_RESULTS = ("accepted", "relaxed", "refused", "unchecked")
-_EXAMPLES = 3
-_CONTEXT = 128_000
-_WARNINGS = 5
+_MAX_EXAMPLES = 3
+_CONTEXT_TOKENS = 128_000
+_MAX_WARNINGS = 5
 _REASON_WIDTH = 90
 
 
@@ -31,14 +31,16 @@ def render_totals(report: JsonObject) -> str:
 
 
 def _render_context(report: JsonObject) -> str:
-    """The part of a usual context that the list takes; empty in reports of an older release."""
+    """Render the share of a typical model context that the list uses; empty for reports of an older release."""
     shares = {number_at(item, "tokens"): item.get("share") for item in as_objects(report.get("contexts"))}
-    share = shares.get(_CONTEXT)
-    return f", {100 * share:.0f} % of a context of {thousands(_CONTEXT)}" if isinstance(share, int | float) else ""
+    share = shares.get(_CONTEXT_TOKENS)
+    return (
+        f", {100 * share:.0f} % of a context of {thousands(_CONTEXT_TOKENS)}" if isinstance(share, int | float) else ""
+    )
 
 
 def _render_examples(report: JsonObject) -> str:
-    """A third line with the examples of the document; empty if it has none."""
+    """Render a line with the counts of request examples; empty if the document has none."""
     counts = {name: number_at(report, "examples", name) for name in _EXAMPLE_RESULTS}
     if not any(counts.values()):
         return ""
@@ -47,15 +49,15 @@ def _render_examples(report: JsonObject) -> str:
 
 
 def render_reasons(report: JsonObject) -> str:
-    """Render degraded and skipped operations, grouped by reason with the most frequent first; then what to read."""
+    """Render degraded and skipped operations by reason, the most frequent first; then findings and warnings."""
     lines: list[str] = []
     for status in (Status.DEGRADED, Status.SKIPPED):
         groups = _group(as_objects(report.get("operations")), status)
         if groups:
             lines.append(f"{status}:")
             lines += [_render_group(reason, groups[reason]) for reason in sorted(groups, key=lambda r: -len(groups[r]))]
-    findings = render_findings(report, limit=_WARNINGS)
-    return join_parts("\n".join(lines), findings, render_warnings(report, limit=_WARNINGS))
+    findings = render_findings(report, limit=_MAX_WARNINGS)
+    return join_parts("\n".join(lines), findings, render_warnings(report, limit=_MAX_WARNINGS))
 
 
 def render_warnings(report: JsonObject, *, limit: int | None = None) -> str:
@@ -70,7 +72,7 @@ def render_warnings(report: JsonObject, *, limit: int | None = None) -> str:
 
 
 def render_findings(report: JsonObject, *, limit: int | None = None) -> str:
-    """Render suspicious texts, at most `limit`: where each is, what it is, and the text around it."""
+    """Render suspicious texts, at most `limit`: the kind and position of each, and the text around it."""
     found = as_objects(report.get("findings"))
     if not found:
         return ""
@@ -133,6 +135,6 @@ def _group(operations: Iterable[JsonObject], status: Status) -> Mapping[str, Seq
 
 
 def _render_group(reason: str, places: Sequence[str]) -> str:
-    more = f" and {thousands(len(places) - _EXAMPLES)} more" if len(places) > _EXAMPLES else ""
-    examples = ", ".join(clean(place) for place in places[:_EXAMPLES])
+    more = f" and {thousands(len(places) - _MAX_EXAMPLES)} more" if len(places) > _MAX_EXAMPLES else ""
+    examples = ", ".join(clean(place) for place in places[:_MAX_EXAMPLES])
     return f"  {thousands(len(places)):>5}  {shorten(reason, _REASON_WIDTH)}\n         {examples}{more}"

@@ -6,14 +6,14 @@ from gateway.cli.input.json_fields import JsonObject, as_list, as_objects, as_te
 from gateway.cli.output.reports import join_parts, render_findings
 from gateway.cli.output.tables import clean, count, render_table, thousands
 
-_CHANGES = ("removed", "renamed", "changed", "added")
-_COUNTED = ("added", "removed", "renamed", "changed")
-_NOTHING = "(nothing)"
+_CHANGE_KINDS = ("removed", "renamed", "changed", "added")
+_COUNTED_KINDS = ("added", "removed", "renamed", "changed")
+_NO_VALUE = "(nothing)"
 
 
 def count_changes(changes: JsonObject) -> str:
     """Render one line with the numbers of added, removed, renamed and changed tools; empty for a first import."""
-    counts = [(word, len(as_list(changes.get(word)))) for word in _COUNTED] if changes else []
+    counts = [(word, len(as_list(changes.get(word)))) for word in _COUNTED_KINDS] if changes else []
     if any(number for _, number in counts):
         return f"tools: {', '.join(f'{thousands(number)} {word}' for word, number in counts)}"
     if number_at(changes, "document_left_out") or as_list(changes.get("document")):
@@ -22,14 +22,14 @@ def count_changes(changes: JsonObject) -> str:
 
 
 def render_changes(changes: JsonObject) -> str:
-    """Render what is sensitive and suspicious, one line for each tool that changes, and the numbers of changes."""
+    """Render sensitive differences and suspicious texts, one line for each changed tool, and the numbers of changes."""
     first = (_render_sensitive(changes), render_findings(changes))
     return join_parts(*first, _render_table(changes), count_changes(changes))
 
 
 def render_differences(changes: JsonObject) -> str:
-    """Render every difference with what was there and what is there now, below the tool that has it."""
-    tools = [_render_tool(word, change) for word in _CHANGES for change in as_objects(changes.get(word))]
+    """Render every difference with its old and new value, grouped by tool."""
+    tools = [_render_tool(word, change) for word in _CHANGE_KINDS for change in as_objects(changes.get(word))]
     shown = as_objects(changes.get("document"))
     left_out = number_at(changes, "document_left_out")
     document = "\n".join(["what the query tools show:", *_render_all(shown, left_out)]) if shown else ""
@@ -56,7 +56,7 @@ def _render_table(changes: JsonObject) -> str:
             ", ".join(as_text(impact) for impact in as_list(change.get("impacts"))),
             *(text_at(change, member) for member in ("method", "path", "tool", "was", "recent_calls")),
         ]
-        for word in _CHANGES
+        for word in _CHANGE_KINDS
         for change in as_objects(changes.get(word))
     ]
     titles = ("change", "impact", "method", "path", "tool", "was", "calls in 7 days")
@@ -82,4 +82,4 @@ def _render_all(differences: list[JsonObject], left_out: int) -> Iterator[str]:
 
 
 def _value(difference: JsonObject, side: str) -> str:
-    return _NOTHING if difference.get(side) is None else clean(text_at(difference, side))
+    return _NO_VALUE if difference.get(side) is None else clean(text_at(difference, side))

@@ -26,18 +26,18 @@ def render_pairs(pairs: Iterable[tuple[str, str]]) -> str:
 
 def clean(text: str) -> str:
     """Replace line breaks and control characters, which could control the terminal."""
-    return "".join(sign if sign.isprintable() else " " for sign in text)
+    return "".join(character if character.isprintable() else " " for character in text)
 
 
 def drop_controls(text: str) -> str:
     """Remove control characters except line breaks and tabs, because they could control the terminal."""
-    return "".join(sign for sign in text if sign in "\n\t" or unicodedata.category(sign) != "Cc")
+    return "".join(character for character in text if character in "\n\t" or unicodedata.category(character) != "Cc")
 
 
 def shorten(text: str, width: int) -> str:
     """Put a text on one line and cut it with an ellipsis if it is wider than `width`; measure each character once."""
     line = " ".join(clean(text).split())
-    widths = list(accumulate(_cells(sign) for sign in line))
+    widths = list(accumulate(_cells(character) for character in line))
     if not widths or widths[-1] <= width:
         return line
     return f"{line[: bisect_right(widths, width - 1)].rstrip()}…"
@@ -45,7 +45,7 @@ def shorten(text: str, width: int) -> str:
 
 def width_of(text: str) -> int:
     """Return the width of the text in terminal cells."""
-    return sum(_cells(sign) for sign in text)
+    return sum(_cells(character) for character in text)
 
 
 def thousands(number: int) -> str:
@@ -58,10 +58,10 @@ def count(number: int, noun: str, plural: str | None = None) -> str:
     return f"{thousands(number)} {noun if number == 1 else plural or f'{noun}s'}"
 
 
-def _cells(sign: str) -> int:
-    if unicodedata.combining(sign):
+def _cells(character: str) -> int:
+    if unicodedata.combining(character):
         return 0
-    return 2 if unicodedata.east_asian_width(sign) in {"W", "F"} else 1
+    return 2 if unicodedata.east_asian_width(character) in {"W", "F"} else 1
 
 
 def _join(cells: Sequence[str], widths: Sequence[int], right: frozenset[int]) -> str:

@@ -28,14 +28,14 @@ from gateway.protocol.stdio.messages import INVALID_REQUEST, Message, Refused, c
 from gateway.protocol.stdio.open_requests import OpenRequests
 from gateway.protocol.stdio.streams import ClaimedStreams, ClientGone, Oversized, StdioStreams
 
-_DRAIN_S: Final = 10.0
-_DELETE_S: Final = 2.0
+_DRAIN_TIMEOUT_S: Final = 10.0
+_DELETE_TIMEOUT_S: Final = 2.0
 _FIRST_PAUSE_S: Final = 0.5
 _MAX_PAUSE_S: Final = 30.0
-_ENDED: Final = frozenset({400, 404, 405})
+_FINAL_STATUSES: Final = frozenset({400, 404, 405})
 """Statuses after which the standalone stream is not opened again in its session."""
 _LISTEN: Final = "subscriptions/listen"
-_SHOWN: Final = 300
+_MAX_LOGGED_BYTES: Final = 300
 
 
 def serve_bridge(claimed: ClaimedStreams, url: str | None) -> None:
@@ -49,10 +49,10 @@ def serve_bridge(claimed: ClaimedStreams, url: str | None) -> None:
 
 
 def endpoint_url(url: str | None) -> str:
-    """Return the MCP URL: the given one, or that of the tenant at the given or configured gateway.
+    """Return the MCP URL: the given URL, or the tenant's URL at the given or configured gateway.
 
     Raises:
-        Failure: it is not an http or https URL, or there is no tenant.
+        Failure: the URL is not an http or https URL, or no tenant is selected.
     """
     checked = chosen_url() if url is None else check_url(url)
     if checked.endswith("/mcp"):
@@ -67,7 +67,7 @@ def endpoint_url(url: str | None) -> str:
 
 
 class Bridge:
-    """The bridge of one client to one URL."""
+    """Forwards the messages of one client to one MCP URL, and the responses back."""
 
     def __init__(self, url: str, key: str, streams: StdioStreams) -> None:
         self._streams = streams
@@ -84,7 +84,7 @@ class Bridge:
                         await self._receive(group)
                     group.cancel_scope.cancel()
             finally:
-                with anyio.move_on_after(_DELETE_S, shield=True), suppress(httpx.HTTPError):
+                with anyio.move_on_after(_DELETE_TIMEOUT_S, shield=True), suppress(httpx.HTTPError):
                     await self._remote.end_session()
 
     async def _receive(self, group: TaskGroup) -> None:
@@ -96,7 +96,7 @@ class Bridge:
         for exchange in self._open:
             if exchange.message["method"] == _LISTEN:  # the stream does not end by itself
                 exchange.scope.cancel()
-        with anyio.move_on_after(0 if self._streams.is_gone else _DRAIN_S):
+        with anyio.move_on_after(0 if self._streams.is_gone else _DRAIN_TIMEOUT_S):
             await self._open.wait_empty()
 
     async def _take(self, message: Message, line: bytes | Oversized, group: TaskGroup) -> None:
@@ -156,18 +156,19 @@ class Bridge:
         if cancelled is not None:
             cancelled.is_cancelled = True
         try:
-            async with self._remote.post(message, line) as answer:
-                body = await read_body(answer)
+            async with self._remote.post(message, line) as http_response:
+                body = await read_body(http_response)
         except FAILURES as error:
             _log(f"a message was not delivered: {error or type(error).__name__}")
             return
-        if not answer.is_success:
-            _log(f"a message was refused with HTTP {answer.status_code}: {body[:_SHOWN].decode(errors='replace')}")
+        if not http_response.is_success:
+            reason = body[:_MAX_LOGGED_BYTES].decode(errors="replace")
+            _log(f"a message was refused with HTTP {http_response.status_code}: {reason}")
         elif message.get("method") == "notifications/initialized" and self._remote.session is not None:
             self._group.start_soon(self._follow, self._remote.session)
 
     async def _follow_renewed(self, session: BridgedSession) -> None:
-        """Follow a session that replaces an expired one; changes in between may have been missed."""
+        """Follow a session that replaces an expired one, and report all lists as changed, as changes may be missed."""
         self._group.start_soon(self._follow, session)
         for family in session.lists:
             if family in LIST_CHANGES:
@@ -181,11 +182,11 @@ class Bridge:
         pause_s = _FIRST_PAUSE_S
         while self._remote.session is session:
             with suppress(*FAILURES):
-                async with self._remote.get(session, last_event) as answer:
-                    if answer.status_code in _ENDED:  # the next request renews an expired session
+                async with self._remote.get(session, last_event) as http_response:
+                    if http_response.status_code in _FINAL_STATUSES:  # the next request renews an expired session
                         return
-                    if is_stream(answer):
-                        async for event in read_events(answer.aiter_bytes()):
+                    if is_stream(http_response):
+                        async for event in read_events(http_response.aiter_bytes()):
                             last_event, pause_s = event.id or last_event, _FIRST_PAUSE_S
                             await self._forward(event.data)
             await anyio.sleep(pause_s)

@@ -25,7 +25,7 @@ def print_client_lines(specs: Sequence[str], url: str | None) -> None:
     variables: dict[str, str] = {}
     if specs:
         name = source_name(specs[0])
-        arguments += _repeated(specs)
+        arguments += _repeat_arguments(specs)
     else:
         target = endpoint_url(url)
         name = urlsplit(target).path.split("/")[-2] or "gateway"
@@ -37,10 +37,8 @@ def print_client_lines(specs: Sequence[str], url: str | None) -> None:
     show(dict(lines), lambda: render_pairs(list(lines)), as_json=False)
 
 
-def _repeated(specs: Sequence[str]) -> Sequence[str]:
-    """The arguments of this process after the name of the command, with absolute paths, because clients start it in
-    other folders.
-    """
+def _repeat_arguments(specs: Sequence[str]) -> Sequence[str]:
+    """Return the arguments of this command. Paths are absolute, because clients start it in another folder."""
     given = sys.argv[sys.argv.index("stdio") + 1 :]
     absolute = {spec: str(Path(spec).resolve()) for spec in specs if "://" not in spec}
     absolute |= {f"--spec={spec}": f"--spec={path}" for spec, path in absolute.items()}

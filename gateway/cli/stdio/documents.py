@@ -37,13 +37,13 @@ from gateway.telemetry.logs import configure_logging
 from gateway.upstream.client import UpstreamClient
 
 _SERVER = "gateway.app.local.server"
-_OWN_VARIABLES = ("GATEWAY_URL", "GATEWAY_TENANT", "GATEWAY_KEY")
+_CLIENT_VARIABLES = ("GATEWAY_URL", "GATEWAY_TENANT", "GATEWAY_KEY")
 _STANDARD_INPUT = "-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Configuration:
-    """The settings of the environment that apply here."""
+    """The settings from the environment that apply to this command."""
 
     egress_allow: tuple[str, ...] = ()
     log_level: str = "warning"
@@ -59,7 +59,7 @@ def serve_documents(claimed: ClaimedStreams, specs: Sequence[str], options: Stdi
     configuration = _read_configuration()
     configure_logging(level=configuration.log_level, as_json=configuration.logs_json)
     arguments = [_read(spec) for spec in specs]
-    documents = _name(arguments, prefixes=options["prefixes"], base_urls=options["base_urls"])
+    documents = _name_documents(arguments, prefixes=options["prefixes"], base_urls=options["base_urls"])
     pairs = zip(arguments, documents, strict=True)
     reachable = chain.from_iterable(find_loopback(given, base_url=document.base_url) for given, document in pairs)
     upstream = UpstreamClient(egress_allow=(*configuration.egress_allow, *reachable))
@@ -110,10 +110,10 @@ def _read(spec: str) -> DocumentArgument:
     return read_document(spec)
 
 
-def _name(
+def _name_documents(
     arguments: Sequence[DocumentArgument], *, prefixes: Sequence[str], base_urls: Sequence[str]
 ) -> Sequence[LocalDocument]:
-    """Return the documents, each with a name of its own, its prefix and its base URL."""
+    """Return the documents, each with a unique name, its prefix and its base URL."""
     names: list[str] = []
     for given in arguments:
         stem = source_name(given.name)
@@ -132,14 +132,14 @@ def _name(
         for given, name, prefix, base_url in zip(
             arguments,
             names,
-            _one_each("--prefix", prefixes, len(names)),
-            _one_each("--base-url", base_urls, len(names)),
+            _value_per_document("--prefix", prefixes, len(names)),
+            _value_per_document("--base-url", base_urls, len(names)),
             strict=True,
         )
     ]
 
 
-def _one_each(option: str, given: Sequence[str], wanted: int) -> Sequence[str | None]:
+def _value_per_document(option: str, given: Sequence[str], wanted: int) -> Sequence[str | None]:
     if given and len(given) != wanted:
         raise Failure(
             f"{option} is given {len(given)} times for {wanted} documents; give it once per document", ExitCode.USAGE
@@ -182,12 +182,12 @@ def _policy(options: StdioOptions) -> Policy:
 
 
 def _read_configuration() -> _Configuration:
-    """Read the settings, unless no variable of the environment is one: importing them takes 0.15 s.
+    """Read the settings. If the environment has none, return the defaults, because the import takes 0.15 s.
 
     Raises:
         Failure: a setting is invalid.
     """
-    if not any(name.startswith("GATEWAY_") and name not in _OWN_VARIABLES for name in os.environ):
+    if not any(name.startswith("GATEWAY_") and name not in _CLIENT_VARIABLES for name in os.environ):
         return _Configuration()
     from gateway.settings import load_settings  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""Server-sent events of a response, as the bytes arrive (WHATWG HTML, section 9.2.6)."""
+"""Incremental parser of the server-sent events of a response (WHATWG HTML, section 9.2.6)."""
 
 import re
 from collections.abc import AsyncIterable, AsyncIterator
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 """The limit of one event in bytes."""
-_ID = re.compile(rb"[!-~]([ -~]*[!-~])?")
-"""Ids that can be sent back in a header; others are ignored."""
+_EVENT_ID = re.compile(rb"[!-~]([ -~]*[!-~])?")
+"""Event ids that a `Last-Event-ID` header can contain; other ids are ignored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,12 +24,12 @@ class RemoteFailed(Exception):
 
 
 def too_large() -> RemoteFailed:
-    """The failure of a message that exceeds `MAX_MESSAGE_BYTES`."""
+    """Return the exception for a message that exceeds `MAX_MESSAGE_BYTES`."""
     return RemoteFailed(f"a message of the server is larger than {MAX_MESSAGE_BYTES} bytes")
 
 
 async def read_events(chunks: AsyncIterable[bytes]) -> AsyncIterator[ServerEvent]:
-    """Yield the events; an unfinished one at the end of the stream is dropped.
+    """Yield the events; an incomplete event at the end of the stream is dropped.
 
     Raises:
         RemoteFailed: an event exceeds the limit.
@@ -54,22 +54,22 @@ def _event(fields: list[tuple[bytes, bytes]]) -> ServerEvent:
     event_id = found.get(b"id", b"")
     return ServerEvent(
         data=b" ".join(value for name, value in fields if name == b"data"),
-        id=event_id.decode() if _ID.fullmatch(event_id) else None,
+        id=event_id.decode() if _EVENT_ID.fullmatch(event_id) else None,
         retry_s=int(retry) / 1000 if retry.isdigit() and len(retry) < 10 else None,
     )
 
 
 async def _lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
-    """Yield the lines; they end with LF, CR LF or CR, and with no other separator."""
-    kept = bytearray()
-    was_return = False
+    """Yield the lines. Only LF, CR LF and CR separate lines."""
+    buffer = bytearray()
+    ended_with_cr = False
     async for chunk in chunks:
-        piece = chunk.removeprefix(b"\n") if was_return else chunk
-        was_return = chunk.endswith(b"\r")
+        piece = chunk.removeprefix(b"\n") if ended_with_cr else chunk
+        ended_with_cr = chunk.endswith(b"\r")
         *ended, rest = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
         for line in ended:
-            yield bytes(kept) + line
-            kept.clear()
-        kept += rest
-        if len(kept) > MAX_MESSAGE_BYTES:
+            yield bytes(buffer) + line
+            buffer.clear()
+        buffer += rest
+        if len(buffer) > MAX_MESSAGE_BYTES:
             raise too_large()

@@ -1,4 +1,4 @@
-"""One request of the client at the remote server: from its POST, over broken streams, to its response."""
+"""Forwarding of one client request to the remote server: its POST, resumption of broken streams, its response."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ Write = Callable[[bytes], Awaitable[None]]
 
 @dataclass(slots=True, eq=False)
 class Exchange:
-    """One request; it has exactly one response, unless the client cancels it."""
+    """One request of the client. It receives exactly one response, unless the client cancels it."""
 
     id: str | int
     message: Message
@@ -35,7 +35,7 @@ class Exchange:
     write: Write
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     is_cancelled: bool = False
-    """True once the client cancelled the request; it then has no response."""
+    """True if the client has cancelled the request; no response is sent then."""
     is_answered: bool = False
     _last_event: str | None = None
     _gap: ProgressGap = field(default_factory=ProgressGap)
@@ -61,30 +61,30 @@ class Exchange:
 
     async def _post(self) -> None:
         for is_first in (True, False):
-            async with self.remote.post(self.message, self.line) as answer:
-                if is_stream(answer):
-                    await self._relay_resumed(answer)
+            async with self.remote.post(self.message, self.line) as http_response:
+                if is_stream(http_response):
+                    await self._relay_resumed(http_response)
                     return
-                body = await read_body(answer)
-            is_mismatch = answer.status_code == _BAD_REQUEST and HEADER_MISMATCH in body
+                body = await read_body(http_response)
+            is_mismatch = http_response.status_code == _BAD_REQUEST and HEADER_MISMATCH in body
             if not (is_first and is_mismatch and await self.remote.learn_schemas(self.message)):
                 break
-        if answer.is_success and not body:
+        if http_response.is_success and not body:
             return  # the client cancelled the request
         found = read_remote(body)
         if found is not None and found.is_response_to(self.id):
             await self._respond(one_line(body))
         else:
-            await self._respond(refusal_of(answer.status_code, body, self.id))
+            await self._respond(refusal_of(http_response.status_code, body, self.id))
 
-    async def _relay_resumed(self, answer: httpx.Response) -> None:
+    async def _relay_resumed(self, http_response: httpx.Response) -> None:
         """Forward a stream; if it breaks before the response, resume it after its last event.
 
         Raises:
             httpx.HTTPError: the stream cannot be resumed.
         """
         session = self.remote.session
-        broken = await self._relay(answer)
+        broken = await self._relay(http_response)
         for pause_s in _PAUSES_S:
             if self.is_answered or self._last_event is None or session is None or self.is_modern:
                 break
@@ -99,10 +99,10 @@ class Exchange:
         if broken is not None and not self.is_answered:
             raise broken
 
-    async def _relay(self, answer: httpx.Response) -> httpx.TransportError | None:
+    async def _relay(self, http_response: httpx.Response) -> httpx.TransportError | None:
         """Forward the messages of a stream up to the response; return the error that broke the stream."""
         try:
-            async for event in read_events(answer.aiter_bytes()):
+            async for event in read_events(http_response.aiter_bytes()):
                 self._last_event = event.id or self._last_event
                 found = read_remote(event.data)
                 if found is None:

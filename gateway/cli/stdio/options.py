@@ -24,7 +24,7 @@ class StdioOptions(SelectionOptions):
 
 
 def on_streams(given: ImportArguments) -> StdioOptions:
-    """The options of an import of one document, for a server on standard streams with the default policy."""
+    """Return the options of an import, completed for a server on standard streams with the default policy."""
     own = {
         "prefixes": () if given["prefix"] is None else (given["prefix"],),
         "base_urls": () if given["base_url"] is None else (given["base_url"],),

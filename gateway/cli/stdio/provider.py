@@ -22,7 +22,7 @@ MESSAGE_BYTES: Final = 4 * 1024 * 1024
 _TOO_BIG: Final = 1009
 _NOT_TEXT: Final = 1007
 _SERVER_ERROR: Final = 500
-_EXITS: Final = {
+_EXIT_CODES: Final = {
     **dict.fromkeys((1000, 1001), ExitCode.OK),
     **dict.fromkeys((1002, 1003, 1007, 1009, 4400), ExitCode.FAILED),
     **dict.fromkeys((4409, 4410), ExitCode.CONFLICT),
@@ -82,7 +82,7 @@ async def _forward(streams: StdioStreams, socket: ClientConnection) -> None:
             code, reason = GOING_AWAY, ""
             await socket.close(GOING_AWAY)
         group.cancel_scope.cancel()
-    status = _EXITS.get(code, ExitCode.UNREACHABLE)
+    status = _EXIT_CODES.get(code, ExitCode.UNREACHABLE)
     if status is not ExitCode.OK:
         raise Failure(f"closed {code} {reason}", status)
 

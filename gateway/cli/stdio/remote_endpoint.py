@@ -25,18 +25,18 @@ EVENT_STREAM: Final = "text/event-stream"
 _CONNECT_S: Final = 5.0
 _MESSAGE_TIMEOUT_S: Final = 30.0
 """Timeout of a notification or response; the next line is read only afterwards."""
-_READ_S: Final = 330.0
-"""Longest pause within a response: a call can wait 300 s for its user's answer."""
+_RESPONSE_TIMEOUT_S: Final = 330.0
+"""Maximum pause within a response: a call can wait 300 s for input from its user."""
 _IDLE_TIMEOUT_S: Final = 60.0
-"""Longest pause of a stream that was opened with GET; then it is reopened."""
+"""Maximum pause of a stream that was opened with GET; the stream is then reopened."""
 _NOT_FOUND: Final = 404
-_NAMED: Final[Mapping[str, str]] = {
+_NAME_MEMBERS: Final[Mapping[str, str]] = {
     "tools/call": "name",
     "prompts/get": "name",
     "resources/read": "uri",
     **dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId"),
 }
-_SETTINGS: Final = ("resources/subscribe", "logging/setLevel")
+_SESSION_REQUESTS: Final = ("resources/subscribe", "logging/setLevel")
 _MAX_PAGES: Final = 1000
 _SESSION_ID: Final = re.compile("[!-~]+")
 _INITIALIZED: Final = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
@@ -48,7 +48,7 @@ class RemoteSessionEnded(Exception):
 
 @dataclass(slots=True, eq=False)
 class BridgedSession:
-    """A session of the handshake era, and the requests that open an equal one."""
+    """A session of the handshake era, with the requests that restore its state in a new session."""
 
     id: str | None
     revision: str
@@ -73,7 +73,7 @@ class BridgedEndpoint:
         self._renewing = anyio.Lock()
         self.session: BridgedSession | None = None
         self._schemas: dict[str, object] = {}
-        """The input schemas of tools that mirror arguments into headers, as far as they were listed."""
+        """Input schemas of the listed tools that mirror arguments into headers, by tool name."""
 
     async def __aenter__(self) -> "BridgedEndpoint":
         await self._http.__aenter__()
@@ -91,14 +91,14 @@ class BridgedEndpoint:
             RemoteSessionEnded: the session has ended and cannot be renewed.
         """
         session = None if revision_of(message) else self.session
-        read_s = _MESSAGE_TIMEOUT_S if id_of(message) is None else _READ_S
-        async with self._post(self._headers(message, session), line, read_s) as answer:
-            if answer.status_code != _NOT_FOUND or session is None or session.id is None:
-                yield answer
+        read_s = _MESSAGE_TIMEOUT_S if id_of(message) is None else _RESPONSE_TIMEOUT_S
+        async with self._post(self._headers(message, session), line, read_s) as http_response:
+            if http_response.status_code != _NOT_FOUND or session is None or session.id is None:
+                yield http_response
                 return
         await self.renew(session)
-        async with self._post(self._headers(message, self.session), line, read_s) as answer:
-            yield answer
+        async with self._post(self._headers(message, self.session), line, read_s) as http_response:
+            yield http_response
 
     @asynccontextmanager
     async def get(self, session: BridgedSession, last_event: str | None) -> AsyncGenerator[httpx.Response]:
@@ -106,8 +106,8 @@ class BridgedEndpoint:
         headers = {**_session_headers(session), "Accept": EVENT_STREAM}
         headers |= {} if last_event is None else {"Last-Event-ID": last_event}
         timeout = httpx.Timeout(_MESSAGE_TIMEOUT_S, connect=_CONNECT_S, read=_IDLE_TIMEOUT_S, pool=None)
-        async with self._http.stream("GET", self._url, headers=headers, timeout=timeout) as answer:
-            yield answer
+        async with self._http.stream("GET", self._url, headers=headers, timeout=timeout) as http_response:
+            yield http_response
 
     async def initialize(self, message: Message, line: bytes) -> tuple[int, bytes]:
         """Open a session; return the HTTP status, and the response to the client or the body of a refusal.
@@ -116,12 +116,12 @@ class BridgedEndpoint:
             httpx.HTTPError: there is no response.
             RemoteFailed: the session has an id that no header can have.
         """
-        async with self._post(self._headers(message, None), line) as answer:
-            response = await self._first_response(answer)
+        async with self._post(self._headers(message, None), line) as http_response:
+            response = await self._first_response(http_response)
             found = read_remote(response)
             if found is not None and found.is_result:
-                self.session = _session_of(answer, found, line)
-            return answer.status_code, response
+                self.session = _session_of(http_response, found, line)
+            return http_response.status_code, response
 
     async def renew(self, expired: BridgedSession) -> None:
         """Open a session in place of an expired one, unless another request did so already.
@@ -138,8 +138,8 @@ class BridgedEndpoint:
                 raise RemoteSessionEnded
             self.session.settings |= expired.settings
             for line in (_INITIALIZED, *expired.settings.values()):
-                async with self._post(self._headers({}, self.session), line) as answer:
-                    await read_body(answer)
+                async with self._post(self._headers({}, self.session), line) as http_response:
+                    await read_body(http_response)
             await self._renewed(self.session)
 
     async def end_session(self) -> None:
@@ -155,13 +155,13 @@ class BridgedEndpoint:
         method, uri = str(message.get("method")), text_at(message, "params", "uri")
         if method == "tools/list":
             self._schemas.update(schemas_of(bytes(found.result)))
-        elif self.session is not None and method in _SETTINGS:
+        elif self.session is not None and method in _SESSION_REQUESTS:
             self.session.settings[f"{method} {uri}"] = line
         elif self.session is not None and method == "resources/unsubscribe":
             self.session.settings.pop(f"resources/subscribe {uri}", None)
 
     async def learn_schemas(self, call: Message) -> bool:
-        """List the tools on behalf of a call that lacks the headers of its arguments; True if it now has some."""
+        """List the tools to find the mirrored arguments of a call; True if the schema of its tool was found."""
         name, meta = text_at(call, "params", "name"), pick(call, "params", "_meta")
         if name in self._schemas:
             return False
@@ -169,8 +169,8 @@ class BridgedEndpoint:
         for _ in range(_MAX_PAGES):
             params = {"_meta": meta} | ({} if cursor is None else {"cursor": cursor})
             request: Message = {"jsonrpc": "2.0", "id": "gateway-stdio", "method": "tools/list", "params": params}
-            async with self.post(request, msgspec.json.encode(request)) as answer:
-                response = await self._first_response(answer)
+            async with self.post(request, msgspec.json.encode(request)) as http_response:
+                response = await self._first_response(http_response)
             self.note(request, b"", response)
             found = read_remote(response)
             page = {} if found is None else object_of(found.result)
@@ -190,7 +190,7 @@ class BridgedEndpoint:
         if revision is None:
             return {"Content-Type": "application/json", **({} if session is None else _session_headers(session))}
         method = str(message.get("method"))
-        name = pick(message, "params", _NAMED[method]) if method in _NAMED else None
+        name = pick(message, "params", _NAME_MEMBERS[method]) if method in _NAME_MEMBERS else None
         headers = request_headers(header_value(method), name=name if isinstance(name, str) else None)
         headers["MCP-Protocol-Version"] = header_value(revision)
         if method == "tools/call":
@@ -198,30 +198,30 @@ class BridgedEndpoint:
             headers |= mirrored_headers(self._schemas.get(str(name)), arguments)
         return headers
 
-    async def _first_response(self, answer: httpx.Response) -> bytes:
-        """The body, or the first response in a stream."""
-        if not is_stream(answer):
-            return one_line(await read_body(answer))
-        async for event in read_events(answer.aiter_bytes()):
+    async def _first_response(self, http_response: httpx.Response) -> bytes:
+        """Return the body, or the first response in a stream of events."""
+        if not is_stream(http_response):
+            return one_line(await read_body(http_response))
+        async for event in read_events(http_response.aiter_bytes()):
             found = read_remote(event.data)
             if found is not None and found.method is None:
                 return one_line(event.data)
         return b""
 
 
-def is_stream(answer: httpx.Response) -> bool:
+def is_stream(http_response: httpx.Response) -> bool:
     """True if the response is a stream of events."""
-    return answer.is_success and answer.headers.get("Content-Type", "").lower().startswith(EVENT_STREAM)
+    return http_response.is_success and http_response.headers.get("Content-Type", "").lower().startswith(EVENT_STREAM)
 
 
-async def read_body(answer: httpx.Response) -> bytes:
+async def read_body(http_response: httpx.Response) -> bytes:
     """Read a body of bounded size.
 
     Raises:
         RemoteFailed: the body exceeds the limit of an event.
     """
     body = bytearray()
-    chunks: AsyncIterable[bytes] = answer.aiter_bytes()
+    chunks: AsyncIterable[bytes] = http_response.aiter_bytes()
     async for chunk in chunks:
         body += chunk
         if len(body) > MAX_MESSAGE_BYTES:  # guard: stdio-body-bound
@@ -234,10 +234,10 @@ def _session_headers(session: BridgedSession) -> Mapping[str, str]:
     return {"Content-Type": "application/json", "MCP-Protocol-Version": session.revision, **named}
 
 
-def _session_of(answer: httpx.Response, found: RemoteMessage, line: bytes) -> BridgedSession:
+def _session_of(http_response: httpx.Response, found: RemoteMessage, line: bytes) -> BridgedSession:
     result = object_of(found.result)
     capabilities = as_object(result.get("capabilities"))
-    session_id: str | None = answer.headers.get("Mcp-Session-Id")
+    session_id: str | None = http_response.headers.get("Mcp-Session-Id")
     if session_id is not None and _SESSION_ID.fullmatch(session_id) is None:
         raise RemoteFailed("the server sent a session id that is not visible ASCII")
     return BridgedSession(

@@ -17,10 +17,10 @@ _CODES: Mapping[int, tuple[int, type[GatewayError]]] = {
     429: (42900, LimitExceeded),
 }
 _UNAVAILABLE = 50300, Unavailable
-_SHOWN = 300
-_UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+_MAX_DETAIL_LENGTH = 300
+_PARSE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 HEADER_MISMATCH = b'"code":-32020'
-"""Part of the refusal of a call whose headers lack mirrored arguments."""
+"""The error code in the refusal of a call whose headers lack mirrored arguments."""
 
 LIST_CHANGES = {
     family: b'{"jsonrpc":"2.0","method":"notifications/%s/list_changed"}' % family.encode()
@@ -55,25 +55,25 @@ def read_remote(text: bytes) -> RemoteMessage | None:
     try:
         text.decode()  # this also checks the members that are not read
         return _decode(text)
-    except _UNREADABLE:
+    except _PARSE_ERRORS:
         return None
 
 
 def object_of(text: bytes | msgspec.Raw) -> JsonObject:
-    """Parse an object; an empty one for anything else."""
+    """Parse a JSON object; return an empty one for any other text."""
     try:
         return as_object(msgspec.json.decode(text))
-    except _UNREADABLE:
+    except _PARSE_ERRORS:
         return {}
 
 
 def one_line(text: bytes) -> bytes:
-    """The JSON text on one line: outside of strings, which cannot contain them, line ends are white space."""
+    """Return the JSON text on one line. Line breaks in JSON are white space, because strings cannot contain them."""
     return text.strip().replace(b"\r", b" ").replace(b"\n", b" ")
 
 
 def refusal_of(status: int, body: bytes, request_id: str | int) -> bytes:
-    """The error response for a refusal by HTTP status: the server's own JSON-RPC error if the body is one."""
+    """Return the error response for a refusal by HTTP status: the JSON-RPC error of the body, if it has one."""
     message = read_remote(body)
     if message is not None and bytes(message.error):
         error = one_line(bytes(message.error))
@@ -83,7 +83,7 @@ def refusal_of(status: int, body: bytes, request_id: str | int) -> bytes:
 
 
 def failure_response(error: Exception, request_id: str | int) -> bytes:
-    """The error response for a request whose connection failed."""
+    """Return the error response for a request whose connection failed."""
     reason = str(error) or type(error).__name__
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
         return error_response(_UNAVAILABLE[0], f"cannot reach the gateway: {reason}", Unavailable.code, request_id)
@@ -92,7 +92,7 @@ def failure_response(error: Exception, request_id: str | int) -> bytes:
 
 
 def schemas_of(result: bytes) -> Mapping[str, Any]:
-    """The input schemas of the tools in a `tools/list` result that mirror arguments into headers, by tool name."""
+    """Return the input schemas of listed tools that mirror arguments into headers, by tool name."""
     if b'"x-mcp-header"' not in result:
         return {}
     return {text_at(tool, "name"): tool.get("inputSchema") for tool in as_objects(object_of(result).get("tools"))}
@@ -101,4 +101,4 @@ def schemas_of(result: bytes) -> Mapping[str, Any]:
 def _detail(body: bytes) -> str:
     problem = object_of(body)
     detail = text_at(problem, "detail") or text_at(problem, "title")
-    return f": {detail[:_SHOWN]}" if detail else ""
+    return f": {detail[:_MAX_DETAIL_LENGTH]}" if detail else ""

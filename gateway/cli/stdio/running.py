@@ -1,4 +1,4 @@
-"""Runs a server of standard streams until its client ends, or a signal ends it."""
+"""Runs a server on standard streams until its client closes them or a signal arrives."""
 
 import signal
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""Readers of fields that several kinds of handlers share: templates, trees, names of results, answers."""
+"""Readers of the fields that several kinds of handlers share: templates, trees, conditions, answers, result names."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,8 +14,8 @@ MAX_TEMPLATE_LENGTH = 64 * 1024
 ANSWER_FIELDS = ("text", "json", "content", "contents", "messages", "mimeType", "isError")
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
-_TAKEN = frozenset(("arguments", "true", "false", "nil", "null", "empty", "blank"))
-_FORMS: Mapping[Family, tuple[str, ...]] = {
+_RESERVED_NAMES = frozenset(("arguments", "true", "false", "nil", "null", "empty", "blank"))
+_ANSWER_FORMS: Mapping[Family, tuple[str, ...]] = {
     Family.TOOL: ("text", "json", "content"),
     Family.RESOURCE: ("text", "json", "contents"),
     Family.TEMPLATE: ("text", "json", "contents"),
@@ -27,7 +27,7 @@ LISTED: Mapping[Family, str] = {
     Family.TEMPLATE: "contents",
     Family.PROMPT: "messages",
 }
-"""Per family: the answer field with a list of protocol objects."""
+"""For each family, the answer field that contains a list of protocol objects."""
 
 
 def read_template(form: FieldReader, name: str, *, required: bool = False) -> Template | None:
@@ -75,7 +75,7 @@ def read_condition(form: FieldReader, name: str) -> Condition | None:
 def read_answer(form: FieldReader, family: Family) -> TemplateSpec:
     """Read an answer; exactly one of the fields that the family allows contains it."""
     given = [name for name in ("text", "json", "content", "contents", "messages") if form.has(name)]
-    allowed = _FORMS[family]
+    allowed = _ANSWER_FORMS[family]
     for name in given:
         if name not in allowed:
             form.refuse(name, f"is not a possible result of a {family.value}; use one of {', '.join(allowed)}")
@@ -104,7 +104,7 @@ def refuse_in_other_families(form: FieldReader, family: Family, name: str, famil
 def read_result_name(form: FieldReader) -> str | None:
     """Read the name under which a result is stored."""
     name = form.text("as", max_length=64)
-    if name is not None and (not _NAME.fullmatch(name) or name in _TAKEN):
+    if name is not None and (not _NAME.fullmatch(name) or name in _RESERVED_NAMES):
         form.refuse("as", "has to consist of letters, digits and _, and must not be a predefined name of templates")
         return None
     return name

@@ -37,18 +37,18 @@ from gateway.errors import DefinitionInvalid, Fault, TemplateFailed
 
 Definition = ToolDefinition | ResourceDefinition | ResourceTemplateDefinition | PromptDefinition
 
-_INNER = ("content", "resource")
+_OBJECT_MEMBERS = ("content", "resource")
 """Members that contain another object: the block of a message, the resource of a block."""
 
 _NO_STRUCTURE = "the outputSchema requires structured content, which this result never has; {}"
-_BROKEN = "does not match the outputSchema: {}"
+_SCHEMA_MISMATCH = "does not match the outputSchema: {}"
 
 
 def find_faults(definition: Definition, spec: HandlerSpec, where: str = "/handler") -> Sequence[Fault]:
     """Return the faults of each answer that can never be valid, with pointers below `where`; empty if none is found."""
     match spec.action:
         case StaticSpec() as static:
-            return _of_static(definition, static, where)
+            return _static_faults(definition, static, where)
         case TemplateSpec() as answer:
             return _answer_faults(definition, answer, where)
         case StepsSpec() as listed:
@@ -64,20 +64,20 @@ def with_text(block: Mapping[str, object]) -> dict[str, object]:
     found = dict(block)
     if "text" in found and not isinstance(found["text"], str):
         found["text"] = write_out(found["text"], RenderingBudget())
-    for name in _INNER:
+    for name in _OBJECT_MEMBERS:
         inner = as_object(found.get(name))
         if inner is not None:
             found[name] = with_text(inner)
     return found
 
 
-def _of_static(definition: Definition, spec: StaticSpec, where: str) -> Sequence[Fault]:
+def _static_faults(definition: Definition, spec: StaticSpec, where: str) -> Sequence[Fault]:
     if isinstance(definition, ResourceDefinition | ResourceTemplateDefinition):
         return _faults_below(definition, spec.contents, where + "/contents")
-    promised, pointer = _tool_with_schema(definition, spec.is_error), where + "/structuredContent"
-    if promised is not None and spec.structured_content is None:
+    schema_tool, pointer = _tool_with_schema(definition, spec.is_error), where + "/structuredContent"
+    if schema_tool is not None and spec.structured_content is None:
         return [Fault(pointer=pointer, reason=_NO_STRUCTURE.format("add it"))]
-    return _schema_violations(promised, spec.structured_content, pointer)
+    return _schema_violations(schema_tool, spec.structured_content, pointer)
 
 
 def _step_faults(definition: Definition, steps: Sequence[Step], where: str) -> Sequence[Fault]:
@@ -98,12 +98,14 @@ def _answers(steps: Sequence[Step], where: str) -> Iterator[tuple[str, TemplateS
 
 
 def _answer_faults(definition: Definition, answer: TemplateSpec, where: str) -> Sequence[Fault]:
-    promised = _tool_with_schema(definition, answer.is_error)
+    schema_tool = _tool_with_schema(definition, answer.is_error)
     if answer.json is not None:
-        return _schema_violations(promised, answer.json.source, where + "/json") if answer.json.is_constant else ()
+        return _schema_violations(schema_tool, answer.json.source, where + "/json") if answer.json.is_constant else ()
     name, tree = _listed(answer)
-    found = _untyped(definition, answer, where) if tree is None else _tree_faults(definition, tree, where + point(name))
-    if promised is None:
+    found = (
+        _type_faults(definition, answer, where) if tree is None else _tree_faults(definition, tree, where + point(name))
+    )
+    if schema_tool is None:
         return found
     return [*found, Fault(pointer=where + point(name), reason=_NO_STRUCTURE.format("return `json`"))]
 
@@ -114,7 +116,7 @@ def _listed(answer: TemplateSpec) -> tuple[str, Tree | None]:
     return next(((name, tree) for name, tree in fields if tree is not None), ("text", None))
 
 
-def _untyped(definition: Definition, answer: TemplateSpec, where: str) -> Sequence[Fault]:
+def _type_faults(definition: Definition, answer: TemplateSpec, where: str) -> Sequence[Fault]:
     if isinstance(definition, ToolDefinition | PromptDefinition) or definition.mime_type or answer.mime_type:
         return ()
     return [Fault(pointer=where + "/mimeType", reason=UNTYPED)]
@@ -191,9 +193,11 @@ def _validate(definition: Definition, blocks: list[object]) -> None:
             validate_contents(blocks, uri=definition.template.lead + "x", mime_type=definition.mime_type)
 
 
-def _schema_violations(promised: ToolDefinition | None, structured: object, where: str) -> Sequence[Fault]:
+def _schema_violations(schema_tool: ToolDefinition | None, structured: object, where: str) -> Sequence[Fault]:
     """Return the violations of the output schema; none if the check exceeds its budget."""
-    found = () if promised is None else compile_output(orjson.dumps(promised.to_wire())).check(structured)
+    found = () if schema_tool is None else compile_output(orjson.dumps(schema_tool.to_wire())).check(structured)
     if isinstance(found, Costly):
         return ()
-    return [replace(fault, pointer=where + fault.pointer, reason=_BROKEN.format(fault.reason)) for fault in found]
+    return [
+        replace(fault, pointer=where + fault.pointer, reason=_SCHEMA_MISMATCH.format(fault.reason)) for fault in found
+    ]

@@ -143,7 +143,7 @@ QuestionStep: TypeAlias = AskStep | SampleStep | RootsStep
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatherStep:
-    """Send several questions to the client, in one round if the protocol revision supports that."""
+    """Send several requests to the client, in one round if the protocol revision supports that."""
 
     questions: tuple[QuestionStep, ...]
 

@@ -168,7 +168,7 @@ class StepsReader:
         return RootsStep(key=self._key(reader, form, "roots"), keep_as=read_result_name(form))
 
     def gather(self, form: FieldReader) -> Step | None:
-        """Read several questions that are sent in one round."""
+        """Read several requests to the client that are sent in one round."""
         questions: list[QuestionStep] = []
         for index, raw in enumerate(form.items("gather", max_items=MAX_QUESTIONS, min_items=1)):
             inner, verb = self._verb(raw, form.at("gather") + point(index), QUESTIONS)
@@ -208,7 +208,7 @@ class StepsReader:
         return None if when is None else IfStep(when=when, then=then, otherwise=otherwise)
 
     def _key(self, reader: FieldReader, form: FieldReader, verb: str) -> str:
-        """Return the key that identifies the question between gateway and client; a repeated key is a fault."""
+        """Return the key that identifies the request to the client; a repeated key is a fault."""
         key = reader.text("key", max_length=64)
         if key is not None and not _KEY.fullmatch(key):
             reader.refuse("key", "must consist of letters, digits and the characters _ . -")

@@ -41,7 +41,7 @@ _VISIT = Load(1, 1, 0, 1, 1)
 
 _TEXT = Load(0, 2, BYTE // 8, 0, 1)
 _NUMBER = Load(0, 90, 0, 0, 1)
-_PLAIN: Mapping[str, Load] = {
+_FIXED_COSTS: Mapping[str, Load] = {
     **dict.fromkeys(("type", "not", "anyOf", "oneOf", "contains", "additionalProperties"), Load(1, 1, 0, 1, 1)),
     **dict.fromkeys(("additionalItems", "unevaluatedItems", "unevaluatedProperties"), Load(1, 0, 0, 1, 0)),
     **dict.fromkeys(("minItems", "maxItems", "minProperties", "maxProperties", "propertyNames"), Load(1, 0, 0, 1, 0)),
@@ -52,7 +52,7 @@ _PLAIN: Mapping[str, Load] = {
 }
 _NAME = 2
 _EQUAL_PART = 30
-"""Units to compare one part of a list or object with a part of the schema's value."""
+"""Units of the comparison of one part of a list or object with a part of the schema's value."""
 _EQUAL_NUMBER = 200
 """Units of an exact comparison with a float, which takes up to 5 µs."""
 _EQUAL_TEXT = 2
@@ -69,22 +69,22 @@ _EVERY_PART: Mapping[str, int] = {
     "unevaluatedProperties": 4,
 }
 _UNIQUE_TEXT = 10
-_UNIQUE = 700
+_UNIQUE_ELEMENT = 700
 """Units per element for `uniqueItems`. Up to fifteen elements are compared pairwise, floats exactly."""
 _PAIRWISE_BYTE = 32 * BYTE
 _PATTERN = 10
-_QUICK = frozenset({"string", "boolean", "null"})
+_QUICKLY_COMPARED = frozenset({"string", "boolean", "null"})
 
 
 def load_of(schema: Object) -> Load:
     """Return the cost of a schema's own keywords at the value to which the schema applies."""
     load = _VISIT
     for keyword, value in schema.items():
-        known = _PLAIN.get(keyword)
+        known = _FIXED_COSTS.get(keyword)
         if known is not None:
             load += known
-        elif keyword in _COUNTED:
-            load += _COUNTED[keyword](value)
+        elif keyword in _COMPUTED_COSTS:
+            load += _COMPUTED_COSTS[keyword](value)
     if "patternProperties" in schema:  # the names of an object count as part of its bytes
         load += Load(0, 0, _of_patterns(schema), 0, 0)
     if schema.get("uniqueItems") is True and not _has_plain_items(schema):
@@ -97,7 +97,7 @@ def loads_of_parts(schema: Object) -> Load:
     units = sum(cost for keyword, cost in _EVERY_PART.items() if keyword in schema)
     units += _PATTERN * len(as_object(schema.get("patternProperties")) or ())
     if schema.get("uniqueItems") is True:
-        units += _UNIQUE_TEXT if _has_plain_items(schema) else _UNIQUE
+        units += _UNIQUE_TEXT if _has_plain_items(schema) else _UNIQUE_ELEMENT
     return Load(units, units, 0, 0, 0) if units else NOTHING
 
 
@@ -107,7 +107,7 @@ def _of_patterns(schema: Object) -> int:
 
 def _has_plain_items(schema: Object) -> bool:
     items = as_object(schema.get("items")) or {}
-    return items.get("type") in _QUICK
+    return items.get("type") in _QUICKLY_COMPARED
 
 
 def _required(value: object) -> Load:
@@ -165,7 +165,7 @@ def _pattern(value: object) -> Load:
     return Load(0, _PATTERN, cost_of_pattern(str(value)), 0, 1)
 
 
-_COUNTED = {
+_COMPUTED_COSTS = {
     "required": _required,
     "dependentRequired": _dependent,
     "dependencies": _dependent,

@@ -1,7 +1,7 @@
-"""Explanations of single violations: without cut values, and for a choice by its nearest branch.
+"""Explanations of single violations: messages without truncated values, and for a choice its nearest branch.
 
-The nearest branch of `anyOf` or `oneOf` accepts the type of the value and the values of its constants, and has the
-fewest violations. Its first three are named. At most 200 branches and 20 violations of each are compared.
+The nearest branch of `anyOf` or `oneOf` accepts the type and the constants of the value, and has the fewest violations.
+Its first three violations are listed. At most 200 branches and 20 violations of each are compared.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,8 +21,8 @@ _MAX_DEPTH = 5
 _MAX_VALUES = 20
 _MAX_NAME_LENGTH = 60
 _CHOICES = frozenset(("anyOf", "oneOf"))
-_FIXED = frozenset(("const", "enum"))
-_WORDS: Mapping[str, str] = {
+_CONSTANT_KEYWORDS = frozenset(("const", "enum"))
+_SHORT_REASONS: Mapping[str, str] = {
     "type": "is not of type {}",
     "enum": "is not one of {}",
     "const": "is not {}",
@@ -68,7 +68,7 @@ def explain(error: Any, schema: object, *, at: Sequence[str] = (), depth: int = 
         return
     number = min(range(len(branches)), key=lambda number: _distance(branches[number], error))
     name = _branch_name(error, schema, number)
-    yield Fault(pointer=where, reason=f"{_WORDS[error.kind.name]}; the nearest is {name}")
+    yield Fault(pointer=where, reason=f"{_SHORT_REASONS[error.kind.name]}; the nearest is {name}")
     found = [fault for inner in branches[number] for fault in explain(inner, schema, at=at, depth=depth + 1)]
     yield from (
         Fault(pointer=fault.pointer, reason=f"{fault.reason} ({name})" if depth == 0 else fault.reason)
@@ -81,7 +81,7 @@ def _distance(branch: Sequence[Any], choice: Any) -> tuple[bool, bool, int]:
     depth = len(choice.instance_path)
     depths = [(error.kind.name, len(error.instance_path) - depth) for error in branch]
     is_of_other_type = any(name == "type" and below == 0 for name, below in depths)
-    is_of_other_kind = any(name in _FIXED and below <= 1 for name, below in depths)
+    is_of_other_kind = any(name in _CONSTANT_KEYWORDS and below <= 1 for name, below in depths)
     return is_of_other_type, is_of_other_kind, len(branch)
 
 
@@ -92,7 +92,8 @@ def _fixed_faults(choice: Any, branches: Sequence[Sequence[Any]], at: Sequence[s
     path: list[str | int] | None = None
     for branch in branches:
         found = next(
-            (error for error in branch if error.kind.name in _FIXED and len(error.instance_path) == depth), None
+            (error for error in branch if error.kind.name in _CONSTANT_KEYWORDS and len(error.instance_path) == depth),
+            None,
         )
         if found is None or (path is not None and found.instance_path != path):
             return None
@@ -130,7 +131,7 @@ def _reason(error: Any) -> str:
         return message
     name = error.kind.name
     short = f"does not satisfy `{name}`"
-    words = _WORDS.get(name, short)
+    words = _SHORT_REASONS.get(name, short)
     limit = ", ".join(_json(item) for item in as_list(error.kind.value) or (error.kind.value,))
     reason = f"the value {words.format(limit)}"
     return reason if len(reason) <= MAX_REASON_LENGTH else f"the value {short}"

@@ -1,7 +1,7 @@
 """Tree of all subschemas of a schema: positions, applied values and references. Read once; size and depth are bounded.
 
-The keywords of 2020-12, 2019-09 and draft-07 are read together. A keyword that is unknown to the dialect only
-makes the tree larger than necessary.
+The keywords of 2020-12, 2019-09 and draft-07 are read together. A keyword that is unknown to the dialect only makes the
+tree larger than necessary.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,7 +31,7 @@ class Reach(Enum):
     """No value, unless a reference names the subschema."""
 
 
-_ONE: Mapping[str, Reach] = {
+_SINGLE_SCHEMAS: Mapping[str, Reach] = {
     **dict.fromkeys(("not", "if", "then", "else"), Reach.HERE),
     **dict.fromkeys(
         (
@@ -47,11 +47,11 @@ _ONE: Mapping[str, Reach] = {
     ),
     "contentSchema": Reach.NOTHING,
 }
-_LISTS: Mapping[str, Reach] = {
+_SCHEMA_LISTS: Mapping[str, Reach] = {
     **dict.fromkeys(("allOf", "anyOf", "oneOf"), Reach.HERE),
     **dict.fromkeys(("items", "prefixItems"), Reach.PART),
 }
-_MAPS: Mapping[str, Reach] = {
+_SCHEMA_MAPS: Mapping[str, Reach] = {
     "$defs": Reach.NOTHING,
     "definitions": Reach.NOTHING,
     "dependencies": Reach.HERE,
@@ -164,14 +164,14 @@ def _inside(node: SchemaNode) -> Iterator[tuple[Reach, str | int | None, NodePat
     for keyword, value in node.schema.items():
         path = (*node.path, keyword)
         elements, members = as_list(value), as_object(value)
-        if keyword in _LISTS and elements is not None:
-            reach = _LISTS[keyword]
+        if keyword in _SCHEMA_LISTS and elements is not None:
+            reach = _SCHEMA_LISTS[keyword]
             for index, schema in enumerate(elements):
                 yield reach, index if reach is Reach.PART else None, (*path, index), schema
-        elif keyword in _ONE and (members is not None or isinstance(value, bool)):
-            yield _ONE[keyword], None, path, value
-        elif keyword in _MAPS and members is not None:
-            reach = _MAPS[keyword]
+        elif keyword in _SINGLE_SCHEMAS and (members is not None or isinstance(value, bool)):
+            yield _SINGLE_SCHEMAS[keyword], None, path, value
+        elif keyword in _SCHEMA_MAPS and members is not None:
+            reach = _SCHEMA_MAPS[keyword]
             for name, schema in members.items():
                 if as_list(schema) is None:  # `dependencies` may list names instead
                     yield reach, name if reach is Reach.PART else None, (*path, name), schema

@@ -20,7 +20,7 @@ from gateway.definitions.json_schema.tree import Reach, SchemaEdge, SchemaNode, 
 ENDLESS = 10**15
 
 _UNEVALUATED = frozenset({"unevaluatedItems", "unevaluatedProperties"})
-_OF_LISTS = frozenset({"additionalItems", "contains", "items", "unevaluatedItems"})
+_LIST_KEYWORDS = frozenset({"additionalItems", "contains", "items", "unevaluatedItems"})
 _MEMBERS, _ELEMENTS = object(), object()
 """Keys in `_Expansion.back` for all members of an object and all elements of a list."""
 
@@ -176,7 +176,7 @@ class _Counting:
         """Add the load of a subschema for parts. A subschema in the same cycle is only counted in `back`."""
         part: object = edge.part
         if edge.reach is Reach.PARTS:
-            part = _ELEMENTS if keyword in _OF_LISTS else _MEMBERS
+            part = _ELEMENTS if keyword in _LIST_KEYWORDS else _MEMBERS
         if self._groups[edge.target] == self._groups[number]:
             into.back[part] = into.back.get(part, 0) + 1
             return

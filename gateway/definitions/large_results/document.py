@@ -1,4 +1,4 @@
-"""A stored result as a document that is read in parts: JSON, or text, which is read like a list of its lines."""
+"""A stored result as a document that is read in parts: JSON by pointers, text like a list of its lines."""
 
 import json
 import re
@@ -15,7 +15,7 @@ _LINE = re.compile(rb"[^\n]*\n|[^\n]+\Z")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultDocument:
-    """The bytes of a stored result: compact JSON of a container, or UTF-8 text."""
+    """A stored result: a list or object as compact JSON, or any other result as UTF-8 text."""
 
     body: bytes = field(repr=False)
     is_json: bool
@@ -26,11 +26,11 @@ class ResultDocument:
         return JSON_TYPE if self.is_json else TEXT_TYPE
 
     def lines(self) -> Iterator[bytes]:
-        """The lines of a text, with their ends; a text of more than 500,000 lines is one."""
+        """Return the lines of a text, with their line ends; a text of more than 500,000 lines is one line."""
         return iter((self.body,)) if self._has_many_lines else (line[0] for line in _LINE.finditer(self.body))
 
     def count_lines(self) -> int:
-        """Return the number of `lines`."""
+        """Return the number of lines that `lines` returns."""
         return 1 if self._has_many_lines else self.body.count(b"\n") + (not self.body.endswith(b"\n"))
 
     @property
@@ -41,7 +41,7 @@ class ResultDocument:
 def read_document(body: bytes) -> ResultDocument | None:
     """Return the document with these bytes; None if they are binary.
 
-    A JSON string or number, and JSON with more than 500,000 values, is a text.
+    A JSON string or number is a text, and so is JSON with more than 500,000 commas.
     """
     if is_container(body.lstrip(b" \t\r\n")[:1]) and not has_many_parts(body):
         found = compact(body)
@@ -55,5 +55,5 @@ def read_document(body: bytes) -> ResultDocument | None:
 
 
 def json_of(text: str) -> bytes:
-    """Return a text as a JSON string."""
+    """Encode a text as a JSON string."""
     return json.dumps(text, ensure_ascii=False).encode("utf-8", "replace")

@@ -1,8 +1,8 @@
-"""Parts of compact JSON texts, as bytes: numbers keep their spelling, and objects all members of a repeated name.
+"""Splitter of compact JSON texts into parts, as bytes. Numbers keep their spelling; repeated members are kept.
 
-The parser in C splits a container with few commas. An object with many is scanned member by member, so that no call
-of C code is long: the work may run in a thread beside the event loop. Texts with more commas than `MAX_PARTS` are for
-readers of characters: a list of a million numbers would become a million objects.
+The C parser splits lists, and objects with few commas. Objects with many commas are scanned member by member: a long
+call of C code would hold the GIL and block the event loop. Texts with more than `MAX_PARTS` commas are read as text,
+because each part becomes a Python object.
 """
 
 import json
@@ -14,23 +14,23 @@ import msgspec
 import orjson
 
 Part = tuple[str | None, bytes]
-"""The name of a member, or None for an element of a list, and the JSON text of its value."""
+"""The name of a member (None for an element of a list), and the JSON text of its value."""
 
 MAX_PARTS: Final = 500_000
-"""Commas of a text that is read in parts; splitting a list of so many elements takes about 25 ms."""
+"""Limit on the commas of a text that is split; a list of so many elements takes about 25 ms."""
 _MAX_SPLIT_MEMBERS: Final = 50_000
-"""Commas of an object up to which the parser splits it: hashing so many names takes about 15 ms."""
+"""Limit on the commas of an object that the C parser splits; hashing so many names takes about 15 ms."""
 
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _SCALAR = re.compile(rb"[^,\]}]++")
 _AFTER_VALUE = re.compile(r"JSON is malformed: trailing characters \(byte ([0-9]+)\)")
-"""The parser's words for the end of a value before the end of the text; a test pins them."""
-_skip = msgspec.json.Decoder(msgspec.Raw).decode
+"""The parser's message if text follows a value; it contains the position. A test pins the message."""
+_parse_value = msgspec.json.Decoder(msgspec.Raw).decode
 
 
 def compact(body: bytes) -> bytes | None:
-    """Return a JSON text without whitespace between its tokens; None if it is no JSON, or nests too deep."""
+    """Return a JSON text without whitespace between its tokens; None if the text is not JSON, or is nested too deep."""
     try:
         found = msgspec.json.format(body, indent=-1)
         found.decode()
@@ -45,12 +45,12 @@ def is_container(raw: bytes) -> bool:
 
 
 def has_many_parts(raw: bytes) -> bool:
-    """True if the text has too many parts to be read by pointers."""
+    """True if the text has more than `MAX_PARTS` commas, so that it is not split."""
     return raw.count(b",") > MAX_PARTS
 
 
 def parts_of(raw: bytes) -> Iterator[Part]:
-    """Yield the members of an object, or the elements of a list, in their order."""
+    """Yield the members of an object, or the elements of a list, in order."""
     if raw.startswith(b"["):
         return ((None, bytes(part)) for part in split_list(raw))
     found = _split(raw) if raw.count(b",") <= _MAX_SPLIT_MEMBERS else None
@@ -63,12 +63,12 @@ def split_list(raw: bytes) -> Sequence[msgspec.Raw]:
 
 
 def is_index(token: str) -> bool:
-    """True if the token of a JSON Pointer may be a position in a list."""
+    """True if the token of a JSON Pointer has the form of a list index."""
     return _INDEX.fullmatch(token) is not None
 
 
 def part_at(raw: bytes, token: str) -> bytes | None:
-    """Return the part that a token of a JSON Pointer names, the last of several; None if there is none."""
+    """Return the part that a token of a JSON Pointer names; None if there is none. The last of repeated names wins."""
     if raw.startswith(b"["):
         if not is_index(token):
             return None
@@ -86,7 +86,7 @@ def part_at(raw: bytes, token: str) -> bytes | None:
 
 
 def text_of(raw: bytes) -> str:
-    """Return the text of a JSON string; a lone surrogate becomes a question mark."""
+    """Decode a JSON string; a lone surrogate becomes a question mark."""
     if b"\\" not in raw:
         return raw[1:-1].decode()
     found: str = json.loads(raw)
@@ -94,7 +94,7 @@ def text_of(raw: bytes) -> str:
 
 
 def _split(raw: bytes) -> list[Part] | None:
-    """Split an object with the parser; None if two members have one name, or names have unusual escapes."""
+    """Split an object with the C parser; None if names are repeated, or have unusual escapes."""
     try:
         members = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
     except msgspec.MsgspecError:  # a lone surrogate in a name
@@ -117,11 +117,11 @@ def _scan(raw: bytes) -> Iterator[Part]:
 
 
 def _end_of(raw: bytes, whole: memoryview, start: int) -> int:
-    """Return the position after the value that starts here, before the end of its object."""
+    """Return the end of the name or value that starts at `start`, inside an object."""
     first = raw[start : start + 1]
     if first in {b"{", b"["}:
         try:
-            _skip(whole[start:])
+            _parse_value(whole[start:])
         except msgspec.DecodeError as stopped:
             if (after := _AFTER_VALUE.match(str(stopped))) is not None:
                 return start + int(after[1]) - 1

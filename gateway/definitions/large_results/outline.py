@@ -1,6 +1,7 @@
 """The outline of a large JSON text: a bounded number of lines, each with pointer, kind and length of a part.
 
-Of a list, the outline has the length and the first element, as `*`. Work is linear in the text for each level.
+For a list, the outline contains its length and its first element, as `*`. The work is linear in the text for each
+level.
 """
 
 import json
@@ -13,7 +14,7 @@ _MAX_MEMBERS: Final = 20
 _MAX_LEVELS: Final = 5
 _MAX_POINTER_LENGTH: Final = 200
 _LARGE: Final = 1024
-"""Bytes of a part above which its line has its size."""
+"""Size in bytes above which the line of a part contains its size."""
 _KINDS: Final = {"t": "boolean", "f": "boolean", "n": "null", '"': "text"}
 
 
@@ -40,7 +41,7 @@ def escape_token(name: str) -> str:
 
 
 def _line(pointer: str, raw: bytes, level: int) -> tuple[str, list[tuple[str, bytes, int]]]:
-    """Return the line of a part, and the parts below it that follow."""
+    """Return the line of a part, and the inner parts whose lines follow."""
     shown = pointer if pointer.isprintable() else json.dumps(pointer)
     size = f", {len(raw):,} bytes" if len(raw) > _LARGE else ""
     if not is_container(raw):
@@ -55,7 +56,7 @@ def _line(pointer: str, raw: bytes, level: int) -> tuple[str, list[tuple[str, by
 
 
 def _count(raw: bytes, most: int) -> tuple[int, list[Part]]:
-    """Return the number of parts, and the first ones."""
+    """Return the number of parts, and at most `most` of them."""
     first: list[Part] = []
     count = 0
     for part in parts_of(raw):

@@ -1,7 +1,7 @@
-"""Pages of a stored result: the part at a JSON Pointer, from an offset, as far as a number of bytes allows.
+"""Pages of a stored result: the part at a JSON Pointer, from an offset, within a number of bytes.
 
-Each part can be reached: a page that ends early has `next_offset`, and `omitted` names the parts that are larger than a
-page, for a pointer of their own. The values of a page are copied as bytes.
+Every part can be read. A page that ends early contains `next_offset`. `omitted` lists the pointers of parts that are
+larger than a page, so that a client can request them separately. The values of a page are copied as bytes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,19 +27,19 @@ from gateway.definitions.large_results.outline import escape_token
 from gateway.errors import ArgumentsInvalid, Fault
 
 _MAX_TESTED: Final = 100_000
-"""Elements that the conditions of one read test; a longer list continues on the next page."""
+"""Limit on the elements that are tested for one page; a longer list continues on the next page."""
 _MAX_WORK: Final = 1024 * 1024 * 1024
-"""Bytes that are read on the way to a pointer: each level reads its container."""
+"""Limit on the bytes that are parsed to follow a pointer; each level parses its whole container."""
 _MAX_OMITTED: Final = 10
 _MAX_NAMED: Final = 20
 _PAGE_HEAD: Final = 1024
-"""Bytes that are left for the other members of a page."""
+"""Bytes reserved for the other members of a page."""
 Scalar: TypeAlias = str | int | float | bool | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElementCondition:
-    """A test of one part of an element: one of these values, or a text that contains a text in lower case."""
+    """A condition on one part of an element: `equals` lists accepted values, `contains` is a case-folded substring."""
 
     pointer: str = ""
     equals: tuple[Scalar, ...] = ()
@@ -48,7 +48,7 @@ class ElementCondition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartRequest:
-    """The wanted part of a document."""
+    """The requested part of a document: its pointer, its range, and conditions on its elements."""
 
     pointer: str = ""
     offset: int = 0
@@ -58,7 +58,7 @@ class PartRequest:
 
 @dataclass(slots=True)
 class _Parts:
-    """The parts of a container from the offset on, its kind, and the number of all its parts."""
+    """The parts of a container from an offset on, its kind, and the total number of its parts."""
 
     following: Iterator[Part]
     kind: str
@@ -67,7 +67,7 @@ class _Parts:
 
 @dataclass(slots=True)
 class _Page:
-    """The parts of a page, as far as there is room."""
+    """The parts of a page so far, and the bytes that remain."""
 
     room: int
     offset: int
@@ -81,7 +81,8 @@ def read_part(document: ResultDocument, request: PartRequest, *, room: int) -> b
     """Return a page of at most about `room` bytes as a JSON object.
 
     Raises:
-        ArgumentsInvalid: the document has nothing at the pointer, or the part there has no elements to select.
+        ArgumentsInvalid: the pointer leads to no part or is too expensive to follow, or `where` is set for a part
+            without elements.
     """
     room -= _PAGE_HEAD
     if not document.is_json:
@@ -94,7 +95,7 @@ def read_part(document: ResultDocument, request: PartRequest, *, room: int) -> b
             raise _invalid("/pointer", "it is too deep for a result of this size; read the whole resource")
         found = part_at(raw, token)
         if found is None:
-            raise _nothing(tokens[:depth], token, raw)
+            raise _missing_part(tokens[:depth], token, raw)
         raw = found
     return _read_value(raw, request, room)
 
@@ -143,7 +144,7 @@ def _read_characters(text: str, request: PartRequest, room: int) -> bytes:
 def _read_parts(parts: _Parts, request: PartRequest, room: int) -> bytes:
     page = _Page(room, request.offset)
     for index, (name, raw) in enumerate(parts.following, request.offset):
-        if not _take(page, request, index, name, raw):
+        if not _add_part(page, request, index, name, raw):
             page.next_offset = index
             break
     found: dict[str, object] = {"kind": parts.kind, "total": parts.total}
@@ -156,8 +157,8 @@ def _read_parts(parts: _Parts, request: PartRequest, room: int) -> bytes:
     return _join(request, found, _value_of(parts.kind, page))
 
 
-def _take(page: _Page, request: PartRequest, index: int, name: str | None, raw: bytes) -> bool:
-    """Add a part to the page, unless it does not match; return False if the page ends before it."""
+def _add_part(page: _Page, request: PartRequest, index: int, name: str | None, raw: bytes) -> bool:
+    """Add a part to the page if it matches the conditions; return False if the page ends before the part."""
     is_full = request.limit is not None and len(page.values) + len(page.omitted) >= request.limit
     if is_full or (request.where and index - page.offset >= _MAX_TESTED):  # guard: result-conditions-bounded
         return False
@@ -215,7 +216,7 @@ def _tokens(pointer: str) -> Sequence[str]:
     return [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]]
 
 
-def _nothing(found: Sequence[str], token: str, raw: bytes) -> ArgumentsInvalid:
+def _missing_part(found: Sequence[str], token: str, raw: bytes) -> ArgumentsInvalid:
     place = "".join(f"/{escape_token(one)}" for one in found) or "the whole result"
     if raw.startswith(b"["):
         what = f"a list of {sum(1 for _ in parts_of(raw)):,}"

@@ -34,7 +34,7 @@ class PolicySubject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConditionalRule:
-    """A rule that matches the primitive, with conditions on the arguments; none if they are not decidable."""
+    """A rule that matches the primitive. `conditions` is empty if the conditions of the rule are not decidable."""
 
     judgement: Judgement
     conditions: tuple[CompiledCondition, ...]
@@ -53,13 +53,13 @@ class ConditionalRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrimitivePolicy:
-    """The rules with conditions that can match calls of a primitive, in order, and the judgement if none matches."""
+    """The conditional rules that can match calls of a primitive, in order, and the decision if none of them matches."""
 
     judgement: Judgement
     rules: tuple[ConditionalRule, ...] = ()
     fixed: Mapping[str, object] = field(default_factory=dict[str, object])
     recorded: ArgumentSelection | None = None
-    """The arguments that the audit trail contains; None: no arguments."""
+    """The arguments that the audit trail records; None means no arguments."""
 
     @property
     def possible(self) -> Sequence[Judgement]:
@@ -137,7 +137,7 @@ def _matches(rule: PolicyRule, subject: PolicySubject, profile: str) -> Truth:
 
 
 def _runs(rule: PolicyRule, subject: PolicySubject, profile: str) -> bool:
-    """True if the rule is about the operation that the primitive runs."""
+    """True if the rule matches the operation that the primitive runs."""
     if not subject.operation_names or not _is_within(rule, subject, profile):
         return False
     is_named = rule.tool is None or any(fnmatchcase(name, rule.tool) for name in subject.operation_names)

@@ -17,7 +17,7 @@ _TREE: Schema = {
     "description": "Any JSON. Strings are Liquid templates; a string that is exactly one {{ … }} keeps the type of "
     "the value."
 }
-_TREES: Schema = {"type": "array"}
+_TEMPLATE_ARRAY: Schema = {"type": "array"}
 _URL: Schema = {"type": "string", "maxLength": 2048, "pattern": "^https?://[^/?#{}\\s@]+([/?].*)?$"}
 _KEY: Schema = {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,64}$"}
 _PATHS: Schema = {
@@ -40,13 +40,13 @@ _REQUEST: Mapping[str, object] = {"method": {"enum": list(METHODS)}, "body": _TR
 _ANSWER: Mapping[str, object] = {
     "text": _TEMPLATE,
     "json": _TREE,
-    "content": _TREES,
-    "contents": _TREES,
-    "messages": _TREES,
+    "content": _TEMPLATE_ARRAY,
+    "contents": _TEMPLATE_ARRAY,
+    "messages": _TEMPLATE_ARRAY,
     "mimeType": _MIME,
     "isError": _FLAG,
 }
-_ONE_FORM: Schema = {
+_ONE_RESULT_FORM: Schema = {
     "oneOf": [{"required": [name]} for name in ("text", "json", "content", "contents", "messages")],
 }
 _NUMBER: Schema = {"anyOf": [{"type": "number"}, {"type": "string", "pattern": "\\{[{%]"}]}
@@ -54,7 +54,7 @@ _QUESTIONS: Mapping[str, Schema] = {
     "ask": closed(("message",), message=_TEMPLATE, schema={"type": "object"}, url=_URL, key=_KEY),
     "sample": closed(
         ("messages", "maxTokens"),
-        messages={"anyOf": [_TEMPLATE, _TREES]},
+        messages={"anyOf": [_TEMPLATE, _TEMPLATE_ARRAY]},
         maxTokens={"type": "integer", "minimum": 1, "maximum": MAX_TOKENS},
         systemPrompt=_TEMPLATE,
         temperature={"type": "number", "minimum": 0, "maximum": 2},
@@ -72,7 +72,7 @@ _STEPS_WITHOUT_RESULT: Mapping[str, Schema] = {
     "log": {"anyOf": [_TEMPLATE, closed(("data",), level={"enum": list(LEVELS)}, data=_TREE, logger=text(200))]},
     "sleep": {"type": "number", "minimum": 0, "maximum": MAX_SLEEP_S},
     "gather": {"type": "array", "minItems": 1, "maxItems": MAX_QUESTIONS, "items": ref("question")},
-    "return": {**closed(**_ANSWER), **_ONE_FORM},
+    "return": {**closed(**_ANSWER), **_ONE_RESULT_FORM},
     "if": closed(("when", "then"), when=text(MAX_SOURCE_LENGTH), then=ref("steps"), else_=ref("steps")),
 }
 
@@ -131,7 +131,7 @@ HANDLERS: Mapping[HandlerKind, Schema] = {
         ),
         "oneOf": [{"required": [name]} for name in ("content", "contents", "messages")],
     },
-    HandlerKind.TEMPLATE: {**_handler(HandlerKind.TEMPLATE, (), _ANSWER), **_ONE_FORM},
+    HandlerKind.TEMPLATE: {**_handler(HandlerKind.TEMPLATE, (), _ANSWER), **_ONE_RESULT_FORM},
     HandlerKind.HTTP: _handler(HandlerKind.HTTP, ("method", "url"), _REQUEST),
     HandlerKind.STEPS: _handler(HandlerKind.STEPS, ("steps",), {"steps": ref("steps")}),
     HandlerKind.OPENAPI: _handler(

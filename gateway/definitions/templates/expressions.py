@@ -111,7 +111,7 @@ class _ExpressionReader:
     def filtered(self) -> Filtered:
         operand = self._value()
         filters: list[FilterCall] = []
-        while self._takes("|"):
+        while self._accept("|"):
             filters.append(self._filter())
         return Filtered(operand, tuple(filters))
 
@@ -127,21 +127,21 @@ class _ExpressionReader:
     def end(self) -> None:
         word = self._peek()
         if word is not None:
-            raise self._wrong(f"unexpected '{word.text}'")
+            raise self._error(f"unexpected '{word.text}'")
 
     def _filter(self) -> FilterCall:
         name = self._name()
         known = FILTERS.get(name)
         if known is None:
             hint = ": templates have no filters for lists; select parts with `result` of a request"
-            raise self._wrong(f"there is no filter '{name}'{hint if name in _LIST_FILTERS else ''}")
+            raise self._error(f"there is no filter '{name}'{hint if name in _LIST_FILTERS else ''}")
         arguments: list[Expression] = []
-        if self._takes(":"):
+        if self._accept(":"):
             arguments.append(self._value())
-            while self._takes(","):
+            while self._accept(","):
                 arguments.append(self._value())
         if not known.min_arguments <= len(arguments) <= known.max_arguments:
-            raise self._wrong(f"the filter '{name}' takes {known.takes}")
+            raise self._error(f"the filter '{name}' takes {known.takes}")
         return FilterCall(name, tuple(arguments))
 
     def _comparison(self) -> Comparison:
@@ -154,45 +154,45 @@ class _ExpressionReader:
 
     def _value(self, depth: int = _MAX_DEPTH) -> Expression:
         """Read a literal, or a path whose brackets are nested at most `depth` deep."""
-        word = self._take("a value")
+        word = self._next_word("a value")
         if word.kind == "text":
             return Literal(word.text[1:-1])
         if word.kind == "number":
             if len(word.text) > _MAX_NUMBER_LENGTH:
-                raise self._wrong("a number has too many digits")
+                raise self._error("a number has too many digits")
             return Literal(float(word.text) if "." in word.text else int(word.text))
         if word.kind != "name":
-            raise self._wrong(f"'{word.text}' is not a value")
+            raise self._error(f"'{word.text}' is not a value")
         return Literal(_CONSTANTS[word.text]) if word.text in _CONSTANTS else self._path(word.text, depth)
 
     def _path(self, root: str, depth: int) -> VariablePath:
         parts: list[Expression] = []
         while True:
-            if self._takes("."):
+            if self._accept("."):
                 parts.append(Literal(self._name()))
-            elif self._takes("["):
+            elif self._accept("["):
                 if not depth:
-                    raise self._wrong(f"brackets are nested more than {_MAX_DEPTH} deep")
+                    raise self._error(f"brackets are nested more than {_MAX_DEPTH} deep")
                 parts.append(self._value(depth - 1))
-                if not self._takes("]"):
-                    raise self._wrong("']' is missing")
+                if not self._accept("]"):
+                    raise self._error("']' is missing")
             else:
                 return VariablePath(root, tuple(parts))
 
     def _name(self) -> str:
-        word = self._take("a name")
+        word = self._next_word("a name")
         if word.kind != "name":
-            raise self._wrong(f"'{word.text}' is not a name")
+            raise self._error(f"'{word.text}' is not a name")
         return word.text
 
-    def _take(self, wanted: str) -> Word:
+    def _next_word(self, wanted: str) -> Word:
         word = self._peek()
         if word is None:
-            raise self._wrong(f"{wanted} is missing")
+            raise self._error(f"{wanted} is missing")
         self._next += 1
         return word
 
-    def _takes(self, sign: str) -> bool:
+    def _accept(self, sign: str) -> bool:
         """Consume the next word and return True if it is this sign; otherwise return False."""
         word = self._peek()
         if word is None or word.kind != "sign" or word.text != sign:
@@ -203,5 +203,5 @@ class _ExpressionReader:
     def _peek(self) -> Word | None:
         return self._words[self._next] if self._next < len(self._words) else None
 
-    def _wrong(self, reason: str) -> TemplateInvalid:
+    def _error(self, reason: str) -> TemplateInvalid:
         return refuse(reason, self._line)

@@ -1,4 +1,4 @@
-"""Interpreter of a template's nodes. Every value and filter is charged to the budget."""
+"""Interpreter of a template's nodes. Every evaluation of a value or filter is charged to the budget."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
@@ -14,7 +14,7 @@ Escape: TypeAlias = Callable[[str], str]
 
 
 class Rendering:
-    """One rendering: the variables, the budget, and the escape of filled values."""
+    """State of one rendering: the variables, the budget, and the escape function for filled values."""
 
     def __init__(self, variables: Mapping[str, object], budget: RenderingBudget, escape: Escape | None = None) -> None:
         self._variables = variables
@@ -25,15 +25,15 @@ class Rendering:
         """Return the block's output.
 
         Raises:
-            TemplateFailed: a limit was exceeded, or a value cannot be used.
+            TemplateFailed: a limit was exceeded, or a value has an unsupported type.
         """
         return "".join(self._parts(block))
 
     def value(self, filtered: Filtered) -> object:
-        """Return the value of an expression, with its type.
+        """Evaluate an expression with its filters, without converting the value to text.
 
         Raises:
-            TemplateFailed: a limit was exceeded, or a value cannot be used.
+            TemplateFailed: a limit was exceeded, or a value has an unsupported type.
         """
         value = self._value(filtered.operand)
         for call in filtered.filters:
@@ -46,15 +46,17 @@ class Rendering:
         return value
 
     def holds(self, test: Test) -> bool:
-        """True if a condition holds; joined comparisons are evaluated from right to left, as in Liquid.
+        """Evaluate a condition; `and` and `or` are right-associative, as in Liquid.
 
         Raises:
             TemplateFailed: a limit was exceeded, or two values cannot be compared.
         """
-        outcome = self._compares(test.comparisons[-1])
+        outcome = self._evaluate_comparison(test.comparisons[-1])
         for comparison, join in zip(reversed(test.comparisons[:-1]), reversed(test.joins), strict=True):
             outcome = (
-                (self._compares(comparison) or outcome) if join == "or" else (outcome and self._compares(comparison))
+                (self._evaluate_comparison(comparison) or outcome)
+                if join == "or"
+                else (outcome and self._evaluate_comparison(comparison))
             )
         return outcome
 
@@ -64,11 +66,11 @@ class Rendering:
                 self._budget.write(node.size)
                 yield node.text
             elif isinstance(node, IfNode):
-                yield from self._parts(self._chosen(node))
+                yield from self._parts(self._select_branch(node))
             else:
-                yield self._written(node)
+                yield self._render_output(node)
 
-    def _written(self, filtered: Filtered) -> str:
+    def _render_output(self, filtered: Filtered) -> str:
         text = write_out(self.value(filtered), self._budget)
         if self._escape is not None:
             self._budget.check_text(3 * len(text))
@@ -76,7 +78,7 @@ class Rendering:
         self._budget.write(len(text) if text.isascii() else len(text.encode("utf-8", "replace")))
         return text
 
-    def _chosen(self, node: IfNode) -> Block:
+    def _select_branch(self, node: IfNode) -> Block:
         for branch in node.branches:
             if branch.test is None or self.holds(branch.test):
                 return branch.body
@@ -91,7 +93,7 @@ class Rendering:
             value = lookup_member(value, self._value(part))
         return value
 
-    def _compares(self, comparison: Comparison) -> bool:
+    def _evaluate_comparison(self, comparison: Comparison) -> bool:
         left = self._value(comparison.left)
         if comparison.sign is None or comparison.right is None:
             return left is not None and left is not False

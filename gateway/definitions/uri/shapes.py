@@ -7,7 +7,7 @@ _VARIABLE = re.compile(r"[^,:*]+")
 
 
 def shape_of(uri_template: str) -> str:
-    """The template with its variable names masked, except after `;`, `?` and `&`, where URIs contain the names.
+    """Mask the variable names of a template, except after `;`, `?` and `&`, where URIs contain the names.
 
     Two templates of the same shape match the same URIs.
     """

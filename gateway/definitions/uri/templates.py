@@ -113,13 +113,13 @@ class Matcher:
 
 
 def _make_matcher(parts: tuple[Part, ...]) -> Matcher:
-    maker = _MatcherBuilder()
+    builder = _MatcherBuilder()
     for part in parts:
         if isinstance(part, str):
-            maker.add_literal(part)
+            builder.add_literal(part)
         else:
-            maker.add_expression(part)
-    return maker.made()
+            builder.add_expression(part)
+    return builder.build()
 
 
 class _MatcherBuilder:
@@ -128,7 +128,7 @@ class _MatcherBuilder:
     def __init__(self) -> None:
         self._steps: list[Step] = []
         self._literal = ""
-        self._written = ""
+        self._literal_text = ""
         self._query: list[str] = []
         self._sign = ""
         self._fragment: str | None = None
@@ -138,7 +138,7 @@ class _MatcherBuilder:
         if self._sign or self._fragment is not None:
             raise _refuse(f"nothing may follow the query and the fragment, as '{text}' does; put it before them")
         self._literal += text
-        self._written += text
+        self._literal_text += text
 
     def add_expression(self, expression: Expression) -> None:
         self._check(expression)
@@ -157,17 +157,17 @@ class _MatcherBuilder:
                 self._add_variable(name, expression)
         else:
             if len(names) > 1:
-                raise _refuse(f"{expression.text} may have one variable only; use {_written('/', names)}")
+                raise _refuse(f"{expression.text} may have one variable only; use {_format_expression('/', names)}")
             self._literal += "." if expression.sign == "." else ""
             self._add_variable(names[0], expression)
 
-    def made(self) -> Matcher:
+    def build(self) -> Matcher:
         steps = (*self._steps, Step(self._literal, None))
         return Matcher(
             steps=steps,
             query=frozenset(self._query),
             query_sign=self._sign,
-            pairs_before=self._written.partition("?")[2].count("&"),
+            pairs_before=self._literal_text.partition("?")[2].count("&"),
             fragment=self._fragment,
         )
 
@@ -175,16 +175,20 @@ class _MatcherBuilder:
         text, sign = expression.text, expression.sign
         names = [variable.name for variable in expression.variables]
         if sign == ";":
-            raise _refuse(f"{text} is not supported: ';' parameters may be left out; use {_written('?', names)}")
+            raise _refuse(
+                f"{text} is not supported: ';' parameters may be left out; use {_format_expression('?', names)}"
+            )
         if self._fragment is not None:
             raise _refuse(f"{text} cannot follow the fragment; put it before")
         if any(variable.explodes for variable in expression.variables):
-            raise _refuse(f"{text} may be one value, a list or a map; use {_unexploded(sign, names)}")
+            raise _refuse(f"{text} may be one value, a list or a map; use {_alternatives_to_explode(sign, names)}")
         if any(variable.prefix is not None for variable in expression.variables):
-            raise _refuse(f"{text} contains only the beginning of a value; use {_written(sign, names)}")
+            raise _refuse(f"{text} contains only the beginning of a value; use {_format_expression(sign, names)}")
         for name in names:
             if name in self._names:
-                raise _refuse(f"the variable '{name}' may occur once only; use {_written(sign, [f'{name}_2'])}")
+                raise _refuse(
+                    f"the variable '{name}' may occur once only; use {_format_expression(sign, [f'{name}_2'])}"
+                )
             self._names.add(name)
 
     def _add_variable(self, name: str, expression: Expression) -> None:
@@ -197,7 +201,7 @@ class _MatcherBuilder:
     def _check_boundary(self, before: str, name: str, expression: Expression) -> None:
         """Refuse a variable without a delimiter between it and the previous variable."""
         self._refuse_greedy(expression, f"{{{name}}}/{{+{before}}}")
-        separated = f"{{{before}}}/{_written('+' if expression.sign == '+' else '', [name])}"
+        separated = f"{{{before}}}/{_format_expression('+' if expression.sign == '+' else '', [name])}"
         if not self._literal:
             raise _refuse(f"text must separate {{{before}}} from {expression.text}; use {separated}")
         if not _STOP.search(self._literal):
@@ -213,25 +217,25 @@ class _MatcherBuilder:
 
     def _add_query(self, expression: Expression, names: list[str]) -> None:
         if not self._sign:
-            self._refuse_greedy(expression, self._ungreedy() + expression.text)
-            has_mark = "?" in self._written
+            self._refuse_greedy(expression, self._last_as_simple() + expression.text)
+            has_mark = "?" in self._literal_text
             if has_mark is (expression.sign == "?"):
-                use = _written("&" if has_mark else "?", names)
+                use = _format_expression("&" if has_mark else "?", names)
                 raise _refuse(f"{expression.text} needs {'no' if has_mark else 'a'} '?' before it; use {use}")
             self._sign = expression.sign
         elif expression.sign != "&":
-            raise _refuse(f"there may be one '{{?…}}' only; use {_written('&', names)}")
+            raise _refuse(f"there may be one '{{?…}}' only; use {_format_expression('&', names)}")
         self._query.extend(names)
 
     def _add_fragment(self, expression: Expression, names: list[str]) -> None:
-        if "#" in self._written:
+        if "#" in self._literal_text:
             raise _refuse(f"{expression.text} must be the only '#'; use it without the '#' before it")
         if len(names) > 1:
-            raise _refuse(f"{expression.text} must have one variable; use {_written('#', names[:1])}")
-        self._refuse_greedy(expression, self._ungreedy() + expression.text)
+            raise _refuse(f"{expression.text} must have one variable; use {_format_expression('#', names[:1])}")
+        self._refuse_greedy(expression, self._last_as_simple() + expression.text)
         self._fragment = names[0]
 
-    def _ungreedy(self) -> str:
+    def _last_as_simple(self) -> str:
         return f"{{{self._steps[-1].variable}}}{self._literal}" if self._steps else ""
 
 
@@ -239,13 +243,13 @@ def _refuse(reason: str) -> ResourceValidationError:
     return refuse(f"for matching, {reason}")
 
 
-def _written(sign: str, names: Sequence[str]) -> str:
+def _format_expression(sign: str, names: Sequence[str]) -> str:
     return f"{{{sign}{','.join(names)}}}"
 
 
-def _unexploded(sign: str, names: Sequence[str]) -> str:
+def _alternatives_to_explode(sign: str, names: Sequence[str]) -> str:
     """Return the alternatives in a message: for one value and, in a path, for several segments."""
-    one = _written(sign, names)
+    one = _format_expression(sign, names)
     if sign not in {"", "/"} or len(names) > 1:
         return one
     return f"{one} for one segment, or {sign}{{+{names[0]}}} at the end for several"

@@ -1,1 +1,1 @@
-"""Calls that wait: for the decision of a person, or as tasks of their clients."""
+"""Calls that outlive their request: approvals by a person, and tasks of clients."""

@@ -45,7 +45,7 @@ def _folded(subject: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestShown:
-    """The upstream request in the form that people see: without credentials, limited in size; stored sealed.
+    """The upstream request in the form that people see: without credentials, limited in size; stored encrypted.
 
     A call without a single upstream request has an empty method, the tool's name as its URL and its canonical arguments
     as its body.

@@ -41,7 +41,7 @@ class TaskOwner:
 
 
 class TaskCall(msgspec.Struct, frozen=True, kw_only=True):
-    """The call of a task, and the capabilities that its client declared; stored sealed."""
+    """The call of a task, and the capabilities that its client declared; stored encrypted."""
 
     arguments: dict[str, Any]
     capabilities: dict[str, Any]
@@ -51,14 +51,14 @@ AskedKind = Literal["elicitation", "sampling", "roots"]
 
 
 class TaskQuestion(msgspec.Struct, frozen=True, kw_only=True):
-    """An open question to the client: its kind, and the parameters of the protocol."""
+    """An open request to the client: its kind, and the parameters of the protocol."""
 
     kind: AskedKind
     params: dict[str, Any]
 
 
 class TaskRounds(msgspec.Struct, frozen=True, kw_only=True):
-    """The state between the rounds of a call: answers, remembered values and open questions; stored sealed."""
+    """State of a call between two rounds: responses of the client, kept values and open requests; stored encrypted."""
 
     answers: dict[str, dict[str, Any]] = {}
     memory: dict[str, Any] = {}
@@ -74,7 +74,7 @@ class TaskError(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of a call: the members of its result as JSON, or an error; stored sealed."""
+    """The end of a call: the members of its result as JSON, or an error; stored encrypted."""
 
     members: bytes | None = None
     error: TaskError | None = None

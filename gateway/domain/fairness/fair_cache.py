@@ -22,7 +22,7 @@ class FairCache(Generic[_Key, _Value]):
         self.room = room
         self.used = 0
         self._entries: OrderedDict[tuple[str, _Key], tuple[_Value, int]] = OrderedDict()
-        self._of: dict[str, OrderedDict[_Key, None]] = {}
+        self._keys_by_tenant: dict[str, OrderedDict[_Key, None]] = {}
         self._used_by: dict[str, int] = {}
 
     def __len__(self) -> int:
@@ -39,14 +39,14 @@ class FairCache(Generic[_Key, _Value]):
         if found is None:
             return None
         self._entries.move_to_end((tenant, key))
-        self._of[tenant].move_to_end(key)
+        self._keys_by_tenant[tenant].move_to_end(key)
         return found[0]
 
     def put(self, tenant: str, key: _Key, value: _Value, weight: int = 1) -> None:
         """Store an entry, then evict until the tenant is within its share and the total within the capacity."""
         self.drop(tenant, key)
         self._entries[tenant, key] = value, weight
-        own = self._of.setdefault(tenant, OrderedDict())
+        own = self._keys_by_tenant.setdefault(tenant, OrderedDict())
         own[key] = None
         self.used += weight
         self._used_by[tenant] = self.used_by(tenant) + weight
@@ -60,20 +60,20 @@ class FairCache(Generic[_Key, _Value]):
         found = self._entries.pop((tenant, key), None)
         if found is None:
             return
-        del self._of[tenant][key]
+        del self._keys_by_tenant[tenant][key]
         self.used -= found[1]
         self._used_by[tenant] -= found[1]
-        if not self._of[tenant]:
-            del self._of[tenant], self._used_by[tenant]
+        if not self._keys_by_tenant[tenant]:
+            del self._keys_by_tenant[tenant], self._used_by[tenant]
 
     def drop_tenant(self, tenant: str) -> None:
         """Remove all entries of a tenant."""
-        for key in tuple(self._of.get(tenant, ())):
+        for key in tuple(self._keys_by_tenant.get(tenant, ())):
             self.drop(tenant, key)
 
     def clear(self) -> None:
         """Remove all entries."""
         self._entries.clear()
-        self._of.clear()
+        self._keys_by_tenant.clear()
         self._used_by.clear()
         self.used = 0

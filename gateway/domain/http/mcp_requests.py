@@ -1,4 +1,4 @@
-"""The form of requests to an MCP URL in revision 2026-07-28, which has no sessions."""
+"""Headers and bodies of requests to an MCP URL in the protocol revision 2026-07-28, which has no sessions."""
 
 import base64
 from collections.abc import Mapping

@@ -8,7 +8,7 @@ from gateway.domain.identifiers import AccountId, CredentialId, KeyId, TenantId
 
 
 class AccountState(StrEnum):
-    """State of an account: usable, or in need of a new connection because its tokens were refused."""
+    """State of an account. If its tokens were refused, the user must connect it again."""
 
     CONNECTED = "connected"
     REFUSED = "refused"
@@ -20,7 +20,7 @@ class UserAccount:
 
     id: AccountId
     owner: KeyId
-    """The id of the person's or key's row: a subject may be reused by another person, but an id is not."""
+    """The id of the row of the person or key; unlike a subject, an id is never reused."""
     subject: str
     credential: CredentialId
     credential_name: str

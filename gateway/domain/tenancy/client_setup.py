@@ -1,6 +1,6 @@
-"""The known MCP clients, and for each the text that connects it to an MCP URL, ready to paste.
+"""Known MCP clients, each with the command or configuration that connects it to an MCP URL.
 
-`gateway try` and the page of a tenant both use this table.
+`gateway try` and the page of a tenant use the same table.
 """
 
 import json
@@ -13,7 +13,7 @@ from gateway.domain.http.mcp_requests import request_body, request_headers
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientTarget:
-    """An MCP URL, the name that the client gives it, and a key; without a key, the client signs the person in."""
+    """An MCP URL, its name in the client's configuration, and a key; without a key, the client signs the person in."""
 
     name: str
     url: str
@@ -27,7 +27,7 @@ class ClientTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientSetup:
-    """A client: `write` returns one line for the location `place`; `then` is the step that signs the person in."""
+    """A known client: `write` returns the line to paste at `place`; `then` is the step that signs the person in."""
 
     name: str
     place: str

@@ -1,7 +1,7 @@
-"""Texts of authorization codes and refresh tokens, and their digests.
+"""Authorization codes and refresh tokens: parser, generator, digests, and the detection of reuse.
 
 A code is `GRANT.SECRET`, a refresh token `GRANT.FAMILY.SECRET`. The family is constant, and the secret changes with
-each use. So a replaced token is recognised without being stored, and an invented token has no effect.
+each use. So the reuse of a replaced token is detected without storing it, and a forged token has no effect.
 """
 
 import hashlib
@@ -20,26 +20,24 @@ from gateway.domain.tenancy.grants import GrantSecrets
 CODE_S = 60
 """Seconds for which a code is valid."""
 RETRY = timedelta(seconds=10)
-"""Time for which the former refresh token returns the same successor, for a client that did not receive the
-response.
-"""
-_TEXT = re.compile(r"(gnt_[0-9a-z]{20})\.(?:([A-Za-z0-9_-]{22})\.)?([A-Za-z0-9_-]{43})")
+"""Time during which a retry with the former refresh token returns the same successor, in case the response was lost."""
+_TOKEN_PATTERN = re.compile(r"(gnt_[0-9a-z]{20})\.(?:([A-Za-z0-9_-]{22})\.)?([A-Za-z0-9_-]{43})")
 
 
 class RefreshTokenState(Enum):
-    """The kinds of refresh tokens that a client can present."""
+    """State of a presented refresh token."""
 
     CURRENT = auto()
     RETRIED = auto()
-    """The former one, presented again within seconds."""
+    """The former token, presented again within `RETRY`."""
     REUSED = auto()
-    """A token that was already replaced: it, or the current one, was stolen."""
+    """An already replaced token: this token or the current one was stolen."""
     UNKNOWN = auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Presented:
-    """A code or refresh token in the form that a client presents; only a refresh token has a family."""
+    """A parsed code or refresh token from a client; only a refresh token has a family."""
 
     grant: KeyId
     secret: str = field(repr=False)
@@ -51,11 +49,11 @@ class Presented:
         return f"{self.grant}.{self.family}.{self.secret}"
 
     def is_code(self, stored: GrantSecrets) -> bool:
-        """True for the code of this grant."""
+        """True if this is the stored code of the grant."""
         return self.family is None and hmac.compare_digest(digest_of(self.secret), stored.code)
 
     def state(self, stored: GrantSecrets) -> RefreshTokenState:
-        """Its kind among the refresh tokens of its grant."""
+        """State of this refresh token, compared with the stored digests of its grant."""
         if self.family is None or stored.family is None:
             return RefreshTokenState.UNKNOWN
         if not hmac.compare_digest(digest_of(self.family), stored.family):  # guard: refresh-family
@@ -72,7 +70,7 @@ class Presented:
     def next(self, keys: Sequence[bytes], stored: GrantSecrets) -> "Presented | None":
         """The successor of this token, derived from it and a key of the gateway.
 
-        A retry gets the same successor as the first request; None for a retry whose key no longer exists.
+        A retry has the same successor as the first request; None if the key of the first request no longer exists.
         """
         derived = [replace(self, secret=_derive(key, self)) for key in keys]
         if stored.refresh is not None and self.state(stored) is RefreshTokenState.RETRIED:
@@ -91,13 +89,13 @@ def write_code(grant: KeyId, secret: str) -> str:
 
 
 def read_presented(text: str) -> Presented | None:
-    """Return a code or refresh token; None for any other text."""
-    found = _TEXT.fullmatch(text)
+    """Parse a code or refresh token; None for any other text."""
+    found = _TOKEN_PATTERN.fullmatch(text)
     return None if found is None else Presented(grant=KeyId(found[1]), family=found[2], secret=found[3])
 
 
 def rotated(stored: GrantSecrets, following: Presented) -> GrantSecrets:
-    """Return the digests of a grant whose next refresh token is this one."""
+    """Return the digests of a grant after its refresh token was replaced by `following`."""
     return replace(
         stored,
         family=digest_of(following.family or ""),
@@ -108,7 +106,7 @@ def rotated(stored: GrantSecrets, following: Presented) -> GrantSecrets:
 
 
 def digest_of(secret: str) -> bytes:
-    """Return the digest of a secret of 256 random bits, or of the family's 128."""
+    """Return the digest of a random secret: 256 bits, or the 128 bits of a family."""
     return hashlib.sha256(secret.encode()).digest()
 
 

@@ -8,10 +8,10 @@ from gateway.domain.identifiers import ConsentId, KeyId, SignInId
 
 
 class ClientKind(StrEnum):
-    """The ways in which the authorization server knows a client."""
+    """Kind of a client, by its registration at the authorization server."""
 
     DOCUMENT = "document"
-    """By a client ID metadata document, at the URL that is the client's id."""
+    """Described by a client ID metadata document, at the URL that is the client's id."""
     REGISTERED = "registered"
     """Registered by an administrator."""
     DYNAMIC = "dynamic"
@@ -19,17 +19,17 @@ class ClientKind(StrEnum):
 
 
 class GrantState(StrEnum):
-    """The states of a grant; tokens are issued under an active one."""
+    """State of a grant; tokens are issued only under an active grant."""
 
     ACTIVE = "active"
     ENDED = "ended"
-    """Its time is over."""
+    """Expired: unused for too long, or at its maximum lifetime."""
     REVOKED = "revoked"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OAuthClient:
-    """A client; `name` is its own choice, unless an administrator registered it."""
+    """A client of the authorization server; `name` is chosen by the client, unless an administrator registered it."""
 
     id: str
     kind: ClientKind
@@ -39,7 +39,7 @@ class OAuthClient:
     """A digest of the client's secret; None for a client without one."""
     created_at: datetime
     used_at: datetime | None = None
-    """The last time at which a person permitted it to act."""
+    """The last time at which a person authorized the client."""
     version: int = 1
 
     @property
@@ -68,8 +68,8 @@ class Consent:
 class Grant:
     """One authorization of a client by a person: its code, its refresh tokens, and the access tokens issued under it.
 
-    Its id is that of the credential, so callers, streams and tasks of these tokens end in the same way as those of a
-    key.
+    `id` is also the credential id of its access tokens. So their callers, streams and tasks end in the same way as
+    those of a key.
     """
 
     id: KeyId
@@ -84,9 +84,9 @@ class Grant:
     scopes: tuple[str, ...]
     created_at: datetime
     used_at: datetime | None = None
-    """The last time at which a token was issued."""
+    """Time of the last token that was issued under the grant."""
     idle_ends_at: datetime
-    """The time at which it ends unless it is used before."""
+    """Expiry of the grant if no further token is issued."""
     ends_at: datetime
     revoked_at: datetime | None = None
     revoked_for: str | None = None
@@ -94,7 +94,7 @@ class Grant:
 
     @property
     def state(self) -> GrantState:
-        """The state now."""
+        """The current state of the grant."""
         if self.revoked_at is not None:
             return GrantState.REVOKED
         is_ended = min(self.idle_ends_at, self.ends_at) <= datetime.now(UTC)
@@ -105,7 +105,8 @@ class Grant:
 class GrantSecrets:
     """The digests of a grant's code and refresh tokens, and the challenge for the code's verifier.
 
-    A refresh token names its family and itself. `former_refresh` is the one that `refresh` replaced at `rotated_at`.
+    A refresh token contains the secret of its family and its own secret. `refresh` replaced `former_refresh` at
+    `rotated_at`.
     """
 
     code: bytes = field(repr=False)
@@ -131,9 +132,9 @@ class GrantFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantUse:
-    """An issue of tokens: the resulting grant, and its next digests, or None if its refresh token does not change.
+    """Changes of a grant when tokens are issued. `renewed` is None if the refresh token does not change.
 
-    `before` is the digest of the refresh token that is replaced; None for the first tokens.
+    `before` is the digest of the replaced refresh token; None for the first tokens of the grant.
     """
 
     grant: Grant

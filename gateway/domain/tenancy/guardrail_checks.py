@@ -1,4 +1,4 @@
-"""The kinds of guardrail checks, apart from the guardrails: searches of texts need only the kind."""
+"""Kinds of guardrail checks, in a separate module, because text searches need only the kind."""
 
 from enum import StrEnum
 

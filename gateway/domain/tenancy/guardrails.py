@@ -13,7 +13,7 @@ from gateway.domain.tools import PrimitiveOrigin, Tool
 
 
 class GuardrailPhase(StrEnum):
-    """Moment of a check."""
+    """Time at which a guardrail checks a call."""
 
     CALL = "call"
     """Before a call is prepared: its arguments, validated and with defaults."""
@@ -41,7 +41,7 @@ class HookSettings:
     credential: str
     timeout_ms: int = 1000
     is_fail_open: bool = False
-    """True if a call passes without a valid response of the hook; otherwise this is a finding."""
+    """True if a call is permitted when the hook returns no valid response; if False, that is a finding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

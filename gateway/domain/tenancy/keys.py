@@ -41,7 +41,7 @@ class Scope(StrEnum):
 
 
 class KeyMatch(StrEnum):
-    """Relation of a found text to the stored key with its id."""
+    """Relation of a presented key text to the stored key with the same id."""
 
     CURRENT = "current"
     OLD = "old"
@@ -67,7 +67,7 @@ class KeySecret:
     number: int = 1
     """Rises by one with each rotation."""
     ends_at: datetime | None = None
-    """The end of a former secret; None for the newest one, which ends with the key."""
+    """The expiry of the former secret; None for the newest one, which expires with the key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,13 +91,13 @@ class Key:
     version: int
     issuer: IssuerId | None = None
     former: KeySecret | None = None
-    """The secret before the last rotation; it may have ended."""
+    """The secret before the last rotation; it may have expired."""
     last_used_at: datetime | None = None
     """The hour of the last known use."""
 
     @property
     def secrets(self) -> tuple[KeySecret, ...]:
-        """The secrets that have not ended, the newest first."""
+        """The valid secrets, the newest first."""
         former = self.former
         if former is None or former.ends_at is None or former.ends_at <= datetime.now(UTC):  # guard: key-former-ends
             return (self.secret,)
@@ -105,7 +105,7 @@ class Key:
 
     @property
     def state(self) -> KeyState:
-        """The state now."""
+        """The current state of the key."""
         if self.revoked_at is not None:
             return KeyState.REVOKED
         is_expired = self.expires_at is not None and self.expires_at <= datetime.now(UTC)

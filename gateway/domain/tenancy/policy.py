@@ -67,8 +67,8 @@ class ArgumentCondition:
 class PolicyRule:
     """A decision for the calls that match all set members; conditions on arguments are in `when`.
 
-    `tool` is a name or a shell pattern: of a tool or prompt, or of the URI of a resource or resource template. It also
-    matches the operation that a primitive runs, as `METHOD path` or by its tool's name.
+    `tool` is a name or shell pattern, matched against the name of a tool or prompt, or the URI of a resource or
+    template. It is also matched against the operation that the primitive calls: `METHOD path`, or its tool's name.
     """
 
     decision: Decision
@@ -107,7 +107,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Limits of one tenant; rates per second, the rest counts."""
+    """Limits of one tenant: `calls_per_second` is a rate, `burst` a bucket size; the others are maximum numbers."""
 
     calls_per_second: float = 100.0
     burst: int = 200
@@ -122,7 +122,8 @@ class Policy:
     """Decisions about the calls of one tenant, and its limits. The first matching rule decides, otherwise the safety
     level.
 
-    The default decisions are those of a tenant without a stored policy, created before `PROTECTING` was the default.
+    The field defaults apply to tenants without a stored policy, which were created before `PROTECTING` became the
+    default.
     """
 
     safe: Decision = Decision.ALLOW
@@ -160,18 +161,18 @@ def read_decisions(given: Iterable[str]) -> Policy:
     Raises:
         BrokenSetting: a text is not of this form.
     """
-    chosen: dict[str, Decision] = {}
+    decision_by_level: dict[str, Decision] = {}
     for text in given:
         level, _, decision = (part.strip() for part in text.partition("="))
         try:
-            chosen[Safety(level).value] = Decision(decision)
+            decision_by_level[Safety(level).value] = Decision(decision)
         except ValueError:
             raise BrokenSetting(
                 f"GATEWAY_TENANT_POLICY: {text!r} is not level=decision;"
                 f" levels: {', '.join(Safety)}; decisions: {', '.join(Decision)}"
             ) from None
     return Policy(
-        safe=chosen.get("safe", PROTECTING.safe),
-        moderate=chosen.get("moderate", PROTECTING.moderate),
-        dangerous=chosen.get("dangerous", PROTECTING.dangerous),
+        safe=decision_by_level.get("safe", PROTECTING.safe),
+        moderate=decision_by_level.get("moderate", PROTECTING.moderate),
+        dangerous=decision_by_level.get("dangerous", PROTECTING.dangerous),
     )

@@ -26,7 +26,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """A selection of primitives: those that match an include rule (or there is none) and no exclude rule."""
+    """A selection of primitives: each matches an include rule (unless there is none) and no exclude rule."""
 
     id: ProfileId
     name: str

@@ -1,4 +1,4 @@
-"""Redirect URIs of clients: acceptance, comparison, and the part that a person is shown.
+"""Redirect URIs of clients: validation, comparison, and the part that is displayed to a person.
 
 Accepted are https, http at the client's own machine (RFC 8252 section 7.3), and private-use schemes (section 7.1).
 """
@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 MAX_URI_LENGTH = 500
 MAX_REDIRECT_URIS = 20
 _LOOPBACK = re.compile(r"http://(127\.0\.0\.1|\[::1\]|localhost)(?::[0-9]{1,5})?(/[^?#]*)?(\?[^#]*)?")
-_TEXT = re.compile(r"[!-~]+")
+_VISIBLE_ASCII = re.compile(r"[!-~]+")
 _HOST = re.compile(r"[a-z0-9.-]+|\[[0-9a-f:.]+\]")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]{1,60}")
-_KNOWN_SCHEMES = frozenset({"cursor", "vscode", "vscode-insiders", "windsurf", "zed"})
+_KNOWN_CLIENT_SCHEMES = frozenset({"cursor", "vscode", "vscode-insiders", "windsurf", "zed"})
 """Schemes without a period, contrary to RFC 8252, of widely used MCP clients."""
 _NEVER = frozenset(
     {
@@ -36,15 +36,15 @@ _NEVER = frozenset(
         "wss",
     }
 )
-"""Schemes that run something, or are no client's own."""
+"""Schemes that run code, or belong to a browser or the operating system."""
 
 
 def fault_of(uri: str, *, is_trusted: bool) -> str | None:
-    """Return the reason why a redirect URI is not accepted; None if it is accepted.
+    """Return the reason why a redirect URI is invalid; None if it is valid.
 
     `is_trusted` is True for a client that an administrator registers, which may have any private-use scheme.
     """
-    if not 0 < len(uri) <= MAX_URI_LENGTH or not _TEXT.fullmatch(uri):
+    if not 0 < len(uri) <= MAX_URI_LENGTH or not _VISIBLE_ASCII.fullmatch(uri):
         return f"must have 1 to {MAX_URI_LENGTH} visible ASCII characters"
     try:
         parts = urlsplit(uri)
@@ -60,7 +60,7 @@ def fault_of(uri: str, *, is_trusted: bool) -> str | None:
         return None if _LOOPBACK.fullmatch(uri) else "must be https, or http at 127.0.0.1, [::1] or localhost"
     if parts.scheme in _NEVER or not _SCHEME.fullmatch(parts.scheme):  # guard: redirect-scheme
         return "must have a scheme of the client's own"
-    if not is_trusted and "." not in parts.scheme and parts.scheme not in _KNOWN_SCHEMES:
+    if not is_trusted and "." not in parts.scheme and parts.scheme not in _KNOWN_CLIENT_SCHEMES:
         return "must have a scheme with a period (RFC 8252 section 7.1), such as com.example.app"
     return None
 
@@ -83,7 +83,7 @@ def is_native(uri: str) -> bool:
 
 
 def host_of(uri: str) -> str:
-    """Return the recognisable part of a redirect URI: host and port of https, the machine, or the scheme."""
+    """Return the part to display: host and port of an https URI, the loopback host, or a private-use scheme."""
     parts = urlsplit(uri)
     if parts.scheme == "https":
         host = _authority(parts.hostname or "")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownKey:
-    """A registered secret key; `retained` are keys derived from it that outlast it, sealed by a newer one."""
+    """A registered secret key. `retained` contains derived keys that are still needed, encrypted with a newer key."""
 
     name: str
     known_since: datetime
@@ -17,7 +17,7 @@ class KnownKey:
 
 
 class KeyNeed(NamedTuple):
-    """The number of values of one kind that need a secret key; the name is empty if it is unknown which."""
+    """The number of values of one kind that need a secret key; `name` is empty if the key is unknown."""
 
     kind: str
     name: str
@@ -34,7 +34,7 @@ class DependentKey(NamedTuple):
 
 
 class KeyHolder(NamedTuple):
-    """A replica, and the names of its secret keys, the first of which seals."""
+    """A replica, and the names of its secret keys. The first key encrypts new values."""
 
     replica: str
     names: Sequence[str]
@@ -42,7 +42,7 @@ class KeyHolder(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RotationState:
-    """The last re-encryption: all values up to the tenant `after_slug` are sealed under the key `key_name`."""
+    """The last re-encryption: all values up to the tenant `after_slug` are encrypted with the key `key_name`."""
 
     key_name: str
     started_at: datetime

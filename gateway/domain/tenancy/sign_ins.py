@@ -14,13 +14,13 @@ class ProviderTokens:
 
     access_token: str = field(repr=False)
     access_ends_at: float
-    """Seconds since 1970."""
+    """Expiry of the access token, in seconds since 1970."""
     refresh_token: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignIn:
-    """One sign-in. `claims` are those of the last check: the sign-in itself, or a refresh of its tokens."""
+    """One sign-in; `claims` were received at the sign-in, or at the last refresh of its tokens (`checked_at`)."""
 
     id: SignInId
     issuer: IssuerId
@@ -30,12 +30,12 @@ class SignIn:
     created_at: datetime
     checked_at: datetime
     session_ends_at: datetime
-    """The end of the browser session that began with it."""
+    """Expiry of the browser session that the sign-in started."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedInPerson:
-    """A person with the sign-in that is valid for a browser session or a grant, and its issuer."""
+    """A person, and the valid sign-in and issuer behind the person's browser session or grant."""
 
     issuer: Issuer
     sign_in: SignIn

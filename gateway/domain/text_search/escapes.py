@@ -16,8 +16,8 @@ DECODING_ROUNDS = 6
 DROPPED = b" \t\r\n\v\f\0+=\\"
 """Bytes that comparisons ignore.
 
-Blanks and `+` are equivalent in forms; line breaks divide base64 and `=` pads it. UTF-16 has NULs beside ASCII
-characters. Backslashes may remain from escapes.
+Forms encode blanks as `+`. Base64 may contain line breaks and ends in `=`. UTF-16 has NULs beside ASCII characters.
+Backslashes may remain from escapes.
 """
 
 _NUL = b"\0"

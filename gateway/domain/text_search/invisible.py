@@ -1,4 +1,4 @@
-"""Invisible characters that people do not see but models read: control, zero-width, bidirectional, tags, selectors."""
+"""Invisible characters, which models read: control, zero-width and bidirectional characters, tags, selectors."""
 
 import re
 
@@ -6,39 +6,41 @@ INVISIBLE = (
     "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
     "\ufff9-\ufffb\U000e0000-\U000e007f"
 )
-"""A class of characters, for patterns, that imports remove from the texts of tools."""
+"""Content of a character class for patterns; imports remove these characters from the texts of tools."""
 
-_MORE = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0080-\U000e0fff"
-ESCAPED = re.compile(rf"[{INVISIBLE}{_MORE}\n\t\r\ud800-\udfff]")
-"""Characters that are escaped in single-line texts for people."""
+_FURTHER_INVISIBLE = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0080-\U000e0fff"
+ESCAPED = re.compile(rf"[{INVISIBLE}{_FURTHER_INVISIBLE}\n\t\r\ud800-\udfff]")
+"""Characters that are escaped in single-line texts shown to people."""
 
-_ALWAYS = (
+_ALWAYS_CONCEALING = (
     "[\x00-\x08\x0e-\x1f\x7f\u115f\u1160\u180e\u202a-\u202e\u2061-\u206f\u2800\u3164\uffa0\ufff9-\ufffb"
     "\U000e0000-\U000e00ff]"
 )
 _SELECTORS = "[\ufe00-\ufe0f\U000e0100-\U000e01ef]"
 _ZERO_WIDTH = "[\u00ad\u034f\u200b-\u200f\u2060\ufeff]"
 _CONCEALING = re.compile(
-    rf"{_ALWAYS}|{_SELECTORS}{{2}}|{_ZERO_WIDTH}{{2}}|(?<=[A-Za-z0-9]){_ZERO_WIDTH}|{_ZERO_WIDTH}(?=[A-Za-z0-9])"
+    rf"{_ALWAYS_CONCEALING}|{_SELECTORS}{{2}}|{_ZERO_WIDTH}{{2}}|(?<=[A-Za-z0-9]){_ZERO_WIDTH}|{_ZERO_WIDTH}(?=[A-Za-z0-9])"
 )
-"""Emoji and some scripts need joiners and selectors, but not beside Latin letters, and not two of them."""
-_PLAIN = bytes(byte for byte in range(128) if chr(byte).isprintable() or chr(byte) in "\t\r\n")
-_ANY = re.compile(rf"[{INVISIBLE}{_MORE}]")
+"""Concealing sequences. Emoji and some scripts need single joiners and selectors, but not beside Latin letters."""
+_PRINTABLE_ASCII = bytes(byte for byte in range(128) if chr(byte).isprintable() or chr(byte) in "\t\r\n")
+_ANY_INVISIBLE = re.compile(rf"[{INVISIBLE}{_FURTHER_INVISIBLE}]")
 _COMMENT = b"<!--"
 _BACKSLASH = ord("\\")
-_CODE = (
+_CODE_POINT = (
     "(?:00[01][0-9a-f]|00(?:7f|ad)|034f|115f|1160|180[b-f]|20(?:0[b-f]|2[89a-e]|6[0-9a-f])|2800|3164|db40"
     "|fe(?:0[0-9a-f]|ff)|ff(?:a0|f[9ab]))"
 )
-"""The hexadecimal digits of characters that `is_concealing` looks for."""
-_JSON_ESCAPE = re.compile(rf"\\(?:b|u(?i:{_CODE}))".encode())
-_YAML_ESCAPE = re.compile(rf"\\(?:[eab0]|x(?i:[01][0-9a-f]|7f|ad)|u(?i:{_CODE})|U000(?i:0{_CODE}|e[0-9a-f]))".encode())
+"""Escaped code points (hexadecimal) of the characters that `is_concealing` finds."""
+_JSON_ESCAPE = re.compile(rf"\\(?:b|u(?i:{_CODE_POINT}))".encode())
+_YAML_ESCAPE = re.compile(
+    rf"\\(?:[eab0]|x(?i:[01][0-9a-f]|7f|ad)|u(?i:{_CODE_POINT})|U000(?i:0{_CODE_POINT}|e[0-9a-f]))".encode()
+)
 
 
 def may_conceal(source: bytes) -> bool:
-    """True if a text of JSON or YAML may have invisible characters or HTML comments; cheap for large documents."""
-    others = source.translate(None, _PLAIN).decode("utf-8", "ignore")
-    if _COMMENT in source or _ANY.search(others) is not None:
+    """True if a JSON or YAML text may contain invisible characters or HTML comments; a fast filter for documents."""
+    others = source.translate(None, _PRINTABLE_ASCII).decode("utf-8", "ignore")
+    if _COMMENT in source or _ANY_INVISIBLE.search(others) is not None:
         return True
     escape = _JSON_ESCAPE if source.lstrip()[:1] in {b"{", b"["} else _YAML_ESCAPE
     return any(_is_escape(source, found.start()) for found in escape.finditer(source))

@@ -14,7 +14,7 @@ from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
 _PATTERN_BYTES = 4 * 2**20
 _MAX_COMPILED = 256
 
-_FEW = r"(?: [a-z0-9]+){0,4}"
+_FEW_WORDS = r"(?: [a-z0-9]+){0,4}"
 _PERSON = r"(?:the )?(?:user|human|operator|anyone|person)"
 _PRIVATE = (
     r"(?:api keys?|passwords?|passphrases?|secrets?|credentials?|access tokens?|private keys?|ssh keys?|system prompt"
@@ -54,7 +54,7 @@ INJECTION: Mapping[str, str] = {
         r"|</?(?:system|important|system-reminder|system_prompt)>|(?:^| )#{2,4} ?(?:system|new instructions?) ?:"
     ),
     "conceal": (
-        rf"\b(?:(?:do not|don t|never|must not) (?:[t]ell|inform|mention|reveal|notify|alert){_FEW} {_PERSON}\b"
+        rf"\b(?:(?:do not|don t|never|must not) (?:[t]ell|inform|mention|reveal|notify|alert){_FEW_WORDS} {_PERSON}\b"
         rf"|without (?:telling|informing|asking|notifying|alerting) {_PERSON}\b)"
     ),
     "exfiltrate": (
@@ -68,7 +68,7 @@ INJECTION: Mapping[str, str] = {
         r"|guidelines|directives|safeguards)\b"
     ),
     "reveal-prompt": (
-        rf"\b(?:reveal|print|repeat|output|show|display|[t]ell me){_FEW} (?:system prompt|hidden instructions?"
+        rf"\b(?:reveal|print|repeat|output|show|display|[t]ell me){_FEW_WORDS} (?:system prompt|hidden instructions?"
         r"|initial instructions?|developer message)\b"
     ),
     "role-change": (
@@ -89,21 +89,24 @@ PATTERNS: Mapping[GuardrailCheck, Mapping[str, str]] = {
     GuardrailCheck.PII: PII,
     GuardrailCheck.INJECTION: INJECTION,
 }
-_SLOW = frozenset({"url-password"})
-"""Patterns that begin with a class of characters: together with others they make one search many times slower."""
+_SEARCHED_ALONE = frozenset({"url-password"})
+"""Patterns that begin with a character class. Joined with others, they make the search many times slower."""
 OPTIONAL = frozenset({"ip-address"})
-"""Patterns that are used only by name, because they also match much harmless text."""
+"""Patterns that are used only if a guardrail names them, because they also match harmless text."""
 
 
 def patterns_of(check: GuardrailCheck, chosen: tuple[str, ...]) -> tuple[str, ...]:
-    """Names of the patterns that a guardrail uses: the chosen ones, else those that are not optional."""
+    """Return the names of the patterns that a guardrail uses: the chosen ones, or else all that are not optional."""
     return chosen or tuple(name for name in PATTERNS[check] if name not in OPTIONAL)
 
 
 def is_in(check: GuardrailCheck, names: tuple[str, ...], text: str) -> bool:
-    """True if the text contains a match of one of the patterns; one search for all that begin with a literal."""
+    """True if the text contains a match of one of the patterns; patterns that begin with a literal are joined."""
     patterns = PATTERNS[check]
-    groups = [tuple(name for name in names if name not in _SLOW), *((name,) for name in names if name in _SLOW)]
+    groups = [
+        tuple(name for name in names if name not in _SEARCHED_ALONE),
+        *((name,) for name in names if name in _SEARCHED_ALONE),
+    ]
     return any(_compiled(tuple(patterns[name] for name in group)).is_valid(text) for group in groups if group)
 
 

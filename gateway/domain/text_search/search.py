@@ -18,12 +18,12 @@ _VERIFIED = {"card": has_card, "iban": has_iban}
 
 
 def search(check: GuardrailCheck, chosen: tuple[str, ...], text: str) -> tuple[str, ...]:
-    """Names of the patterns that the text contains, in their order."""
+    """Return the names of the patterns that match the text, in the order of the patterns."""
     return search_all({check: chosen}, text)[check]
 
 
 def search_all(checks: Mapping[GuardrailCheck, tuple[str, ...]], text: str) -> Mapping[GuardrailCheck, tuple[str, ...]]:
-    """Names of the patterns of several checks that the text contains; the text is normalised once."""
+    """Return the names of the matching patterns of several checks; the text is normalised once."""
     wanted = {check: patterns_of(check, chosen) for check, chosen in checks.items()}
     injection = GuardrailCheck.INJECTION
     found: set[tuple[GuardrailCheck, str]] = set()

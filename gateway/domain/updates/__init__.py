@@ -1,1 +1,1 @@
-"""Reports of changed resources: watched URLs and signed webhooks."""
+"""Updates of resources and sources: watched URLs, webhooks, versions and their differences."""

@@ -14,36 +14,36 @@ class Impact(StrEnum):
     WIDENING = "widening"
     """Every call that worked still works; more is possible."""
     TEXT = "text"
-    """Only what agents read is different."""
+    """Only texts that agents read differ, such as descriptions."""
 
 
 class DifferenceKind(StrEnum):
     """Kind of a difference; the first three are sensitive."""
 
     HOST = "host"
-    """Another host receives the calls, or the client secret."""
+    """Another host receives the calls or the client secret."""
     CREDENTIALS = "credentials"
-    """Other security schemes apply."""
+    """The security schemes differ."""
     SAFETY = "safety"
     ROUTE = "route"
-    """Another method, path, or query of the server's URL."""
+    """The method, the path, or the query of the server's URL differs."""
     REQUEST = "request"
-    """The same arguments are sent otherwise."""
+    """The same arguments are serialized differently."""
     RESULT = "result"
     SELECTION = "selection"
-    """Other tags, by which profiles select."""
+    """The tags differ; profiles select tools by tags."""
     ARGUMENT_REMOVED = "argument_removed"
     ARGUMENT_REQUIRED = "argument_required"
     ARGUMENT_NARROWED = "argument_narrowed"
     ARGUMENT_ADDED = "argument_added"
     ARGUMENT_WIDENED = "argument_widened"
     DOCUMENTATION = "documentation"
-    """An addition to what the query tools show."""
+    """An addition to the output of the query tools."""
     TEXT = "text"
 
 
 SENSITIVE = frozenset({DifferenceKind.HOST, DifferenceKind.CREDENTIALS, DifferenceKind.SAFETY})
-"""Differences of the receiver of a call, its secret, or the person whose consent it needs."""
+"""Differences that may change the receiver of a call, the secret sent to it, or the required consent."""
 
 
 class FindingKind(StrEnum):
@@ -57,7 +57,7 @@ class FindingKind(StrEnum):
     LETTERS = "look-alike-letters"
     NAME = "look-alike-name"
     MORE = "more"
-    """Findings that are not listed."""
+    """Represents further findings, which are not listed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +146,7 @@ class ImportChanges:
 
     @property
     def is_empty(self) -> bool:
-        """True if agents would notice nothing."""
+        """True if no tool and no output of the query tools has changed."""
         return not (self.added or self.removed or self.renamed or self.changed or self.document)
 
     @property

@@ -47,8 +47,8 @@ def show_json(written: bytes, max_length: int = _MAX_BODY_LENGTH) -> str:
 async def finish(text: str, redaction: Redaction, credentials: Credentials) -> str:
     """Return the preview with stored credentials redacted, cut to `MAX_PREVIEW_LENGTH`."""
     if credentials:  # guard: preview-stored-credentials
-        message = UpstreamAnswer(status=200, content_type="text/plain", body=text.encode("utf-8", "backslashreplace"))
-        text = (await redaction.apply(message, credentials)).body.decode("utf-8", "replace")
+        answer = UpstreamAnswer(status=200, content_type="text/plain", body=text.encode("utf-8", "backslashreplace"))
+        text = (await redaction.apply(answer, credentials)).body.decode("utf-8", "replace")
     return truncate(text, MAX_PREVIEW_LENGTH)
 
 
@@ -63,7 +63,7 @@ def truncate(text: str, max_length: int) -> str:
 
 
 def blank_members(text: str) -> str:
-    """Return JSON without the strings, also those in lists, of members whose names are those of credentials."""
+    """Return JSON in which the strings of members with credential names, also in lists, are replaced by `***`."""
     levels = [(False, False)]  # for each open bracket: whether it is a list, and whether its next string is hidden
     blanked: list[str] = []
     end = 0
@@ -87,8 +87,8 @@ def blank_members(text: str) -> str:
 def _headers(request: UpstreamRequest) -> Iterator[str]:
     shown = [(name, value) for name, value in request.headers if name.lower() not in _UNREMARKABLE]
     for name, value in shown[:_MAX_HEADERS]:
-        message = _HIDDEN if is_credential_name(name) else truncate(escape(value), _MAX_VALUE_LENGTH)
-        yield f"{escape(name)}: {message}"
+        shown_value = _HIDDEN if is_credential_name(name) else truncate(escape(value), _MAX_VALUE_LENGTH)
+        yield f"{escape(name)}: {shown_value}"
     if len(shown) > _MAX_HEADERS:
         yield f"and {len(shown) - _MAX_HEADERS} further headers"
 
@@ -104,10 +104,10 @@ def _body(body: bytes, content_type: str, max_length: int) -> Iterator[str]:
         head = head[: _BYTES_EXAMINED * _MAX_VALUE_LENGTH]
         headers = escape(" ".join(head.decode("utf-8", "backslashreplace").split()))
         name = "".join(re.findall(r' name="([^"]*)"', headers)[:1])
-        message = (
+        shown_content = (
             _HIDDEN if is_credential_name(name) else _content(content.removesuffix(b"\r\n"), headers, max_length // 4)
         )
-        yield f"{truncate(headers, _MAX_VALUE_LENGTH)}: {message}"
+        yield f"{truncate(headers, _MAX_VALUE_LENGTH)}: {shown_content}"
     if len(parts) > _MAX_PARTS:
         yield f"and {len(parts) - _MAX_PARTS} further parts"
 

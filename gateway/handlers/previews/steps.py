@@ -47,7 +47,7 @@ class StepPreview:
         """Return the stored credentials of the requests outside branches.
 
         Raises:
-            CredentialMissing: a credential is not stored, or not for its request's origin.
+            CredentialMissing: a credential does not exist, or is not stored for the origin of its request.
         """
         found = [
             await HttpRequester(step.http, self.egress).credential(step.http.url.origin)
@@ -56,9 +56,9 @@ class StepPreview:
         ]
         return tuple(named.credential for named in found if named is not None)
 
-    def _show(self, act: "_Action", known: Mapping[str, object], budget: int) -> str:
-        may, step = "may " if act.is_conditional else "", act.step
-        variables = _Variables(known, act.unknown)
+    def _show(self, action: "_Action", known: Mapping[str, object], budget: int) -> str:
+        may, step = "may " if action.is_conditional else "", action.step
+        variables = _Variables(known, action.unknown)
         if isinstance(step, CallStep):
             verb = "may call" if may else "calls"
             return f"{verb} the tool {escape(step.tool)}{_arguments(step.arguments, variables, budget)}"
@@ -72,7 +72,7 @@ class StepPreview:
 
 @dataclass(frozen=True, slots=True)
 class _Action:
-    """A step that sends or calls something, and the names whose values only earlier steps provide."""
+    """A step that sends a request or calls a tool, and the names whose values only earlier steps provide."""
 
     step: HttpStep | CallStep
     is_conditional: bool

@@ -20,7 +20,7 @@ _ACTIONS = ("accept", "decline", "cancel")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientReply:
-    """The user's reply to a question, and the values of an accepted form."""
+    """The user's reply to an elicitation: the action, and the values of an accepted form."""
 
     action: Literal["accept", "decline", "cancel"]
     content: Mapping[str, Any]
@@ -32,16 +32,16 @@ class ClientReply:
 
 
 class Context:
-    """One call in the view of a function of a Python primitive.
+    """One call, as the function of a Python primitive sees it.
 
     A plain function runs in a thread, where `context.wait(context.progress(0.5))` replaces `await`.
 
-    With clients of 2026-07-28, a question ends the request, and the function runs again from its start when the answer
-    arrives. Answered questions, completed `invoke` calls and `http` requests with unsafe methods are not repeated.
-    Everything else before a question is repeated in each round.
+    With clients of 2026-07-28, a request to the client ends the round, and the function restarts when the response
+    arrives. Requests to the client that have a response, completed `invoke` calls and `http` requests with unsafe
+    methods are not repeated. Everything else before a request to the client is repeated in each round.
 
-    A function that asks questions must not swallow exceptions it does not know. After the same answers, it must make
-    the same questions, calls and requests in the same order.
+    A function that sends requests to the client must not swallow exceptions it does not know. After the same responses,
+    it must repeat the same requests and calls in the same order.
     """
 
     def __init__(
@@ -137,12 +137,12 @@ class Context:
     ) -> ClientReply:
         """Ask the user to fill in a form; without a schema, for a plain yes or no.
 
-        Never ask for secrets: the client sees the entered values.
+        Never request secrets: the client receives the entered values.
 
         Raises:
             CapabilityMissing: the client cannot ask its user.
-            ClientSilent: no answer in time, or one that does not match the schema.
-            HandlerFailed: the schema is not valid, or the answer has no known action.
+            ClientSilent: no response arrived in time, or the response does not match the schema.
+            HandlerFailed: the schema is invalid, or the response has no known action.
         """
         wanted = schema or {"type": "object", "properties": {}}
         answer = await self._ask("elicitation", {"message": message, "requestedSchema": wanted}, key)
@@ -153,8 +153,8 @@ class Context:
 
         Raises:
             CapabilityMissing: the client cannot ask its user.
-            ClientSilent: no answer in time.
-            HandlerFailed: the answer has no known action.
+            ClientSilent: no response arrived in time.
+            HandlerFailed: the response has no known action.
         """
         return _reply(await self._ask("elicitation", {"mode": "url", "message": message, "url": url}, key))
 
@@ -171,7 +171,7 @@ class Context:
 
         Raises:
             CapabilityMissing: the client offers no sampling.
-            ClientSilent: no answer in time.
+            ClientSilent: no response arrived in time.
         """
         params: dict[str, object] = {**(options or {}), "messages": list(messages), "maxTokens": max_tokens}
         if system_prompt is not None:
@@ -183,8 +183,8 @@ class Context:
 
         Raises:
             CapabilityMissing: the client offers no roots.
-            ClientSilent: no answer in time.
-            HandlerFailed: the answer contains no list of roots.
+            ClientSilent: no response arrived in time.
+            HandlerFailed: the response contains no list of roots.
         """
         found = (await self._ask("roots", {}, key)).get("roots")
         if not isinstance(found, list):

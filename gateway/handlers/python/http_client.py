@@ -55,7 +55,7 @@ class HttpResponse:
 class HttpClient:
     """Sends requests for one call.
 
-    When the call is run again after a question to the client, a request with an unsafe method is not repeated. Its
+    When the call is restarted after a request to the client, a request with an unsafe method is not repeated. Its
     stored first response is returned instead; if that was too large to store, the request raises HandlerFailed.
     """
 
@@ -95,7 +95,7 @@ class HttpClient:
         Raises:
             EgressDenied: the gateway may not connect to the URL.
             HandlerFailed: `json` is not JSON, or the response of an earlier round was too large to store.
-            UpstreamError: there is no complete response.
+            UpstreamError: no complete response arrived.
         """
         request = _request(method.upper(), url, json=json, content=content, headers=headers or {})
         self._sent += 1

@@ -30,7 +30,7 @@ class PythonAction(Generic[_Answer]):
     threads: ThreadPool
 
     async def run(self, arguments: Mapping[str, object], call: Call, /) -> _Answer:
-        """Return the function's answer.
+        """Return the function's result in the form of the primitive's family.
 
         Raises:
             HandlerFailed: the function took too long, or returned a value that its family does not allow.
@@ -74,7 +74,7 @@ async def completions(
     """Return the values that a completion function suggests.
 
     Raises:
-        HandlerFailed: the function returned another type.
+        HandlerFailed: the function returned a type that completions do not allow.
     """
     returned = await run(lambda: function(completing), threads, completing.principal.tenant, is_async=is_async)
     kind = type(returned).__name__

@@ -2,15 +2,15 @@
 
 A function is plain or `async`; a plain one runs in a thread. It may return exactly the types of its alias:
 
-- a tool: `Result` (see `handlers.python.results`), a string (one text block), or a mapping. A mapping is the protocol's
-  result object, or else one JSON object, as structured content and as text;
+- a tool: `Result` (see `handlers.python.results`), a string (one text block), or a mapping. A mapping is either a
+  `CallToolResult` object or a JSON object, which is sent as structured content and as text;
 - a resource: `Contents`, a string or bytes in the MIME type of its definition, or a mapping: `{"contents": […]}` or one
   content object;
 - a prompt: `Messages`, a string (one message of the user), a list of messages, or a mapping: `{"messages": […]}` with
   or without a description;
 - a completion: the values, or `Completions` if there are more values than those returned.
 
-Any other type fails the call: the client receives a neutral error, and the log contains the type.
+Any other type is an error: the client receives a generic error, and the log contains the type.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -33,7 +33,7 @@ PromptFunction: TypeAlias = Callable[[Context], PromptAnswer] | Callable[[Contex
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completing:
-    """A completion request: the argument, its typed text so far, and the arguments already chosen."""
+    """A completion request: the argument, the text typed so far, and the values of the other arguments."""
 
     principal: Principal
     argument: str

@@ -29,25 +29,25 @@ _MARK = b"***"
 _WINDOW = 64 * 1024
 """Bytes that are compared at once. Longer responses are compared in a thread, window by window."""
 _MAX_OVERLAP = _WINDOW // 2
-_GROWTH = 16
-"""Factor of the longest form that gives the overlap of windows, at most half a window: `%25%34%31` has nine
-bytes for one.
+_OVERLAP_FACTOR = 16
+"""Overlap of windows as a multiple of the longest form, at most half a window. Escapes lengthen a form: `%25%34%31`
+has nine bytes for one.
 """
-_MAX_KEPT = 8
+_MAX_CACHED = 8
 _MAX_PLACES = 1_000
 """Limit on the matches redacted one by one (about 50 µs each). With more, text or JSON is replaced completely."""
-_IN_BASE64 = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/-_")
+_BASE64_BYTES = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/-_")
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|-?[0-9][0-9.eE+-]*', re.DOTALL)
-_HARMLESS = frozenset({"", "application/json", "application/json; charset=utf-8", "text/plain", "text/html"})
+_SAFE_CONTENT_TYPES = frozenset({"", "application/json", "application/json; charset=utf-8", "text/plain", "text/html"})
 _UTF8 = frozenset({None, "utf-8", "ascii"})
-_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 class Redaction:
     """Cache of redactors by credentials, usually of one handler."""
 
     def __init__(self) -> None:
-        self._known = BoundedCache[Credentials, Redactor](_MAX_KEPT)
+        self._known = BoundedCache[Credentials, Redactor](_MAX_CACHED)
 
     async def apply(self, answer: UpstreamAnswer, credentials: Credentials) -> UpstreamAnswer:
         """Return the response without the credentials."""
@@ -73,22 +73,22 @@ class Redactor:
         max_length, min_length = max(lengths, default=0), min(lengths, default=0)
         # UTF-8, in which the forms are encoded, may need four bytes where another charset needs one.
         self._min_length = min_length if forms.is_ascii else min_length // 4
-        self._overlap = min(_GROWTH * max_length, _MAX_OVERLAP)
+        self._overlap = min(_OVERLAP_FACTOR * max_length, _MAX_OVERLAP)
 
     def redact(self, answer: UpstreamAnswer) -> UpstreamAnswer:
         """Return the response without the credentials, in body and in all exposed headers."""
         if not self._squeezed and not self._exact:
             return answer
         has_values = answer.retry_after is not None or answer.location is not None or answer.headers
-        if answer.content_type not in _HARMLESS or has_values:
+        if answer.content_type not in _SAFE_CONTENT_TYPES or has_values:
             answer = self._with_headers(answer)  # guard: redaction-of-headers
         return self._with_body(answer) if len(answer.body) >= self._min_length else answer
 
     def finds(self, text: bytes) -> bool:
         """True if the text contains a credential, even if it is escaped."""
         if len(text) <= _WINDOW:
-            return self._is_in(text)
-        return any(self._is_in(window) for _, window in self._windows(text))
+            return self._contains_credential(text)
+        return any(self._contains_credential(window) for _, window in self._windows(text))
 
     def _with_headers(self, answer: UpstreamAnswer) -> UpstreamAnswer:
         after, where = answer.retry_after, answer.location
@@ -119,7 +119,7 @@ class Redactor:
         """Return the text in UTF-8 as it will be read, or None if the bytes are the same."""
         is_xml = kind.endswith("xml")
         is_other = declared_charset(parameters) not in _UTF8 if parameters else False
-        if not (is_other or is_xml or not self._is_ascii or body.startswith(_MARKS)):
+        if not (is_other or is_xml or not self._is_ascii or body.startswith(_BYTE_ORDER_MARKS)):
             return None
         if is_json(kind) and b"\0" not in body and is_utf8(body):
             return None  # JSON is read as UTF-8, regardless of the declared charset
@@ -128,7 +128,9 @@ class Redactor:
 
     def _json(self, body: bytes) -> bytes:
         """Return the JSON with the credentials in strings, names and numbers redacted."""
-        suspects = [(start, start + len(window)) for start, window in self._windows(body) if self._is_in(window)]
+        suspects = [
+            (start, start + len(window)) for start, window in self._windows(body) if self._contains_credential(window)
+        ]
         pieces: list[bytes] = []
         position = 0
         for found in _TOKEN.finditer(body):
@@ -171,19 +173,19 @@ class Redactor:
         for start in range(0, max(1, len(text) - self._overlap), _WINDOW - self._overlap):
             yield start, text[start : start + _WINDOW]
 
-    def _is_in(self, text: bytes) -> bool:
-        if self._is_read(text):
+    def _contains_credential(self, text: bytes) -> bool:
+        if self._contains_form(text):
             return True
         for _ in range(DECODING_ROUNDS):
             decoded = decode(text, self._escapes)  # guard: credential-echo-encoded
             if decoded is text or decoded == text:
                 return False
             text = decoded
-            if self._is_read(text):
+            if self._contains_form(text):
                 return True
         return False
 
-    def _is_read(self, text: bytes) -> bool:
+    def _contains_form(self, text: bytes) -> bool:
         """True if the text contains one of the forms, without decoding escapes."""
         squeezed = squeeze(text)
         for form in self._squeezed:  # a generator would cost as much as the search
@@ -196,7 +198,7 @@ class Redactor:
         found = sorted(
             (position + start, position + end)
             for position, window in self._windows(text)
-            if self._is_in(window)
+            if self._contains_credential(window)
             for start, end in self._spans_in(window)
         )
         merged: list[Span] = []
@@ -254,8 +256,12 @@ def _occurrences(text: bytes, form: bytes) -> Iterator[Span]:
 def _extend_span(text: TracedText, start: int, end: int) -> Span:
     """Include the neighbouring base64 characters, which contain bits of the secret's first and last byte."""
     before, after = start - 1, end + 1
-    if start and text.text[before] in _IN_BASE64 and text.span(before, start)[1] == text.span(start, end)[0]:
+    if start and text.text[before] in _BASE64_BYTES and text.span(before, start)[1] == text.span(start, end)[0]:
         start = before
-    if end < len(text.text) and text.text[end] in _IN_BASE64 and text.span(start, end)[1] == text.span(end, after)[0]:
+    if (
+        end < len(text.text)
+        and text.text[end] in _BASE64_BYTES
+        and text.span(start, end)[1] == text.span(end, after)[0]
+    ):
         end = after
     return start, end

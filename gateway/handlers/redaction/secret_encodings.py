@@ -42,7 +42,7 @@ def encodings_of(credentials: Iterable[Credential]) -> SecretEncodings:
     exact: dict[bytes, None] = {}
     is_ascii = True
     for credential in credentials:
-        pair = _pair(credential)
+        pair = _basic_pair(credential)
         if len(pair) >= MIN_LENGTH:
             in_base64.update(dict.fromkeys(_b64_forms(pair, offsets=1)))
             in_base64.update(dict.fromkeys(_b64_forms(b64encode(pair))))
@@ -50,7 +50,7 @@ def encodings_of(credentials: Iterable[Credential]) -> SecretEncodings:
             continue
         is_ascii = is_ascii and credential.value.isascii()
         raw = credential.value.encode("utf-8", "surrogatepass")
-        for form in _written(credential.value, raw):
+        for form in _spellings(credential.value, raw):
             squeezed = squeeze(form)
             if len(squeezed) >= MIN_LENGTH:
                 plain[squeezed] = None
@@ -61,13 +61,13 @@ def encodings_of(credentials: Iterable[Credential]) -> SecretEncodings:
     return SecretEncodings(plain=tuple(plain), base64=tuple(in_base64), exact=tuple(exact), is_ascii=is_ascii)
 
 
-def _pair(credential: Credential) -> bytes:
+def _basic_pair(credential: Credential) -> bytes:
     if credential.username is None:
         return b""
     return f"{credential.username}:{credential.value}".encode("utf-8", "surrogatepass")
 
 
-def _written(value: str, raw: bytes) -> Iterator[bytes]:
+def _spellings(value: str, raw: bytes) -> Iterator[bytes]:
     """Return the spellings of a secret: itself, with escapes decoded, quoted-printable, hex, UTF-16 and cp1252."""
     yield raw
     decoded = raw

@@ -1,7 +1,7 @@
-"""Connection of an account: an authorization code flow at the upstream's server, begun and finished by one browser.
+"""Authorization code flow that connects a user's account at an upstream, within one browser.
 
-The pending connection travels in a sealed cookie of the browser, so any replica can finish it. It is bound to the user
-who began it, to the credential with its terms, and to a state that counts once.
+The pending connection is stored in an encrypted browser cookie, so any replica can complete it. It is bound to the user
+who started it, to the credential with its terms, and to a single-use state.
 """
 
 import hmac
@@ -26,7 +26,7 @@ from gateway.upstream.auth.token_endpoint import code_exchange, fetch_tokens
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingAccount:
-    """A connection that a browser has begun for its user."""
+    """A connection that was started in a browser and is not completed yet."""
 
     tenant: TenantId
     owner: KeyId
@@ -38,7 +38,7 @@ class PendingAccount:
 
 
 class AccountFlow:
-    """Begins and finishes connections of accounts."""
+    """Starts and completes connections of accounts."""
 
     def __init__(self, catalog: CatalogContext, links: AccountLinks, use_once: UseOnce) -> None:
         self._catalog = catalog
@@ -46,7 +46,7 @@ class AccountFlow:
         self._use_once = use_once
 
     def begin(self, owner: AccountOwner, slug: str, named: NamedCredential) -> tuple[str, PendingAccount]:
-        """Return the URL to which the browser goes, and what it has to keep."""
+        """Return the authorization URL, and the pending connection to store in the browser."""
         terms, pending = (
             _terms(named),
             PendingAccount(
@@ -81,12 +81,12 @@ class AccountFlow:
         *,
         correlation_id: str,
     ) -> UserAccount:
-        """Store the account that the response gives to the user who began the connection in this browser.
+        """Exchange the code of the response for tokens, and store the user's account.
 
         Raises:
-            SignInExpired: this browser and user did not begin it, or have finished it, or the credential was changed.
-            SignInFailed: the server refused, or is not the one at which the connection began.
-            TokenRefused, UpstreamError: the server gave no tokens.
+            SignInExpired: another browser or user started the flow, it is completed, or the credential was changed.
+            SignInFailed: the server refused, or the response is from another server.
+            TokenRefused, UpstreamError: the server issued no tokens.
             Conflict, Forbidden, LimitExceeded: see `connect_account`.
         """
         # guard: account-state
@@ -125,7 +125,7 @@ def _terms(named: NamedCredential) -> AccountTerms:
 
 
 def _check_server(terms: AccountTerms, response: AuthorizationResponse) -> None:
-    """Refuse a response of another server (RFC 9207 section 2.4)."""
+    """Refuse a response of another authorization server (RFC 9207 section 2.4)."""
     is_other = response.issuer is not None and terms.server is not None and response.issuer != terms.server
     is_missing = response.issuer is None and terms.names_issuer
     if is_other or is_missing:  # guard: account-response-issuer

@@ -1,8 +1,8 @@
-"""Access tokens of users' accounts: read from the database, refreshed by one request at a time on all replicas.
+"""Access tokens of users' accounts, stored in the database. A lease limits refreshes to one at a time per account.
 
-A refresh holds a lease in the database, and reads the tokens again under it, because most servers accept a refresh
-token once. From the request to the stored response it cannot be cancelled. After a crash in between, the lease ends,
-and the next request uses the former token; a server that refuses it makes the user connect again.
+Most servers accept a refresh token once. So a refresh holds the lease, which applies to all replicas, and reads the
+tokens again under it. The refresh cannot be cancelled until the new tokens are stored. After a crash, the lease expires
+and the old refresh token is used again; if the server refuses it, the user has to connect the account again.
 """
 
 import hashlib
@@ -41,24 +41,24 @@ log = structlog.get_logger(__name__)
 
 LINK_PURPOSE = "account links"
 _CAPACITY = 4096
-_HELD_S = 5.0
-"""Seconds for which a replica uses a token without a look at the account, so that a disconnected one ends."""
+_CACHE_S = 5.0
+"""Seconds for which a replica caches a token; a disconnected account is detected after this time."""
 _EXPIRY_MARGIN_S = 30.0
 _EXPIRY_MARGIN_SHARE = 0.2
 _REFRESH_S = 30.0
 _POLL_S = 0.25
 _MAX_POLLS = 120
-_AGAIN_S = 60.0
-"""Seconds after a refused token in which a further refusal means that the account has to be connected again."""
+_REFUSAL_WINDOW_S = 60.0
+"""A second refused token within these seconds means that the account has to be connected again."""
 _STORE_TRIES = 5
 _NOT_CONNECTED = "The call acts with your own account ({name}), and you have not connected one yet."
 _REFUSED = "The upstream accepts the tokens of your account ({name}) no more."
 
 
 class AccountLinks:
-    """Links to the pages on which users connect accounts: bound to a user and credential by a keyed digest.
+    """Links to the account pages, bound to a user and a credential by a keyed digest.
 
-    The digest is no credential: the page compares it with the person who is signed in there.
+    The digest does not authenticate: the page compares it with the digest of the signed-in user.
     """
 
     def __init__(self, key: bytes, *, public_url: str | None) -> None:
@@ -66,7 +66,7 @@ class AccountLinks:
         self._public_url = public_url
 
     def of(self, tenant: TenantId, slug: str, owner: KeyId, named: NamedCredential) -> str:
-        """Return the URL of the page of a credential for one user.
+        """Return the URL of a credential's account page for one user.
 
         Raises:
             CredentialMissing: the gateway has no public URL.
@@ -74,7 +74,7 @@ class AccountLinks:
         return f"{_url(self._origin(), slug, named.name, 'account')}?for={self.tag(tenant, owner, named.id)}"
 
     def callback(self, slug: str, name: str) -> str:
-        """Return the redirect URI of a credential, which is its own, so that no other server can send codes there."""
+        """Return the redirect URI of a credential. Each credential has its own, so that servers cannot be mixed up."""
         return callback_url(self._origin(), slug, name)
 
     def tag(self, tenant: TenantId, owner: KeyId, credential: str) -> str:
@@ -98,7 +98,7 @@ def _url(public_url: str, slug: str, name: str, page: str) -> str:
 
 
 class StoredAccountTokens:
-    """Implements `gateway.upstream.auth.delegation.AccountTokens` with the accounts in the database."""
+    """Implementation of `gateway.upstream.auth.delegation.AccountTokens` with the accounts in the database."""
 
     def __init__(self, catalog: CatalogContext, links: AccountLinks) -> None:
         self._catalog = catalog
@@ -109,68 +109,68 @@ class StoredAccountTokens:
 
     async def obtain(self, principal: Principal, named: NamedCredential, terms: AccountTerms) -> str:
         """Return the access token of the caller's account; see `AccountTokens`."""
-        tenant, name = principal.tenant, _name(principal, named, terms)
-        if (held := self._find_held(tenant, name)) is not None:
+        tenant, name = principal.tenant, _cache_key(principal, named, terms)
+        if (held := self._find_cached(tenant, name)) is not None:
             return held
-        async with self._alone(tenant, name):
-            return self._find_held(tenant, name) or await self._find(principal, named, terms)
+        async with self._account_lock(tenant, name):
+            return self._find_cached(tenant, name) or await self._find(principal, named, terms)
 
     async def renew(self, principal: Principal, named: NamedCredential, terms: AccountTerms, refused: str) -> str:
         """Return another access token after the upstream refused this one; see `AccountTokens`."""
-        name = _name(principal, named, terms)
+        name = _cache_key(principal, named, terms)
         self._held.drop(principal.tenant, name)
-        async with self._alone(principal.tenant, name):
+        async with self._account_lock(principal.tenant, name):
             return await self._find(principal, named, terms, refused=refused)
 
     async def _find(
         self, principal: Principal, named: NamedCredential, terms: AccountTerms, *, refused: str | None = None
     ) -> str:
-        tenant, name = principal.tenant, _name(principal, named, terms)
+        tenant, name = principal.tenant, _cache_key(principal, named, terms)
         may_refresh = refused is None or self._may_refresh(tenant, name)
         for _ in range(_MAX_POLLS):
             owner, found = await find_account(tenant, self._catalog, principal.key, named)
             if found is None or found.account.state is AccountState.REFUSED:
                 text = _NOT_CONNECTED if found is None else _REFUSED
-                raise self._required(principal, named, owner, text)
+                raise self._account_required(principal, named, owner, text)
             if found.tokens.access_token != refused and _is_fresh(found.tokens):
                 self._held.put(tenant, name, (time.monotonic(), found.tokens))
                 return found.tokens.access_token
             if found.tokens.access_token == refused and not may_refresh:  # guard: account-refresh-once
-                raise self._required(principal, named, owner, _REFUSED)
+                raise self._account_required(principal, named, owner, _REFUSED)
             lease = await take_lease(tenant, self._catalog, found.account.id)
             if lease is not None:
-                with anyio.CancelScope(shield=True):  # a response that is not stored may be lost with its token
+                with anyio.CancelScope(shield=True):  # a cancellation would lose the new refresh token
                     return await self._refresh(principal, named, terms, lease=lease, refused=refused)
             await anyio.sleep(_POLL_S)
         raise Unavailable("another request refreshes the tokens of the account; retry later", retry_after_s=1.0)
 
-    def _find_held(self, tenant: TenantId, name: str) -> str | None:
-        """The token that was read or refreshed in the last seconds."""
+    def _find_cached(self, tenant: TenantId, name: str) -> str | None:
+        """Return the cached access token; None if it is older than `_CACHE_S`."""
         held = self._held.get(tenant, name)
-        is_usable = held is not None and time.monotonic() - held[0] < _HELD_S and _is_fresh(held[1])
+        is_usable = held is not None and time.monotonic() - held[0] < _CACHE_S and _is_fresh(held[1])
         return held[1].access_token if held is not None and is_usable else None
 
     def _may_refresh(self, tenant: TenantId, name: str) -> bool:
-        """True for the first refusal; a further one soon after means that a refresh does not help."""
+        """True unless an earlier refusal was within `_REFUSAL_WINDOW_S`, which means that a refresh does not help."""
         before = self._refused.get(tenant, name)
         self._refused.put(tenant, name, time.monotonic())
-        return before is None or time.monotonic() - before > _AGAIN_S
+        return before is None or time.monotonic() - before > _REFUSAL_WINDOW_S
 
     async def _refresh(
         self, principal: Principal, named: NamedCredential, terms: AccountTerms, *, lease: str, refused: str | None
     ) -> str:
-        """Refresh the tokens as they are under the lease, unless another request has done so before it was taken."""
+        """Refresh the tokens under the lease, unless another request refreshed them before the lease was acquired."""
         tenant, catalog = principal.tenant, self._catalog
         owner, found = await find_account(tenant, catalog, principal.key, named)
         if found is None:
-            raise self._required(principal, named, owner, _NOT_CONNECTED)
+            raise self._account_required(principal, named, owner, _NOT_CONNECTED)
         before, account = found.tokens, found.account
         if before.access_token != refused and _is_fresh(before):
             await end_lease(tenant, catalog, account.id, lease)
             return before.access_token
         if before.refresh_token is None:
             await end_lease(tenant, catalog, account.id, lease)
-            raise self._required(principal, named, owner, _REFUSED)
+            raise self._account_required(principal, named, owner, _REFUSED)
         client = Credential(username=terms.client_id, value=named.credential.value)
         wanted = token_refresh(named.name, terms.token_url, client, before.refresh_token)
         try:
@@ -182,7 +182,7 @@ class StoredAccountTokens:
                 raise
             acting = AccountOwner(tenant=tenant, id=owner, subject=principal.subject, name=principal.name)
             await note_refused(catalog, acting, account, lease=lease)
-            raise self._required(principal, named, owner, _REFUSED) from None
+            raise self._account_required(principal, named, owner, _REFUSED) from None
         except (GatewayError, TimeoutError) as error:
             await end_lease(tenant, catalog, account.id, lease)
             if isinstance(error, GatewayError):
@@ -191,11 +191,11 @@ class StoredAccountTokens:
         renewed = replace(account, refreshed_at=datetime.now(UTC))
         tokens = tokens_of(response, before)
         await self._store(tenant, OpenAccount(account=renewed, tokens=tokens), lease)
-        self._held.put(tenant, _name(principal, named, terms), (time.monotonic(), tokens))
+        self._held.put(tenant, _cache_key(principal, named, terms), (time.monotonic(), tokens))
         return tokens.access_token
 
     async def _store(self, tenant: TenantId, renewed: OpenAccount, lease: str) -> None:
-        """Store refreshed tokens; while the database is away, try again, because the former ones may be used up."""
+        """Store refreshed tokens. Retry if the database is unavailable, because the old refresh token is consumed."""
         for tried in range(_STORE_TRIES):
             try:
                 if not await save_refreshed(tenant, self._catalog, renewed.account, renewed.tokens, lease=lease):
@@ -206,14 +206,16 @@ class StoredAccountTokens:
                     raise
                 await anyio.sleep(2**tried * _POLL_S)
 
-    def _required(self, principal: Principal, named: NamedCredential, owner: KeyId, text: str) -> AccountRequired:
+    def _account_required(
+        self, principal: Principal, named: NamedCredential, owner: KeyId, text: str
+    ) -> AccountRequired:
         url = self._links.of(principal.tenant, principal.slug, owner, named)
         message = f"{text.format(name=named.name)} Open {url} in a browser, connect your account, and call again."
         return AccountRequired(message, credential=named.name, url=url)
 
     @asynccontextmanager
-    async def _alone(self, tenant: TenantId, name: str) -> AsyncGenerator[None]:
-        """Run one block per account at a time on this replica, so that waiting calls do not all read the database."""
+    async def _account_lock(self, tenant: TenantId, name: str) -> AsyncGenerator[None]:
+        """Serialize blocks per account on this replica, so that waiting calls do not all read the database."""
         lock = self._locks.setdefault((tenant, name), anyio.Lock())
         try:
             async with lock:
@@ -224,7 +226,7 @@ class StoredAccountTokens:
 
 
 def tokens_of(response: TokenResponse, before: ProviderTokens | None = None) -> ProviderTokens:
-    """Return the tokens of a response. A server that sends no new refresh token lets the former one stay.
+    """Return the tokens of a response; without a new refresh token, the old one is kept.
 
     Without a refresh token or a declared lifetime, the access token is used until the upstream refuses it.
     """
@@ -244,7 +246,7 @@ def _is_fresh(tokens: ProviderTokens) -> bool:
     return tokens.access_ends_at > time.time()
 
 
-def _name(principal: Principal, named: NamedCredential, terms: AccountTerms) -> str:
-    """Key of the caches: the caller, and every part of the credential to which tokens of the account go."""
+def _cache_key(principal: Principal, named: NamedCredential, terms: AccountTerms) -> str:
+    """Return the cache key: the caller, and every part of the credential that affects where tokens are sent."""
     parts = (principal.key, named.id, repr(terms), named.place, named.field, *named.origins)
     return hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

@@ -1,7 +1,7 @@
-"""Client ID metadata documents: a client's id is the https URL of a document that describes the client.
+"""Client ID metadata documents: the client id is the https URL of a JSON document with the client's metadata.
 
-A document is fetched through the guarded client with bounds of size and time, without redirects, and cached for ten
-minutes, a failure for half a minute. A tenant fetches few documents at a time and per second.
+A document is fetched through the guarded client, with limits on size and time and without redirects. Documents are
+cached for ten minutes, failures for half a minute. Fetches are limited per tenant in rate and concurrency.
 """
 
 import re
@@ -29,16 +29,16 @@ MAX_NAME_LENGTH = 200
 _MAX_URL_LENGTH = 300
 _LIMIT_BYTES = 32 * 1024
 _FETCH_S = 5.0
-_FRESH_S, _FAILED_S = 600.0, 30.0
+_CACHE_S, _FAILURE_CACHE_S = 600.0, 30.0
 _CAPACITY = 4096
 _RATE, _BURST = 1.0, 30.0
-"""Fetches per second of one tenant: clients are few, and only what is not cached counts."""
+"""Fetch rate and burst of one tenant; cached documents do not count."""
 _URL = re.compile(r"https://[a-z0-9.-]+(?::[0-9]{1,5})?(/[A-Za-z0-9._~!$&'()*+,;=:@-]+)+/?")
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class ClientDocuments:
-    """The documents that this replica has fetched."""
+    """Fetches metadata documents, and caches them on this replica."""
 
     def __init__(self, upstream: UpstreamClient) -> None:
         self._upstream = upstream
@@ -47,10 +47,10 @@ class ClientDocuments:
         self.places = FairSlotPool("fetches of client documents", slots=16, queue=64)
 
     async def find(self, tenant: TenantId, url: str) -> OAuthClient:
-        """Return the client whose document is at this URL.
+        """Return the client whose metadata document is at this URL.
 
         Raises:
-            ClientRefused: there is no usable document.
+            ClientRefused: the document is missing or invalid.
             LimitExceeded: the tenant fetches too many documents.
         """
         held = self._held.get(tenant, url)
@@ -81,24 +81,24 @@ class ClientDocuments:
             found = ClientRefused("The client's metadata document did not arrive in time.")
         except (FetchFailed, UpstreamError, DocumentTooLarge) as error:
             found = ClientRefused(f"The client's metadata document cannot be read. {error.message}")
-        life_s = _FAILED_S if isinstance(found, ClientRefused) else _FRESH_S
+        life_s = _FAILURE_CACHE_S if isinstance(found, ClientRefused) else _CACHE_S
         held = time.monotonic() + life_s, found
         self._held.put(tenant, url, held)
         return held
 
 
 def is_document_url(client_id: str) -> bool:
-    """True if a client id has the form of a document's URL: https, a path, and nothing that another URL could equal."""
+    """True if a client id is an https URL with a path, in a canonical form that no other spelling is equivalent to."""
     if len(client_id) > _MAX_URL_LENGTH or not _URL.fullmatch(client_id):
         return False
     return not {".", ".."} & set(urlsplit(client_id).path.split("/"))
 
 
 def read_document(url: str, body: bytes) -> OAuthClient:
-    """Return the client that a document describes.
+    """Parse a metadata document.
 
     Raises:
-        ClientRefused: the document is another client's, or describes one that cannot be served.
+        ClientRefused: the document is for another client id, or requires an unsupported feature.
     """
     try:
         members = _decode(body)
@@ -118,7 +118,7 @@ def read_document(url: str, body: bytes) -> OAuthClient:
 
 
 def read_name(members: Mapping[str, Any], default: str) -> str:
-    """Return the name of a client's metadata, cut to its longest length."""
+    """Return the client name of the metadata, truncated to `MAX_NAME_LENGTH`."""
     name = members.get("client_name")
     return name.strip()[:MAX_NAME_LENGTH] or default if isinstance(name, str) else default
 
@@ -127,7 +127,7 @@ def read_redirect_uris(members: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the redirect URIs of a client's metadata.
 
     Raises:
-        ClientRefused: there is none, too many, or one that is not accepted.
+        ClientRefused: the list is missing, too long, or contains an invalid URI.
     """
     given = members.get("redirect_uris")
     several = cast("list[object]", given) if isinstance(given, list) else []

@@ -1,4 +1,4 @@
-"""Clients of a tenant's authorization server, by their id: registered ones, and those with a metadata document."""
+"""Lookup of the OAuth clients of a tenant: registered clients, and clients with a metadata document."""
 
 import hashlib
 import hmac
@@ -15,7 +15,7 @@ _MAX_ID_LENGTH = 300
 
 
 class ClientDirectory:
-    """Finds clients."""
+    """Finds OAuth clients by id."""
 
     def __init__(self, catalog: CatalogContext, documents: ClientDocuments) -> None:
         self._catalog = catalog
@@ -25,9 +25,9 @@ class ClientDirectory:
         """Return the client with this id.
 
         Raises:
-            ClientRefused: the tenant does not know it, or does not permit its host.
+            ClientRefused: the client is unknown, or its document's host is not permitted.
             LimitExceeded: the tenant fetches too many documents.
-            DatabaseUnavailable: it cannot be read now.
+            DatabaseUnavailable: the client cannot be read now.
         """
         if is_document_url(client_id):
             check_host(found, client_id)
@@ -42,10 +42,10 @@ class ClientDirectory:
 
 
 def check_host(found: TenantIssuers, client_id: str) -> None:
-    """Refuse a document whose host no issuer of the tenant permits.
+    """Refuse a client id whose document is at a host that no issuer of the tenant permits.
 
     Raises:
-        ClientRefused: the hosts are limited, and this is none of them.
+        ClientRefused: every issuer limits the hosts, and none permits this host.
     """
     clients = [issuer.sign_in for issuer in found.issuers if issuer.sign_in is not None]
     host = (urlsplit(client_id).hostname or "").lower()
@@ -54,7 +54,7 @@ def check_host(found: TenantIssuers, client_id: str) -> None:
 
 
 def is_secret(client: OAuthClient, presented: str | None) -> bool:
-    """True if this is the secret of a confidential client."""
+    """True if the client is confidential, and the presented secret is correct."""
     if client.secret is None or presented is None:
         return False
     return hmac.compare_digest(digest_secret(presented), client.secret)  # guard: client-secret

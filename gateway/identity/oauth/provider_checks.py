@@ -1,8 +1,8 @@
-"""Checks of a sign-in after it was made: whether the provider still knows the person, and in which groups.
+"""Rechecks of stored sign-ins: refreshed claims and groups, and tokens of the provider.
 
-With a refresh token of the provider, the claims are renewed when they are older than five minutes; while the provider
-cannot be asked, they count for an hour. Without one, a sign-in counts for the time that the issuer's client permits.
-One replica at a time uses the refresh token, because providers take its second use for a theft.
+With a refresh token of the provider, claims older than five minutes are refreshed; while the provider is unavailable,
+they remain valid for an hour. Without one, a sign-in is valid for the time that the issuer's client permits. A lease
+gives the refresh token to one replica at a time, because providers treat a second use as theft.
 """
 
 import secrets
@@ -33,33 +33,33 @@ from gateway.identity.oauth.relying_party import RelyingParty, client_of
 log = structlog.get_logger(__name__)
 
 FRESH = timedelta(minutes=5)
-"""Age up to which claims and tokens are used without asking the provider."""
+"""Age up to which claims and tokens are used without a refresh."""
 _STALE = timedelta(hours=1)
 _EXPIRY_MARGIN_S = 30.0
 _ENDED = frozenset({"invalid_grant", "access_denied"})
-_AGAIN = "The provider does not know this sign-in any more; sign in again."
+_SIGN_IN_AGAIN = "The provider does not know this sign-in any more; sign in again."
 
 
 class ProviderChecks:
-    """Renews the claims and tokens of sign-ins."""
+    """Refreshes the claims and tokens of sign-ins."""
 
     def __init__(self, catalog: CatalogContext, provider: RelyingParty) -> None:
         self._catalog = catalog
         self._provider = provider
 
     async def check(self, tenant: TenantId, holder: SignedInPerson, *, within: timedelta = FRESH) -> SignedInPerson:
-        """Return the holder with claims that count now; with a refresh token, they are at most `within` old.
+        """Return the holder with valid claims; with a refresh token, the claims are at most `within` old.
 
         Raises:
             SignInRefused: the provider no longer knows the person, or the sign-in is too old.
-            Unavailable: the provider cannot be asked now, and the claims are too old.
+            Unavailable: the provider is unavailable, and the claims are too old.
         """
         sign_in, now = holder.sign_in, datetime.now(UTC)
         if now - sign_in.checked_at <= within:
             return holder
         tokens = await open_provider_tokens(tenant, self._catalog, sign_in)
         if tokens is None:
-            raise SignInRefused(_AGAIN)
+            raise SignInRefused(_SIGN_IN_AGAIN)
         if tokens.refresh_token is None:
             max_age = timedelta(seconds=client_of(holder.issuer).max_unchecked_s)
             if now - sign_in.checked_at > max_age:  # guard: sign-in-unchecked
@@ -73,15 +73,15 @@ class ProviderChecks:
         return holder
 
     async def subject_token(self, tenant: TenantId, holder: SignedInPerson) -> str:
-        """Return a valid access token of the provider for this person; only its own token endpoint ever receives it.
+        """Return a valid access token of the provider, which is sent only to the provider's own token endpoint.
 
         Raises:
-            SignInRefused: the provider no longer knows the person, or gave no refresh token.
-            Unavailable: the provider cannot be asked now.
+            SignInRefused: the provider no longer knows the person, or issued no refresh token.
+            Unavailable: the provider is unavailable.
         """
         tokens = await open_provider_tokens(tenant, self._catalog, holder.sign_in)
         if tokens is None:
-            raise SignInRefused(_AGAIN)
+            raise SignInRefused(_SIGN_IN_AGAIN)
         if tokens.access_ends_at - _EXPIRY_MARGIN_S > time.time():
             return tokens.access_token
         if tokens.refresh_token is None:
@@ -94,15 +94,15 @@ class ProviderChecks:
     async def _renew(
         self, tenant: TenantId, holder: SignedInPerson, tokens: ProviderTokens
     ) -> tuple[SignIn, ProviderTokens] | None:
-        """Return renewed claims and tokens; None while the provider cannot be asked, or another replica asks it.
+        """Return refreshed claims and tokens; None if the provider is unavailable, or another replica is refreshing.
 
         Raises:
-            SignInRefused: the provider no longer knows the person; the grants of the sign-in have ended.
+            SignInRefused: the provider no longer knows the person; the grants of the sign-in are ended.
         """
         lease = secrets.token_hex(8)
         if not await take_lease(tenant, self._catalog, holder.sign_in.id, lease):
             return None
-        with anyio.CancelScope(shield=True):  # a token that the provider has replaced must be stored
+        with anyio.CancelScope(shield=True):  # a cancellation would lose the new refresh token
             return await self._refresh(tenant, holder, tokens, lease)
         return None
 
@@ -127,4 +127,4 @@ class ProviderChecks:
 
     async def _end(self, tenant: TenantId, sign_in: SignIn, reason: str) -> Never:
         await end_grants_of(tenant, self._catalog, sign_in, reason)
-        raise SignInRefused(_AGAIN) from None
+        raise SignInRefused(_SIGN_IN_AGAIN) from None

@@ -1,7 +1,7 @@
 """The gateway as a client of a tenant's OpenID provider (OpenID Connect Core 1.0 sections 3.1, 5.3 and 12).
 
-Every request goes through the guarded client. ID tokens are verified by the code that verifies access tokens. The
-UserInfo endpoint is asked only where a rule names a group and the ID token has none.
+Every request uses the guarded client. `gateway.identity.access_tokens` verifies ID tokens. The UserInfo endpoint is
+requested only if a rule names a group and the ID token contains no groups.
 """
 
 import base64
@@ -30,7 +30,7 @@ _OK = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorizationTerms:
-    """The terms of one authorization request; the provider repeats `state`, and signs `nonce` into the ID token."""
+    """Parameters of one authorization request; the provider returns `state`, and includes `nonce` in the ID token."""
 
     redirect_uri: str
     state: str
@@ -38,19 +38,19 @@ class AuthorizationTerms:
     verifier: str
     scopes: tuple[str, ...]
     is_forced: bool = False
-    """True if the person has to sign in again, although the provider may know the person already."""
+    """True if the person must sign in again even with an existing session at the provider."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderIdentity:
-    """A person whom the provider has named, and the tokens that it gave."""
+    """The identity claims of a person, and the tokens that the provider issued."""
 
     claims: IdentityClaims
     tokens: ProviderTokens
 
 
 class RelyingParty:
-    """Signs people in at the issuers of all tenants."""
+    """Exchanges codes and refresh tokens at the issuers of all tenants."""
 
     def __init__(self, upstream: UpstreamClient, keys: KeySource) -> None:
         self._upstream = upstream
@@ -59,11 +59,11 @@ class RelyingParty:
     async def exchange_code(
         self, tenant: TenantId, issuer: Issuer, secret: str, terms: AuthorizationTerms, *, code: str
     ) -> ProviderIdentity:
-        """Return the person for whom the provider issued an authorization code.
+        """Exchange an authorization code, and return the identity of the person.
 
         Raises:
             TokenRejected: the ID token is not valid for this sign-in.
-            SignInFailed, UpstreamError, Unavailable: the provider gave no tokens, or cannot be asked now.
+            SignInFailed, UpstreamError, Unavailable: the provider issued no tokens, or is unavailable.
         """
         fields = {"code": code, "redirect_uri": terms.redirect_uri, "code_verifier": terms.verifier}
         client = client_of(issuer)
@@ -79,12 +79,12 @@ class RelyingParty:
     async def refresh(
         self, tenant: TenantId, issuer: Issuer, secret: str, tokens: ProviderTokens, before: IdentityClaims
     ) -> ProviderIdentity:
-        """Return the same person as the provider describes the person now, with new tokens.
+        """Use the refresh token, and return the current claims of the same person with new tokens.
 
         Raises:
             TokenRefused: the provider no longer knows the person, with the error `invalid_grant`.
-            TokenRejected: the ID token is not valid, or names another person.
-            SignInFailed, UpstreamError, Unavailable: the provider gave no tokens, or cannot be asked now.
+            TokenRejected: the ID token is invalid, or of another person.
+            SignInFailed, UpstreamError, Unavailable: the provider issued no tokens, or is unavailable.
         """
         client = client_of(issuer)
         if tokens.refresh_token is None:
@@ -104,9 +104,9 @@ class RelyingParty:
     async def _complete(
         self, tenant: TenantId, issuer: Issuer, response: TokenResponse, claims: Mapping[str, Any]
     ) -> Mapping[str, Any]:
-        """Return the claims, with those of the UserInfo endpoint if the ID token lacks groups.
+        """Return the claims; if the ID token lacks groups, merge the claims of the UserInfo endpoint.
 
-        Access rules may name groups that no admission rule names. If these cannot be read, the groups are not known.
+        If the endpoint is unavailable and only access rules need groups, the groups are marked as incomplete.
         """
         url = client_of(issuer).userinfo_url
         needs_groups = any(rule.group is not None for rule in issuer.rules)
@@ -134,7 +134,7 @@ class RelyingParty:
 
 
 def authorization_url(issuer: Issuer, terms: AuthorizationTerms) -> str:
-    """Return the URL at which a person signs in at the provider, with PKCE (RFC 7636)."""
+    """Return the URL of an authorization request with PKCE (RFC 7636)."""
     client = client_of(issuer)
     parameters = {
         **dict(client.parameters),
@@ -161,7 +161,7 @@ def client_of(issuer: Issuer) -> SignInClient:
     """Return the gateway's client at an issuer.
 
     Raises:
-        SignInFailed: it has none any more.
+        SignInFailed: the issuer has no client any more.
     """
     if issuer.sign_in is None or not issuer.sign_in.token_url:
         raise SignInFailed("The issuer is not one at which the gateway signs people in.")
@@ -173,7 +173,7 @@ def _credential(client: SignInClient, secret: str) -> Credential:
 
 
 def _tokens(response: TokenResponse, *, refresh_token: str | None = None) -> ProviderTokens:
-    """Return the tokens of a response; a provider that sends no new refresh token lets the old one stay."""
+    """Return the tokens of a response; without a new refresh token, the old one is kept."""
     return ProviderTokens(
         access_token=response.access_token.value,
         access_ends_at=response.access_token.expires_at,

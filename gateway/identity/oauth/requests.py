@@ -1,6 +1,6 @@
-"""Authorization requests (RFC 6749 section 4.1.1, RFC 8707): checked once, then carried by the browser, sealed.
+"""Authorization requests (RFC 6749 section 4.1.1, RFC 8707): validated once, then stored encrypted in the browser.
 
-Nothing is stored until a person has signed in and consented.
+The gateway stores nothing until the person has signed in and consented.
 """
 
 import base64
@@ -20,7 +20,7 @@ from gateway.domain.tenancy.redirect_uris import host_of
 
 REQUEST_PURPOSE = "authorization requests"
 REQUEST_S = 600
-"""Seconds for which a checked request can be used."""
+"""Lifetime of a validated request, in seconds."""
 MAX_STATE_LENGTH = 1000
 CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 """A code challenge of the method S256 (RFC 7636 section 4.2)."""
@@ -28,7 +28,7 @@ CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorizationRequest:
-    """A request whose client, redirect URI and resource were checked."""
+    """A request whose client, redirect URI and resource are valid."""
 
     tenant: TenantId
     client: str
@@ -40,7 +40,7 @@ class AuthorizationRequest:
     scopes: tuple[str, ...]
 
     def permission(self, client: OAuthClient) -> Permission:
-        """Return what a person permits with it."""
+        """Return the permission that a consent to this request grants."""
         return Permission(
             client=client,
             redirect_uri=self.redirect_uri,
@@ -53,17 +53,17 @@ class AuthorizationRequest:
 
 
 class SealedRequests:
-    """Seals requests; `keys` are derived for the purpose, the first seals, all open."""
+    """Encrypts requests; all `keys` decrypt, and the first one encrypts."""
 
     def __init__(self, keys: Sequence[bytes]) -> None:
         self._seal = MultiFernet([Fernet(base64.urlsafe_b64encode(key)) for key in keys])
 
     def write(self, request: AuthorizationRequest) -> str:
-        """Return a request as a text for a URL."""
+        """Encrypt a request to a URL-safe string."""
         return self._seal.encrypt(msgspec.msgpack.encode(request)).decode()
 
     def read(self, tenant: TenantId, text: str) -> AuthorizationRequest | None:
-        """Return a request of this tenant that was sealed lately; None for any other text."""
+        """Decrypt a request; None if it is invalid, expired, or of another tenant."""
         try:
             found = msgspec.msgpack.decode(self._seal.decrypt(text, REQUEST_S), type=AuthorizationRequest)
         except (InvalidToken, ValueError):
@@ -79,7 +79,7 @@ def answer_uri(request: AuthorizationRequest, issuer: str, answer: Mapping[str, 
 
 
 def scopes_of(found: TenantIssuers) -> frozenset[str]:
-    """Return the scopes that rules of the tenant's issuers name: all that a client can ask for."""
+    """Return the scopes that clients can request: those in the rules of the tenant's issuers."""
     rules = (rule for issuer in found.issuers if issuer.sign_in is not None for rule in issuer.rules)
     return frozenset(rule.scope for rule in rules if rule.scope is not None)
 
@@ -90,7 +90,7 @@ def read_scopes(found: TenantIssuers, requested: str | None) -> tuple[str, ...]:
 
 
 def canonical(text: str) -> str:
-    """Return a resource identifier with scheme and host in lower case, and without a slash at its end."""
+    """Return a resource identifier with scheme and host in lower case, and without a trailing slash."""
     scheme, mark, rest = text.partition("://")
     authority, slash, path = rest.partition("/")
     return f"{scheme.lower()}{mark}{authority.lower()}{slash}{path}".rstrip("/")

@@ -1,7 +1,7 @@
-"""Sign-in of a person at an issuer of the tenant: begun by one browser, finished once by the same browser.
+"""Sign-in of a person at an issuer of the tenant (OpenID Connect), completed once and in the same browser.
 
-The pending sign-in travels in a sealed cookie of the browser. So nothing is stored for requests without a credential,
-and any replica can finish what another one began.
+The pending sign-in is stored in an encrypted browser cookie. So unauthenticated requests store nothing on the server,
+and any replica can complete a sign-in.
 """
 
 import hmac
@@ -30,21 +30,21 @@ from gateway.identity.oauth.relying_party import (
 )
 
 PENDING_S = 600
-"""Seconds in which a person has to sign in at the provider."""
+"""Seconds within which a person has to sign in at the provider."""
 SESSION = timedelta(hours=8)
-"""The longest browser session."""
-_KEPT = timedelta(days=1)
-"""Time for which a person's tasks and approved calls may outlast the session, as for access tokens."""
+"""Maximum duration of a browser session."""
+_CONTINUATION = timedelta(days=1)
+"""Period for which tasks and approved calls of a person continue after the session, as for access tokens."""
 NAMED = frozenset({"access_denied", "login_required", "consent_required", "interaction_required", "invalid_scope"})
-"""Error codes of authorization responses that messages name; others are not shown."""
+"""Error codes of authorization responses that messages may contain; others are omitted."""
 
 UseOnce = Callable[[TenantId, str, int], Awaitable[bool]]
-"""Marks an id as used for some seconds; returns False if it was used."""
+"""Marks an id as used for a number of seconds; returns False if it was already used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingSignIn:
-    """A sign-in that a browser has begun; `target` is the path to which it leads."""
+    """A started sign-in; the browser is redirected to the path `target` afterwards."""
 
     tenant: TenantId
     issuer: IssuerId
@@ -54,7 +54,7 @@ class PendingSignIn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorizationResponse:
-    """The parameters with which the provider sent the browser back (RFC 6749 section 4.1.2, RFC 9207)."""
+    """Parameters of the provider's redirect to the callback (RFC 6749 section 4.1.2, RFC 9207)."""
 
     state: str
     code: str | None = None
@@ -63,7 +63,7 @@ class AuthorizationResponse:
 
 
 class SignInFlow:
-    """Begins and finishes sign-ins."""
+    """Starts and completes sign-ins."""
 
     def __init__(
         self, catalog: CatalogContext, provider: RelyingParty, use_once: UseOnce, refusals: RefusalCounter
@@ -83,7 +83,7 @@ class SignInFlow:
         scopes: frozenset[str] = frozenset(),
         is_forced: bool = False,
     ) -> tuple[str, PendingSignIn]:
-        """Return the URL to which the browser goes, and what it has to keep.
+        """Return the authorization URL, and the pending sign-in to store in the browser.
 
         `scopes` are requested in addition to those of the issuer's client.
 
@@ -111,13 +111,13 @@ class SignInFlow:
         *,
         correlation_id: str,
     ) -> tuple[SignIn, Key]:
-        """Store the sign-in of the person whom the response names, and return it with the person.
+        """Exchange the code of the response; store and return the sign-in and the person.
 
         Raises:
-            SignInExpired: the browser did not begin this sign-in, or has finished it.
-            SignInFailed: the provider refused, or its response is not valid.
+            SignInExpired: another browser started this sign-in, or it is already completed.
+            SignInFailed: the provider refused, or its response is invalid.
             SignInRefused: the person is denied, or no rule admits the person.
-            UpstreamError, Unavailable: the provider, the database or Redis cannot be asked now.
+            UpstreamError, Unavailable: the provider, the database or Redis is unavailable.
         """
         # guard: sign-in-state
         if pending is None or not hmac.compare_digest(pending.terms.state.encode(), response.state.encode()):
@@ -139,9 +139,9 @@ class SignInFlow:
         except TokenRefused as refused:
             self._count(tenant, f"issuer:{issuer.name}", refused.error or "refused")
             raise SignInFailed(f"The provider gave no tokens for this sign-in. {refused.message}") from None
-        return await self._enter(tenant, issuer, found, pending.terms, correlation_id=correlation_id)
+        return await self._store_sign_in(tenant, issuer, found, pending.terms, correlation_id=correlation_id)
 
-    async def _enter(
+    async def _store_sign_in(
         self,
         tenant: TenantId,
         issuer: Issuer,
@@ -154,7 +154,7 @@ class SignInFlow:
             self._count(tenant, f"user:{issuer.subject_of(found.claims.subject)}", "rules")
             raise SignInRefused("No rule of the issuer admits you; ask the tenant's administrator.")
         now = datetime.now(UTC)
-        person = new_person(tenant, issuer, found.claims.subject, ends_at=now + SESSION + _KEPT)
+        person = new_person(tenant, issuer, found.claims.subject, ends_at=now + SESSION + _CONTINUATION)
         sign_in = SignIn(
             id=new_sign_in_id(),
             issuer=issuer.id,

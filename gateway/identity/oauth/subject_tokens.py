@@ -1,7 +1,7 @@
-"""Tokens of a tenant's provider for people whose access token the gateway issued; token exchange sends them.
+"""Provider tokens of people whose access token the gateway issued, used as subject tokens of token exchange.
 
-A grant keeps its provider's tokens sealed, and a provider check renews them. An opened token is cached for twenty
-seconds, less than the time for which it is valid at least.
+A grant stores the provider's tokens encrypted, and `ProviderChecks` refreshes them. A decrypted token is cached for 20
+seconds, which is less than its minimum remaining validity.
 """
 
 import time
@@ -22,7 +22,7 @@ _CAPACITY = 4096
 
 
 class SubjectTokens:
-    """Finds the provider's token of a caller."""
+    """Finds the subject token of a caller."""
 
     def __init__(self, catalog: CatalogContext, directory: IssuerDirectory, checks: ProviderChecks) -> None:
         self._catalog = catalog
@@ -31,11 +31,11 @@ class SubjectTokens:
         self._held = FairCache[str, tuple[float, InboundToken]](_CAPACITY)
 
     async def find(self, principal: Principal) -> InboundToken | None:
-        """Return the token of the caller: its own, or that of the provider under its grant; None for a key.
+        """Return the caller's own token, or the provider token of the caller's grant; None for a key.
 
         Raises:
-            CredentialMissing: the grant has ended, or the provider gives no token of the person any more.
-            Unavailable: the provider cannot be asked now.
+            CredentialMissing: the grant has ended, or the provider no longer issues tokens for the person.
+            Unavailable: the provider is unavailable.
         """
         if principal.token is not None or not is_grant_id(principal.key):
             return principal.token

@@ -1,7 +1,7 @@
-"""Issue of tokens under a grant: for its code, and for its refresh token, which is replaced at each use.
+"""Issue of tokens under a grant, for an authorization code or a rotating refresh token.
 
-The sign-in is checked and the issuer's rules decide each time. A refresh token that was replaced before ends the grant;
-for ten seconds, the former one brings the same next one again.
+Each issue checks the sign-in and applies the issuer's rules. Reuse of a replaced refresh token revokes the grant. But
+within ten seconds, the previous token returns the same successor again.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ ROTATION_PURPOSE = "refresh token rotation"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenSet:
-    """Tokens for a client."""
+    """Tokens of one token response."""
 
     access_token: str = field(repr=False)
     life_s: int
@@ -38,7 +38,7 @@ class TokenSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsableGrant:
-    """A grant with its digests, and the refresh token that a client presented; None for a code."""
+    """A grant with its stored digests, and the presented refresh token (None for a code)."""
 
     grant: Grant
     stored: GrantSecrets
@@ -46,7 +46,7 @@ class UsableGrant:
 
 
 class TokenIssue:
-    """Issues tokens; `rotation_keys` are derived for the purpose, the current one first."""
+    """Issues tokens; `rotation_keys` derive the successors of refresh tokens, the current key first."""
 
     def __init__(
         self,
@@ -64,9 +64,9 @@ class TokenIssue:
         self._rotation_keys = rotation_keys
 
     async def look_up(self, tenant: TenantId, presented: Presented, *, correlation_id: str) -> UsableGrant | None:
-        """Return the grant of a refresh token that can be used; None for another text.
+        """Return the grant of a valid refresh token; None if the token is unknown, expired or revoked.
 
-        A token that was replaced before revokes its grant.
+        A token that was already replaced revokes its grant.
         """
         found = await find_grant(tenant, self._catalog, presented.grant)
         if found is None or found[0].revoked_at is not None:  # guard: refresh-revoked
@@ -83,11 +83,11 @@ class TokenIssue:
     async def issue(
         self, found: TenantIssuers, usable: UsableGrant, *, issuer: str, correlation_id: str
     ) -> TokenSet | None:
-        """Return the next tokens of a grant; None if its refresh token was replaced concurrently.
+        """Issue the next tokens of a grant; None if its refresh token was replaced concurrently.
 
         Raises:
             SignInRefused: the person is denied, unknown to the provider, or admitted by no rule.
-            Unavailable: the provider cannot be asked now.
+            Unavailable: the provider is unavailable.
             AuditUnavailable: the first tokens could not be recorded.
         """
         tenant, grant, stored, presented = found.tenant, usable.grant, usable.stored, usable.presented
@@ -105,16 +105,16 @@ class TokenIssue:
         used = prolonged(grant, client_of(holder.issuer))
         use = GrantUse(grant=used, renewed=renewed, before=stored.refresh)
         if not await record_use(tenant, self._catalog, holder.person, use, correlation_id=correlation_id):
-            return await self._again(found, usable, issuer=issuer, correlation_id=correlation_id)
+            return await self._issue_retry(found, usable, issuer=issuer, correlation_id=correlation_id)
         left_s = int((used.ends_at - datetime.now(UTC)).total_seconds())
         life_s = max(1, min(MAX_LIFETIME_S, holder.issuer.max_lifetime_s, left_s))
         text = self._issued.sign(used, holder.sign_in.claims, holder.issuer, issuer=issuer, life_s=life_s)
         return TokenSet(access_token=text, life_s=life_s, refresh_token=following.text, scopes=used.scopes)
 
-    async def _again(
+    async def _issue_retry(
         self, found: TenantIssuers, usable: UsableGrant, *, issuer: str, correlation_id: str
     ) -> TokenSet | None:
-        """Issue for a request that another one with the same refresh token has overtaken: it is a retry now."""
+        """Issue tokens as a retry, after a concurrent request has used the same refresh token."""
         if usable.presented is None:
             return None
         now = await self.look_up(found.tenant, usable.presented, correlation_id=correlation_id)

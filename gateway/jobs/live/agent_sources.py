@@ -1,4 +1,4 @@
-"""Live sources of kind `agent` for the endpoint of providers: created by their first connection, then open attachments.
+"""Live sources of the kind `agent`, for the endpoint of providers: created and attached by connections of programs.
 
 Implements `gateway.web.providers.attachments.ProvidedAttachments`.
 """
@@ -87,7 +87,7 @@ class AgentSources:
             await anyio.sleep(_RECHECK_S)
 
     async def check(self, tenant: TenantId, primitives: Sequence[DiscoveredPrimitive]) -> Sequence[str | None]:
-        """Return the faults of definitions, by the rules of discoveries; costly checks of a tenant are paced.
+        """Return the faults of definitions, by the rules of discoveries; costly checks of a tenant are rate-limited.
 
         Raises:
             LimitExceeded: the tenant's checks take too much processor time.

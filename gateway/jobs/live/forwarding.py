@@ -1,7 +1,7 @@
 """Forwarding of requests to the replica that holds a live source's attachment.
 
-The client of a request stays at the replica that received it; progress, log messages and questions are sent back. Each
-replica detects a crash of the other one within about 5 s.
+The client of a request stays at the replica that received it. Progress, log messages and client requests are sent
+back. Each replica detects a crash of the other one within about 5 s.
 """
 
 import asyncio
@@ -62,7 +62,7 @@ class _Outgoing:
 
 
 class _Incoming:
-    """A request of another replica that runs here; the client of its attachment (`LiveClient`)."""
+    """A request of another replica that runs on this one. Implements `LiveClient` for the attachment."""
 
     caller = None  # forwarded kinds of requests use no credential
 
@@ -74,38 +74,42 @@ class _Incoming:
         self._answers: dict[int, asyncio.Future[Answer]] = {}
 
     def can(self, kind: str) -> bool:
-        """True if the client declared this."""
+        """True if the client declared this capability."""
         return kind in self.begin.abilities
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Forward a progress notification."""
-        sent = ProgressReport(
+        notification = ProgressReport(
             request=self.begin.request, sender=self._replica, progress=progress, total=total, message=message
         )
-        await self._send(self.begin.sender, sent)
+        await self._send(self.begin.sender, notification)
 
     async def log(self, level: str, data: object, logger: str | None = None) -> None:
         """Forward a log message."""
-        sent = Log(request=self.begin.request, sender=self._replica, level=level, data=write(data), logger=logger)
-        await self._send(self.begin.sender, sent)
+        notification = Log(
+            request=self.begin.request, sender=self._replica, level=level, data=write(data), logger=logger
+        )
+        await self._send(self.begin.sender, notification)
 
     async def ask(self, method: str, params: Mapping[str, object]) -> Mapping[str, Any]:
-        """Forward a question, and wait for the answer of the other replica's client."""
+        """Forward a request to the other replica's client, and wait for the response."""
         number = len(self._answers) + 1
-        waiting = self._answers[number] = asyncio.get_running_loop().create_future()
+        pending = self._answers[number] = asyncio.get_running_loop().create_future()
         text = write(dict(params))
-        sent = Ask(request=self.begin.request, sender=self._replica, question=number, method=method, params=text)
-        await self._send(self.begin.sender, sent)
-        answer = await waiting
+        client_request = Ask(
+            request=self.begin.request, sender=self._replica, question=number, method=method, params=text
+        )
+        await self._send(self.begin.sender, client_request)
+        answer = await pending
         if answer.failure is not None:
             raise answer.failure.error()
         return read_members(answer.result)
 
     def answer(self, answer: Answer) -> None:
-        """Accept the answer to an open question; others are ignored."""
-        waiting = self._answers.get(answer.question)
-        if waiting is not None and not waiting.done():
-            waiting.set_result(answer)
+        """Accept the response to a pending client request; other responses are ignored."""
+        pending = self._answers.get(answer.question)
+        if pending is not None and not pending.done():
+            pending.set_result(answer)
 
 
 class Forwarding:
@@ -164,7 +168,7 @@ class Forwarding:
     async def _handle_messages(
         self, holder: str, messages: "asyncio.Queue[AnyMessage | None]", client: LiveClient
     ) -> Mapping[str, Any]:
-        """Handle messages until the end. A question is answered concurrently, so that the end is noticed."""
+        """Handle messages until `Done`. Client requests run concurrently, so that `Done` is not delayed."""
         asking: set[asyncio.Task[None]] = set()
         receiving = asyncio.ensure_future(messages.get())
         try:
@@ -172,7 +176,7 @@ class Forwarding:
                 ended, _ = await asyncio.wait({receiving, *asking}, return_when=asyncio.FIRST_COMPLETED)
                 for task in ended & asking:
                     asking.discard(task)
-                    task.result()  # the client answers later, in another request
+                    task.result()  # the client responds later, in another request
                 if receiving not in ended:
                     continue
                 message, receiving = receiving.result(), asyncio.ensure_future(messages.get())
@@ -188,7 +192,7 @@ class Forwarding:
             await asyncio.gather(receiving, *asking, return_exceptions=True)
 
     async def _ask(self, holder: str, message: Ask, client: LiveClient) -> None:
-        """Ask the client, and send the answer to the holder."""
+        """Send the request to the client, and its response to the holder."""
         result, failure = None, None
         try:
             result = write(dict(await client.ask(message.method, read_members(message.params))))
@@ -225,7 +229,7 @@ class Forwarding:
         try:
             message = decode(text)
         except msgspec.MsgspecError:
-            log.warning("message_unknown")  # a newer release may send others
+            log.warning("message_unknown")  # a newer release may send other types
             return
         match message:
             case Begin():

@@ -68,9 +68,9 @@ class SourceReports:
             self.has_news.set()
 
     async def next(self, *, rest_s: float) -> tuple[bool, set[str]]:
-        """Wait for reports; return if the list has changed, and the changed resources.
+        """Wait for reports; return True if the list has changed, and the URIs of changed resources.
 
-        For `rest_s` seconds a changed list is not returned.
+        A changed list is returned after `rest_s` seconds at the earliest.
         """
         until = time.monotonic() + rest_s
         while True:
@@ -122,7 +122,7 @@ class HeldAttachment:
 
     async def _follow(self, record: Record, publish: PublishUpdate, group: anyio.abc.TaskGroup) -> None:
         rest_until, failures = 0.0, 0
-        ended: deque[float] = deque(maxlen=_BURST)
+        ended_at: deque[float] = deque(maxlen=_BURST)
         while True:
             has_changed, updates = await self.reports.next(rest_s=rest_until - time.monotonic())
             for uri in updates:
@@ -143,13 +143,13 @@ class HeldAttachment:
                     failures = 0
                     group.start_soon(self._subscribe)
             now = time.monotonic()
-            is_busy = len(ended) == _BURST and now - ended[0] < _BURST * _PACE_S
-            ended.append(now)
+            is_busy = len(ended_at) == _BURST and now - ended_at[0] < _BURST * _PACE_S
+            ended_at.append(now)
             rest_s = max(_PAUSE_FACTOR * (now - began), _PACE_S if is_busy else 0.0, failures * _RETRY_S)
             rest_until = now + rest_s  # guard: live-discovery-rest
 
     async def _renew(self, record: Record) -> "_Renewed":
-        """Discover again, and record it."""
+        """Discover the primitives again, and record the result."""
         try:
             return _Renewed.DONE if await record(self, await self.discover()) else _Renewed.OUTDATED
         except GatewayError as error:

@@ -50,7 +50,7 @@ class ForwardedError(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, error: GatewayError) -> "ForwardedError":
-        """Return the failure for an error."""
+        """Return an error in the form of a message."""
         capability = error.capability if isinstance(error, CapabilityMissing) else ""
         return cls(code=error.code, message=error.message, capability=capability, retry_after_s=error.retry_after_s)
 
@@ -87,7 +87,7 @@ class Cancel(LiveMessage, frozen=True, kw_only=True, tag=True):
 
 
 class Answer(LiveMessage, frozen=True, kw_only=True, tag=True):
-    """To the holder: the client's answer to a question."""
+    """To the holder: the client's response to a request."""
 
     question: int
     result: bytes | None = None
@@ -111,7 +111,7 @@ class Log(LiveMessage, frozen=True, kw_only=True, tag=True):
 
 
 class Ask(LiveMessage, frozen=True, kw_only=True, tag=True):
-    """From the holder: a question to the client."""
+    """From the holder: a request to the client."""
 
     question: int
     method: str

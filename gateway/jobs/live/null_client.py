@@ -1,4 +1,4 @@
-"""The client of requests that the gateway itself sends to live sources; it ignores messages and refuses questions."""
+"""The client of requests by the gateway itself to live sources; it ignores notifications and refuses requests."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -8,7 +8,7 @@ from gateway.upstream.live.interfaces import LiveClient
 
 
 class _NullClient:
-    """Ignores every notification and refuses every question."""
+    """Ignores every notification and refuses every request."""
 
     caller = None
 
@@ -24,7 +24,7 @@ class _NullClient:
         """Do nothing."""
 
     async def ask(self, method: str, params: Mapping[str, object]) -> Mapping[str, Any]:
-        """Refuse the question.
+        """Refuse the request.
 
         Raises:
             CapabilityMissing: always.

@@ -115,8 +115,8 @@ class LiveRequester:
                 async with self._attached(source) as attachment:
                     own.attachment = attachment
                     own.is_ready.set()
-                    while (left := own.used_at + _IDLE_S - time.monotonic()) > 0:
-                        with anyio.move_on_after(left):
+                    while (remaining_s := own.used_at + _IDLE_S - time.monotonic()) > 0:
+                        with anyio.move_on_after(remaining_s):
                             await attachment.wait_closed()
                             break
         except GatewayError as error:

@@ -53,7 +53,7 @@ class BundleLocation:
 
 
 @dataclass(frozen=True, slots=True)
-class _Detour:
+class _PointerReference:
     """A reference found while following a pointer, and the remaining tokens of that pointer."""
 
     ref: str
@@ -64,7 +64,7 @@ def bundle(files: Mapping[str, bytes], *, entry: str | None) -> Bundle:
     """Bundle the files; the root file is `entry`, or the one OpenAPI document nearest to the archive's root.
 
     Raises:
-        InvalidDocument: there is no such file, several files qualify, or a needed file cannot be read.
+        InvalidDocument: `entry` does not exist, no single root file is found, or a needed file cannot be read.
         DocumentTooLarge: a file or the result exceeds the limits of a document.
     """
     archive = _Files(files)
@@ -98,7 +98,7 @@ def _entry_file(files: _Files, entry: str) -> str:
     name = posixpath.normpath(entry)
     if name not in files.raw:
         shown = ", ".join(sorted(files.raw)[:5]) or "none"
-        raise _no_entry(f"there is no file {quote_text(entry)}; files are: {shown}")
+        raise _entry_error(f"there is no file {quote_text(entry)}; files are: {shown}")
     return name
 
 
@@ -107,10 +107,10 @@ def _find_entry(files: _Files) -> str:
     for group in _by_depth(name for name, raw in files.raw.items() if _may_be_root(name, raw)):
         found = [name for name in group[:_MAX_CANDIDATES] if _is_root(files, name)]
         if len(found) > 1:
-            raise _no_entry(f"several files are OpenAPI documents: {', '.join(found[:5])}; give one as `entry`")
+            raise _entry_error(f"several files are OpenAPI documents: {', '.join(found[:5])}; give one as `entry`")
         if found:
             return found[0]
-    raise _no_entry("no file is an OpenAPI document")
+    raise _entry_error("no file is an OpenAPI document")
 
 
 def _by_depth(names: Iterator[str]) -> Iterator[list[str]]:
@@ -132,18 +132,18 @@ def _is_root(files: _Files, name: str) -> bool:
     return root is not None and ("openapi" in root or "swagger" in root)
 
 
-def _no_entry(reason: str) -> InvalidDocument:
+def _entry_error(reason: str) -> InvalidDocument:
     return InvalidDocument(f"The archive is refused: {reason}.", faults=[Fault(pointer="", reason=reason)])
 
 
-class _MovedNames:
-    """The component names of values that move into the document, by section."""
+class _ComponentNames:
+    """Allocator of component names for values that move into the document; names are unique in each section."""
 
     def __init__(self, root: Object, sections: Mapping[str, Sequence[str]]) -> None:
         self._taken = {kind: set(_section(root, path)) for kind, path in sections.items()}
 
     def choose(self, kind: str, location: BundleLocation) -> str:
-        """Return a free name: the last part of the position; after a clash, with more of the path or with a number."""
+        """Return an unused name: the last pointer token; on a collision, prefixed by path segments, or numbered."""
         name = next(name for name in _candidates(location) if name not in self._taken[kind])
         self._taken[kind].add(name)
         return name
@@ -172,10 +172,10 @@ class _Bundler:
         self._entry = entry
         self._root = as_object(files.tree(entry)) or {}
         self._sections = SWAGGER_SECTIONS if "swagger" in self._root else SECTIONS
-        self._names = _MovedNames(self._root, self._sections)
-        self._entry_file: dict[tuple[str, BundleLocation], str] = {}
+        self._names = _ComponentNames(self._root, self._sections)
+        self._component_names: dict[tuple[str, BundleLocation], str] = {}
         self._waiting: deque[tuple[str, BundleLocation, str]] = deque()
-        self._open: set[BundleLocation] = set()
+        self._in_progress: set[BundleLocation] = set()
         self._nodes = 0
         self._warnings: dict[str, None] = {}
         self._missing: dict[str, None] = {}
@@ -186,31 +186,35 @@ class _Bundler:
         document = cast("dict[str, object]", self._walk(self._root, self._entry, "document", 0))
         while self._waiting:
             kind, location, name = self._waiting.popleft()
-            made = self._walk(self._value(location), location.file, kind, 0)
-            self._open_section(document, kind)[name] = made
+            walked = self._walk(self._value(location), location.file, kind, 0)
+            self._ensure_section(document, kind)[name] = walked
         text = orjson.dumps(document)
         missing = tuple(self._missing)[:_MAX_MISSING]
         return Bundle(document=text, warnings=tuple(self._warnings)[:_MAX_WARNINGS], missing=missing)
 
     def _reserve_names(self) -> None:
-        """Reserves the name of each root component that is only a reference to another file, for the value there."""
+        """Keep the name of each root component that is only a reference to another file, for the bundled value."""
         for kind, path in self._sections.items():
             for name, node in _section(self._root, path).items():
                 found = as_object(node)
                 ref = found.get("$ref") if found is not None and len(found) == 1 else None
                 location = self._locate(ref, self._entry) if isinstance(ref, str) else None
-                if location is not None and location.file != self._entry and (kind, location) not in self._entry_file:
-                    self._entry_file[kind, location] = name
+                if (
+                    location is not None
+                    and location.file != self._entry
+                    and (kind, location) not in self._component_names
+                ):
+                    self._component_names[kind, location] = name
                     self._waiting.append((kind, location, name))
 
-    def _open_section(self, document: dict[str, object], kind: str) -> dict[str, object]:
-        here = document
+    def _ensure_section(self, document: dict[str, object], kind: str) -> dict[str, object]:
+        section = document
         for key in self._sections[kind]:
-            inner = here.get(key)
+            inner = section.get(key)
             if not isinstance(inner, dict):
-                inner = here[key] = {}
-            here = cast("dict[str, object]", inner)
-        return here
+                inner = section[key] = {}
+            section = cast("dict[str, object]", inner)
+        return section
 
     def _walk(self, node: object, file: str, kind: str, depth: int) -> object:
         self._count(depth)
@@ -245,27 +249,27 @@ class _Bundler:
 
     def _refer(self, node: Object, ref: str, file: str, position: tuple[str, int]) -> object:
         kind, depth = position
-        beside = self._copy(node, file, kind, depth)
+        siblings = self._copy(node, file, kind, depth)
         location = self._locate(ref, file)
-        if location is None or location in self._open:
-            return {"$ref": f"{file}{ref}" if ref.startswith("#") and file != self._entry else ref, **beside}
+        if location is None or location in self._in_progress:
+            return {"$ref": f"{file}{ref}" if ref.startswith("#") and file != self._entry else ref, **siblings}
         if location.file == self._entry:
-            return {"$ref": f"#{point(*location.tokens)}", **beside}
+            return {"$ref": f"#{point(*location.tokens)}", **siblings}
         if kind in self._sections:
-            return {"$ref": f"#{point(*self._sections[kind], self._name(kind, location))}", **beside}
-        self._open.add(location)
+            return {"$ref": f"#{point(*self._sections[kind], self._name(kind, location))}", **siblings}
+        self._in_progress.add(location)
         made = self._walk(self._value(location), location.file, kind, depth + 1)
-        self._open.remove(location)
+        self._in_progress.remove(location)
         found = as_object(made)
         if found is None:
             return made
-        return merge_path_item(found, beside) if kind == "pathItems" else {**found, **beside}
+        return merge_path_item(found, siblings) if kind == "pathItems" else {**found, **siblings}
 
     def _name(self, kind: str, location: BundleLocation) -> str:
-        if (kind, location) not in self._entry_file:
-            self._entry_file[kind, location] = name = self._names.choose(kind, location)
+        if (kind, location) not in self._component_names:
+            self._component_names[kind, location] = name = self._names.choose(kind, location)
             self._waiting.append((kind, location, name))
-        return self._entry_file[kind, location]
+        return self._component_names[kind, location]
 
     def _value(self, location: BundleLocation) -> object:
         node: object = self._files.tree(location.file)
@@ -290,7 +294,7 @@ class _Bundler:
         self._warn(file, ref, "is a circular reference")
         return None
 
-    def _follow_path(self, location: BundleLocation) -> BundleLocation | _Detour | None:
+    def _follow_path(self, location: BundleLocation) -> BundleLocation | _PointerReference | None:
         """The position itself if it exists; otherwise the first reference on its path, if any."""
         node: object = self._files.tree(location.file)
         for index, token in enumerate(location.tokens):
@@ -298,7 +302,7 @@ class _Bundler:
             if not is_there:
                 found = as_object(node)
                 ref = found.get("$ref") if found is not None else None
-                return _Detour(ref, location.tokens[index:]) if isinstance(ref, str) else None
+                return _PointerReference(ref, location.tokens[index:]) if isinstance(ref, str) else None
             node = inner
         return location
 

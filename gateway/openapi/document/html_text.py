@@ -1,4 +1,4 @@
-"""The collector of the visible text of HTML, apart from `plain_text`: most documents have no HTML."""
+"""Collector of the visible text of HTML. `plain_text` imports it on demand, because most documents have no HTML."""
 
 import re
 from html.parser import HTMLParser

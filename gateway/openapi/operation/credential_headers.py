@@ -14,7 +14,7 @@ _CREDENTIAL = re.compile(
     r"|(?:.*[-_])?(?:token|secret|password|passwd)|(?:.*[-_])?auth",
     re.IGNORECASE,
 )
-_OTHER = re.compile(
+_NOT_CREDENTIALS = re.compile(
     r"[cx]srf|page|next|continuation|cursor|sync|client|idempot|request|captcha|device|resum|upload|push|cancel|change"
     r"|download|consistency|snapshot|session-?id",
     re.IGNORECASE,
@@ -30,7 +30,7 @@ Alternatives = Sequence[tuple[SchemePlan, ...]]
 def is_credential_header(name: str) -> bool:
     """True if values of the header are credentials, by its name."""
     is_proxys = name.lower().startswith(_PROXY)
-    return not is_proxys and _CREDENTIAL.fullmatch(name) is not None and _OTHER.search(name) is None
+    return not is_proxys and _CREDENTIAL.fullmatch(name) is not None and _NOT_CREDENTIALS.search(name) is None
 
 
 def filled_header(scheme: SchemePlan) -> str | None:

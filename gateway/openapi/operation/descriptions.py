@@ -49,14 +49,14 @@ def describe_tool(operation: Operation, arguments: Sequence[Argument], chosen: S
 
 
 class ReturnLines:
-    """The lines about the responses of one document; a shared schema is described once."""
+    """Descriptions of the responses of one document, one line each; a shared schema is described once."""
 
     def __init__(self, references: References) -> None:
         self._references = references
         self._shapes: dict[tuple[str, int], str] = {}
 
     def describe(self, status: str, answer: Object) -> str:
-        """Return one line about a success response; empty if the document has nothing about it."""
+        """Return one line about a success response; empty if the document does not describe it."""
         content = object_at(answer, "content")
         if not content:
             return "" if "content" not in answer and "description" not in answer else f"Returns: {status}, no content."

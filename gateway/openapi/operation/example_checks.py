@@ -36,7 +36,7 @@ from gateway.openapi.schema.widening import widen
 MAX_EXAMPLES = 20_000
 """Examples that are checked in one document."""
 
-_MAX_VISITS_IN_ALL = 3_000_000
+_MAX_TOTAL_VISITS = 3_000_000
 _MAX_COMPILED = 32 * 1024**2
 """Bytes of shared schemas that are compiled for the examples of one document."""
 
@@ -55,8 +55,8 @@ _OPTIONS = jsonschema_rs.RegexOptions()
 class _SchemaContext:
     """The schema of an example, and the shared schemas that it references, by name.
 
-    `is_whole` is True if the value is everything that a parameter or body has, so that missing members are not
-    required.
+    `is_whole` is True if the example is the complete value of a parameter or body. A member that such an example lacks
+    is not required.
     """
 
     node: dict[str, object]
@@ -65,7 +65,7 @@ class _SchemaContext:
     is_whole: bool
     shared: Mapping[str, Component]
     definitions: Mapping[str, object]
-    """The schemas of `shared`."""
+    """The `shared` schemas in the form for `$defs`."""
 
     def is_text(self, inner: Sequence[object] = ()) -> bool:
         """True if the value at a path inside the schema is sent as text, so that its text form is accepted too."""
@@ -73,7 +73,7 @@ class _SchemaContext:
 
 
 class ExampleChecks:
-    """The checks of one document's requests, their budget, and their results in numbers."""
+    """Checks of the examples in one document's requests, with a common budget; counts the results."""
 
     def __init__(self, components: Components) -> None:
         self._components = components
@@ -82,13 +82,13 @@ class ExampleChecks:
         self._relaxed_refs: set[str] = set()
         self._is_loosened = False
         self._counts: dict[str, int] = dict.fromkeys(("accepted", "relaxed", "refused", "unchecked"), 0)
-        self._visits = _MAX_VISITS_IN_ALL
+        self._visits = _MAX_TOTAL_VISITS
         self._bytes = _MAX_COMPILED
         self._leaves: dict[bytes, Any] = {}
 
     @property
     def counts(self) -> ExampleCounts:
-        """The number of examples by result."""
+        """The number of examples with each result."""
         return ExampleCounts(**self._counts)
 
     def settle(
@@ -159,7 +159,7 @@ class ExampleChecks:
         return list(losses)
 
     def _fault_of_example(self, value: object, context: _SchemaContext, fitting: list[object]) -> str | None:
-        """The fault of an example that does not fit in any form. An example that fits is added to `fitting`."""
+        """Return the fault of an example that fits in no form; add a fitting example to `fitting`."""
         result, found = self._fit(value, context)
         self._counts[result] += 1
         if result == "refused":
@@ -169,7 +169,7 @@ class ExampleChecks:
         return None
 
     def _fit(self, value: object, context: _SchemaContext) -> tuple[str, object]:
-        """The result, and the value that fits or the fault."""
+        """Return the result of the check, and the fitting value or the fault."""
         if is_plain(context.node) and has_type(value, types_of(context.node)):
             return "accepted", value
         check = self._check(value, context)
@@ -184,7 +184,7 @@ class ExampleChecks:
         return self._relax(value, context, check)
 
     def _check(self, value: object, context: _SchemaContext) -> Any:
-        """The compiled schema; None if the check would exceed a limit."""
+        """Compile the schema for a check of the value; None if the check would exceed a limit."""
         size = size_of(value)
         if size is None or size > MAX_EXAMPLE_BYTES or sum(self._counts.values()) >= MAX_EXAMPLES:
             return None
@@ -203,7 +203,7 @@ class ExampleChecks:
         return _compile({**context.node, "$defs": definitions})
 
     def _compile_leaf(self, node: Object) -> Any:
-        """The compiled form of a schema that contains no other schemas; many differ only in their texts."""
+        """Compile a schema without inner schemas; cached, because many schemas differ only in their texts."""
         schema = {key: part for key, part in node.items() if key not in _WORDS}
         try:
             key = orjson.dumps(schema)

@@ -265,7 +265,7 @@ def _fixed_headers(headers: Mapping[str, Object]) -> tuple[tuple[str, str], ...]
     for name, header in headers.items():
         value = _fixed_value(header)
         is_sendable = value is not None and _NAME.fullmatch(name) and _VALUE.fullmatch(value)
-        if value is not None and is_sendable and not _is_written_by_us(name):
+        if value is not None and is_sendable and not _is_set_by_gateway(name):
             found.append((name, value))
     return tuple(found)
 
@@ -275,7 +275,7 @@ def _header_losses(name: str, headers: Mapping[str, Object]) -> list[str]:
     return [
         f"the header {quote_text(header)} of the part {quote_text(name)} has no fixed value; it is not sent"
         for header, node in headers.items()
-        if is_true_at(node, "required") and header not in fixed and not _is_written_by_us(header)
+        if is_true_at(node, "required") and header not in fixed and not _is_set_by_gateway(header)
     ]
 
 
@@ -288,7 +288,7 @@ def _fixed_value(header: Object) -> str | None:
     return str(value)
 
 
-def _is_written_by_us(name: str) -> bool:
+def _is_set_by_gateway(name: str) -> bool:
     return name.lower() in {"content-type", "content-disposition"}
 
 

@@ -1,8 +1,8 @@
-"""The budget of one tool in a list: a schema that is too large is shortened in steps (decision 50).
+"""Shortening of an input schema to the byte budget of one tool in a list (decision 50).
 
-First the descriptions of deep properties are removed, then deep levels are replaced by a stub. Shared schemas are kept
-nearest first. Names and `required` of the arguments are always kept. Calls are validated against the full schema, which
-`get_endpoint_details` returns.
+First the descriptions of deeply nested properties are removed, then deep levels are replaced by a stub. Shared schemas
+are kept nearest first. Names and `required` of the arguments are always kept. Calls are validated against the full
+schema, which `get_endpoint_details` returns.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,13 +30,13 @@ SHORTENED = "…"
 """The description of a stub."""
 
 _STEPS: Sequence[tuple[int, int]] = ((99, 3), (99, 2), (6, 2), (4, 2), (3, 2), (2, 2), (1, 2), (1, 1), (0, 1))
-"""For each step: the number of levels that are kept, and the level from which descriptions are removed."""
+"""Shortening steps: the number of kept levels, and the level from which descriptions are removed."""
 
 _SHARE = 3 / 4
 """Share of the budget for the arguments' own schemas; the rest is for shared schemas."""
 
 _RESERVES = (300, 1_000, 3_000, 6_000)
-"""Reductions of the budget, in order, for schemas whose stubs exceed the bytes reserved for them."""
+"""Reductions of the budget, tried in order if the stubs exceed the bytes reserved for them."""
 
 _STUB_BYTES = 40
 _MAX_REQUIRED = 20
@@ -47,7 +47,7 @@ _INNER_MAPS = ("properties", "patternProperties")
 
 
 class ListBudget:
-    """The parts of one input schema, and the choice of those that a list has room for."""
+    """The arguments and shared schemas of one input schema, and the selection of those that fit into a budget."""
 
     def __init__(self, arguments: Sequence[Argument], needed: Sequence[Component], components: Components) -> None:
         self._arguments = arguments
@@ -56,7 +56,7 @@ class ListBudget:
         self._roots: dict[tuple[int, int, tuple[bool, ...]], _Root] = {}
 
     def shorten(self, room: int) -> bytes:
-        """Shorten the schema to `room` bytes; it is larger only if the names of its arguments alone are."""
+        """Shorten the schema to `room` bytes; the result is larger only if the names of the arguments need more."""
         found = self._shorten(room)
         for reserve in _RESERVES:
             if len(found) <= room:
@@ -65,7 +65,7 @@ class ListBudget:
         return found
 
     def _shorten(self, room: int) -> bytes:
-        """The schema in about `room` bytes: a stub may exceed the bytes reserved for it."""
+        """Return the schema in about `room` bytes; it can be larger, because stubs may exceed their reserved bytes."""
         root = self._root(room)
         included = self._described(self._nearest(root.links, room - root.length), room - root.length)
         listed = {part.name for part in included}
@@ -79,7 +79,7 @@ class ListBudget:
         return orjson.dumps(define(root.schema, definitions))
 
     def _root(self, room: int) -> "_Root":
-        """The schema of the arguments, cut to its share of the budget."""
+        """Return the schema of the arguments, cut to its share of the budget."""
         schemas = {item.name: _opened(item.translated.schema, self._by_name, room) for item in self._arguments}
         is_opened = tuple(schemas[item.name] is not item.translated.schema for item in self._arguments)
         found = _Root()
@@ -100,7 +100,7 @@ class ListBudget:
         return _Root(schema=schema, length=len(orjson.dumps(schema)), names=names, links=links)
 
     def _nearest(self, links: Sequence[str], room: int) -> Sequence[Component]:
-        """The nearest shared schemas that fit beside stubs of the others that they reference, without descriptions."""
+        """Return the nearest shared schemas that fit without descriptions; stubs of the others are counted, too."""
         found: list[Component] = []
         stubs = set(links)
         room -= self._stub_bytes(links)
@@ -119,7 +119,7 @@ class ListBudget:
         return found
 
     def _described(self, brief: Sequence[Component], room: int) -> Sequence[Component]:
-        """The same schemas; the nearest of them have descriptions, as far as these fit."""
+        """Restore the descriptions of the nearest schemas, as far as they fit."""
         room -= sum(len(part.text) + len(part.name) + MEMBER_BYTES for part in brief)
         room -= self._stub_bytes([link for part in brief for link in part.translated.links])
         found: list[Component] = []
@@ -136,7 +136,7 @@ class ListBudget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Root:
-    """The schema of the arguments, cut to some levels: its bytes, and the shared schemas that it references."""
+    """The schema of the arguments, cut to a number of levels; its size, and the shared schemas that it references."""
 
     schema: dict[str, object] = field(default_factory=dict[str, object])
     length: int = 0
@@ -145,7 +145,7 @@ class _Root:
 
 
 def _opened(schema: object, by_name: Mapping[str, Component], room: int) -> object:
-    """The schema of an argument; if it only references a large schema, that schema."""
+    """Return the schema of an argument, with a reference to a large shared schema resolved."""
     node = as_object(schema)
     names = list(referenced_names({key: node[key] for key in ("$ref",) if key in node})) if node is not None else []
     found = by_name.get(names[0]) if names else None
@@ -156,7 +156,7 @@ def _opened(schema: object, by_name: Mapping[str, Component], room: int) -> obje
 
 
 def _cut(schema: object, level: int, kept: int, plain: int) -> object:
-    """The schema with at most `kept` levels below it, and without annotations from the level `plain` on."""
+    """Cut a schema to `kept` levels, and remove annotations from the level `plain` on."""
     node = as_object(schema)
     if node is None:
         return schema
@@ -181,7 +181,7 @@ def _cut(schema: object, level: int, kept: int, plain: int) -> object:
 
 
 def _stub(schema: object) -> dict[str, object]:
-    """A schema that accepts what the given one accepts, reduced to its type and required members."""
+    """Reduce a schema to its type and required members; the stub accepts every value that the schema accepts."""
     node = as_object(schema) or {}
     out: dict[str, object] = {"type": node["type"]} if types_of(node) else {}
     if "array" in types_of(node):

@@ -14,7 +14,8 @@ def is_idempotent(method: str) -> bool:
 def method_safety(method: str) -> Safety:
     """Return the safety level that the method implies without hints or overrides.
 
-    Methods are case-sensitive, so `GET` is safe, and `get` is not; but some servers take `delete` for DELETE.
+    Methods are case-sensitive, so `get` is not safe. Some servers accept `delete` as DELETE, so any spelling of DELETE
+    is dangerous.
     """
     if method in _SAFE:
         return Safety.SAFE

@@ -49,7 +49,8 @@ def assemble(arguments: Sequence[Argument], needed: Sequence[Component], compone
     """Assemble one schema from these arguments and the shared schemas they need.
 
     Beyond the limits, the shared schemas lose titles and descriptions. If that is not enough, the farthest ones accept
-    any value. After any loosening, keywords that would become stricter are removed. Too costly patterns are removed.
+    any value. If any schema was loosened, keywords that would become stricter are removed. Patterns that need too much
+    memory are removed.
     """
     properties = {argument.name: argument.translated.schema for argument in arguments}
     root = input_root(properties, [argument.name for argument in arguments if argument.is_required])
@@ -99,7 +100,7 @@ def compiles(schema: dict[str, object]) -> bool:
 def compiles_once(schema: dict[str, object], components: Components) -> bool:
     """True if an assembled schema compiles; shared schemas that have compiled before are not compiled again.
 
-    What assembling, relaxing and widening do to a shared schema keeps it valid.
+    A shared schema stays valid when it is assembled, relaxed or widened.
     """
     definitions = cast("dict[str, object]", schema.get("$defs", {}))
     fresh = {name: part for name, part in definitions.items() if name not in components.compiled}
@@ -131,7 +132,7 @@ def _fits(base: int, arguments: Sequence[Argument], needed: Sequence[Component])
 
 
 def _nearest(base: int, arguments: Sequence[Argument], needed: Sequence[Component]) -> Sequence[Component]:
-    """The nearest shared schemas within the limits; bytes are reserved for stubs of the schemas they reference."""
+    """Return the nearest shared schemas within the limits; bytes for stubs of the others are reserved."""
     max_member = max(len(part.name) for part in needed) + 2 * MEMBER_BYTES
     length = base + max_member * sum(len(argument.translated.links) for argument in arguments)
     count = sum(argument.translated.count for argument in arguments)
@@ -148,6 +149,6 @@ def _nearest(base: int, arguments: Sequence[Argument], needed: Sequence[Componen
 def _stubs(
     arguments: Sequence[Argument], included: Sequence[Component], left_out: Sequence[Component]
 ) -> dict[str, Schema]:
-    """Empty schemas that replace dropped schemas, so that references from included schemas stay valid."""
+    """Return empty schemas for dropped ones, so that references from included schemas stay valid."""
     linked = {link for part in parts(arguments, included) for link in part.links}
     return {part.name: {} for part in left_out if part.ref in linked}

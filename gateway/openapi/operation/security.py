@@ -21,17 +21,17 @@ _KEY_KINDS = {
     "cookie": SchemeKind.API_KEY_COOKIE,
 }
 _HTTP_KINDS = {"basic": SchemeKind.BASIC, "bearer": SchemeKind.BEARER}
-_DIALOGUES = frozenset(
+_COMPUTED_SCHEMES = frozenset(
     ("digest", "dpop", "gnap", "hoba", "mutual", "negotiate", "ntlm", "oauth", "privatetoken", "vapid", "concealed")
 )
-"""HTTP schemes whose credential is computed for each request."""
+"""HTTP schemes that compute a new credential for each request, which the gateway does not support."""
 _FLOW = "clientCredentials"
 _NO_HEADERS: Mapping[str, bool] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scheme:
-    """One usable security scheme. `is_token_needed`: the gateway cannot fetch a token, so one must be stored."""
+    """One usable security scheme. `is_token_needed`: a token must be stored, because the gateway cannot request one."""
 
     plan: SchemePlan
     is_token_needed: bool = False
@@ -180,7 +180,7 @@ def _read(name: str, node: Object) -> Scheme:
 def _http(name: str, scheme: str, written: str) -> SchemePlan:
     if scheme in _HTTP_KINDS:
         return SchemePlan(name=name, kind=_HTTP_KINDS[scheme])
-    if not _TOKEN.fullmatch(written) or scheme in _DIALOGUES or scheme.startswith("scram-"):
+    if not _TOKEN.fullmatch(written) or scheme in _COMPUTED_SCHEMES or scheme.startswith("scram-"):
         raise Unusable(f"the HTTP scheme {quote_text(scheme)} of {quote_text(name)} is not supported")
     return SchemePlan(name=name, kind=SchemeKind.HTTP, field=written)
 

@@ -20,7 +20,7 @@ SHORTENED_NOTE = (
     'Arguments marked "…" are shortened: `get_endpoint_details` with the operation "{}" returns them in full.'
 )
 MAX_BRIEF_LENGTH = 120
-"""Characters of an argument's description in a list that is too large with compact tools."""
+"""Limit on the characters of an argument's description, if the list is still too large with compact tools."""
 
 _DETAILS_TOOL_BYTES = 4_096
 """Bytes reserved in a list for the tool `get_endpoint_details`."""
@@ -121,10 +121,10 @@ class ListedTool:
 
 
 def shrink_list(tools: Mapping[str, ListedTool]) -> Mapping[str, ListedTool]:
-    """Return the tools with definitions that fit in `LIST_BYTES` together, as far as they can be made smaller.
+    """Shrink definitions until the list fits in `LIST_BYTES`, or no step saves more.
 
-    First output schemas are left out, then shortened tools become compact, then descriptions of arguments are cut: each
-    where it saves most.
+    The steps are: omit output schemas, list compact definitions of shortened tools, cut the descriptions of arguments.
+    Within a step, the tools with the largest savings are shrunk first.
     """
     listed = dict(tools)
     for shrink in (_without_output, _compacted, _with_brief_arguments):
@@ -152,7 +152,7 @@ def _compacted(tool: ListedTool) -> ListedTool:
 
 
 def _with_brief_arguments(tool: ListedTool) -> ListedTool:
-    """The tool with the beginning of each long description of an argument."""
+    """Cut the descriptions of the tool's arguments to `MAX_BRIEF_LENGTH` characters."""
     definition = orjson.loads(tool.definition)
     schema = definition["inputSchema"]
     full = orjson.dumps(schema) if tool.input_schema is None else tool.input_schema

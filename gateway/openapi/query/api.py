@@ -78,7 +78,7 @@ class ApiView:
 
     @property
     def schemas(self) -> Sequence[SchemaEntry]:
-        """The visible schemas: all if the source is entirely visible, otherwise those that visible operations
+        """The visible schemas: all if the source is entirely visible, otherwise the schemas that visible operations
         reference.
         """
         if self.is_whole:

@@ -1,4 +1,4 @@
-"""The limits and searched fields of the query tools, apart from their code: imports read only the definitions."""
+"""Limits and searched fields of the query tools, so that their definitions can be imported without their code."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -18,7 +18,7 @@ class Links:
 
     @property
     def targets(self) -> Mapping[str, object]:
-        """The referenced parts that are not named schemas as a whole, by pointer."""
+        """The referenced parts by pointer, except complete named schemas."""
         return self._targets
 
     def schemas_of(self, node: object) -> tuple[str, ...]:

@@ -63,7 +63,7 @@ class SchemaEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class Outline(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One document; `targets` contains the referenced parts that are not named schemas as a whole, by pointer."""
+    """The operations and named schemas of one document; `targets` contains the other referenced parts, by pointer."""
 
     title: str
     version: str

@@ -24,8 +24,8 @@ _MAX_WORDS = 20
 _MAX_EDITS = 5
 _MAX_COMPARED = 2_000
 _LENGTHY = 0.02
-_OF_METHOD = 1.2
-"""The factor for an operation whose method is a word of the query."""
+_METHOD_FACTOR = 1.2
+"""Ranking factor of an operation whose method is a word of the query."""
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 _WHOLE = re.compile(r"[^\W_]+")
 _MAX_TEXT_LENGTH = 2_000
@@ -104,9 +104,9 @@ class WordIndex:
             fields[number] = fields.get(number, 0) | _BITS[field]
 
     def _preference(self, number: int, wanted: Sequence[str]) -> float:
-        """The factor independent of fields: higher if the query has the method, lower for a long path or id."""
+        """Return the ranking factor of an operation: higher for a queried method, lower for a long path or id."""
         method = self._endpoints[number].method.lower()
-        return (_OF_METHOD if method in wanted else 1.0) / (1 + _LENGTHY * self._lengths[number])
+        return (_METHOD_FACTOR if method in wanted else 1.0) / (1 + _LENGTHY * self._lengths[number])
 
     def _score(self, known: Mapping[str, float], field_bits: int) -> Mapping[int, tuple[float, int]]:
         """The score and the matching fields of each operation; `known` maps indexed words to their similarity."""
@@ -193,7 +193,7 @@ def _text(endpoint: OutlinedOperation, field: str) -> str:
 
 
 def _weigh(fields: int) -> float:
-    """The weight of a word that occurs in these fields."""
+    """Return the weight of a word that occurs in these fields."""
     weights = [weight for field, weight in FIELDS.items() if fields & _BITS[field]]
     return max(weights, default=0.0) + 0.1 * len(weights)
 

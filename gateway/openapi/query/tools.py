@@ -93,7 +93,7 @@ _DEPTH: Mapping[str, Schema] = {
     },
 }
 _PAGED: Mapping[str, Schema] = {"total": _NUMBER, "limit": _NUMBER, "offset": _NUMBER, "nextCursor": _TEXT}
-_LISTED: Mapping[str, Schema] = {
+_ENDPOINT_SUMMARY: Mapping[str, Schema] = {
     "source": _TEXT,
     "operation": _TEXT,
     "path": _TEXT,
@@ -103,7 +103,7 @@ _LISTED: Mapping[str, Schema] = {
     "operationId": _TEXT,
     "deprecated": _FLAG,
 }
-_ABOUT: Mapping[str, Schema] = {
+_API_INFO: Mapping[str, Schema] = {
     "source": _TEXT,
     "title": _TEXT,
     "version": _TEXT,
@@ -121,20 +121,20 @@ def _list_of(items: Schema) -> Schema:
     return {"type": "array", "items": items}
 
 
-def _tool(name: str, title: str, description: str, takes: Schema, answers: Schema | None = None) -> bytes:
-    reads = name != CALL
+def _tool(name: str, title: str, description: str, arguments: Schema, result: Schema | None = None) -> bytes:
+    is_read_only = name != CALL
     return orjson.dumps(
         {
             "name": name,
             "title": title,
             "description": description,
-            "inputSchema": {**takes, "additionalProperties": False},
-            **({} if answers is None else {"outputSchema": answers}),
+            "inputSchema": {**arguments, "additionalProperties": False},
+            **({} if result is None else {"outputSchema": result}),
             "annotations": {
-                "readOnlyHint": reads,
-                "destructiveHint": not reads,
-                "idempotentHint": reads,
-                "openWorldHint": not reads,
+                "readOnlyHint": is_read_only,
+                "destructiveHint": not is_read_only,
+                "idempotentHint": is_read_only,
+                "openWorldHint": not is_read_only,
             },
         }
     )
@@ -147,7 +147,9 @@ DEFINITIONS: Mapping[str, bytes] = {
         "Describes an API: title, version, description, servers, tags, and the number of endpoints and schemas. "
         "Without `source`, describes every exposed API. Start here.",
         _object(_SOURCE),
-        _object({**_ABOUT, "sources": _list_of(_object(_ABOUT, "source", "title", "totalEndpoints", "totalSchemas"))}),
+        _object(
+            {**_API_INFO, "sources": _list_of(_object(_API_INFO, "source", "title", "totalEndpoints", "totalSchemas"))}
+        ),
     ),
     "list_endpoints": _tool(
         "list_endpoints",
@@ -156,7 +158,7 @@ DEFINITIONS: Mapping[str, bytes] = {
         "matches.",
         _object({**_SOURCE, "method": _METHOD, "tag": _text("Only endpoints with this tag."), **_PAGE}),
         _object(
-            {"endpoints": _list_of(_object(_LISTED, "operation", "path", "method")), **_PAGED},
+            {"endpoints": _list_of(_object(_ENDPOINT_SUMMARY, "operation", "path", "method")), **_PAGED},
             *("endpoints", "total", "limit", "offset"),
         ),
     ),
@@ -184,7 +186,7 @@ DEFINITIONS: Mapping[str, bytes] = {
                 "results": _list_of(
                     _object(
                         {
-                            **_LISTED,
+                            **_ENDPOINT_SUMMARY,
                             "description": _TEXT,
                             "relevance": {"type": "number"},
                             "matchedFields": _TEXTS,
@@ -212,7 +214,7 @@ DEFINITIONS: Mapping[str, bytes] = {
         ),
         _object(
             {
-                **_LISTED,
+                **_ENDPOINT_SUMMARY,
                 "description": _TEXT,
                 "tool": _TEXT,
                 "pointer": _TEXT,

@@ -82,12 +82,12 @@ class _Cutter:
         if self._sizes.of(value, position.level) <= limit:
             return value
         if isinstance(value, str):
-            return _begin(value, limit, position)
+            return _cut_text(value, limit, position)
         members = [
-            (name, member, self._sizes.of(member, position.level + 1) + _around(name, position))
-            for name, member in _named(value, position.offset)
+            (name, member, self._sizes.of(member, position.level + 1) + _member_overhead(name, position))
+            for name, member in _named_members(value, position.offset)
         ]
-        end = _room_of(position)
+        end = _stub_room(position)
         share = max(_share([size for _, _, size in members], limit - end), _WHOLE_BYTES)
         left = limit - end - 2 * INDENT * (position.level + 1)
         shown: list[tuple[str, object]] = []
@@ -97,7 +97,7 @@ class _Cutter:
                 left -= size
             else:
                 part = _shorten(name), self._shrink(member, size, share, position.inside(name))
-                left -= measure(part[1], position.level + 1) + _around(part[0], position)
+                left -= measure(part[1], position.level + 1) + _member_overhead(part[0], position)
             if left < 0 and shown:
                 break
             shown.append(part)
@@ -115,12 +115,12 @@ class _Cutter:
         return fitted if measure(fitted, position.level) <= room else stub
 
 
-def _around(name: str, position: _PartPosition) -> int:
+def _member_overhead(name: str, position: _PartPosition) -> int:
     """The bytes for the name of a member, with its indentation and its comma."""
     return len(msgspec.json.encode(name)) + 4 + INDENT * (position.level + 1)
 
 
-def _begin(value: str, limit: int, position: _PartPosition) -> str:
+def _cut_text(value: str, limit: int, position: _PartPosition) -> str:
     """The beginning of a long text, and a note with the pointer and offset of the remaining text."""
     kept = len(value)
     while True:
@@ -131,7 +131,7 @@ def _begin(value: str, limit: int, position: _PartPosition) -> str:
             return shown
 
 
-def _named(value: object, offset: int) -> Iterator[tuple[str, object]]:
+def _named_members(value: object, offset: int) -> Iterator[tuple[str, object]]:
     items = as_list(value)
     if items is not None:
         yield from ((str(index), item) for index, item in enumerate(items, offset))
@@ -148,7 +148,7 @@ def _share(sizes: Sequence[int], room: int) -> int:
     return room
 
 
-def _room_of(position: _PartPosition) -> int:
+def _stub_room(position: _PartPosition) -> int:
     """Upper bound on the bytes of the `$cut` object for the removed members."""
     return _STUB + (measure(position.pointer) if len(position.pointer) <= MAX_POINTER_LENGTH else 0)
 

@@ -61,11 +61,11 @@ def compare_versions(before: ComparedVersion, after: Compilation) -> ImportChang
     paired = {made.identity for _, made in kept}
     fresh = [made for made in after.operations if made.identity not in paired]
     moves = _match_ids(known.values(), fresh)
-    added = list(_add(before, fresh, moves))
-    changed = list(_change(kept))
+    added = list(_added_operations(before, fresh, moves))
+    changed = list(_changed_operations(kept))
     removed = [_FoundChange(_removed(tool, moves), ()) for tool in known.values()]
     document = sorted(islice(compare_outlines(before.outline, after.outline), _MAX_COUNTED), key=_rank)
-    room = _Room()
+    room = _ListingBudget()
     return ImportChanges(
         sensitive=_summarise([*added, *changed]),
         removed=room.fit(removed),
@@ -79,7 +79,7 @@ def compare_versions(before: ComparedVersion, after: Compilation) -> ImportChang
 
 
 def _match_ids(gone: Iterable[ComparedTool], fresh: Iterable[CompiledOperation]) -> Mapping[str, ComparedTool]:
-    """The former tool of each new operation whose operationId belonged to one removed operation."""
+    """Map each new operation to the removed tool with the same operationId, if both are unambiguous."""
     by_id: dict[str, list[ComparedTool]] = defaultdict(list)
     for tool in gone:
         by_id[tool.operation_id or ""].append(tool)
@@ -91,10 +91,10 @@ def _match_ids(gone: Iterable[ComparedTool], fresh: Iterable[CompiledOperation])
     }
 
 
-def _add(
+def _added_operations(
     before: ComparedVersion, fresh: Iterable[CompiledOperation], moves: Mapping[str, ComparedTool]
 ) -> Iterator[_FoundChange]:
-    """New operations: their sensitive parts, or their differences from the operation that they replace."""
+    """Yield new operations with their sensitive parts, or with their differences from the replaced operation."""
     plans = [decode_plan(tool.plan) for tool in before.tools]
     origins = {plan.origin for plan in plans}
     schemes = {scheme for plan in plans for scheme in sources_using(plan)}
@@ -123,8 +123,8 @@ def _sensitive_news(plan: RequestPlan, *, origins: set[str], schemes: set[str], 
         yield make_difference(DifferenceKind.CREDENTIALS, Impact.BREAKING, "/request/security", None, scheme)
 
 
-def _change(kept: Iterable[tuple[ComparedTool, CompiledOperation]]) -> Iterator[_FoundChange]:
-    """Operations that both versions have, and that differ."""
+def _changed_operations(kept: Iterable[tuple[ComparedTool, CompiledOperation]]) -> Iterator[_FoundChange]:
+    """Yield the operations of both versions that differ."""
     for tool, made in kept:
         if is_unchanged(tool, made):
             continue
@@ -150,8 +150,8 @@ def _rank(difference: Difference) -> int:
     return _RANKS[difference.kind]
 
 
-class _Room:
-    """The number of differences that may still be listed."""
+class _ListingBudget:
+    """Budget of listed differences: the number that may still be listed."""
 
     def __init__(self) -> None:
         self._left = MAX_IN_ALL
@@ -168,7 +168,7 @@ class _Room:
 
 
 def _summarise(found: Iterable[_FoundChange]) -> tuple[SensitiveChange, ...]:
-    """The sensitive differences, each with the affected tools."""
+    """Return the sensitive differences, each with the affected tools."""
     tools: dict[tuple[DifferenceKind, str | None, str | None], list[str]] = defaultdict(list)
     for one in found:
         for difference in one.differences:
@@ -184,7 +184,7 @@ def _summarise(found: Iterable[_FoundChange]) -> tuple[SensitiveChange, ...]:
 def _new_findings(
     before: ComparedVersion, after: Compilation, made: Sequence[CompiledOperation]
 ) -> tuple[TextFinding, ...]:
-    """Findings that are new in this version, and hosts of URLs that no earlier text contained."""
+    """Return the findings that are new in this version, and the hosts of URLs that no earlier text contained."""
     known = {_key(one) for one in before.findings}
     found = [one for one in after.report.findings if one.kind is FindingKind.MORE or _key(one) not in known]
     known_hosts = find_hosts(*(tool.definition for tool in before.tools), open_outline(before.outline))

@@ -27,18 +27,18 @@ from gateway.openapi.review.excerpts import cut
 
 MAX_FINDINGS = 200
 _MIN_LENGTH = 12
-"""Characters; no phrase and no secret is shorter."""
+"""Minimum length of a searched text in characters; every suspicious phrase and secret has at least this length."""
 _COMMENT = "<!--"
 _EXAMPLES = frozenset(("example", "examples", "default", "enum", "const", "value"))
-"""Members with example values, in which a comment belongs to a page or template."""
+"""Members with values. An HTML comment in a value is part of a page or template, so it is not reported."""
 _SAMPLES = frozenset(("example", "examples"))
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _URL = re.compile(rb"\bhttps?:(?:\\?/){2}([^\s/?#\"'<>()\[\]\\]+)", re.IGNORECASE)
 _DICT: type[Any] = dict
 _CONTAINERS: frozenset[type] = frozenset((dict, list))
-_METHODS_AT = 2
+_OPERATION_DEPTH = 2
 _ENDS = (".", "!", "?", ":")
-_BREAK = " 0" * 8
+_SEPARATOR = " 0" * 8
 _BATCH_BYTES = 256 * 1024
 _FEW_BYTES = 16 * 1024
 _Suspicion = tuple[FindingKind, str]
@@ -93,11 +93,11 @@ class _TextPart:
     pointer: str
     text: bytes
     texts: Sequence[str] = ()
-    """The names and texts in it that are long enough for a finding."""
+    """The names and texts of at least `_MIN_LENGTH` characters."""
 
 
 def _outlined(outline: Outline, tools: Mapping[str, str]) -> Iterator[_TextPart]:
-    """The parts of an outline: each operation, each schema, and the rest."""
+    """Split an outline into parts: each operation, each schema, and the rest."""
     for endpoint in outline.endpoints:
         place = f"/endpoints{point(endpoint.identity)}"
         yield _read(tools.get(endpoint.identity), place, msgspec.json.encode(endpoint))
@@ -107,7 +107,7 @@ def _outlined(outline: Outline, tools: Mapping[str, str]) -> Iterator[_TextPart]
 
 
 def _batches(parts: Iterable[_TextPart], limit: int) -> Iterator[Sequence[_TextPart]]:
-    """Parts in batches, because the search of a short text has a fixed cost."""
+    """Group parts into batches, because each search has a fixed cost."""
     batch: list[_TextPart] = []
     size = 0
     for part in parts:
@@ -120,13 +120,13 @@ def _batches(parts: Iterable[_TextPart], limit: int) -> Iterator[Sequence[_TextP
 
 
 class _Search:
-    """A search of many values that searches each text once."""
+    """Search of many parts; each different text is searched once."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[_Suspicion, ...]] = {}
 
     def is_clear(self, parts: Iterable[_TextPart]) -> bool:
-        """True if nothing in these parts is suspicious, searched as one text."""
+        """True if a search of these parts as one text finds nothing suspicious."""
         texts = [text for part in parts for text in part.texts]
         fresh = [text for text in dict.fromkeys(texts) if text not in self._known]
         if fresh and _find_suspicions(_join(fresh)):
@@ -150,8 +150,8 @@ class _Search:
 
 
 def _join(texts: Sequence[str]) -> str:
-    """The texts as one. Each ends a sentence, and is separated by words that no suspicious phrase can span."""
-    return "\n".join(f"{text}\n{_BREAK}" if text.endswith(_ENDS) else text for text in texts)
+    """Join texts. Each one ends a sentence, and is followed by words that no suspicious phrase can span."""
+    return "\n".join(f"{text}\n{_SEPARATOR}" if text.endswith(_ENDS) else text for text in texts)
 
 
 def _read(tool: str | None, pointer: str, text: bytes) -> _TextPart:
@@ -193,7 +193,7 @@ def _conceals(text: str) -> bool:
 def _identity(pointer: str) -> str:
     """The identity of the operation that contains this position of a document."""
     section, *tokens = (token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:])
-    return f"{tokens[1].upper()} {tokens[0]}" if section == "paths" and len(tokens) >= _METHODS_AT else ""
+    return f"{tokens[1].upper()} {tokens[0]}" if section == "paths" and len(tokens) >= _OPERATION_DEPTH else ""
 
 
 def _collect(value: object, shortest: int = 0) -> list[str]:

@@ -92,7 +92,7 @@ def _results(old: object, new: object) -> Iterator[Difference]:
 
 
 def _input(definition: Mapping[str, object], full: bytes | None) -> Mapping[str, object]:
-    """The input schema for the validation of calls: the full one of a tool that lists a shortened one."""
+    """Return the input schema that calls are validated against: the full schema if the listed one is shortened."""
     return _object(definition, "inputSchema") if full is None else _read(full)
 
 

@@ -1,8 +1,8 @@
-"""The branches of a choice: a discriminator restricts each branch to its values (decision 49).
+"""Branches of `oneOf` and `anyOf`, each restricted to the discriminator values that select it (decision 49).
 
 A `oneOf` without a distinguishing discriminator becomes `anyOf`, because branches in documents overlap and an API
-accepts a value that fits one of them. The values of a branch are those that its own schema allows, if these differ
-between branches. Otherwise `mapping` defines them, or else the name of the schema.
+accepts a value that fits one of them. The values of a branch are those that its own schema allows, if they differ
+between branches. Otherwise the values are those in `mapping`, or else the name of the schema.
 """
 
 from collections.abc import Sequence

@@ -22,8 +22,8 @@ MAX_SCHEMAS = 5_000
 _NOT_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 _MAX_NAME_LENGTH = 100
 _CONTAINERS: frozenset[type] = frozenset((dict, list))
-_MAX_REACHES = 64
-"""Closures that are remembered; the steps of one tool ask for the same ones."""
+_MAX_CACHED_CLOSURES = 64
+"""Limit on cached closures; the compilation steps of one tool request the same closures."""
 _TOO_BRANCHED = f"more than {MAX_BRANCHES} schemas apply to one value; anything is accepted there"
 _LOOSENED = Translated(schema={}, losses=(_TOO_BRANCHED,), is_loosened=True)
 
@@ -52,7 +52,7 @@ class Component:
     translated: Translated
     text: bytes
     names: tuple[str, ...] = ()
-    """Of a relaxed schema, the names of the schemas that it references."""
+    """Names of the referenced schemas; set for relaxed schemas only."""
 
     @property
     def schema(self) -> Schema:
@@ -93,7 +93,7 @@ class Components:
         """Return the schemas that these references reach, nearest first; at most `MAX_SCHEMAS` + 1."""
         start = tuple(dict.fromkeys(links))
         if start not in self._reaches:
-            if len(self._reaches) >= _MAX_REACHES:
+            if len(self._reaches) >= _MAX_CACHED_CLOSURES:
                 self._reaches.clear()
             self._reaches[start] = self._reach(start)
         return [self._components[ref] for ref in self._reaches[start]]

@@ -71,7 +71,7 @@ def size_of(value: object) -> int | None:
 
 
 def is_plain(node: Object) -> bool:
-    """True if only the type of a value decides."""
+    """True if the schema restricts only the type of a value."""
     return node.keys() <= _PLAIN
 
 
@@ -96,7 +96,7 @@ def example_nodes(schema: object) -> Sequence[tuple[Path, dict[str, object]]]:
 
 
 def listed_examples(values: Sequence[object], node: Object, *, is_whole: bool) -> Sequence[object]:
-    """Return the examples for a list: up to three small ones that add something to the schema."""
+    """Return the examples to list: at most three small ones that add information to the schema."""
     if not _VALUE_KEYWORDS.isdisjoint(node) or node.get("type") == "boolean":
         return ()
     max_size = _MAX_FULL_CHARS if is_whole else _MAX_LISTED_CHARS
@@ -122,8 +122,8 @@ def _inner(path: Path, node: Object) -> Iterator[tuple[Path, object]]:
 def count_visits(schema: object, value: object, definitions: Mapping[str, object]) -> tuple[int, set[str]]:
     """Return an upper bound on the visits of a check of the value, and the definitions that it reaches.
 
-    The bound is above `MAX_VISITS` if it is too high. Every branch counts, including those that a check would skip.
-    A cycle of references counts until the limit.
+    Counting stops above `MAX_VISITS`. All branches are counted, including those that a check would skip, and each
+    round through a cycle of references.
     """
     reached: set[str] = set()
     waiting: list[tuple[Any, Any]] = [(schema, value)]

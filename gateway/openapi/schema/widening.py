@@ -1,4 +1,4 @@
-"""Rules by which a schema is widened for a value that the document itself has as an example (decision 49)."""
+"""Rules that widen a schema so that it accepts an example of the same document (decision 49)."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ _DROPPED = frozenset(
         *("additionalProperties", "unevaluatedProperties", "propertyNames"),
     )
 )
-"""Keywords that are dropped. A closed object is opened; a schema of further properties is kept."""
+"""Keywords that are dropped. Of those in `_CLOSING`, only the value `false` is dropped; a schema is kept."""
 
 _CLOSING = frozenset(("additionalProperties", "unevaluatedProperties"))
 _SCALARS = frozenset(("string", "number", "integer", "boolean"))
@@ -22,7 +22,7 @@ TEXT = "string"
 
 
 def widen(node: dict[str, object], error: Any, *, is_text: bool) -> bool:
-    """Widen the schema for the value of a violation; False if no rule covers the keyword."""
+    """Widen the schema so that the violation disappears; False if no rule covers the violated keyword."""
     keyword = str(error.schema_path[-1])
     if keyword not in node:  # an earlier violation of the same value removed it
         return True
@@ -32,14 +32,14 @@ def widen(node: dict[str, object], error: Any, *, is_text: bool) -> bool:
         del node[keyword]
         return True
     if keyword in {"enum", "const"}:
-        return _open(node, keyword)
+        return _values_to_examples(node, keyword)
     if keyword == "type":
         return _add_type(node, type_of(error.instance), is_text=is_text)
-    return keyword == "required" and _release(node, str(error.kind.property))
+    return keyword == "required" and _make_optional(node, str(error.kind.property))
 
 
-def _open(node: dict[str, object], keyword: str) -> bool:
-    """The named values become examples: they are still what is usual."""
+def _values_to_examples(node: dict[str, object], keyword: str) -> bool:
+    """Replace `enum` or `const` by `examples`, because the listed values are still typical."""
     values = as_list(node.pop("enum", None)) or (node.pop("const", None),)
     node["examples"] = [*(as_list(node.get("examples")) or ()), *values][:_MAX_VALUES]
     node.pop(keyword, None)
@@ -57,8 +57,8 @@ def _add_type(node: dict[str, object], found: str, *, is_text: bool) -> bool:
     return True
 
 
-def _release(node: dict[str, object], missing: str) -> bool:
-    """A property that a whole example lacks is not required."""
+def _make_optional(node: dict[str, object], missing: str) -> bool:
+    """Remove a property from `required`, because a complete example lacks it."""
     left = [name for name in as_list(node["required"]) or () if name != missing]
     if left:
         node["required"] = left

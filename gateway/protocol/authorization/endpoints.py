@@ -2,7 +2,7 @@
 
 The size of a request is limited, and each parameter is read once. The client is looked up, and its redirect URI is
 compared as text. Then the SDK's handler applies the protocol (`sdk_provider`). Its responses are completed: responses
-to a client's redirect URI name the issuer, and errors lead there only by a link that the person follows.
+to a client's redirect URI name the issuer, and errors reach it only through a link that the person follows.
 """
 
 import base64
@@ -52,11 +52,11 @@ _BODY_S = 10.0
 _SLOTS, _QUEUE = 64, 256
 _REGISTRATION_RATE, _REGISTRATION_BURST = 0.2, 10.0
 """Registrations per second and replica of one address; a tenant may have ten times as many."""
-_TENANT = 10
+_TENANT_FACTOR = 10
 _MAX_DESCRIPTION_LENGTH = 300
 _DESCRIPTION = re.compile(r"[^\x20-\x21\x23-\x5b\x5d-\x7e]+")
 """Characters that an error description cannot have (RFC 6749 section 5.2)."""
-_KEPT_METADATA = ("token_endpoint_auth_method", "grant_types", "response_types", "scope", "application_type")
+_STORED_METADATA = ("token_endpoint_auth_method", "grant_types", "response_types", "scope", "application_type")
 _NO_STORE = {"cache-control": "no-store"}
 
 Answer = Callable[[Request], Awaitable[Response]]
@@ -73,7 +73,9 @@ class AuthorizationEndpoints:
         self._clients = clients
         self._parts = parts
         self._addresses = TokenBuckets(rate=_REGISTRATION_RATE, burst=_REGISTRATION_BURST)
-        self._tenants = TokenBuckets(rate=_REGISTRATION_RATE * _TENANT, burst=_REGISTRATION_BURST * _TENANT)
+        self._tenants = TokenBuckets(
+            rate=_REGISTRATION_RATE * _TENANT_FACTOR, burst=_REGISTRATION_BURST * _TENANT_FACTOR
+        )
         self.places = FairSlotPool("requests for tokens", slots=_SLOTS, queue=_QUEUE)
         """Keyed by the tenant in the path, because a provider may be contacted before tokens are issued."""
 
@@ -101,20 +103,20 @@ class AuthorizationEndpoints:
         location = answer.headers.get("location", "")
         if location.startswith(f"/t/{grants.slug}/oauth/consent?"):
             return RedirectResponse(location, 303, headers=PAGE_HEADERS)
-        return _refused(client, redirect_uri, grants.issuer, location)
+        return _authorization_error(client, redirect_uri, grants.issuer, location)
 
     async def _issue(self, request: Request) -> Response:
         grants, asked = await self._read(request)
         provider = SdkProvider(grants, asked)
         handler = TokenHandler(provider, ClientAuthenticator(provider))
-        response: Response = await handler.handle(_replayed(request, asked.fields))
+        response: Response = await handler.handle(_with_form(request, asked.fields))
         return response
 
     async def _revoke(self, request: Request) -> Response:
         grants, asked = await self._read(request)
         provider = SdkProvider(grants, asked)
         fields = {"client_secret": "", **asked.fields}  # the SDK's model requires the member
-        return await RevocationHandler(provider, ClientAuthenticator(provider)).handle(_replayed(request, fields))
+        return await RevocationHandler(provider, ClientAuthenticator(provider)).handle(_with_form(request, fields))
 
     async def _register(self, request: Request) -> Response:
         grants = await self._open(request)
@@ -149,7 +151,7 @@ class AuthorizationEndpoints:
         return run
 
     def _complete_response(self, request: Request, answer: Response) -> Response:
-        """Return a response of the SDK: errors with a limited description, and failures counted for the address."""
+        """Complete a response of the SDK: limit error descriptions, and count failures for the client's address."""
         if answer.status_code < 400:
             answer.headers["cache-control"] = "no-store"
             return answer
@@ -178,7 +180,7 @@ class AuthorizationEndpoints:
     async def _read(self, request: Request) -> tuple[RequestGrants, ClientRequest]:
         """Return the grants and the parameters of a request to the token or revocation endpoint."""
         grants, fields = await self._open(request), dict(await read_form(request, limit=_MAX_PARAMETERS))
-        basic = _basic(request.headers.get("authorization"))
+        basic = _basic_credentials(request.headers.get("authorization"))
         if basic is not None and "client_secret" in fields:  # guard: client-once
             raise BadInput("the client has to authenticate in one way: with the header, or in the body")
         if basic is not None and fields.setdefault("client_id", basic[0]) != basic[0]:  # guard: client-same
@@ -205,14 +207,14 @@ def _with_client(grants: RequestGrants, client: str, redirect_uris: tuple[str, .
     )
 
 
-def _refused(client: OAuthClient, redirect_uri: str, issuer: str, location: str) -> Response:
+def _authorization_error(client: OAuthClient, redirect_uri: str, issuer: str, location: str) -> Response:
     """Return the response to an invalid request: a redirect for a client that an administrator registered.
 
     For other clients, a page contains a link, because a redirect would make the gateway lead people to any client's URL
     (RFC 9700 section 4.11.2).
     """
     query = read_fields(location.partition("?")[2], limit=_MAX_PARAMETERS)
-    error, reason = query.get("error", "invalid_request"), _cut(query.get("error_description", ""))
+    error, reason = query.get("error", "invalid_request"), _clean_description(query.get("error_description", ""))
     state = {"state": query["state"]} if "state" in query else {}
     added = urlencode({"error": error, "error_description": reason, **state, "iss": issuer})
     uri = f"{redirect_uri}{'&' if '?' in redirect_uri else '?'}{added}"
@@ -236,27 +238,27 @@ def _members(body: bytes) -> Mapping[str, Any]:
 
 
 def _client_metadata(members: Mapping[str, Any]) -> tuple[dict[str, object], tuple[str, ...]]:
-    """Return the stored part of a client's metadata, and its redirect URIs unchanged.
+    """Return the part of a client's metadata that is stored, and its redirect URIs unchanged.
 
-    A client without `token_endpoint_auth_method` becomes a public client: it runs on a person's machine, where nothing
-    stays secret.
+    A client without `token_endpoint_auth_method` becomes a public client: it runs on a person's machine, where a
+    secret cannot be protected.
 
     Raises:
         ClientRefused: a redirect URI is not accepted.
-        BadInput: the way of authentication is not supported.
+        BadInput: the authentication method is not supported.
     """
     redirect_uris = read_redirect_uris(members)
-    kept = {name: members[name] for name in _KEPT_METADATA if members.get(name) is not None}
+    kept = {name: members[name] for name in _STORED_METADATA if members.get(name) is not None}
     if kept.setdefault("token_endpoint_auth_method", "none") not in CLIENT_AUTHENTICATION:
         raise BadInput(f"token_endpoint_auth_method must be one of {', '.join(CLIENT_AUTHENTICATION)}")
     return {**kept, "redirect_uris": redirect_uris, "client_name": read_name(members, "an application")}, redirect_uris
 
 
-def _basic(authorization: str | None) -> tuple[str, str] | None:
+def _basic_credentials(authorization: str | None) -> tuple[str, str] | None:
     """Return id and secret of a client in the Authorization header (RFC 6749 section 2.3.1); None if it has none.
 
     Raises:
-        BadInput: the header is not of this form.
+        BadInput: the header does not have this form.
     """
     if authorization is None:
         return None
@@ -270,7 +272,7 @@ def _basic(authorization: str | None) -> tuple[str, str] | None:
     return unquote(client_id), unquote(secret)
 
 
-def _replayed(request: Request, fields: Mapping[str, str]) -> Request:
+def _with_form(request: Request, fields: Mapping[str, str]) -> Request:
     return _with_body(request, urlencode(fields).encode("ascii"), "application/x-www-form-urlencoded")
 
 
@@ -294,9 +296,9 @@ def _error(error: str, description: str, *, status: int = 400, error_of: Gateway
         status = status_of(error_of)
         if error_of.retry_after_s is not None:
             headers["retry-after"] = str(max(1, round(error_of.retry_after_s)))
-    content = {"error": error, **({"error_description": text} if (text := _cut(description)) else {})}
+    content = {"error": error, **({"error_description": text} if (text := _clean_description(description)) else {})}
     return Response(orjson.dumps(content), status, headers=headers, media_type="application/json")
 
 
-def _cut(description: str) -> str:
+def _clean_description(description: str) -> str:
     return _DESCRIPTION.sub(" ", description)[:_MAX_DESCRIPTION_LENGTH].strip()

@@ -1,6 +1,6 @@
-"""Metadata of a tenant's authorization server (RFC 8414), at its own path form and at those of OpenID discovery.
+"""Metadata of a tenant's authorization server (RFC 8414), at the path of that RFC and at those of OpenID discovery.
 
-It exists for tenants with an issuer at which the gateway signs people in.
+The metadata exists only for tenants with an issuer at which the gateway signs people in.
 """
 
 import orjson

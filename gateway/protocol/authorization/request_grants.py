@@ -57,17 +57,17 @@ class RequestGrants:
         return f"{self.origin}/t/{self.slug}"
 
     async def redeem_code(self, presented: Presented) -> UsableGrant | None:
-        """Use a code, once; its second use revokes the grant."""
+        """Redeem an authorization code; a second use revokes the grant."""
         tenant, correlation_id = self.found.tenant, self.correlation_id
         found = await redeem_code(tenant, self.parts.catalog, presented, correlation_id=correlation_id)
         return None if found is None else UsableGrant(grant=found[0], stored=found[1])
 
     async def look_up(self, presented: Presented) -> UsableGrant | None:
-        """Return the grant of a refresh token that can be used."""
+        """Return the grant of a valid refresh token."""
         return await self.parts.tokens.look_up(self.found.tenant, presented, correlation_id=self.correlation_id)
 
     async def issue(self, usable: UsableGrant) -> TokenSet | None:
-        """Return the next tokens of a grant."""
+        """Issue the next tokens of a grant."""
         issue = self.parts.tokens.issue
         return await issue(self.found, usable, issuer=self.issuer, correlation_id=self.correlation_id)
 
@@ -81,7 +81,7 @@ class RequestGrants:
         return None if found is None else found[0]
 
     async def revoke(self, grant: Grant) -> None:
-        """Revoke a grant that its client gave back (RFC 7009)."""
+        """Revoke a grant at its client's request (RFC 7009)."""
         tenant, correlation_id = self.found.tenant, self.correlation_id
         await end_grant(tenant, self.parts.catalog, grant, "its client gave it back", correlation_id=correlation_id)
 
@@ -89,7 +89,7 @@ class RequestGrants:
         """Return the path of the consent page for a request.
 
         Raises:
-            AuthorizeError: the challenge, the state or the resource cannot be used.
+            AuthorizeError: the challenge, the state or the resource is invalid.
         """
         if not CHALLENGE.fullmatch(params.code_challenge):  # guard: pkce-challenge
             raise AuthorizeError("invalid_request", "code_challenge must be one of the method S256")
@@ -99,7 +99,7 @@ class RequestGrants:
         resource = self._resource(params.resource)
         if resource is None:
             raise AuthorizeError("invalid_target", f"resource must be an MCP URL below {self.issuer}")
-        asked = AuthorizationRequest(
+        request = AuthorizationRequest(
             tenant=self.found.tenant,
             client=self.client,
             redirect_uri=self.redirect_uris[0],
@@ -109,15 +109,15 @@ class RequestGrants:
             profile=resource.profile,
             scopes=read_scopes(self.found, " ".join(params.scopes or ())),
         )
-        return f"/t/{self.slug}/oauth/consent?request={quote(self.parts.requests.write(asked))}"
+        return f"/t/{self.slug}/oauth/consent?request={quote(self.parts.requests.write(request))}"
 
     async def register(self, client: OAuthClientInformationFull) -> None:
         """Store a client that registers itself.
 
         Raises:
-            LimitExceeded: the tenant has too many.
+            LimitExceeded: the tenant has too many registered clients.
         """
-        made = OAuthClient(
+        new_client = OAuthClient(
             id=client.client_id,
             kind=ClientKind.DYNAMIC,
             name=client.client_name or "",
@@ -125,7 +125,7 @@ class RequestGrants:
             secret=None if client.client_secret is None else digest_secret(client.client_secret),
             created_at=datetime.now(UTC),
         )
-        await enter_client(self.found.tenant, self.parts.catalog, made)
+        await enter_client(self.found.tenant, self.parts.catalog, new_client)
 
     def _resource(self, wanted: str | None) -> Resource | None:
         """Return the resource of a request: the tenant's URL, or the one that the request names; None if it is

@@ -32,15 +32,15 @@ class GrantStore(Protocol):
     """The grants of one tenant, for one request."""
 
     async def redeem_code(self, presented: Presented) -> UsableGrant | None:
-        """Use a code, once."""
+        """Redeem an authorization code; a second use revokes the grant."""
         ...
 
     async def look_up(self, presented: Presented) -> UsableGrant | None:
-        """Return the grant of a refresh token that can be used."""
+        """Return the grant of a valid refresh token."""
         ...
 
     async def issue(self, usable: UsableGrant) -> TokenSet | None:
-        """Return the next tokens of a grant."""
+        """Issue the next tokens of a grant."""
         ...
 
     async def find_issued(self, text: str) -> Grant | None:
@@ -48,7 +48,7 @@ class GrantStore(Protocol):
         ...
 
     async def revoke(self, grant: Grant) -> None:
-        """Revoke a grant that its client gave back."""
+        """Revoke a grant at its client's request."""
         ...
 
     def begin(self, params: AuthorizationParams) -> str:
@@ -107,7 +107,7 @@ class SdkProvider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshTok
         """Store a client that registers itself.
 
         Raises:
-            RegistrationError: its metadata cannot be used.
+            RegistrationError: the client's metadata is invalid.
         """
         await self._store.register(client_info)
 
@@ -122,9 +122,9 @@ class SdkProvider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshTok
     async def load_authorization_code(
         self, client: OAuthClientInformationFull, authorization_code: str
     ) -> AuthorizationCode | None:
-        """Use a code once; None if it is unknown or was already used.
+        """Redeem an authorization code; None if it is unknown or was already used.
 
-        The handler refuses the code of another client.
+        The handler rejects the code of another client.
         """
         presented = read_presented(authorization_code)
         usable = None if presented is None else await self._store.redeem_code(presented)
@@ -148,15 +148,15 @@ class SdkProvider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshTok
     async def exchange_authorization_code(
         self, client: OAuthClientInformationFull, authorization_code: AuthorizationCode
     ) -> OAuthToken:
-        """Return the first tokens of a grant.
+        """Issue the first tokens of a grant.
 
         Raises:
-            TokenError: the resource is another one, or the person may not use it any more.
+            TokenError: the grant is for another resource, or the person may no longer use it.
         """
         return await self._issue()
 
     async def load_refresh_token(self, client: OAuthClientInformationFull, refresh_token: str) -> RefreshToken | None:
-        """Return a refresh token that can be used; None otherwise. The handler refuses the token of another client."""
+        """Return a valid refresh token; None otherwise. The handler rejects the token of another client."""
         presented = read_presented(refresh_token)
         if presented is None or presented.family is None:
             return None
@@ -170,10 +170,10 @@ class SdkProvider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshTok
     async def exchange_refresh_token(
         self, client: OAuthClientInformationFull, refresh_token: RefreshToken, scopes: list[str]
     ) -> OAuthToken:
-        """Return the next tokens of a grant.
+        """Issue the next tokens of a grant.
 
         Raises:
-            TokenError: the resource is another one, or the person may not use it any more.
+            TokenError: the grant is for another resource, or the person may no longer use it.
         """
         return await self._issue()
 

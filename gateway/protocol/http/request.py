@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 from gateway.protocol.http.responses import JSON, Headers, send_response
 from gateway.web.headers import HeaderIndex, headers_of
 
-_JUDGED: Final = 64
+_CACHE_SIZE: Final = 64
 """Number of header values whose evaluation is cached; small, because the values may be long."""
 
 _WEIGHT = re.compile(r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?")
@@ -69,7 +69,7 @@ class McpRequest(msgspec.Struct, frozen=True):
         return b"content-encoding" in self.headers.repeated or coding.strip().lower() not in {b"", b"identity"}
 
 
-@lru_cache(_JUDGED)
+@lru_cache(_CACHE_SIZE)
 def _includes(detail: bytes, kind: str) -> bool:
     accept = detail.decode("latin-1")
     names = (kind, f"{kind.partition('/')[0]}/*", "*/*")
@@ -79,7 +79,7 @@ def _includes(detail: bytes, kind: str) -> bool:
     return next((ranked[name][0] < 0 for name in names if name in ranked), False)  # the most specific name decides
 
 
-@lru_cache(_JUDGED)
+@lru_cache(_CACHE_SIZE)
 def _prefers(detail: bytes, kind: str, to: str) -> bool:
     ranked = _ranked(detail.decode("latin-1"))
     return kind in ranked and (to not in ranked or ranked[kind] < ranked[to])

@@ -1,4 +1,4 @@
-"""Pages on which users connect accounts, in the form of each revision: a question, an error, or a link."""
+"""Pages on which users connect accounts, in the form of each revision: an elicitation, an error, or a link."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from gateway.protocol.stateless.input_rounds import resume_peer
 async def open_account_page(
     ctx: SdkContext, params: RequestParams, required: AccountRequired, spawn: Spawn
 ) -> dict[str, Any] | None:
-    """The result (2026-07-28) that opens the page; None if the client cannot open it, or has done so in this call.
+    """The result (2026-07-28) that opens the page; None if the client cannot open it, or already did in this call.
 
     Raises:
         MCPError: the error of handshake revisions with the page (-32042), for a client that can open pages.

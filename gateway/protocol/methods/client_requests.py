@@ -1,6 +1,6 @@
-"""Questions to clients in all revisions: their methods, required capabilities, and the validation of answers.
+"""Server-to-client requests (elicitation, sampling, roots): methods, required capabilities, validation of responses.
 
-The content of an accepted form is validated against the question's schema before the handler receives it.
+The content of an accepted form is validated against the requested schema before the handler receives it.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -26,12 +26,12 @@ METHODS: Final[Mapping[QuestionKind, str]] = {
     "roots": "roots/list",
 }
 ANSWER_TIMEOUT_S: Final = 300.0
-"""Seconds that a call in a session waits for the answers to its questions."""
+"""Seconds that a call in a session waits for the client's responses."""
 
 LEVELS: Final[tuple[LogLevel, ...]] = get_args(LogLevel)
 """Log levels from the least severe to the most severe (RFC 5424)."""
 
-_ANSWERS: Final[Mapping[QuestionKind, TypeAdapter[Any]]] = {
+_RESPONSE_TYPES: Final[Mapping[QuestionKind, TypeAdapter[Any]]] = {
     "elicitation": TypeAdapter(ElicitResult),
     "sampling": TypeAdapter(CreateMessageResult | CreateMessageResultWithTools),
     "roots": TypeAdapter(ListRootsResult),
@@ -39,7 +39,7 @@ _ANSWERS: Final[Mapping[QuestionKind, TypeAdapter[Any]]] = {
 
 
 def request_of(question: Question) -> dict[str, Any]:
-    """The question as a JSON-RPC method and its parameters."""
+    """The JSON-RPC method and parameters of a request to the client."""
     request: dict[str, Any] = {"method": METHODS[question.kind]}
     if question.params:
         request["params"] = dict(question.params)
@@ -47,22 +47,23 @@ def request_of(question: Question) -> dict[str, Any]:
 
 
 def require_capability(question: Question, can: Callable[[str], bool]) -> None:
-    """Refuse a question whose capability the client did not declare, or whose answer could not be validated.
+    """Check that a request can be sent to the client and its response validated.
 
     Raises:
-        CapabilityMissing: the client did not declare what the question needs.
-        HandlerFailed: the schema of the form is not valid.
+        CapabilityMissing: the client did not declare the required capability.
+        HandlerFailed: the schema of the form is invalid.
     """
-    is_page = question.kind == "elicitation" and question.params.get("mode") == "url"
-    _validator_of(question)
-    capability = "elicitation.url" if is_page else question.kind
+    is_url_mode = question.kind == "elicitation" and question.params.get("mode") == "url"
+    _compile_form_validator(question)
+    capability = "elicitation.url" if is_url_mode else question.kind
     if not can(capability):
         raise CapabilityMissing(f"the client did not declare {capability}", capability=capability)
 
 
 def supports(capabilities: ClientCapabilities | None, kind: str) -> bool:
-    """True if the client declared the capability; elicitation without a mode means forms, as in revisions
-    without modes.
+    """True if the client declared the capability.
+
+    An `elicitation` capability without modes means form mode, as in revisions before modes existed.
     """
     if capabilities is None:
         return False
@@ -81,22 +82,22 @@ def supports(capabilities: ClientCapabilities | None, kind: str) -> bool:
 
 
 def is_valid_response(kind: QuestionKind, answer: object) -> bool:
-    """True if an object has the form of an answer to this kind of question."""
+    """True if the object is a valid response to this kind of request."""
     try:
-        _ANSWERS[kind].validate_python(answer, by_name=False)
+        _RESPONSE_TYPES[kind].validate_python(answer, by_name=False)
     except ValidationError:
         return False
     return True
 
 
 def check_response(question: Question, answer: Mapping[str, Any]) -> None:
-    """Refuse content that does not match its question's schema; content is checked only if the user accepted.
+    """Validate the content of an accepted form against its schema; other responses are not checked.
 
     Raises:
-        ClientSilent: the content does not match; its faults point into the content.
-        HandlerFailed: the schema of the form is not valid.
+        ClientSilent: the content does not match the schema; `faults` points to the invalid values.
+        HandlerFailed: the schema of the form is invalid.
     """
-    validator = _validator_of(question)
+    validator = _compile_form_validator(question)
     if validator is None or answer.get("action") != "accept":
         return
     faults = find_faults(validator, answer.get("content") or {})
@@ -104,7 +105,7 @@ def check_response(question: Question, answer: Mapping[str, Any]) -> None:
         raise ClientSilent("the client's answer does not match the schema of its form", faults=faults)
 
 
-def _validator_of(question: Question) -> Validator | None:
+def _compile_form_validator(question: Question) -> Validator | None:
     if question.kind != "elicitation" or "requestedSchema" not in question.params:
         return None
     try:
@@ -114,5 +115,5 @@ def _validator_of(question: Question) -> Validator | None:
 
 
 def levels_from(minimum: object) -> Iterable[LogLevel]:
-    """The levels from the given one upwards; none if the value is not a level."""
+    """The log levels from `minimum` upwards; none if `minimum` is not a level."""
     return next((LEVELS[index:] for index, level in enumerate(LEVELS) if level == minimum), ())

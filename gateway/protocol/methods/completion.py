@@ -28,19 +28,19 @@ class CompletionMethod:
         Raises:
             MCPError: no primitive in the registry offers completions, or the referenced prompt or template does not
                 exist.
-            GatewayError: the call pipeline refused the completion, or it failed.
+            GatewayError: the call pipeline rejected the request, or the handler failed.
         """
         context = CURRENT_REQUEST.get()
         require(context.registry.completes, ctx.method)
         bound = await _find(context, params.ref)
         if bound is None:
             return _result(Completions(values=()))
-        chosen = params.context.arguments if params.context is not None else None
+        context_arguments = params.context.arguments if params.context is not None else None
         found = await self._calls.complete(
             context.principal,
             bound,
             (params.argument.name, params.argument.value),
-            chosen or {},
+            context_arguments or {},
             correlation_id=context.correlation_id,
         )
         return _result(found)
@@ -49,7 +49,7 @@ class CompletionMethod:
 async def _find(
     context: RequestContext, reference: PromptReference | ResourceTemplateReference
 ) -> BoundPrompt | BoundTemplate | None:
-    """The primitive that the reference names; None for a resource without variables, which has nothing to complete."""
+    """The primitive that the reference names; None for a resource without variables."""
     registry = context.registry
     if isinstance(reference, PromptReference):
         bound = await registry.prompt(reference.name)

@@ -10,12 +10,12 @@ Block = Mapping[str, Any]
 
 
 def known_blocks(blocks: Iterable[Block], revision: str) -> list[Block]:
-    """The blocks of a tool's result: unknown links become text with their URI, unknown audio a note of omission."""
+    """Adapt the blocks of a tool's result: unsupported links become text with their URI, unsupported audio a note."""
     return [_known(block, revision) for block in blocks]
 
 
 def known_messages(messages: Iterable[Mapping[str, Any]], revision: str) -> list[Mapping[str, Any]]:
-    """The messages of a prompt or sampling request, adapted like `known_blocks`.
+    """Adapt the messages of a prompt or sampling request, like `known_blocks`.
 
     Lists of blocks are returned unchanged: a revision that allows lists knows every kind.
     """

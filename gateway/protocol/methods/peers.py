@@ -14,10 +14,10 @@ from gateway.protocol.request_context import CURRENT_REQUEST, SdkContext
 from gateway.protocol.stateless.input_rounds import StatelessPeer, input_required, resume_peer
 
 RequestParams = CallToolRequestParams | GetPromptRequestParams | ReadResourceRequestParams
-"""Parameter types of the requests during which the client may receive questions."""
+"""Parameter types of the requests during which the gateway may send requests to the client."""
 
 
-_SILENCE: Final[AbstractAsyncContextManager[Peer, None]] = nullcontext(NULL_PEER)
+_NULL_SCOPE: Final[AbstractAsyncContextManager[Peer, None]] = nullcontext(NULL_PEER)
 
 
 def peer_for_request(
@@ -28,10 +28,10 @@ def peer_for_request(
     It is the null peer if the primitive sends no messages (`talks` is False) and the request contains no state.
 
     Raises:
-        MCPError: the request's state or one of its answers is malformed.
+        MCPError: the state or a client response in the request is malformed.
     """
     if not talks and params.request_state is None:
-        return _SILENCE
+        return _NULL_SCOPE
     if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
         return nullcontext(CURRENT_REQUEST.get().peer)
     return _StatelessPeerScope(resume_peer(ctx, params.request_state, params.input_responses, spawn=spawn))
@@ -51,7 +51,7 @@ class _StatelessPeerScope:
 
 
 def input_required_result(raised: InputRequired) -> dict[str, Any]:
-    """The result (2026-07-28) with questions to the client; a middleware seals its state.
+    """The result (2026-07-28) with requests to the client; a middleware seals its state.
 
     Raises:
         HandlerFailed: the state of the call is too large, or contains a value that is not JSON.

@@ -31,8 +31,8 @@ class Prompts:
         """Fill in one prompt.
 
         Raises:
-            MCPError: no prompts are declared, none has that name, or the request's state or an answer is malformed.
-            GatewayError: the call pipeline refused the prompt, or it failed.
+            MCPError: prompts are not declared, no prompt has that name, or the state or a client response is malformed.
+            GatewayError: the call pipeline rejected the request, or the handler failed.
         """
         context = CURRENT_REQUEST.get()
         registry = context.registry

@@ -18,7 +18,7 @@ from gateway.protocol.methods.peers import input_required_result, peer_for_reque
 from gateway.protocol.request_context import CURRENT_REQUEST, SdkContext
 
 RESOURCE_NOT_FOUND = -32002
-"""The error code for an unknown URI in handshake revisions; in 2026-07-28 it is `INVALID_PARAMS`."""
+"""The error code for an unknown URI in revisions with a handshake; revision 2026-07-28 uses `INVALID_PARAMS`."""
 
 
 _READ_TTL_MS = 0
@@ -36,8 +36,8 @@ class Resources:
         """Read one resource.
 
         Raises:
-            MCPError: no resources are declared, none has that URI, or the request's state or an answer is malformed.
-            GatewayError: the call pipeline refused the read, or it failed.
+            MCPError: resources are not declared, no resource has that URI, or the state or a response is malformed.
+            GatewayError: the call pipeline rejected the request, or the handler failed.
         """
         context = CURRENT_REQUEST.get()
         registry = context.registry

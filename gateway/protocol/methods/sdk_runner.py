@@ -70,7 +70,7 @@ class OneShotDispatch(NullOutbound):
 
 
 class SdkRunner:
-    """Runs requests and stores no state of them."""
+    """Runs requests; stores no state between requests."""
 
     def __init__(self, server: Server[Any]) -> None:
         self._server = server
@@ -174,8 +174,8 @@ def connection_of(record: SessionRecord) -> Connection:
 
 def _error_of(error: Exception, context: RequestContext) -> ErrorData:
     """The error that the client may see for an exception that left the kernel."""
-    known = handler_exception_to_error_data(error)
-    if known is not None:
-        return known
+    sdk_error = handler_exception_to_error_data(error)
+    if sdk_error is not None:
+        return sdk_error
     log.error("request_failed", correlation_id=context.correlation_id, exc_info=error)
     return internal_error(context.correlation_id)

@@ -45,8 +45,8 @@ class Tools:
         """Run one tool.
 
         Raises:
-            MCPError: no tool has that name, or the request's state or an answer is malformed.
-            GatewayError: the call pipeline refused the call; most failures become an error result instead.
+            MCPError: no tool has that name, or the state or a client response in the request is malformed.
+            GatewayError: the call pipeline rejected the call; most failures become an error result instead.
         """
         context = CURRENT_REQUEST.get()
         bound = context.tool or await context.registry.tool(params.name)

@@ -1,4 +1,4 @@
-"""Dispatch of the messages that a session's client sends, for any transport: requests, answers, notifications."""
+"""Dispatch of the messages that a session's client sends, for any transport: requests, responses, notifications."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -52,12 +52,12 @@ def read_message(message: dict[str, Any]) -> ClientMessage | None:
     message is not treated as a notification.
     """
     try:
-        text = jsonrpc_message_adapter.validate_python(message, by_name=False)
+        parsed = jsonrpc_message_adapter.validate_python(message, by_name=False)
     except ValidationError:
         return None
-    if isinstance(text, JSONRPCNotification) and "id" in message:
+    if isinstance(parsed, JSONRPCNotification) and "id" in message:
         return None
-    return None if isinstance(text, JSONRPCRequest) and not is_id(text.id) else text
+    return None if isinstance(parsed, JSONRPCRequest) and not is_id(parsed.id) else parsed
 
 
 def is_id(named: str | int) -> bool:
@@ -83,14 +83,14 @@ class SessionDispatcher:
         reply, accepted = await self._kernel.run(request, connection, context, capabilities)
         if not accepted or connection.client_params is None:
             return reply, None
-        begun = replace(
+        new_record = replace(
             record,
             protocol_version=connection.protocol_version,
             client=_client_of(connection.client_params),
             revision=context.registry.revision,
             lists=_announced_lists(capabilities),
         )
-        return reply, begun
+        return reply, new_record
 
     async def run(
         self, request: JSONRPCRequest, record: SessionRecord, context: RequestContext, sink: MessageSink
@@ -109,7 +109,7 @@ class SessionDispatcher:
         return text
 
     def peer(self, record: SessionRecord, sink: MessageSink, params: Mapping[str, Any] | None) -> SessionPeer:
-        """The client of one request, which sends through the sink."""
+        """The peer of one request; it sends messages through the sink."""
         return SessionPeer(
             self._asking,
             sink,
@@ -119,28 +119,28 @@ class SessionDispatcher:
             token=_token_of(params),
         )
 
-    async def handle_notification(self, text: ClientMessage, record: SessionRecord) -> None:
-        """Store an answer to a question, or cancel a request; all other messages are ignored.
+    async def handle_notification(self, message: ClientMessage, record: SessionRecord) -> None:
+        """Store the client's response to a request, or cancel a request of the client; ignore all other messages.
 
         Raises:
-            RedisUnavailable: the answer may not have been stored.
+            RedisUnavailable: the response may not have been stored.
         """
-        if isinstance(text, JSONRPCResponse | JSONRPCError):
-            if isinstance(text.id, str):
-                answer = text.model_dump_json(by_alias=True, exclude_none=True, include={"result", "error"})
-                await self._stores.questions.answer(self._keys(record), text.id, answer.encode())
-        elif isinstance(text, JSONRPCNotification) and text.method == _CANCELLED:
-            await self._cancel(text.params or {}, record)
+        if isinstance(message, JSONRPCResponse | JSONRPCError):
+            if isinstance(message.id, str):
+                answer = message.model_dump_json(by_alias=True, exclude_none=True, include={"result", "error"})
+                await self._stores.questions.answer(self._keys(record), message.id, answer.encode())
+        elif isinstance(message, JSONRPCNotification) and message.method == _CANCELLED:
+            await self._cancel(message.params or {}, record)
 
     async def _cancel(self, params: Mapping[str, Any], record: SessionRecord) -> None:
         """Cancel the request here, or publish an event for the replica that runs it.
 
         A lost event has the same effect as a late cancellation.
         """
-        named = params.get("requestId")
-        if not isinstance(named, str | int) or isinstance(named, bool):
+        request_id = params.get("requestId")
+        if not isinstance(request_id, str | int) or isinstance(request_id, bool):
             return
-        request = jsonrpc.request_id(named)
+        request = jsonrpc.request_id(request_id)
         if self._running.cancel(RequestKey(record.tenant, record.id, request)):
             return
         event = RequestCancelled(tenant=record.tenant, session=record.id, request=request.decode())
@@ -166,12 +166,16 @@ def _capabilities_of(record: SessionRecord) -> ClientCapabilities | None:
 
 def _announced_lists(capabilities: ServerCapabilities) -> tuple[Family, ...]:
     """The lists for which change notifications were announced to the client."""
-    text = {
+    capability_by_family = {
         Family.TOOL: capabilities.tools,
         Family.RESOURCE: capabilities.resources,
         Family.PROMPT: capabilities.prompts,
     }
-    return tuple(family for family, capability in text.items() if capability is not None and capability.list_changed)
+    return tuple(
+        family
+        for family, capability in capability_by_family.items()
+        if capability is not None and capability.list_changed
+    )
 
 
 def _token_of(params: Mapping[str, Any] | None) -> str | int | None:

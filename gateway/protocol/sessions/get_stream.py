@@ -23,7 +23,7 @@ _PAUSE_S = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamRequest:
-    """A client's request for a stream, and the response that becomes one."""
+    """A client's request for a stream, and the start of the response."""
 
     request: McpRequest
     record: SessionRecord

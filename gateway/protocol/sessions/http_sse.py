@@ -79,22 +79,22 @@ class HttpSseTransport:
             gone = NotFound("session not found")
             await request.respond(404, refusal(gone, context.correlation_id, request_id=id_of(message)))
             return
-        detail = read_message(message)
-        if detail is None:
+        parsed = read_message(message)
+        if parsed is None:
             await request.respond(400, not_a_message(message, context))
             return
-        if not isinstance(detail, JSONRPCRequest):
-            await self._calls.handle_notification(detail, record)
+        if not isinstance(parsed, JSONRPCRequest):
+            await self._calls.handle_notification(parsed, record)
             await request.respond(202)
             return
-        key = RequestKey(record.tenant, record.id, jsonrpc.request_id(detail.id))
+        key = RequestKey(record.tenant, record.id, jsonrpc.request_id(parsed.id))
         sink = SseSink(record, key.request, self._stores)
         spawn, correlation_id = self._stores.spawn, context.correlation_id
         try:
             with RequestExchange(self._running, key, sink, spawn=spawn, correlation_id=correlation_id) as exchange:
                 await request.respond(202)
                 try:
-                    await exchange.serve(self._run(detail, record, context, sink))
+                    await exchange.serve(self._run(parsed, record, context, sink))
                 except Conflict as error:  # the id belongs to another request, so this error omits the id
                     await sink.respond(invalid_request(error.message, correlation_id))
         except Conflict as error:
@@ -107,20 +107,20 @@ class HttpSseTransport:
             if not record.is_open and request.method != "ping":
                 return invalid_request(_NOT_INITIALIZED, context.correlation_id, request_id=request.id)
             return await self._calls.run(request, record, context, sink)
-        reply, begun = await self._calls.begin(request, record, context)
-        if begun is not None:
+        reply, new_record = await self._calls.begin(request, record, context)
+        if new_record is not None:
             try:
-                await self._stores.sessions.replace(begun)
+                await self._stores.sessions.replace(new_record)
             except RedisUnavailable as error:  # the POST has its response: the error goes to the stream
                 return refusal(error, context.correlation_id, request_id=request.id)
-            log.info("session_opened", session=record.id[:8], protocol_version=begun.protocol_version)
+            log.info("session_opened", session=record.id[:8], protocol_version=new_record.protocol_version)
         return reply
 
     async def _session(self, request: McpRequest, context: RequestContext) -> SessionRecord | None:
-        named = parse_qs(request.query.decode("latin-1")).get("session_id", [])
-        if len(named) != 1:
+        session_ids = parse_qs(request.query.decode("latin-1")).get("session_id", [])
+        if len(session_ids) != 1:
             return None
-        record = await self._stores.sessions.find(context.principal.tenant, named[0])
+        record = await self._stores.sessions.find(context.principal.tenant, session_ids[0])
         if record is None or not belongs(record, context) or record.transport != "sse":
             return None
         if record.holder and not await self._stores.lives.is_alive(record.holder):

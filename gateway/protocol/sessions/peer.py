@@ -1,4 +1,4 @@
-"""The peer of a session's request: sends through the response sink, and receives answers from any replica."""
+"""The peer of a session's request: sends messages through the response sink, receives responses from any replica."""
 
 import secrets
 from collections.abc import Mapping
@@ -36,13 +36,13 @@ log = structlog.get_logger(__name__)
 
 APPROVAL_TIMEOUT_S = 45.0
 _POLL_S = 2.0
-_FIRST_WITH_QUESTIONS = "2025-06-18"
-_FIRST_WITH_PAGES = "2025-11-25"
+_FIRST_WITH_ELICITATION = "2025-06-18"
+_FIRST_WITH_URL_MODE = "2025-11-25"
 
 
 @dataclass(frozen=True, slots=True)
 class ClientChannel:
-    """The Redis stores and the bus through which questions and answers pass; `spawn` starts background tasks."""
+    """The Redis stores and the bus for requests to clients and their responses; `spawn` starts background tasks."""
 
     bus: EventBus
     spawn: Spawn
@@ -53,7 +53,7 @@ class ClientChannel:
 
 
 class SessionPeer:
-    """The client of one request of a session."""
+    """The peer of one request of a session."""
 
     def __init__(
         self,
@@ -78,14 +78,14 @@ class SessionPeer:
 
     @property
     def approval_timeout_s(self) -> float:
-        """Seconds that the request may wait for a person: clients give up after about a minute."""
+        """Seconds that the request may wait for a person; clients time out after about a minute."""
         return self._channel.approval_timeout_s
 
     def can(self, kind: str) -> bool:
         """True if the client declared the capability and the session's revision has it."""
-        if kind.startswith("elicitation") and self._revision < _FIRST_WITH_QUESTIONS:
+        if kind.startswith("elicitation") and self._revision < _FIRST_WITH_ELICITATION:
             return False
-        if kind == "elicitation.url" and self._revision < _FIRST_WITH_PAGES:
+        if kind == "elicitation.url" and self._revision < _FIRST_WITH_URL_MODE:
             return False
         return supports(self._capabilities, kind)
 
@@ -105,14 +105,14 @@ class SessionPeer:
             await self._throttle.log(level, partial(self._send_log, level, data, logger))
 
     async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
-        """Send the questions and wait for all answers.
+        """Send the requests to the client and wait for all responses.
 
         Raises:
-            CapabilityMissing: the client did not declare what a question needs.
-            ClientSilent: an answer is late, an error or does not match its question; the client accepts no stream; or
-                the session has ended.
-            HandlerFailed: the schema of a form is not valid.
-            RedisUnavailable: a question or an answer could not be stored or read.
+            CapabilityMissing: the client did not declare a required capability.
+            ClientSilent: a response is late, an error or invalid; the client accepts no stream; or the session has
+                ended.
+            HandlerFailed: the schema of a form is invalid.
+            RedisUnavailable: a request or a response could not be stored or read.
         """
         for question in questions.values():
             require_capability(question, self.can)
@@ -122,12 +122,15 @@ class SessionPeer:
             try:
                 with anyio.move_on_after(self._channel.timeout_s):
                     for key, question in questions.items():
-                        await self._put(names[key], question)
-                    return {key: await self._wait(names[key], question, woken) for key, question in questions.items()}
+                        await self._send_request(names[key], question)
+                    return {
+                        key: await self._wait_for_response(names[key], question, woken)
+                        for key, question in questions.items()
+                    }
                 raise ClientSilent("the client did not answer in time")
             except BaseException:
                 with anyio.move_on_after(_POLL_S, shield=True):
-                    await self._withdraw(names.values())
+                    await self._cancel_requests(names.values())
                 raise
 
     def recall(self, key: str) -> Any:
@@ -152,29 +155,29 @@ class SessionPeer:
     async def _send_log(self, level: LogLevel, data: object, logger: str | None = None) -> None:
         await self._notify("notifications/message", {"level": level, "logger": logger, "data": data})
 
-    async def _put(self, name: str, question: Question) -> None:
+    async def _send_request(self, name: str, question: Question) -> None:
         request = request_of(question)
         params = request.get("params")
-        if params is not None and self._revision < _FIRST_WITH_PAGES and params.get("mode") == "form":
+        if params is not None and self._revision < _FIRST_WITH_URL_MODE and params.get("mode") == "form":
             del params["mode"]  # earlier revisions have a single mode without a name
         if params is not None and question.kind == "sampling":
             params["messages"] = known_messages(params["messages"], self._revision)
         if not await self._sink.send(jsonrpc.request(name, request["method"], params), question=name):
             raise ClientSilent("the client accepts no stream, or its session has ended")
 
-    async def _wait(self, name: str, question: Question, woken: "_RepeatableEvent") -> Mapping[str, Any]:
+    async def _wait_for_response(self, name: str, question: Question, woken: "_RepeatableEvent") -> Mapping[str, Any]:
         while True:
-            text = await self._channel.questions.get_answer(self._keys, name)
-            if text is None:
+            response = await self._channel.questions.get_answer(self._keys, name)
+            if response is None:
                 raise ClientSilent("the session has ended")
-            if text:
+            if response:
                 await self._channel.questions.close(self._keys, name)
-                return _result_of(text, question)
+                return _parse_response(response, question)
             with anyio.move_on_after(_POLL_S):  # the wake-up may be lost
                 await woken.wait()
 
-    async def _withdraw(self, names: Any) -> None:
-        """Send a cancellation for each open question, and close all questions."""
+    async def _cancel_requests(self, names: Any) -> None:
+        """Send a cancellation for each open request, and close all requests."""
         try:
             for name in names:
                 if await self._channel.questions.get_answer(self._keys, name) == b"":
@@ -214,7 +217,7 @@ class _RepeatableEvent:
         self._event = anyio.Event()
 
 
-def _result_of(text: bytes, question: Question) -> Mapping[str, Any]:
+def _parse_response(text: bytes, question: Question) -> Mapping[str, Any]:
     answer: dict[str, Any] = msgspec.json.decode(text)
     result = answer.get("result")
     if result is None:

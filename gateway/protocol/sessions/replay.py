@@ -35,7 +35,7 @@ def _no_response() -> bytes | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestReplay:
-    """The stream of one request: the task that serves the request passes `answer`, a resumed stream passes `run`."""
+    """The stream of one request. The task that serves the request sets `answer`, a resumed stream sets `run`."""
 
     logs: StreamLog
     keys: SessionKeys
@@ -47,7 +47,7 @@ class RequestReplay:
     async def follow(self, to: EventStream, after: str) -> None:
         """Send events until the response was sent, the client is gone, or nothing more can follow.
 
-        Every wait ends. The task that passes `answer` wakes the stream once there is a response. A response
+        Every wait is bounded: the task that sets `answer` wakes the stream once there is a response. A response
         that is not in the log, for example because the session has ended, is sent from memory. A resumed stream checks
         the session, the log and the replica that runs the request every `POLL_S`.
         """
@@ -109,8 +109,8 @@ class RequestReplay:
         return False
 
     def _frames(self, found: LogRead) -> list[bytes]:
-        detail = (message for message in found.messages if message.text)
-        return [sse_encoding.event(message.text, str(StreamPosition(self.stream, message.id))) for message in detail]
+        with_text = (message for message in found.messages if message.text)
+        return [sse_encoding.event(message.text, str(StreamPosition(self.stream, message.id))) for message in with_text]
 
 
 class StandaloneReplay:
@@ -252,9 +252,9 @@ class StandaloneReplay:
         newest = self._registry.revision
         frames: list[bytes] = []
         for family in changed:
-            detail = newest if family is changed[-1] else revision
-            named = f"{StreamPosition(STANDALONE, after, detail)}~{self._reader}{family[0]}"
-            frames.append(self._frame(list_changed(family), named))
+            notified_revision = newest if family is changed[-1] else revision
+            event_id = f"{StreamPosition(STANDALONE, after, notified_revision)}~{self._reader}{family[0]}"
+            frames.append(self._frame(list_changed(family), event_id))
         return frames, newest
 
     def _frame(self, text: bytes, event_id: str) -> bytes:

@@ -58,7 +58,7 @@ class SinkState(Enum):
 
 
 class MessageSink(Protocol):
-    """The messages that a call sends before its response."""
+    """Receives the messages that a call sends before its response."""
 
     async def send(self, text: bytes, *, question: str = "") -> bool:
         """Send a message before the response; False if the client accepts no stream or the session has ended."""
@@ -70,7 +70,7 @@ class MessageSink(Protocol):
 
 
 class ResponseSink(MessageSink, Protocol):
-    """The messages and the response of one request."""
+    """Receives the messages and the response of one request."""
 
     scope: CancelScope
     """The cancel scope of the work; the sink cancels it if another running request has the id."""
@@ -94,7 +94,7 @@ class ResponseSink(MessageSink, Protocol):
 
 
 class PostSink:
-    """The sink of one POST in a session; without `may_stream` the client receives no messages and no questions."""
+    """The sink of one POST in a session; without `may_stream`, the client receives only the response."""
 
     def __init__(
         self, record: SessionRecord, request_id: bytes, to: EventStream, stores: SessionStores, *, may_stream: bool
@@ -153,7 +153,7 @@ class PostSink:
     async def send(self, text: bytes, *, question: str = "") -> bool:
         """Store a message and send it on the stream, which the first message opens.
 
-        Messages beyond `MAX_MESSAGE_BYTES` of one call are dropped, except questions.
+        Messages beyond `MAX_MESSAGE_BYTES` of one call are dropped, except requests to the client.
 
         Raises:
             RedisUnavailable: the message may not have been stored.

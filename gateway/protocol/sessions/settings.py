@@ -24,18 +24,18 @@ class SessionSettings:
         self._stores = stores
 
     async def subscribe(self, ctx: SdkContext, params: SubscribeRequestParams) -> HandlerResult:
-        """Notify the session when this resource changes.
+        """Subscribe the session to changes of this resource.
 
         Raises:
-            MCPError: no resources are declared, there is no session, or the resource does not exist or may not be read;
-                the last two give the same error.
+            MCPError: no resources are declared, there is no session, or the resource does not exist or is not readable;
+                the last two raise the same error.
             GatewayError: the session has ended or has too many subscriptions, or Redis is unavailable.
         """
         context = CURRENT_REQUEST.get()
         require(has_resources(context.registry), ctx.method)
         if not context.registry.can_read(params.uri):  # guard: subscribe-readable
-            message = params.uri[:_MAX_ECHOED]
-            raise unknown("Resource not found", context.correlation_id, code=RESOURCE_NOT_FOUND, uri=message)
+            shown_uri = params.uri[:_MAX_ECHOED]
+            raise unknown("Resource not found", context.correlation_id, code=RESOURCE_NOT_FOUND, uri=shown_uri)
         await self._stores.subscriptions.subscribe(self._keys(ctx), params.uri)
         return {}
 

@@ -54,21 +54,21 @@ class SessionTransport:
         self._streams = streams
 
     async def post(self, request: McpRequest, message: dict[str, Any], context: RequestContext) -> None:
-        """Serve one message: respond to a request, acknowledge everything else."""
-        detail = message if is_candidate(message) else read_message(message)
-        if detail is None:
+        """Serve one message: respond to a request, acknowledge all other messages."""
+        parsed = message if is_candidate(message) else read_message(message)
+        if parsed is None:
             await request.respond(400, not_a_message(message, context))
             return
-        if isinstance(detail, JSONRPCRequest) and detail.method == "initialize":
-            await self._initialize(request, detail, context)
+        if isinstance(parsed, JSONRPCRequest) and parsed.method == "initialize":
+            await self._initialize(request, parsed, context)
             return
         record = await self._session(request, context, id_of(message))
         if record is None:
             return
-        if isinstance(detail, JSONRPCRequest | dict):
-            await self._serve(request, detail, record, context)
+        if isinstance(parsed, JSONRPCRequest | dict):
+            await self._serve(request, parsed, record, context)
         else:
-            await self._calls.handle_notification(detail, record)
+            await self._calls.handle_notification(parsed, record)
             await request.respond(202, headers=session_headers(record))
 
     async def get(self, request: McpRequest, context: RequestContext) -> None:
@@ -89,8 +89,8 @@ class SessionTransport:
             return
         headers = session_headers(record)
         stream_request = StreamRequest(request=request, record=record, context=context, headers=headers)
-        named = request.headers.get(b"last-event-id")
-        position = parse_last_event_id(named.decode("latin-1")) if named else None
+        last_event_id = request.headers.get(b"last-event-id")
+        position = parse_last_event_id(last_event_id.decode("latin-1")) if last_event_id else None
         if position is None or position.is_standalone:
             await self._listening.serve_standalone(stream_request, position)
         else:
@@ -128,8 +128,8 @@ class SessionTransport:
 
         The request runs to its end even if the client disconnects: in these revisions a disconnect cancels nothing.
         """
-        named: str | int = call.id if isinstance(call, JSONRPCRequest) else call["id"]
-        key = RequestKey(record.tenant, record.id, jsonrpc.request_id(named))
+        request_id: str | int = call.id if isinstance(call, JSONRPCRequest) else call["id"]
+        key = RequestKey(record.tenant, record.id, jsonrpc.request_id(request_id))
         stream = self._streams.untracked(request.send, context.principal)
         sink = PostSink(record, key.request, stream, self._stores, may_stream=request.accepts(MEDIA_TYPE))
         spawn, correlation_id = self._stores.spawn, context.correlation_id
@@ -161,13 +161,13 @@ class SessionTransport:
         self, request: McpRequest, context: RequestContext, request_id: str | int | None = None
     ) -> SessionRecord | None:
         """The session that the request names; None if there is no such session, and the refusal was sent."""
-        named = request.headers.get(SESSION_HEADER)
-        if named is None or SESSION_HEADER in request.headers.repeated:
+        session_id = request.headers.get(SESSION_HEADER)
+        if session_id is None or SESSION_HEADER in request.headers.repeated:
             detail = "the Mcp-Session-Id header is required exactly once"
             await request.respond(400, invalid_request(detail, context.correlation_id, request_id=request_id))
             return None
         # guard: session-adoption
-        record = await self._stores.sessions.find(context.principal.tenant, named.decode("latin-1"))
+        record = await self._stores.sessions.find(context.principal.tenant, session_id.decode("latin-1"))
         if record is None or not belongs(record, context) or record.transport != "http":
             gone = NotFound("session not found")
             await request.respond(404, refusal(gone, context.correlation_id, request_id=request_id))
@@ -176,7 +176,7 @@ class SessionTransport:
 
 
 def not_a_message(message: dict[str, Any], context: RequestContext) -> bytes:
-    """The refusal of a body that is not a valid JSON-RPC message, for example because of its id."""
+    """Error response to a body that is not a valid JSON-RPC message, for example because of its id."""
     detail, named = "the body is not one JSON-RPC message", id_of(message)
     if "method" in message and "id" in message and (named is None or not is_id(named)):
         detail = f"{detail}: its id must be a string or an integer of at most {MAX_ID_BYTES} bytes"

@@ -1,7 +1,7 @@
-"""Validation of the envelope and headers of 2026-07-28, and the refusals.
+"""Validation of the envelope and headers of requests of revision 2026-07-28; builds the error responses.
 
-The SDK validates everything except repeated headers. Each refusal contains the gateway's `data.code` and
-`data.correlation_id`.
+The SDK validates the envelope. This module adds checks of repeated headers, and of `Mcp-Name` in task methods. Every
+error response contains the gateway's `data.code` and `data.correlation_id`.
 """
 
 from collections.abc import Mapping
@@ -30,17 +30,19 @@ from gateway.protocol.request_context import RequestContext
 _ROUTING: Final[Mapping[bytes, str]] = {
     name.encode(): name for name in (MCP_PROTOCOL_VERSION_HEADER, MCP_METHOD_HEADER, MCP_NAME_HEADER)
 }
-"""The headers that repeat parts of the body."""
+"""The headers whose values mirror parts of the body."""
 
 _VERSION: Final = MCP_PROTOCOL_VERSION_HEADER.encode()
-_SERVED: Final = [*MODERN_PROTOCOL_VERSIONS, *reversed(HANDSHAKE_PROTOCOL_VERSIONS)]
-_MAX_ECHOED: Final = 64
+_SUPPORTED_VERSIONS: Final = [*MODERN_PROTOCOL_VERSIONS, *reversed(HANDSHAKE_PROTOCOL_VERSIONS)]
+_MAX_VERSION_ECHO: Final = 64
 _OF_TASKS: Final = frozenset({"tasks/get", "tasks/update", "tasks/cancel"})
-"""Methods whose header `Mcp-Name` repeats `params.taskId`; the SDK knows only the methods of the specification."""
+"""Methods whose `Mcp-Name` header mirrors `params.taskId`; the SDK validates it only for methods of the core
+specification.
+"""
 
 
 def read_request(message: dict[str, Any]) -> JSONRPCRequest | None:
-    """The message as the SDK's request type, for any method; None if it is not a request."""
+    """The message parsed as the SDK's request type; None if it is not a request. The method may be unknown."""
     try:
         return JSONRPCRequest.model_validate(message, by_name=False)
     except ValidationError:
@@ -48,32 +50,34 @@ def read_request(message: dict[str, Any]) -> JSONRPCRequest | None:
 
 
 def envelope_error(message: Mapping[str, Any], request: McpRequest, context: RequestContext) -> bytes | None:
-    """The refusal of a request whose envelope or headers are invalid or differ from each other; None otherwise."""
+    """Error response if envelope or headers are invalid, or the headers do not match the body; otherwise None."""
     for name in request.headers.repeated:
         if name in _ROUTING:  # guard: routing-header-once
-            return _refusal(HEADER_MISMATCH, f"{_ROUTING[name]} header appears more than once", None, context, message)
-    text = {known: request.headers.get(name) for name, known in _ROUTING.items()}
-    headers = {known: value.decode("latin-1") for known, value in text.items() if value is not None}
+            return _error_response(
+                HEADER_MISMATCH, f"{_ROUTING[name]} header appears more than once", None, context, message
+            )
+    raw_headers = {known: request.headers.get(name) for name, known in _ROUTING.items()}
+    headers = {known: value.decode("latin-1") for known, value in raw_headers.items() if value is not None}
     verdict = classify_inbound_request(message, headers=headers)
     if isinstance(verdict, InboundLadderRejection):
         return _refused(verdict, context, message)
     named = decode_header_value(headers.get(MCP_NAME_HEADER)) if message["method"] in _OF_TASKS else None
     if message["method"] in _OF_TASKS and named != message["params"].get("taskId"):  # guard: task-id-mirrored
         reason = f"{MCP_NAME_HEADER} header does not match the request body's 'taskId' parameter"
-        return _refusal(HEADER_MISMATCH, reason, None, context, message)
+        return _error_response(HEADER_MISMATCH, reason, None, context, message)
     return None
 
 
 def param_header_error(message: JSONRPCRequest, request: McpRequest, context: RequestContext) -> bytes | None:
-    """The refusal of a call whose `Mcp-Param-*` headers differ from its arguments; None otherwise."""
+    """Error response if `Mcp-Param-*` headers do not match the arguments of the call; otherwise None."""
     params = message.params or {}
-    name, given = params.get("name"), params.get("arguments")
-    if message.method != "tools/call" or not isinstance(name, str) or not isinstance(given, dict | None):
+    name, raw_arguments = params.get("name"), params.get("arguments")
+    if message.method != "tools/call" or not isinstance(name, str) or not isinstance(raw_arguments, dict | None):
         return None
     schema = context.registry.mirrored_schema(name)
     if schema is None:
         return None
-    arguments: Mapping[str, Any] = cast("dict[str, Any] | None", given) or {}
+    arguments: Mapping[str, Any] = cast("dict[str, Any] | None", raw_arguments) or {}
     verdict = validate_mcp_param_headers(schema, arguments, Headers(raw=request.headers.raw))
     return None if verdict is None else _refused(verdict, context, message.model_dump())  # guard: mirrored-argument
 
@@ -81,30 +85,33 @@ def param_header_error(message: JSONRPCRequest, request: McpRequest, context: Re
 def unsupported_version_error(
     request: McpRequest, context: RequestContext, message: Mapping[str, Any] = MappingProxyType({})
 ) -> bytes:
-    """The refusal of a header with an unknown revision, for a message without an envelope."""
-    shown = (request.version or "")[:_MAX_ECHOED]
-    data = {"supported": _SERVED, "requested": shown}
-    return _refusal(UNSUPPORTED_PROTOCOL_VERSION, f"Unsupported protocol version: {shown}", data, context, message)
+    """Error response to an unsupported `MCP-Protocol-Version` header, for a message without an envelope."""
+    requested_version = (request.version or "")[:_MAX_VERSION_ECHO]
+    data = {"supported": _SUPPORTED_VERSIONS, "requested": requested_version}
+    return _error_response(
+        UNSUPPORTED_PROTOCOL_VERSION, f"Unsupported protocol version: {requested_version}", data, context, message
+    )
 
 
 def version_header_error(request: McpRequest, context: RequestContext) -> bytes | None:
-    """The refusal of several version headers with different values, because a proxy could read another one; None
-    otherwise.
+    """Error response if the version header is repeated with different values; otherwise None.
+
+    A proxy and the gateway could use different values.
     """
     if _VERSION not in request.headers.repeated:
         return None
-    text = {value for name, value in request.headers.raw if name == _VERSION}
-    if len(text) == 1:
+    values = {value for name, value in request.headers.raw if name == _VERSION}
+    if len(values) == 1:
         return None
     reason = f"{MCP_PROTOCOL_VERSION_HEADER} header appears more than once, with different values; send one"
-    return _refusal(HEADER_MISMATCH, reason, None, context, {})
+    return _error_response(HEADER_MISMATCH, reason, None, context, {})
 
 
 def _refused(verdict: InboundLadderRejection, context: RequestContext, message: Mapping[str, Any]) -> bytes:
-    return _refusal(verdict.code, verdict.message, verdict.data, context, message)
+    return _error_response(verdict.code, verdict.message, verdict.data, context, message)
 
 
-def _refusal(
+def _error_response(
     code: int, text: str, details: Mapping[str, Any] | None, context: RequestContext, message: Mapping[str, Any]
 ) -> bytes:
     data = {**(details or {}), "code": BadInput.code, "correlation_id": context.correlation_id}

@@ -1,10 +1,10 @@
-"""Calls of 2026-07-28 that need answers from the client: each round is a separate request, at any replica.
+"""Calls of 2026-07-28 that need responses from the client: each round is a separate request, at any replica.
 
-The client receives the state of the call sealed (`requestState`), and returns the state with its answers. Before the
+The client receives the sealed state of the call (`requestState`), and returns the state with its responses. Before the
 state is decoded here, `gateway.protocol.stateless.request_state` opens the seal. It verifies the principal, the
-primitive, the arguments and the age of the state, and that the state was not used before. With a state, only answers to
-the questions that the state names are used. Without a state, a client may send answers in advance. They are used for
-the handler's questions, but never for questions of the gateway itself, such as a confirmation.
+primitive, the arguments and the age of the state, and that the state was not used before. With a state, only responses
+to the requests that the state names are used. Without a state, a client may send responses in advance. They are used
+for the handler's requests, but never for requests of the gateway itself, such as a confirmation.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -37,7 +37,7 @@ _GATEWAY_KEY_MARK = "/"
 
 
 class RoundState(msgspec.Struct, frozen=True, kw_only=True):
-    """The state after a round of a call: answers, stored values, kinds of the open questions, and a nonce."""
+    """The state after a round of a call: responses, stored values, kinds of the open requests, and a nonce."""
 
     answers: dict[str, dict[str, Any]] = {}
     memory: dict[str, Any] = {}
@@ -46,7 +46,7 @@ class RoundState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StatelessPeer:
-    """The client of one request of 2026-07-28, or of a task; without `ctx` it receives no notifications.
+    """The peer of one request of 2026-07-28, or of a task; without `ctx`, the client receives no notifications.
 
     `note_intent` calls `on_intent`, which a task sets.
     """
@@ -88,13 +88,13 @@ class StatelessPeer:
             await self._throttle.log(level, partial(self._send_log, level, data, logger))
 
     async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
-        """Return the answers that the client sent in this or earlier rounds, or in advance.
+        """Return the responses that the client sent in this or earlier rounds, or in advance.
 
         Raises:
-            InputRequired: an answer is missing.
-            CapabilityMissing: the client did not declare what a question needs.
-            ClientSilent: the content of an answer does not match its form.
-            HandlerFailed: the schema of a form is not valid.
+            InputRequired: a response is missing.
+            CapabilityMissing: the client did not declare a required capability.
+            ClientSilent: the content of a response does not match the schema of its form.
+            HandlerFailed: the schema of a form is invalid.
         """
         for key, question in questions.items():
             if key in self.answers:
@@ -151,45 +151,49 @@ class StatelessPeer:
         try:
             check_response(question, answer)
         except ClientSilent:
-            return False  # the answer is ignored, because the question was not sent yet
+            return False  # ignored, because the gateway has not sent this request yet
         return True
 
 
 def resume_peer(
     ctx: SdkContext, state: str | None, answers: Mapping[str, BaseModel] | None, *, spawn: Spawn
 ) -> StatelessPeer:
-    """The peer of a request, with the request's state and answers.
+    """The peer of a request, with the state and the client responses that the request contains.
 
     Raises:
-        MCPError: the state or an answer is malformed.
+        MCPError: the state or a response is malformed.
     """
     before = RoundState() if state is None else decode_state(state)
-    given: Mapping[str, BaseModel] = answers or {}
-    brought: dict[str, dict[str, Any]] = {}
+    client_responses: Mapping[str, BaseModel] = answers or {}
+    requested_responses: dict[str, dict[str, Any]] = {}
     for key, kind in before.asked.items():
-        if key in given:
-            answer = _plain(given[key])
+        if key in client_responses:
+            answer = _to_json_object(client_responses[key])
             if not is_valid_response(kind, answer):
                 raise MCPError(INVALID_PARAMS, f"inputResponses/{key[:64]} does not match the question")
-            brought[key] = answer
-    early_answers = {key: _plain(given[key]) for key in given if state is None and _GATEWAY_KEY_MARK not in key}
-    return StatelessPeer(ctx, before, brought, early_answers, spawn=spawn)
+            requested_responses[key] = answer
+    early_answers = {
+        key: _to_json_object(client_responses[key])
+        for key in client_responses
+        if state is None and _GATEWAY_KEY_MARK not in key
+    }
+    return StatelessPeer(ctx, before, requested_responses, early_answers, spawn=spawn)
 
 
-def _plain(answer: BaseModel) -> dict[str, Any]:
+def _to_json_object(answer: BaseModel) -> dict[str, Any]:
     return answer.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
 def input_required(raised: InputRequired, *, nonce: str) -> dict[str, Any]:
-    """The result with questions to the client; its state is not sealed yet.
+    """The result with requests to the client; its state is not sealed yet.
 
     Raises:
         HandlerFailed: the state has more than `MAX_STATE_BYTES` characters, or contains a value that is not JSON.
     """
-    learned = cast(dict[str, dict[str, Any]], raised.state)
+    saved_state = cast(dict[str, dict[str, Any]], raised.state)
     rounds = RoundState(
-        answers=learned.get("answers", {}),
-        memory=learned.get("memory", {}),
+        answers=saved_state.get("answers", {}),
+        memory=saved_state.get("memory", {}),
         asked={key: question.kind for key, question in raised.questions.items()},
         nonce=nonce,
     )
@@ -199,8 +203,8 @@ def input_required(raised: InputRequired, *, nonce: str) -> dict[str, Any]:
         raise HandlerFailed("a stored value of the call is not JSON") from error
     if len(state) > MAX_STATE_BYTES:
         raise HandlerFailed(f"the state of the call between its rounds is larger than {MAX_STATE_BYTES} bytes")
-    asked = {key: request_of(question) for key, question in raised.questions.items()}
-    return {"resultType": "input_required", "inputRequests": asked, "requestState": state}
+    input_requests = {key: request_of(question) for key, question in raised.questions.items()}
+    return {"resultType": "input_required", "inputRequests": input_requests, "requestState": state}
 
 
 def decode_state(state: str) -> RoundState:

@@ -1,8 +1,8 @@
 """The state that a client carries between the rounds of a call (`requestState`): sealed, bound, and single-use.
 
 The SDK's middleware seals the state with keys that all replicas share. It opens a state for ten minutes, and only for
-the same principal, profile, method, primitive and arguments. The gateway adds single use, because otherwise an answer,
-such as a confirmation, could be replayed.
+the same principal, profile, method, primitive and arguments. The gateway adds single use, because otherwise a
+response, such as a confirmation, could be replayed.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,7 @@
 """The stream of `subscriptions/listen` (2026-07-28): an acknowledgement, then notifications, then a final result.
 
 A request that passes the SDK's validation is served here, on one sleeping task. A request that fails it goes to the
-SDK, which refuses it. `serve` is the SDK's request handler, for other transports than HTTP; it sends the same messages.
+SDK, which rejects it. `serve` is the SDK's request handler, for other transports than HTTP; it sends the same messages.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -52,7 +52,7 @@ from gateway.protocol.stateless.subscriptions import Change, ChangedTask, Subscr
 from gateway.protocol.tasks.task_objects import detailed_task
 
 METHOD: Final = "subscriptions/listen"
-_TASK: Final = "notifications/tasks"
+_TASK_NOTIFICATION: Final = "notifications/tasks"
 MAX_TASKS: Final = 100
 _ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 _EVENTS: Final[Mapping[Family, Callable[[], ServerEvent]]] = {
@@ -73,11 +73,11 @@ class SubscriptionStreams:
     def reply(
         self, request: McpRequest, message: Mapping[str, Any], context: RequestContext
     ) -> "JsonRpcReply | SubscriptionReply | None":
-        """The response to a request, which is not open yet; None if the SDK has to refuse the request."""
+        """The response to a request, whose stream is not open yet; None if the SDK has to reject the request."""
         if not request.accepts(sse_encoding.MEDIA_TYPE):
             text, correlation_id = "Accept must include text/event-stream", context.correlation_id
             return JsonRpcReply(406, invalid_request(text, correlation_id, request_id=id_of(message)))
-        parsed = _read(request, message)
+        parsed = _parse_request(request, message)
         return None if parsed is None else SubscriptionReply(self._subscriptions, self._tasks, context, *parsed)
 
     async def serve(self, ctx: SdkContext, params: SubscriptionsListenRequestParams) -> HandlerResult:
@@ -93,8 +93,10 @@ class SubscriptionStreams:
         meta: dict[str, Any] = {SUBSCRIPTION: ctx.request_id}
         subscription = await self._subscriptions.open(CURRENT_REQUEST.get().registry, params.notifications)
         try:
-            text = SubscriptionsAcknowledgedNotificationParams(notifications=subscription.served, _meta=meta)
-            acknowledged = SubscriptionsAcknowledgedNotification(params=text)
+            acknowledged_params = SubscriptionsAcknowledgedNotificationParams(
+                notifications=subscription.served, _meta=meta
+            )
+            acknowledged = SubscriptionsAcknowledgedNotification(params=acknowledged_params)
             await ctx.session.send_notification(acknowledged, related_request_id=ctx.request_id)
             while True:
                 woken = anyio.Event()
@@ -150,7 +152,7 @@ async def _send_changes(
     await to.write(sse_encoding.event(_acknowledgement(subscription, meta)))
     while not to.is_over:
         is_over = subscription.is_over  # read before the last changes are taken
-        notes = [await _note(change, meta, find) for change in subscription.drain()]
+        notes = [await _notification(change, meta, find) for change in subscription.drain()]
         await to.write(b"".join(sse_encoding.event(note) for note in notes if note is not None))
         if is_over:
             await to.write(sse_encoding.event(_result(request_id, meta)))
@@ -166,13 +168,15 @@ def _acknowledgement(subscription: Subscription, meta: Mapping[str, Any]) -> byt
     return jsonrpc.notification(_ACKNOWLEDGED, {"notifications": served, "_meta": meta})
 
 
-async def _note(change: Change, meta: Mapping[str, Any], find: Callable[[str], Awaitable[McpTask]]) -> bytes | None:
+async def _notification(
+    change: Change, meta: Mapping[str, Any], find: Callable[[str], Awaitable[McpTask]]
+) -> bytes | None:
     """The notification of a change; None for a task that cannot be read now, which the client polls."""
     if isinstance(change, Family):
         return jsonrpc.list_changed(change, meta)
     if isinstance(change, ChangedTask):
         try:
-            return jsonrpc.notification(_TASK, {**detailed_task(await find(change.id)), "_meta": meta})
+            return jsonrpc.notification(_TASK_NOTIFICATION, {**detailed_task(await find(change.id)), "_meta": meta})
         except (NotFound, Unavailable):
             return None
     return jsonrpc.resource_updated(change, meta)
@@ -184,10 +188,10 @@ def _result(request_id: str | int, meta: Mapping[str, Any]) -> bytes:
     return _encode({"jsonrpc": "2.0", "id": request_id, "result": result})
 
 
-def _read(
+def _parse_request(
     request: McpRequest, message: Mapping[str, Any]
 ) -> tuple[str | int, SubscriptionFilter, Sequence[str]] | None:
-    """The request's id, filter and tasks; None if the SDK would refuse the request."""
+    """The request's id, filter and tasks; None if the SDK would reject the request."""
     headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers.raw]
     if find_duplicated_routing_header(headers) is not None:
         return None

@@ -1,4 +1,4 @@
-"""JSON-RPC messages on lines of standard input: parsed by the rules of an HTTP body, or refused with an error response.
+"""JSON-RPC messages on lines of standard input: parsed by the rules of an HTTP body, or answered with an error.
 
 The module does not import the SDK, so that a bridge starts fast.
 """
@@ -37,7 +37,7 @@ def parse_line(line: bytes | Oversized) -> Message:
     """Return the message of a line.
 
     Raises:
-        Refused: it is too long, no JSON or no single JSON-RPC message.
+        Refused: the line is too long, not JSON, or not a single JSON-RPC message.
     """
     if isinstance(line, Oversized):
         raise Refused(INVALID_REQUEST, f"the message is larger than {MAX_BYTES} bytes", DocumentTooLarge.code)
@@ -60,18 +60,18 @@ def parse_line(line: bytes | Oversized) -> Message:
 
 
 def not_a_message(message: Message) -> Refused:
-    """The refusal of an object that is not a JSON-RPC message."""
+    """The error for an object that is not a JSON-RPC message."""
     return Refused(INVALID_REQUEST, "the line is not one JSON-RPC message", BadInput.code, id_of(message))
 
 
 def refuse_more(message: Message) -> Refused:
-    """The refusal of a request beyond `MAX_OPEN`."""
+    """The error for a request beyond `MAX_OPEN`."""
     text = f"too many concurrent requests (limit {MAX_OPEN}); wait for a response"
     return Refused(LIMITED, text, LimitExceeded.code, id_of(message))
 
 
 def refuse_repeated_id(message: Message) -> Refused:
-    """The refusal of a request whose id belongs to a running request."""
+    """The error for a request whose id belongs to a running request."""
     return Refused(INVALID_REQUEST, "a request with this id is running", BadInput.code, id_of(message))
 
 

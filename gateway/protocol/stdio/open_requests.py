@@ -39,7 +39,7 @@ class OpenRequests(Generic[_Request]):
         return self._requests.get(str(request_id))
 
     def replace(self, request_id: str | int, request: _Request) -> None:
-        """Replace an open request; one that was removed stays removed."""
+        """Replace an open request; do nothing if it was removed."""
         if str(request_id) in self._requests:
             self._requests[str(request_id)] = request
 

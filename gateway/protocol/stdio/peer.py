@@ -1,4 +1,4 @@
-"""The client of a call on standard streams, in the handshake revisions; questions are requests on standard output."""
+"""The peer of a call on standard streams, in the handshake revisions; it writes requests to standard output."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,12 +20,12 @@ from gateway.protocol.methods.client_requests import (
 )
 from gateway.protocol.stdio.progress_gap import ProgressGap
 
-_FIRST_WITH_QUESTIONS = "2025-06-18"
+_FIRST_WITH_ELICITATION = "2025-06-18"
 _FIRST_WITH_MODES = "2025-11-25"
 
 
 class StdioPeer:
-    """The client of one request. It supports forms only, because imported operations send no other questions."""
+    """The peer of one request. It supports only form elicitation, because imported operations need nothing else."""
 
     def __init__(self, ctx: ServerRequestContext[Any, Any]) -> None:
         self._ctx = ctx
@@ -36,7 +36,7 @@ class StdioPeer:
 
     def can(self, kind: str) -> bool:
         """True if the client declared the capability and its revision has it."""
-        is_known = self._ctx.protocol_version >= _FIRST_WITH_QUESTIONS
+        is_known = self._ctx.protocol_version >= _FIRST_WITH_ELICITATION
         return is_known and kind == "elicitation" and supports(self._ctx.session.client_capabilities, kind)
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
@@ -48,11 +48,11 @@ class StdioPeer:
         """Do nothing: the logging capability is not declared."""
 
     async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
-        """Send the questions one after the other, and return the answers.
+        """Send the requests to the client one after the other, and return the responses.
 
         Raises:
             CapabilityMissing: the client cannot ask its user.
-            ClientSilent: an answer is late, an error, or does not match its form.
+            ClientSilent: a response is late, an error, or does not match the schema of its form.
         """
         for question in questions.values():
             require_capability(question, self.can)

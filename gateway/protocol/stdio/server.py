@@ -94,21 +94,21 @@ class StdioServer:
                 log.info("client_gone")
 
     def _accept(self, line: bytes | Oversized) -> JSONRPCMessage:
-        """Parse a line and note the request in it.
+        """Parse a line and register its request, if any.
 
         Raises:
-            Refused: it is not a message, or a request that cannot run now.
+            Refused: the line is not a message, or its request cannot run now.
         """
         message = parse_line(line)
         try:
-            accepted = jsonrpc_message_adapter.validate_python(message, by_name=False)
+            sdk_message = jsonrpc_message_adapter.validate_python(message, by_name=False)
         except ValidationError:
             raise not_a_message(message) from None
         if id_of(message) is not None:
             self._open.add(message, None)
         elif (cancelled := cancelled_by(message)) is not None:
-            self._open.remove(cancelled)  # the SDK does not answer a cancelled request
-        return accepted
+            self._open.remove(cancelled)  # the SDK sends no response to a cancelled request
+        return sdk_message
 
     async def _send(self, messages: MemoryObjectReceiveStream[SessionMessage], streams: StdioStreams) -> None:
         async with messages:
@@ -152,7 +152,7 @@ class _BypassedResult:
 
 
 class _UsedStates:
-    """The used states of this process by the end of their life; see `Nonces`."""
+    """The used states of this process, with their expiry times; see `Nonces`."""
 
     def __init__(self) -> None:
         self._used: dict[str, float] = {}

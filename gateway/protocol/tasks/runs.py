@@ -1,8 +1,9 @@
 """Runs of tasks on this replica: started inline or from their rows, leased while they run, and settled at their end.
 
-A call whose client declared the extension runs in a task of its own. If it ends or has a question within `INLINE_S`,
-its request responds as usual. Otherwise its row is committed, and the response is the task. A tool that requires tasks
-has its row before it starts. The lease is renewed until the end; a run that lost it stops, and cannot record an intent.
+A call whose client declared the extension runs in a separate asyncio task. If it ends or needs a client response within
+`INLINE_S`, its request responds as usual. Otherwise its row is committed, and the response is the task. A tool that
+requires tasks has its row before it starts. The lease is renewed until the end; a run that lost it stops, and cannot
+record an intent.
 """
 
 import math
@@ -176,7 +177,7 @@ class TaskRunner:
         `at_once` makes it a task before it starts.
 
         Raises:
-            LimitExceeded: it has to be a task, and there are too many.
+            LimitExceeded: the call has to be a task, and the owner has too many tasks.
             GatewayError, InputRequired: the call raised it before it became a task.
         """
         self._attach_peer(run)
@@ -296,7 +297,7 @@ class TaskRunner:
 
         Raises:
             Conflict: the task has ended, or another replica has its lease.
-            DatabaseUnavailable: it cannot be recorded.
+            DatabaseUnavailable: the intent cannot be recorded.
         """
         async with run.lock:
             if run.has_begun:

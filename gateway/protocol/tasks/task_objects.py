@@ -33,7 +33,7 @@ def created_task(task: McpTask) -> dict[str, Any]:
 
 
 def detailed_task(task: McpTask) -> dict[str, Any]:
-    """The full state of a task: its open questions, or its result or error."""
+    """The full state of a task: its open requests to the client, or its result or error."""
     members = _members(task)
     if task.state is TaskState.INPUT_REQUIRED:
         members["inputRequests"] = {

@@ -1,8 +1,8 @@
 """Documents of summarised and cut tool results: in Redis for up to ten minutes, each readable by one owner.
 
-The key of a result contains its tenant and its owner, so a link does not work for another one. A MAC over key, type and
-body proves that a replica stored it. The bytes per owner and per tenant are limited. New results evict the oldest of
-their owner, and then those of the owner with the most bytes.
+The Redis key of a result contains its tenant and owner, so no other owner can use its URI. A MAC over key, type and
+body proves that a replica stored the result. The bytes per owner and per tenant are limited. A new result evicts the
+oldest results of its owner, and then those of the owner with the most bytes.
 """
 
 import hashlib
@@ -28,12 +28,12 @@ MAX_OF_TENANT = 64 * 1024 * 1024
 MAX_OF_OWNER = 32 * 1024 * 1024
 """The byte limit for all stored results of one owner."""
 MIN_CHARGED_BYTES = 64 * 1024
-"""The bytes that a smaller result counts as, so that the number of results is limited too."""
+"""Number of bytes that a smaller result is counted as, which also limits the number of results."""
 
 _URI = re.compile(rf"{re.escape(RESULT_SCHEME)}://([A-Za-z0-9_-]{{32}})")
 _ID_BYTES = 24
-_INLINE = 1024 * 1024
-_Made = TypeVar("_Made")
+_MAX_INLINE_BYTES = 1024 * 1024
+_Output = TypeVar("_Output")
 
 # KEYS: result, results of the tenant by expiry, their sizes. ARGV: type, body, size, lifetime in ms, the byte limits of
 # the tenant and of an owner, MAC. The name of a result is the owner's prefix, a colon, and 32 characters.
@@ -153,10 +153,10 @@ class ResultOverflow:
         return StoredResult(content_type=content_type.decode("utf-8", "replace"), body=body)
 
     def _key(self, tenant: TenantId, owner: str, name: str) -> str:
-        whose = hashlib.sha256(owner.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-        return f"{self._namespace}:t:{tenant}:leftover:{whose}:{name}"
+        owner_digest = hashlib.sha256(owner.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        return f"{self._namespace}:t:{tenant}:leftover:{owner_digest}:{name}"
 
 
-async def _at_once(size: int, work: Callable[[], _Made]) -> _Made:
-    """Return what the work makes of so many bytes; of many in a thread."""
-    return work() if size <= _INLINE else await anyio.to_thread.run_sync(work)
+async def _at_once(size: int, work: Callable[[], _Output]) -> _Output:
+    """Run `work` on a body of `size` bytes; a large body is processed in a thread, not to block the event loop."""
+    return work() if size <= _MAX_INLINE_BYTES else await anyio.to_thread.run_sync(work)

@@ -1,8 +1,7 @@
 """Admission of calls: the rate per tenant and per key, and the number of concurrent calls per tenant.
 
-Most calls send no request to Redis: one request leases tokens and slots for many calls
-(`rate_limit`, `concurrency_limit`). A key's bucket is as large as its tenant's. Concurrent calls have no limit per
-key, only per tenant.
+One request to Redis leases tokens and slots for many calls, so most calls send no request (`rate_limit`,
+`concurrency_limit`). A key's bucket is as large as its tenant's. Concurrent calls are limited per tenant, not per key.
 """
 
 from collections.abc import AsyncGenerator

@@ -54,7 +54,7 @@ class _Grant(Enum):
 
     ENOUGH = auto()
     SHORT = auto()
-    """Fewer slots than calls: a call that waited for this request is refused."""
+    """Redis granted fewer slots than requested; a call that waited for this request is refused."""
     ALONE = auto()
     """Redis is unavailable: this replica admits half of the limit."""
 
@@ -131,7 +131,7 @@ class ConcurrencyLease:
             await (self._synced or self._start_sync()).wait()
 
     def _settle(self) -> None:
-        """Return excess slots: after 0.25 s, or at once for a limit below 8, of which replicas cannot spare a slot.
+        """Return excess slots: after 0.25 s, or at once for a limit below 8, which leaves no spare slots.
 
         Without calls, up to `_max_idle` slots stay leased, until a renewal finds that no call began since the last one.
         """

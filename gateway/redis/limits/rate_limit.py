@@ -1,9 +1,9 @@
 """The call rate of one key of one tenant: token buckets in Redis, used through small leases.
 
 A lease debits the tenant's bucket and the key's bucket in one step, so the tenant's rate bounds all replicas and keys
-together. The size of a lease follows recent use, and its unused tokens expire after a second. So idle replicas collect
-no tokens, and replicas with few calls waste few. While Redis is unavailable, each replica counts separately, with half
-of the rate and of the burst.
+together. The size of a lease follows recent use, and its unused tokens expire after a second. So idle replicas hold
+no tokens, and replicas with few calls waste few tokens. While Redis is unavailable, each replica counts separately,
+with half of the rate and of the burst.
 """
 
 import time
@@ -162,30 +162,30 @@ class LeasedTokenBucket:
 
 
 class _LocalBucket:
-    """The bucket of a replica that cannot reach Redis: it refills at half of the rate, and is almost empty at first."""
+    """The bucket of a replica without Redis: it refills at half of the rate, and starts almost empty."""
 
     def __init__(self) -> None:
         self.is_active = False
         self.probe_at = 0.0
-        self._level = 0.0
-        self._at = 0.0
+        self._tokens = 0.0
+        self._filled_at = 0.0
 
     def begin(self, limits: Limits, now: float) -> None:
-        """Activate the bucket; an active bucket keeps its level."""
+        """Activate the bucket; an active bucket keeps its tokens."""
         if not self.is_active:
-            self._level = max(1.0, limits.calls_per_second * _OFFLINE_SHARE * _MAX_LEASE_S_OF_RATE)
-            self._at = now
+            self._tokens = max(1.0, limits.calls_per_second * _OFFLINE_SHARE * _MAX_LEASE_S_OF_RATE)
+            self._filled_at = now
         self.is_active = True
         self.probe_at = now + _PROBE_S
 
     def take(self, limits: Limits, now: float) -> float:
-        """Take a token and return 0, or return the seconds until there is one."""
+        """Take a token and return 0, or return the seconds until a token is available."""
         rate = limits.calls_per_second * _OFFLINE_SHARE
-        self._level = min(max(1.0, limits.burst * _OFFLINE_SHARE), self._level + (now - self._at) * rate)
-        self._at = now
-        if self._level < 1:
-            return (1 - self._level) / rate
-        self._level -= 1
+        self._tokens = min(max(1.0, limits.burst * _OFFLINE_SHARE), self._tokens + (now - self._filled_at) * rate)
+        self._filled_at = now
+        if self._tokens < 1:
+            return (1 - self._tokens) / rate
+        self._tokens -= 1
         return 0.0
 
 

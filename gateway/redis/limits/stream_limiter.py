@@ -1,7 +1,7 @@
 """The limit on open streams of one tenant, and of one of its keys, across all replicas.
 
 Each open stream has a slot in two sorted sets. A replica renews its slots every 5 s; the slots of a killed replica are
-free again after 15 s. Besides renewals, a stream costs two commands, so each stream is counted without leases.
+free again after 15 s. A stream needs only two commands besides renewals, so slots are not leased in advance.
 """
 
 import itertools
@@ -107,7 +107,7 @@ class StreamLimiter:
     async def _is_free(self, tenant: TenantId, key: KeyId, slot: str, cap: int) -> bool:
         try:
             limits = (cap, streams_of_key(cap))
-            taken = await self._acquire_script(self._named(tenant, key), slot, int(_ENTRY_TTL_S * 1000), *limits)
+            taken = await self._acquire_script(self._slot_keys(tenant, key), slot, int(_ENTRY_TTL_S * 1000), *limits)
         except RedisUnavailable:
             mine = sum(len(slots) for (of, _), slots in self._held.items() if of == tenant)
             return mine <= cap and len(self._held[tenant, key]) <= streams_of_key(cap)
@@ -115,7 +115,7 @@ class StreamLimiter:
 
     async def _release(self, tenant: TenantId, key: KeyId, slot: str) -> None:
         try:
-            await self._free(self._named(tenant, key), slot)
+            await self._free(self._slot_keys(tenant, key), slot)
         except RedisUnavailable:
             log.debug("slot_not_released")  # the slot expires
 
@@ -136,12 +136,12 @@ class StreamLimiter:
     async def _write(self, tenant: TenantId, key: KeyId, slots: set[str]) -> None:
         message = tuple(slots)
         try:
-            await self._renew(self._named(tenant, key), int(_ENTRY_TTL_S * 1000), *message)
+            await self._renew(self._slot_keys(tenant, key), int(_ENTRY_TTL_S * 1000), *message)
         except RedisUnavailable:
             log.debug("places_not_renewed")
         for slot in set(message) - slots:  # released during the renewal
             await self._release(tenant, key, slot)
 
-    def _named(self, tenant: TenantId, key: KeyId) -> tuple[str, str]:
+    def _slot_keys(self, tenant: TenantId, key: KeyId) -> tuple[str, str]:
         prefix = f"{self._bus.namespace}:t:{tenant}:streams"
         return prefix, f"{prefix}:{key}"

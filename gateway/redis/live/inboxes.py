@@ -1,7 +1,7 @@
 """Inboxes of replicas: one Redis list per replica, to which other replicas add messages.
 
 A MAC binds a message to its inbox, so that a Redis client without the secret can neither forge a message nor move it to
-another inbox. A full inbox refuses messages; an inbox that no replica reads disappears after 10 s.
+another inbox. A full inbox refuses messages; an inbox expires 10 s after the last message was added.
 """
 
 from collections.abc import AsyncGenerator, Callable
@@ -20,13 +20,13 @@ log = structlog.get_logger(__name__)
 _MAX_BYTES = 64 * 1024 * 1024
 _MAX_MESSAGES = 10_000
 _TTL_MS = 10_000
-_AT_ONCE = 64
+_BATCH_SIZE = 64
 _POLL_S = 1.0
 _RETRY_S = 0.2
 _MAC_BYTES = 16
 
-# KEYS: inbox, its size in bytes, its channel. ARGV: message, most messages, most bytes, lifetime in ms. Returns 1 if
-# the message was added.
+# KEYS: inbox, its size in bytes, its channel. ARGV: message, maximum length, maximum bytes, time to live in ms.
+# Returns 1 if the message was added.
 _SEND = """
 local size = tonumber(redis.call('GET', KEYS[2]) or '0')
 if redis.call('EXISTS', KEYS[1]) == 0 then size = 0 end
@@ -40,7 +40,7 @@ redis.pcall('PUBLISH', KEYS[3], '')
 return 1
 """
 
-# KEYS: inbox, its size in bytes. ARGV: at most. Returns the oldest messages, which are then gone.
+# KEYS: inbox, its size in bytes. ARGV: maximum number of messages. Removes and returns the oldest messages.
 _RECEIVE = """
 local found = redis.call('LRANGE', KEYS[1], 0, ARGV[1] - 1)
 if #found == 0 then return found end
@@ -54,7 +54,7 @@ return found
 
 
 class ReplicaInboxes:
-    """Sends messages to the inboxes of other replicas, and receives those of this one."""
+    """Sends messages to the inboxes of other replicas, and receives the messages of this replica's inbox."""
 
     def __init__(self, bus: EventBus) -> None:
         self._bus = bus
@@ -69,7 +69,7 @@ class ReplicaInboxes:
         Raises:
             RedisUnavailable: the message may or may not arrive.
         """
-        keys = self._keys(replica)
+        keys = self._redis_keys(replica)
         sealed = self._mac.make(keys[0], message) + message
         return bool(await self._send(keys, sealed, _MAX_MESSAGES, _MAX_BYTES, _TTL_MS))
 
@@ -81,7 +81,7 @@ class ReplicaInboxes:
         async def read() -> None:
             await self._read(deliver)
 
-        inbox, _, channel = self._keys(self._bus.replica)
+        inbox, _, channel = self._redis_keys(self._bus.replica)
         async with self._bus.listening(channel, self._notify), tasks:
             tasks.spawn_loop(read)
             yield
@@ -91,11 +91,11 @@ class ReplicaInboxes:
         self._wake.set()
 
     async def _read(self, deliver: Callable[[bytes], None]) -> None:
-        keys = self._keys(self._bus.replica)
+        keys = self._redis_keys(self._bus.replica)
         while True:
             self._wake = anyio.Event()
             try:
-                found: list[bytes] = await self._receive(keys[:2], _AT_ONCE)
+                found: list[bytes] = await self._receive(keys[:2], _BATCH_SIZE)
             except RedisUnavailable:
                 await anyio.sleep(_RETRY_S)
                 continue
@@ -109,6 +109,6 @@ class ReplicaInboxes:
                 with anyio.move_on_after(_POLL_S):
                     await self._wake.wait()
 
-    def _keys(self, replica: str) -> tuple[str, str, str]:
+    def _redis_keys(self, replica: str) -> tuple[str, str, str]:
         inbox = f"{self._bus.namespace}:replica:{replica}:inbox"
         return inbox, f"{inbox}:size", f"{inbox}:notify"

@@ -1,8 +1,8 @@
-"""Leases of attachments: each live source has a due time; the replica that takes the lease holds it by renewals.
+"""Leases of live sources: the replica that holds a source's lease attaches the source and renews the lease.
 
-One sorted set orders all sources by the time at which they are due: the end of the lease, the next attempt, or now. So
-the lease of a crashed replica becomes due when it expires. PostgreSQL is authoritative: `jobs.live` adds missing
-sources.
+A sorted set contains for each source the time at which a replica may take it: the end of its lease, the next attempt,
+or now. So another replica takes a crashed replica's sources when their leases expire. PostgreSQL is authoritative:
+`jobs.live` adds missing sources.
 """
 
 from collections.abc import Collection, Sequence
@@ -18,7 +18,7 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 """
 
-# KEYS: due, holders. ARGV: replica, lifetime in ms, at most. Returns the sources that this replica now holds.
+# KEYS: due, holders. ARGV: replica, lease in ms, maximum number. Returns the sources that this replica now holds.
 _ACQUIRE = f"""{_TIME}
 local due = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, ARGV[3])
 for _, source in ipairs(due) do
@@ -28,8 +28,8 @@ end
 return due
 """
 
-# KEYS: due, holders. ARGV: replica, lifetime in ms, sources. Returns the sources that another replica holds. A source
-# without a holder is taken back: Redis has lost its data.
+# KEYS: due, holders. ARGV: replica, lease in ms, sources. Returns the sources that another replica holds. A source
+# without a holder is leased again, because Redis has lost its data.
 _RENEW = f"""{_TIME}
 local lost = {{}}
 for index = 3, #ARGV do
@@ -52,14 +52,15 @@ else redis.call('ZADD', KEYS[1], now + ARGV[3], ARGV[2]) end
 return 1
 """
 
-# KEYS: due, holders. ARGV: replica, lifetime in ms, source. Takes the source from any holder.
+# KEYS: due, holders. ARGV: replica, lease in ms, source. The replica replaces any other holder.
 _SEIZE = f"""{_TIME}
 redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[3])
 redis.call('HSET', KEYS[2], ARGV[3], ARGV[1])
 return 1
 """
 
-# KEYS: due, holders. ARGV: '1' to make free sources due now, then sources. Sources with a holder are unchanged.
+# KEYS: due, holders. ARGV: '1' to make sources without a holder due now, then the sources. Sources with a holder are
+# unchanged.
 _ADD = f"""{_TIME}
 for index = 2, #ARGV do
   if ARGV[1] == '1' and not redis.call('HGET', KEYS[2], ARGV[index]) then
@@ -81,17 +82,17 @@ class SourceKey:
 
     @property
     def member(self) -> str:
-        """The source's name in Redis."""
+        """The member of the sorted set that represents the source."""
         return f"{self.tenant}/{self.source}"
 
 
 class AttachmentLeases:
-    """The leases of all live sources, for one replica that takes and renews them. Times are those of Redis."""
+    """The leases of all live sources, as one replica takes and renews them; Redis' clock decides on times."""
 
     def __init__(self, bus: EventBus, *, lease_s: float = LEASE_S) -> None:
         self._replica = bus.replica
         self._keys = (f"{bus.namespace}:live:due", f"{bus.namespace}:live:holders")
-        self._life_ms = round(lease_s * 1000)
+        self._lease_ms = round(lease_s * 1000)
         self._acquire = bus.script(_ACQUIRE)
         self._renew = bus.script(_RENEW)
         self._release = bus.script(_RELEASE)
@@ -100,41 +101,41 @@ class AttachmentLeases:
         self._find = bus.script(_HOLDER)
 
     async def take(self, limit: int) -> Sequence[SourceKey]:
-        """Take at most this many sources that are due, and hold them.
+        """Take the leases of at most `limit` sources that are due.
 
         Raises:
-            RedisUnavailable: nothing is known to be taken.
+            RedisUnavailable: leases may have been taken.
         """
-        taken = await self._acquire(self._keys, self._replica, self._life_ms, limit)
-        return [key for member in taken if (key := _read(member)) is not None]
+        members = await self._acquire(self._keys, self._replica, self._lease_ms, limit)
+        return [key for member in members if (key := _read(member)) is not None]
 
     async def renew(self, held: Collection[SourceKey]) -> Sequence[SourceKey]:
         """Renew these leases; return those that this replica no longer holds.
 
         Raises:
-            RedisUnavailable: the leases may end.
+            RedisUnavailable: the leases may expire.
         """
         if not held:
             return ()
-        lost = await self._renew(self._keys, self._replica, self._life_ms, *(key.member for key in held))
+        lost = await self._renew(self._keys, self._replica, self._lease_ms, *(key.member for key in held))
         return [key for member in lost if (key := _read(member)) is not None]
 
     async def release(self, key: SourceKey, *, due_in_s: float | None) -> None:
-        """Release a lease; the source is due after this time, or never if None.
+        """Release a lease; the source is due after `due_in_s`, or never if None.
 
         Raises:
-            RedisUnavailable: the lease ends by itself, and then the source is due.
+            RedisUnavailable: the source is due when the lease expires.
         """
         wait_ms = -1 if due_in_s is None else round(due_in_s * 1000)
         await self._release(self._keys, self._replica, key.member, wait_ms)
 
     async def seize(self, key: SourceKey) -> None:
-        """Take a source from any holder, for a program that has connected to this replica.
+        """Take the lease of a source from any holder, because its program has connected to this replica.
 
         Raises:
             RedisUnavailable: the source may have another holder.
         """
-        await self._seize(self._keys, self._replica, self._life_ms, key.member)
+        await self._seize(self._keys, self._replica, self._lease_ms, key.member)
 
     async def add(self, keys: Collection[SourceKey], *, is_due: bool = False) -> None:
         """Add missing sources; with `is_due`, sources without a holder become due now.
@@ -146,7 +147,7 @@ class AttachmentLeases:
             await self._add(self._keys, "1" if is_due else "0", *(key.member for key in keys))
 
     async def holder(self, key: SourceKey) -> str | None:
-        """Return the replica that holds the source; None if none does. The replica may have crashed since.
+        """Return the replica that holds the source; it may have crashed. None without a holder.
 
         Raises:
             RedisUnavailable: the holder is unknown.

@@ -1,8 +1,8 @@
-"""The Redis names of the parts of a session; every name begins with the namespace and the tenant.
+"""Redis keys of the parts of a session; every key begins with the namespace and the tenant.
 
-A session has a record, a hash of mutable fields (`state`), one log per stream and the set of the streams' names
-(`index`). It also has the set of its subscriptions, with their URIs. `Sessions.remove` deletes all parts together;
-when the record expires, the subscriptions remain a little longer.
+A session has a record, a hash of mutable fields (`state`), one log per stream, and the set of stream names (`index`).
+Its subscriptions are a set of URI digests and a hash of URIs. `Sessions.remove` deletes all parts together; if the
+record expires instead, the subscriptions expire a little later.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ STANDALONE = "g"
 
 @dataclass(frozen=True, slots=True)
 class SessionKeys:
-    """The names of one session of one tenant."""
+    """The Redis keys of one session of one tenant."""
 
     namespace: str
     tenant: TenantId
@@ -28,61 +28,61 @@ class SessionKeys:
 
     @property
     def record(self) -> str:
-        """The record of the session; the session exists as long as its record."""
+        """Key of the record; the session exists as long as its record."""
         return self._prefix
 
     @property
     def state(self) -> str:
-        """The hash of mutable fields: log level, newest reader, its position, questions, running requests, updates."""
+        """Key of the hash of mutable fields: log level, reader and position, pending and running requests, updates."""
         return f"{self._prefix}:state"
 
     @property
     def index(self) -> str:
-        """The set of the names of its streams."""
+        """Key of the set of the session's stream names."""
         return f"{self._prefix}:logs"
 
     @property
     def subscriptions(self) -> str:
-        """The digests of its subscribed URIs."""
+        """Key of the set of digests of the subscribed URIs."""
         return f"{self._prefix}:subscriptions"
 
     @property
     def uris(self) -> str:
-        """Its subscribed URIs by digest, without those too long to be stored."""
+        """Key of the hash of subscribed URIs by digest; URIs that are too long are absent."""
         return f"{self._prefix}:uris"
 
     @property
     def logs(self) -> str:
-        """The prefix of the names of all its logs."""
+        """Prefix of the keys of the session's logs."""
         return f"{self._prefix}:log:"
 
     @property
     def wake(self) -> str:
-        """The channel that notifies replicas of new messages and answers."""
+        """Channel that notifies replicas of new messages and of clients' responses."""
         return f"{self._prefix}:wake"
 
     def log(self, stream: str) -> str:
-        """The log of one stream."""
+        """Key of the log of one stream."""
         return f"{self.logs}{stream}"
 
 
 def sessions_of(namespace: str, tenant: TenantId) -> str:
-    """The name of the tenant's set of sessions, sorted by last use."""
+    """Key of the tenant's set of sessions, sorted by last use."""
     return f"{namespace}:t:{tenant}:sessions"
 
 
 def sessions_of_subject(namespace: str, tenant: TenantId, subject: str) -> str:
-    """The name of the subject's set of sessions; the subject is hashed because it may contain any text."""
+    """Key of the subject's set of sessions; the subject is hashed because it may contain any text."""
     return f"{namespace}:t:{tenant}:sessions:{_digest(subject)}"
 
 
 def subscribers_prefix(namespace: str, tenant: TenantId) -> str:
-    """The prefix of the names of the subscriber sets."""
+    """Prefix of the keys of the tenant's subscriber sets."""
     return f"{namespace}:t:{tenant}:subscribers:"
 
 
 def digest_uri(uri: str) -> str:
-    """The digest of a URI, for use in a name."""
+    """The digest of a URI, for use in a Redis key."""
     return _digest(uri)
 
 

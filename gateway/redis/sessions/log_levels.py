@@ -33,6 +33,6 @@ class LogLevels:
             raise NotFound("session not found")
 
     async def level(self, keys: SessionKeys) -> str | None:
-        """Return the level that was set last; None if none is stored."""
+        """Return the stored level; None if the client has set none."""
         found: bytes | None = await self._get((keys.state,))
         return None if found is None else found.decode("utf-8", "replace")

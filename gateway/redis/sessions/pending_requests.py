@@ -1,7 +1,7 @@
-"""Questions (requests to the client) of sessions; any replica can receive the answer.
+"""Pending server-to-client requests of sessions; any replica can receive the client's response.
 
-An answer counts once, and only for an open question of the same session. A client that knows the question ids of
-another session cannot answer its questions. A ping to the client is also a question, but no log contains it.
+A response is accepted once, and only for a pending request of the same session. So a client that knows the request ids
+of another session cannot respond to them. Pings to the client are also stored here, but not in the stream's log.
 """
 
 from collections.abc import Mapping
@@ -15,22 +15,22 @@ from gateway.redis.sessions.keys import SessionKeys
 
 log = structlog.get_logger(__name__)
 
-# KEYS: record, state, channel. ARGV: question, answer, its MAC. Returns 1 when the answer was accepted.
-_ANSWER = """
+# KEYS: record, state, channel. ARGV: request id, response, its MAC. Returns 1 if the response was accepted.
+_ACCEPT = """
 if redis.call('EXISTS', KEYS[1]) == 0 or redis.call('HGET', KEYS[2], 'q:' .. ARGV[1]) ~= '' then return 0 end
 redis.call('HSET', KEYS[2], 'q:' .. ARGV[1], ARGV[2], 'a:' .. ARGV[1], ARGV[3])
 redis.pcall('PUBLISH', KEYS[3], '')
 return 1
 """
 
-# KEYS: state. ARGV: question. Returns the answer and its MAC.
-_LOOK = "return redis.call('HMGET', KEYS[1], 'q:' .. ARGV[1], 'a:' .. ARGV[1])"
+# KEYS: state. ARGV: request id. Returns the response and its MAC.
+_GET = "return redis.call('HMGET', KEYS[1], 'q:' .. ARGV[1], 'a:' .. ARGV[1])"
 
 _CLOSE = "return redis.call('HDEL', KEYS[1], 'q:' .. ARGV[1], 'a:' .. ARGV[1])"
 
-# KEYS: record, state. ARGV: the previous ping or '', the ping that replaces it, '1' to change nothing while other
-# questions are open. Returns if the previous ping was answered; 'asking' for other open questions; 'ended' without a
-# session.
+# KEYS: record, state. ARGV: the previous ping or '', the ping that replaces it, '1' to store no ping while another
+# request is pending. Returns 'answered' or 'unanswered' for the previous ping; 'asking' while another request is
+# pending; 'ended' without a session.
 _PING = """
 if redis.call('EXISTS', KEYS[1], KEYS[2]) < 2 then return 'ended' end
 local before, name = 'q:' .. ARGV[1], 'q:' .. ARGV[2]
@@ -51,49 +51,49 @@ _PINGED: Final[Mapping[bytes, Pinged]] = {pinged.encode(): pinged for pinged in 
 
 
 class PendingRequests:
-    """The open questions of all sessions. `StreamLog.append` opens a question together with its message."""
+    """The pending requests of all sessions. `StreamLog.append` adds a request together with its message."""
 
     def __init__(self, bus: EventBus) -> None:
         self._seal = ValueMac(bus, ANSWERS)
-        self._answer = bus.script(_ANSWER)
-        self._look = bus.script(_LOOK)
+        self._accept = bus.script(_ACCEPT)
+        self._get = bus.script(_GET)
         self._close = bus.script(_CLOSE)
         self._ping = bus.script(_PING)
 
     async def answer(self, keys: SessionKeys, question: str, answer: bytes) -> bool:
-        """Accept an answer; False if the session has ended, or the question is not open or already answered.
+        """Accept a response; False if the session has ended, or the request is unknown or already has a response.
 
         Raises:
-            RedisUnavailable: the answer may or may not have been accepted.
+            RedisUnavailable: the response may or may not have been accepted.
         """
         mac = self._seal.make(keys.state, question.encode(), answer)
-        taken: int = await self._answer((keys.record, keys.state, keys.wake), question, answer, mac)
-        return bool(taken)
+        is_accepted: int = await self._accept((keys.record, keys.state, keys.wake), question, answer, mac)
+        return bool(is_accepted)
 
     async def get_answer(self, keys: SessionKeys, question: str) -> bytes | None:
-        """Return the answer; empty while there is none, None if the question does not exist.
+        """Return the response; empty while the request is pending, None if the request does not exist.
 
-        An answer with a wrong MAC for this session and question is refused: None, as for a missing question.
+        None is also returned if the response's MAC does not match this session and request.
         """
         answer: bytes | None
-        answer, mac = await self._look((keys.state,), question)
+        answer, mac = await self._get((keys.state,), question)
         if answer and not self._seal.holds(keys.state, question.encode(), answer, mac=mac):  # guard: answer-seal
             log.error("answer_refused", tenant_id=keys.tenant, session=keys.session[:8])
             return None
         return answer
 
     async def close(self, keys: SessionKeys, question: str) -> None:
-        """Delete a question and its answer."""
+        """Delete a request and its response."""
         await self._close((keys.state,), question)
 
     async def ping(self, keys: SessionKeys, before: str, name: str, *, is_patient: bool) -> Pinged:
-        """Open a ping in place of the previous one ('' for none), and return the outcome of the previous ping.
+        """Store a ping in place of the previous one ('' for none), and return the outcome of the previous ping.
 
-        Returns `ended` if the session has ended. With `is_patient`, returns `asking` and opens no ping while another
-        question is open: a client that waits for its user may not answer pings.
+        Returns `ended` if the session has ended. With `is_patient`, returns `asking` and stores no ping while another
+        request is pending, because a client that waits for its user may not respond to pings.
 
         Raises:
-            RedisUnavailable: the ping may or may not have been opened.
+            RedisUnavailable: the ping may or may not be stored.
         """
         message: bytes = await self._ping((keys.record, keys.state), before, name, "1" if is_patient else "")
         return _PINGED[message]

@@ -1,8 +1,8 @@
-"""Session records of the handshake era, stored in Redis so that any replica can serve a session.
+"""Session records of protocol revisions with an initialize handshake; any replica can serve a session.
 
-The key of a record contains the tenant, so a session of another tenant cannot be addressed. A replica may use a record
-for up to three seconds after reading it (the lease). Ending a session notifies all replicas, and a replica that may
-have missed events drops every lease.
+Records are stored in Redis. The key of a record contains the tenant, so a session of another tenant cannot be
+addressed. A replica may use a record for up to three seconds after it was read (the lease). The end of a session is
+published to all replicas; a replica that may have missed events drops every lease.
 """
 
 import re
@@ -116,7 +116,7 @@ _LIST = "return redis.call('ZRANGE', KEYS[1], 0, -1)"
 
 
 def share_of(cap: int) -> int:
-    """The cap per subject or key: 90 % of the tenant's cap, rounded up, so that no single one can exhaust it."""
+    """The cap per subject or key: 90 % of the tenant's cap, rounded up; so no single subject or key can exhaust it."""
     return cap - cap // 10
 
 
@@ -168,7 +168,7 @@ class Sessions:
         return self._idle_ms + self._idle_ms // _GRACE_DIVISOR
 
     def keys(self, tenant: TenantId, session: str) -> SessionKeys:
-        """The Redis names of the parts of a session."""
+        """The Redis keys of the parts of a session."""
         return SessionKeys(self._bus.namespace, tenant, session)
 
     def __len__(self) -> int:
@@ -185,27 +185,27 @@ class Sessions:
             RedisUnavailable: the session may or may not be stored.
         """
         keys = self.keys(record.tenant, record.id)
-        encoded = self._sealed(record)
+        encoded = self._encode_with_mac(record)
         namespace = self._bus.namespace
-        of = sessions_of_subject(namespace, record.tenant, record.subject)
-        names = (keys.record, sessions_of(namespace, record.tenant), of, keys.state)
-        answer: int = await self._create(names, encoded, record.id, self._idle_ms, cap, share_of(cap))
-        if answer == -2:
+        subject_sessions = sessions_of_subject(namespace, record.tenant, record.subject)
+        names = (keys.record, sessions_of(namespace, record.tenant), subject_sessions, keys.state)
+        created: int = await self._create(names, encoded, record.id, self._idle_ms, cap, share_of(cap))
+        if created == -2:
             raise Conflict("the session id is in use")
-        if answer >= 0:
+        if created >= 0:
             message = f"too many open sessions (limit {cap} per tenant, {share_of(cap)} per subject); end one"
-            raise LimitExceeded(message, retry_after_s=answer / 1000)
+            raise LimitExceeded(message, retry_after_s=created / 1000)
 
     async def replace(self, record: SessionRecord) -> bool:
         """Replace a stored session; False if it has ended."""
         self.forget(record.tenant, record.id)
         keys = self.keys(record.tenant, record.id)
-        return await self._replace([keys.record], self._sealed(record), self._idle_ms) is not None
+        return await self._replace([keys.record], self._encode_with_mac(record), self._idle_ms) is not None
 
     async def find(self, tenant: TenantId, session: str) -> SessionRecord | None:
         """Return the session; None when the tenant has no session with this id.
 
-        A leased record is returned without a read. Only reads restart the idle time; a read also renews a lease in use.
+        A leased record is returned without a read. Reads restart the idle time, and renew a lease that is in use.
 
         Raises:
             RedisUnavailable: the session cannot be read, and there is no lease to use instead.
@@ -221,7 +221,7 @@ class Sessions:
         return await self._read(tenant, session)
 
     def is_leased(self, tenant: TenantId, session: str) -> bool:
-        """True if this replica holds a lease of the session, even one too old to be used."""
+        """True if this replica holds a lease of the session, even an expired lease."""
         return (tenant, session) in self._leases
 
     async def remove(self, tenant: TenantId, session: str) -> None:
@@ -230,7 +230,7 @@ class Sessions:
             return
         self.forget(tenant, session)
         keys = self.keys(tenant, session)
-        names = (*self._named(tenant, session), keys.wake)
+        names = (*self._keys_for_find(tenant, session), keys.wake)
         await self._remove(names, session, keys.logs, subscribers_prefix(self._bus.namespace, tenant))
         await self._bus.publish(SessionEnded(tenant=tenant, session=session))
 
@@ -244,8 +244,10 @@ class Sessions:
     async def ids(self, tenant: TenantId, *, subject: str | None = None) -> Sequence[str]:
         """The ids of the tenant's sessions, or of one of its subjects; some of them may have expired."""
         namespace = self._bus.namespace
-        of = sessions_of(namespace, tenant) if subject is None else sessions_of_subject(namespace, tenant, subject)
-        found: list[bytes] = await self._list([of])
+        session_set = (
+            sessions_of(namespace, tenant) if subject is None else sessions_of_subject(namespace, tenant, subject)
+        )
+        found: list[bytes] = await self._list([session_set])
         return [session.decode("utf-8", "replace") for session in found]
 
     async def _read(self, tenant: TenantId, session: str) -> SessionRecord | None:
@@ -253,8 +255,8 @@ class Sessions:
             return None
         drops = self._drops
         prefix = subscribers_prefix(self._bus.namespace, tenant)
-        lives = self._idle_ms, prefix, self.subscription_ttl_ms
-        raw: bytes | None = await self._find(self._named(tenant, session), session, *lives)
+        arguments = self._idle_ms, prefix, self.subscription_ttl_ms
+        raw: bytes | None = await self._find(self._keys_for_find(tenant, session), session, *arguments)
         record = None if raw is None else self._decode(tenant, session, raw)
         if record is None:
             self._leases.pop((tenant, session), None)
@@ -266,7 +268,7 @@ class Sessions:
         return record
 
     async def _renew(self, tenant: TenantId, session: str, lease: _Lease) -> None:
-        """Read a session again before its lease expires, so that a session in use seldom makes a request wait."""
+        """Read a session again before its lease expires, so that requests of active sessions seldom wait for Redis."""
         try:
             await self._read(tenant, session)
         except RedisUnavailable:
@@ -284,13 +286,13 @@ class Sessions:
             return None
         return record
 
-    def _sealed(self, record: SessionRecord) -> bytes:
+    def _encode_with_mac(self, record: SessionRecord) -> bytes:
         """The record with its MAC as the last member, which older replicas ignore."""
         encoded = _encode(record)
         mac = self._seal.make(self.keys(record.tenant, record.id).record, encoded)
         return encoded[:-1] + _SEAL + mac.hex().encode() + b'"}'
 
-    def _named(self, tenant: TenantId, session: str) -> tuple[str, ...]:
+    def _keys_for_find(self, tenant: TenantId, session: str) -> tuple[str, ...]:
         keys = self.keys(tenant, session)
         return (
             keys.record,
@@ -320,8 +322,8 @@ class Sessions:
 
     def forget_tenant(self, tenant: TenantId) -> None:
         """Drop the leases of a removed tenant."""
-        for leased in [leased for leased in self._leases if leased[0] == tenant]:
-            self.forget(*leased)
+        for key in [key for key in self._leases if key[0] == tenant]:
+            self.forget(*key)
 
     def forget_all(self) -> None:
         """Drop all leases, because events may have been lost."""
@@ -337,7 +339,7 @@ def _encode(record: SessionRecord) -> bytes:
 
 
 def _unseal(raw: bytes) -> tuple[bytes, bytes | None]:
-    """Return the record as it was sealed, and its MAC or None."""
+    """Split a stored record into the encoded record without its MAC, and the MAC or None."""
     found = _SEALED.fullmatch(raw)
     if found is None:
         return raw, None

@@ -1,8 +1,8 @@
 """Claims on the request ids of a session, so that two replicas do not run requests with the same id.
 
-While Redis is available, a slow request claims its id. A claim is a field of the session's state and names the replica
-that runs the request. It ends when that replica dies. After the request has become a stream, the stream's log reserves
-the id instead.
+While Redis is available, a slow request claims its id. A claim is a field of the session's state that names the replica
+which runs the request; a claim of a crashed replica is ignored. After the response has become a stream, the stream's
+log reserves the id instead.
 """
 
 from typing import Final
@@ -61,7 +61,7 @@ class RequestClaims:
         self.release_script = bus.script(_RELEASE)
 
     def of(self, keys: SessionKeys, stream: str, request: bytes) -> "RequestClaim":
-        """Return a claim, not acquired yet, on a request id (as JSON) for a stream, which may not be open yet."""
+        """Build an unacquired claim on a request id (as JSON) for a stream, which need not be open yet."""
         return RequestClaim(self, keys, stream, request)
 
 
@@ -71,17 +71,17 @@ class RequestClaim:
     def __init__(self, claims: RequestClaims, keys: SessionKeys, stream: str, request: bytes) -> None:
         self._claims = claims
         self._keys = keys
-        self._named = (request, stream, claims.life)
+        self._arguments = (request, stream, claims.life)
         self._is_held = False
 
     async def acquire(self) -> bool:
-        """Claim the id; False when another request has it.
+        """Claim the id; False if another request has the id.
 
         Also True while Redis is unavailable, and when the session has ended.
         """
         keys = self._keys
         try:
-            answer: int = await self._claims.acquire_script((keys.record, keys.state), *self._named, keys.logs)
+            answer: int = await self._claims.acquire_script((keys.record, keys.state), *self._arguments, keys.logs)
         except RedisUnavailable:  # Redis may have stored the claim
             self._is_held = True
             self.unregister()
@@ -95,7 +95,7 @@ class RequestClaim:
             return
         self._is_held = False
         try:
-            await self._claims.release_script((self._keys.state,), *self._named)
+            await self._claims.release_script((self._keys.state,), *self._arguments)
         except RedisUnavailable:
             self._claims.spawn(self._retry_release)
 
@@ -108,9 +108,9 @@ class RequestClaim:
     async def _retry_release(self) -> None:
         for _ in range(_RETRIES):
             try:
-                await self._claims.release_script((self._keys.state,), *self._named)
+                await self._claims.release_script((self._keys.state,), *self._arguments)
             except RedisUnavailable:
                 await anyio.sleep(_RETRY_S)
                 continue
             return
-        log.error("claim_not_released", stream=self._named[1])  # the claim ends with the replica or the session
+        log.error("claim_not_released", stream=self._arguments[1])  # the claim ends with the replica or the session

@@ -18,7 +18,7 @@ from gateway.redis.sessions.subscriptions import SessionSubscriptions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionStores:
-    """The stores through which a replica can continue the sessions and streams of another replica."""
+    """The Redis stores of sessions and streams; any replica can continue the sessions of another one."""
 
     bus: EventBus
     spawn: Spawn

@@ -2,8 +2,8 @@
 
 A log is a Redis Stream. A message longer than 64 KiB is split into several entries, written atomically. The last
 message of a request's stream is marked final, and no message can be added after it. So all readers see the same end of
-a call, even if its replica was paused and another one ended the stream. Each message has a MAC
-(`gateway.redis.entry_mac`); without a valid MAC, its content is dropped.
+a call, even if its replica was paused and another replica ended the stream. Each message has a MAC
+(`gateway.redis.entry_mac`); readers drop the content of a message with an invalid MAC.
 """
 
 import secrets
@@ -58,7 +58,7 @@ return id
 )
 
 # KEYS: record, log, state, index, channel. ARGV: stream, idle ms, entry limit, 'f' when it is the last message,
-# question id or '', the MAC of the message, then its pieces.
+# id of a server-to-client request or '', the MAC of the message, then its pieces.
 # Returns the id of its last entry; '' when the stream has ended; nil when the session has ended.
 _APPEND = """
 if redis.call('EXISTS', KEYS[1]) == 0 then return false end
@@ -116,7 +116,7 @@ _TRIM = "return redis.call('XTRIM', KEYS[1], 'MINID', ARGV[1])"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedMessage:
-    """One message of a stream; a resource update has its URI instead of a text.
+    """One message of a stream; a resource update has a URI instead of a text.
 
     A message with an invalid MAC keeps its id, without content.
     """
@@ -137,7 +137,7 @@ class LogRead:
     reader: str
     """The token of the newest reader of the standalone stream."""
     is_run: bool
-    """True if the replica that runs the request is alive; without a request, the same as `is_alive`."""
+    """True if the replica that runs the request is alive; equal to `is_alive` for a stream without a request."""
     is_kept: bool
     """True if the log exists and has entries."""
     is_ended: bool
@@ -178,10 +178,12 @@ class StreamLog:
         Raises:
             RedisUnavailable: the stream may or may not have been opened.
         """
-        named = (keys.record, keys.state, keys.index)
+        redis_keys = (keys.record, keys.state, keys.index)
         mac = self._seal.make(keys.log(stream), _TEXT, b"")
-        life = heartbeat_key(self._namespace, self.replica)
-        return _text(await self._open(named, stream, keys.logs, self.replica, request, self._idle_ms, mac, life))
+        liveness_key = heartbeat_key(self._namespace, self.replica)
+        return _text(
+            await self._open(redis_keys, stream, keys.logs, self.replica, request, self._idle_ms, mac, liveness_key)
+        )
 
     async def append(
         self, keys: SessionKeys, stream: str, text: bytes, *, is_final: bool = False, question: str = ""
@@ -192,11 +194,11 @@ class StreamLog:
             RedisUnavailable: the message may or may not have been added.
         """
         pieces = [text[start : start + ENTRY_BYTES] for start in range(0, len(text), ENTRY_BYTES)] or [b""]
-        kept = min(self._idle_ms, _FINISHED_TTL_S * 1000) if is_final else self._idle_ms
-        named = (keys.record, keys.log(stream), keys.state, keys.index, keys.wake)
+        ttl_ms = min(self._idle_ms, _FINISHED_TTL_S * 1000) if is_final else self._idle_ms
+        redis_keys = (keys.record, keys.log(stream), keys.state, keys.index, keys.wake)
         flag = _FINAL if is_final else _TEXT
         mac = self._seal.make(keys.log(stream), flag, text)
-        return _text(await self._append(named, stream, kept, _MAX_ENTRIES, flag, question, mac, *pieces)) or None
+        return _text(await self._append(redis_keys, stream, ttl_ms, _MAX_ENTRIES, flag, question, mac, *pieces)) or None
 
     async def read(
         self, keys: SessionKeys, stream: str, after: str, *, run: RequestOwner | None = None, reader: str = ""
@@ -206,27 +208,29 @@ class StreamLog:
         Raises:
             RedisUnavailable: nothing was read.
         """
-        life = keys.record if run is None else heartbeat_key(self._namespace, run.replica)
-        named = (keys.record, keys.log(stream), keys.state, life)
-        alive, newest, is_run, rows, kept = await self._read(named, stream, after, _READ_ENTRIES, reader)
+        liveness_key = keys.record if run is None else heartbeat_key(self._namespace, run.replica)
+        redis_keys = (keys.record, keys.log(stream), keys.state, liveness_key)
+        alive, newest_reader, is_run, rows, log_state = await self._read(
+            redis_keys, stream, after, _READ_ENTRIES, reader
+        )
         more = len(rows) == _READ_ENTRIES
         while more and rows[-1][1][0] == _MORE:  # the read ended inside a message
-            rest = await self._rest(named, stream, rows[-1][0].decode())
+            rest = await self._rest(redis_keys, stream, rows[-1][0].decode())
             more = bool(rest)  # a message is written atomically, so an incomplete one was not written by the gateway
             rows += rest
         messages = self._join(keys, stream, rows)
         return LogRead(
             messages=messages,
             is_alive=bool(alive),
-            reader=newest.decode(),
+            reader=newest_reader.decode(),
             is_run=bool(is_run),
-            is_kept=kept > 0,
-            is_ended=kept == _ENDED,
+            is_kept=log_state > 0,
+            is_ended=log_state == _ENDED,
             has_more=more,
         )
 
     async def take_over(self, keys: SessionKeys) -> tuple[str, str] | None:
-        """Become the reader of the standalone stream; return a token and the read position, or None without a session.
+        """Become the reader of the standalone stream; return a token and the read position, None if the session ended.
 
         Raises:
             RedisUnavailable: the previous reader may continue.
@@ -247,8 +251,8 @@ class StreamLog:
         """Delete the entries older than the entry `before`."""
         await self._trim((keys.log(stream),), before)
 
-    async def _rest(self, named: Sequence[str], stream: str, after: str) -> list[_Row]:
-        _, _, _, rows, _ = await self._read(named, stream, after, _READ_ENTRIES, "")
+    async def _rest(self, redis_keys: Sequence[str], stream: str, after: str) -> list[_Row]:
+        _, _, _, rows, _ = await self._read(redis_keys, stream, after, _READ_ENTRIES, "")
         found: list[_Row] = rows
         return found
 

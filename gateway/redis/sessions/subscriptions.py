@@ -1,7 +1,7 @@
 """Resource subscriptions of sessions. Updates are written to the log of each subscriber, for replay.
 
-A set per tenant and URI digest contains the subscribed sessions; ended sessions are removed from it on use. The session
-also stores its URIs, except long ones: after a change of a resource template, the gateway looks for URIs that match it.
+A set per tenant and URI digest contains the subscribed sessions; ended sessions are removed when the set is used. Each
+session also stores its URIs, except long ones, so that a changed resource template can be matched against them.
 """
 
 from collections.abc import AsyncGenerator, Sequence
@@ -18,7 +18,7 @@ MAX_PARAMS_BYTES = 512
 """Limit on the bytes of a stored URI, which limits the memory for the subscriptions of a session."""
 _MAX_ENTRIES = 1000
 _BATCH = 200
-_READ_AT_ONCE = 20
+_READ_BATCH = 20
 _SUBSCRIBERS_CHECKED = 3
 _RETRY_S = 60.0
 
@@ -143,8 +143,8 @@ class SessionSubscriptions:
             RedisUnavailable: further URIs may be missing.
         """
         sessions = await self._sessions.ids(tenant)
-        for start in range(0, len(sessions), _READ_AT_ONCE):
-            some = sessions[start : start + _READ_AT_ONCE]
+        for start in range(0, len(sessions), _READ_BATCH):
+            some = sessions[start : start + _READ_BATCH]
             found: list[bytes] = await self._uris([self._sessions.keys(tenant, session).uris for session in some])
             yield [uri.decode("utf-8", "replace") for uri in dict.fromkeys(found)]
 
@@ -161,14 +161,14 @@ class SessionSubscriptions:
         notified = 0
         for start in range(0, len(found), _BATCH):
             batch = [
-                part for session in found[start : start + _BATCH] for part in self._sealed(tenant, session, encoded)
+                part for session in found[start : start + _BATCH] for part in self._with_mac(tenant, session, encoded)
             ]
             notified += await self._publish(
                 (of,), prefix, encoded, _MAX_ENTRIES, self._idle_ms, STANDALONE, digest_uri(uri), *batch
             )
         return notified
 
-    def _sealed(self, tenant: TenantId, session: bytes, uri: bytes) -> tuple[bytes, bytes]:
+    def _with_mac(self, tenant: TenantId, session: bytes, uri: bytes) -> tuple[bytes, bytes]:
         """Return the session, and the MAC of the update in its log."""
         log = SessionKeys(self._namespace, tenant, session.decode("utf-8", "replace")).log(STANDALONE)
         return session, self._seal.make(log, UPDATE, uri)

@@ -1,7 +1,6 @@
 """Audit entries in the database: adds the entries of catalog changes, and reads all entries.
 
-Entries of a tenant outlive the tenant, so its removal does not remove its audit trail. `writer` adds the entries of
-calls; `verification` detects edits.
+The removal of a tenant does not delete its entries. `writer` adds the entries of calls; `verification` detects edits.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -23,7 +22,7 @@ from gateway.store.tables import audit_entries, audit_heads
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_SUFFIX = 9
+_SUFFIX_LENGTH = 9
 _MAX_COUNTED = 100_000
 
 # Built once: reads the end of the chain of changes, and the anchor.
@@ -54,13 +53,13 @@ class AuditedChange(TypedDict):
 async def append_change(tenant: TenantId, db: Db, **change: Unpack[AuditedChange]) -> AuditId:
     """Add the entry of a change in the change's own transaction, after `tenants.advance` returned the revision.
 
-    If the entry of the previous change is missing, an entry that records the break is added first, with that number.
+    If the entry of the previous change is missing, an entry that records the break is added first, with its number.
     """
     ends = (await db.execute(_ENDS, {"tenant": tenant, "writer": CATALOG})).one()
     last, previous = ends.seq, START if ends.mac is None else ends.mac
     if change["action"] != CREATION and last != change["revision"] - 1:  # guard: audit-break
         log.error("audit_trail_broken", tenant_id=tenant, expected=change["revision"] - 1, found=last)
-        previous = await _append(tenant, db, _break(tenant, change, last), previous, change["chain_key"])
+        previous = await _append(tenant, db, _break_row(tenant, change, last), previous, change["chain_key"])
     reference = b"" if ends.number is None else refer_to(TrailHead(ends.number, ends.head))
     row = _row(tenant, change)._replace(digest=reference)
     await _append(tenant, db, row, previous, change["chain_key"])
@@ -70,14 +69,14 @@ async def append_change(tenant: TenantId, db: Db, **change: Unpack[AuditedChange
 async def _append(tenant: TenantId, db: Db, row: AuditRow, previous: bytes, chain_key: bytes) -> bytes:
     """Add one row; return its MAC."""
     mac = link(chain_key, previous, row)
-    values: dict[str, object] = dict(zip(_CHAINED, row, strict=True))
+    values: dict[str, object] = dict(zip(_CHAINED_NAMES, row, strict=True))
     values["at"] = _EPOCH + row.at_us * _MICROSECOND
     await db.execute(insert_into(audit_entries).values(**values, mac=mac))
     return mac
 
 
-def _break(tenant: TenantId, change: AuditedChange, last: int | None) -> AuditRow:
-    """The entry that takes the number of a missing predecessor."""
+def _break_row(tenant: TenantId, change: AuditedChange, last: int | None) -> AuditRow:
+    """The entry that records a missing predecessor, under the predecessor's number."""
     expected = change["revision"] - 1
     detail = {"expected": expected, "found": last}
     found: AuditedChange = {**change, "action": "audit.break", "target": tenant, "revision": expected, "detail": detail}
@@ -150,7 +149,7 @@ async def links(tenant: TenantId, db: Db, *, after: Link | None, limit: int) -> 
     """Entries after `after`, in order of writers and numbers, with the values from which their MACs were computed."""
     columns = audit_entries.c
     in_order = columns.writer, columns.seq, columns.id
-    query = select(*_AS_CHAINED, columns.mac, _IS_CONTRADICTED).where(columns.tenant_id == tenant)
+    query = select(*_CHAINED_VALUES, columns.mac, _IS_CONTRADICTED).where(columns.tenant_id == tenant)
     if after is not None:
         query = query.where(tuple_(*in_order) > (after.row.writer, after.row.seq, after.row.id))
     rows = await db.execute(query.order_by(*in_order).limit(limit))
@@ -162,7 +161,7 @@ async def chain(tenant: TenantId, db: Db, writer: str, *, after: int, limit: int
     """The entries of one chain after the number `after`."""
     columns = audit_entries.c
     of_chain = (columns.tenant_id == tenant, columns.writer == writer, columns.seq > after)
-    query = select(*_AS_CHAINED, columns.mac, _IS_CONTRADICTED).where(*of_chain)
+    query = select(*_CHAINED_VALUES, columns.mac, _IS_CONTRADICTED).where(*of_chain)
     rows = [tuple(row) for row in await db.execute(query.order_by(columns.seq).limit(limit))]
     return [Link(row=AuditRow._make(row[:-2]), mac=row[-2], is_contradicted=row[-1]) for row in rows]
 
@@ -171,7 +170,7 @@ async def of_ids(tenant: TenantId, db: Db, wanted: Sequence[str]) -> Sequence[Li
     """The entries with these ids, in this order."""
     columns = audit_entries.c
     rows = await db.execute(
-        select(*_AS_CHAINED, columns.mac).where(columns.tenant_id == tenant, columns.id.in_(wanted))
+        select(*_CHAINED_VALUES, columns.mac).where(columns.tenant_id == tenant, columns.id.in_(wanted))
     )
     links = [Link(AuditRow._make(row[:-1]), row[-1]) for row in map(tuple, rows)]
     found = {one.row.id: one for one in links}
@@ -194,7 +193,7 @@ async def matching(
     was_before = (cut.tenant_id == columns.tenant_id, cut.writer == columns.writer, cut.last == columns.seq - 1)
     previous = func.coalesce(before.c.mac, cut.head)
     query = (
-        select(*_AS_CHAINED, columns.mac, previous.label("previous"))
+        select(*_CHAINED_VALUES, columns.mac, previous.label("previous"))
         .select_from(audit_entries.outerjoin(before, and_(*is_before)).outerjoin(audit_cuts, and_(*was_before)))
         .where(columns.tenant_id == tenant, columns.id > after, *_conditions(wanted))
     )
@@ -207,13 +206,13 @@ async def matching(
     return [(Link(AuditRow._make(row[:-2]), row[-2]), START if row[3] == 1 else row[-1]) for row in rows]
 
 
-_CHAINED = tuple(column.name for column in audit_entries.c if column.name != "mac")
+_CHAINED_NAMES = tuple(column.name for column in audit_entries.c if column.name != "mac")
 
 
-_MOMENT = audit_entries.c.at
-_MICROSECONDS = case((func.isfinite(_MOMENT), cast(extract("epoch", _MOMENT) * 1_000_000, BigInteger)))
+_AT = audit_entries.c.at
+_MICROSECONDS = case((func.isfinite(_AT), cast(extract("epoch", _AT) * 1_000_000, BigInteger)))
 """The time in microseconds, as in the MAC; null for an infinite time, which only an edit can store."""
-_AS_CHAINED = [_MICROSECONDS if column is _MOMENT else column for column in audit_entries.c if column.name != "mac"]
+_CHAINED_VALUES = [_MICROSECONDS if column is _AT else column for column in audit_entries.c if column.name != "mac"]
 
 _IS_CONTRADICTED = (
     select(audit_heads.c.number)
@@ -231,7 +230,7 @@ def _row(tenant: TenantId, change: AuditedChange) -> AuditRow:
     at_us = now_us()
     return AuditRow(
         tenant=tenant,
-        id=audit_id(at_us, mint("")[1 : 1 + _SUFFIX]),
+        id=audit_id(at_us, mint("")[1 : 1 + _SUFFIX_LENGTH]),
         writer=CATALOG,
         seq=change["revision"],
         at_us=at_us,

@@ -1,4 +1,4 @@
-"""Public keys of exports that outlast their secret key, so that cut records and earlier exports can be verified."""
+"""Stored public keys of exports: cut records and earlier exports stay verifiable after a secret key is removed."""
 
 from collections.abc import Sequence
 
@@ -13,14 +13,14 @@ from gateway.store.secret_keys.tables import audit_export_keys as export_keys
 
 
 async def keep(tenant: TenantId, db: Db, cipher: EnvelopeCipher) -> None:
-    """Store the public keys of the tenant that belong to older secret keys."""
+    """Store the tenant's public keys that are derived from older secret keys."""
     for key in ExportKey.of(tenant, cipher)[1:]:
         query = insert_into(export_keys).values(tenant_id=tenant, id=key.id, public=key.public)
         await db.execute(query.on_conflict_do_nothing())
 
 
 async def verify_keys(tenant: TenantId, db: Db, cipher: EnvelopeCipher) -> Sequence[VerifyKey]:
-    """The public keys of the tenant: those of the configured secret keys, then kept ones of removed secret keys."""
+    """The tenant's public keys: first those of configured secret keys, then the stored ones of removed secret keys."""
     own = [VerifyKey(key.public) for key in ExportKey.of(tenant, cipher)]
     query = select(export_keys.c.public).where(export_keys.c.tenant_id == tenant).order_by(export_keys.c.id)
     kept = [VerifyKey(public) for public in (await db.execute(query)).scalars()]

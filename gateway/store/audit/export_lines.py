@@ -1,8 +1,8 @@
-"""Lines of an exported audit trail, as JSON, and the Ed25519 signatures over them.
+"""Lines of an exported audit trail, as JSON, with Ed25519 signatures.
 
-An export is a text of lines that can be verified with the public key, without the gateway
-(`gateway.cli.audit_verifier`). A seal line signs all bytes before it, so a line can be verified before it is parsed.
-The MACs in the lines are copied; only a holder of the secret keys can verify them.
+An export can be verified with the public key alone, without the gateway (`gateway.cli.audit_verifier`). A seal line
+signs all preceding bytes, so a verifier can check lines before it parses them. MACs of entries are exported unchanged;
+only a holder of the secret keys can verify them.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from gateway.store.audit.signed_heads import Signature
 from gateway.store.encryption import EnvelopeCipher
 
 FORMAT = 1
-"""Version of the format; a verifier refuses others."""
+"""Version of the format; a verifier refuses all other versions."""
 
 _LATEST_US = 253_402_300_799_999_999
 """The end of the year 9999, the latest time that can be written as text."""
@@ -32,7 +32,7 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class ExportKey:
-    """The key pair that signs the exports of one tenant; derived from a secret key, so every replica has it."""
+    """The key pair that signs one tenant's exports; derived from a secret key, so all replicas use the same pair."""
 
     private: Ed25519PrivateKey
 
@@ -49,7 +49,7 @@ class ExportKey:
 
     @property
     def id(self) -> str:
-        """The short name of the public key."""
+        """The id of the key pair, derived from the public key."""
         return VerifyKey(self.public).id
 
 
@@ -61,12 +61,12 @@ class VerifyKey:
 
     @property
     def id(self) -> str:
-        """The short name of the key, derived from the public key."""
+        """The id of the key, derived from the public key."""
         return hashlib.sha256(self.public).hexdigest()[:16]
 
 
 class SealedLines:
-    """The lines of one export so far: their number and the digest of their bytes."""
+    """Running state of one export: the number of lines, and the digest of their bytes."""
 
     def __init__(self, tenant: TenantId, key: ExportKey) -> None:
         self._tenant = tenant
@@ -90,12 +90,12 @@ class SealedLines:
 
 
 def statement(tenant: str, lines: int, digest: bytes) -> bytes:
-    """The bytes that a seal signs."""
+    """The bytes that the signature of a seal line covers."""
     return f"gateway audit export {FORMAT}\n{tenant}\n{lines}\n{digest.hex()}\n".encode()
 
 
 def entry_line(link: Link) -> dict[str, object]:
-    """One entry: the values under its MAC, and the time as text; `detail` is text, because the MAC is over the text."""
+    """An entry as a line: the values that its MAC covers, and the time as text. `detail` stays text for the MAC."""
     values = link.row._asdict()
     return {
         "type": "entry",
@@ -107,19 +107,19 @@ def entry_line(link: Link) -> dict[str, object]:
 
 
 def head_line(signature: Signature) -> dict[str, object]:
-    """One signature of the gateway over the end of a chain."""
+    """A signature of the end of a chain, as a line."""
     values = signature.row._asdict()
     return {"type": "head", **values, "head": signature.row.head.hex(), "mac": signature.mac.hex()}
 
 
 def content_hash(before: str, line: Mapping[str, object]) -> str:
-    """The hash over the contents of a chain up to this line, as `gateway.cli.audit_verifier` computes it."""
+    """Extend the running hash of a chain's contents by this line, as `gateway.cli.audit_verifier` does."""
     content = json.dumps(line, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(f"{before}\n{content}".encode()).hexdigest()
 
 
 def moment(at_us: int | None) -> str | None:
-    """The time as text; None for a time that only an edit of the database can store."""
+    """The time as text; None for a time out of range, which only an edit of the database can store."""
     if at_us is None or not _EARLIEST_US <= at_us <= _LATEST_US:
         return None
     seconds, micros = divmod(at_us, 1_000_000)

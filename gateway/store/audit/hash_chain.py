@@ -1,7 +1,7 @@
 """Hash chains of audit rows: each row contains a MAC over itself and over the MAC of the previous row.
 
-A chain belongs to one tenant and one writer, and its rows are numbered without gaps. The key is not in the database. So
-a verifier with the key detects a row that was changed, or removed from the middle.
+A chain belongs to one tenant and one writer, and its rows are numbered without gaps. The MAC key is not in the
+database, so a verifier with the key detects a row that was changed, or deleted from the middle.
 """
 
 import hmac
@@ -23,7 +23,7 @@ CREATION = "tenant.create"
 
 
 class AuditRow(NamedTuple):
-    """One row without its MAC, in the order of the table's columns."""
+    """A row without its MAC, in the order of the table's columns."""
 
     tenant: str
     id: str
@@ -45,7 +45,7 @@ class AuditRow(NamedTuple):
 
 
 class Link(NamedTuple):
-    """One row in stored form, with its MAC."""
+    """A row as stored, with its MAC."""
 
     row: AuditRow
     mac: bytes
@@ -72,7 +72,7 @@ def audit_id(at_us: int, suffix: str) -> AuditId:
 
 
 def storable(text: str) -> str:
-    """The text without characters that PostgreSQL cannot store, because one such row would fail its whole group."""
+    """Replace characters that PostgreSQL cannot store, because one such row would fail its whole group."""
     if text.isascii() and "\x00" not in text:
         return text
     return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()

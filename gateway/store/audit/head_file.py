@@ -51,7 +51,7 @@ class FileHeads:
             os.fsync(file.fileno())
 
     def _read(self, tenant: TenantId) -> Sequence[bytes]:
-        named = f'"tenant":"{tenant}"'.encode()
+        tenant_member = f'"tenant":"{tenant}"'.encode()
         found: deque[bytes] = deque(maxlen=_MAX_HEADS)
         try:
             with self._path.open("rb") as file:
@@ -61,7 +61,7 @@ class FileHeads:
                     file.readline()  # continues with the next whole line
                 else:
                     file.seek(0)
-                found.extend(line.rstrip(b"\n") for line in file if named in line)
+                found.extend(line.rstrip(b"\n") for line in file if tenant_member in line)
         except FileNotFoundError:
             return []
         return list(found)

@@ -1,8 +1,8 @@
 """Signer of the ends of audit chains: once a minute, for all tenants with new entries, and at shutdown.
 
-The signer takes no part in calls. A crashed replica usually leaves the entries of its last minute unsigned; a signer
+Calls do not wait for the signer. A crashed replica usually leaves the entries of its last minute unsigned; a signer
 that sees the tenant for the first time signs them. All replicas extend one chain of signatures per tenant; the tenant's
-anchor (`audit_anchors`) names its end. A signer stores in memory the last signature that it made or read. If the
+anchor (`audit_anchors`) names its end. A signer remembers the last signature that it made or read. If the
 database no longer has that signature, the signer continues from memory, so `audit verify` finds the gap in the chain.
 """
 
@@ -28,7 +28,7 @@ from gateway.store.engine import Db, Store
 log = structlog.get_logger(__name__)
 
 PAUSE_S = 60.0
-_CLOSE_S = 3.0
+_CLOSE_TIMEOUT_S = 3.0
 _PORTION = 1000
 _MAX_TENANTS = 10_000
 _MARK = End(CATALOG, 0, START)
@@ -38,7 +38,7 @@ _MARK = End(CATALOG, 0, START)
 class AuditSigner:
     """The signer of one replica; open it with `async with`, once, while the store is open.
 
-    `key` signs. The first of `anchor_keys` seals anchors; anchors under the other keys are accepted, too.
+    `key` makes the signatures. The first of `anchor_keys` makes the MACs of anchors; the others only verify them.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class AuditSigner:
     async def __aexit__(self, *_: object) -> None:
         """Stop, and sign the latest entries for at most 3 s."""
         await self._tasks.close()
-        with anyio.move_on_after(_CLOSE_S, shield=True):
+        with anyio.move_on_after(_CLOSE_TIMEOUT_S, shield=True):
             await self._sign_logged()
 
     async def sign(self) -> None:
@@ -122,18 +122,18 @@ class AuditSigner:
             anchor = await self._lock_anchor(tenant, db, known)
             before, is_behind = await self._find_previous_signature(tenant, db, anchor, known)
             found = await self._find_ends(tenant, db, ends, is_first=is_first)
-            made = self._signatures(tenant, found or ([_MARK] if is_behind else []), before)
-            if made:
-                await signed_heads.append(tenant, db, made)
-                last = TrailHead(made[-1].row.number, made[-1].mac)
+            signatures = self._build_signatures(tenant, found or ([_MARK] if is_behind else []), before)
+            if signatures:
+                await signed_heads.append(tenant, db, signatures)
+                last = TrailHead(signatures[-1].row.number, signatures[-1].mac)
                 await anchors.save(tenant, db, last, key=self._anchor_keys[0], before=anchor.row)
-        last = TrailHead(made[-1].row.number, made[-1].mac) if made else before
+        last = TrailHead(signatures[-1].row.number, signatures[-1].mac) if signatures else before
         self._known[tenant] = last
-        if made or (is_first and known is None):
+        if signatures or (is_first and known is None):
             self._outside.note(tenant, last)
 
     async def _lock_anchor(self, tenant: TenantId, db: Db, known: TrailHead | None) -> StoredAnchor:
-        """The tenant's anchor, locked until the transaction ends; a new anchor if no known key sealed it."""
+        """The tenant's anchor, locked until the transaction ends; a replacement if its MAC is invalid."""
         anchor = await anchors.find(tenant, db, is_locked=True)
         if anchor is None:
             kind = AnchorKind.ADOPTED if known is None else AnchorKind.BROKEN
@@ -167,12 +167,12 @@ class AuditSigner:
         known = [end for end in ends.values() if end is not None]
         return [*(end for end in found if end.writer not in {one.writer for one in known}), *known]
 
-    def _signatures(self, tenant: TenantId, found: Sequence[End], before: TrailHead) -> Sequence[Signature]:
+    def _build_signatures(self, tenant: TenantId, found: Sequence[End], before: TrailHead) -> Sequence[Signature]:
         number, previous = before
-        made: list[Signature] = []
+        signatures: list[Signature] = []
         for end in found:
             number += 1
             row = HeadRow(tenant, TRAIL, number, *end)
             previous = seal(self._key, previous, row)
-            made.append(Signature(row, previous))
-        return made
+            signatures.append(Signature(row, previous))
+        return signatures

@@ -1,4 +1,4 @@
-"""Heads of audit trails outside the database: sealing, delivery to their stores, and reading.
+"""Heads of audit trails in stores outside the database: their MACs, delivery and reading.
 
 A head names the newest signature of a tenant's audit trail. Signatures form one chain per tenant, so one head covers
 all earlier signatures. The signer delivers heads after each round, never in a call. Each store receives the newest head
@@ -24,12 +24,12 @@ from gateway.store.audit.hash_chain import now_us
 log = structlog.get_logger(__name__)
 
 HEADS_PURPOSE = "audit heads outside"
-"""Purpose for which the key that seals heads is derived."""
+"""Purpose for which the MAC key of heads is derived."""
 
 _DEADLINE_S = 5.0
 _READ_TIMEOUT_S = 1.0
 _HEADS_PER_BATCH = 500
-_MAX_WAITING = 10_000
+_MAX_QUEUED_TENANTS = 10_000
 _DELIVERY_ERRORS = (GatewayError, OSError, TimeoutError)
 
 
@@ -65,7 +65,7 @@ class FoundHeads(NamedTuple):
 
 
 class _SealedHead(msgspec.Struct, frozen=True):
-    """A head in stored form, as JSON."""
+    """A head as stored, in JSON."""
 
     tenant: str
     number: int
@@ -76,7 +76,7 @@ class _SealedHead(msgspec.Struct, frozen=True):
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(_SealedHead).decode
-_packed = msgspec.msgpack.Encoder().encode
+_pack = msgspec.msgpack.Encoder().encode
 
 
 def seal_head(key: bytes, tenant: TenantId, trail: TrailHead, *, at_us: int) -> bytes:
@@ -88,7 +88,7 @@ def seal_head(key: bytes, tenant: TenantId, trail: TrailHead, *, at_us: int) -> 
 
 
 def open_head(keys: Sequence[bytes], tenant: TenantId, sealed: bytes) -> TrailHead | None:
-    """Open a sealed head; None unless one of these keys sealed it for this tenant."""
+    """Decode and verify a head; None unless one of these keys made its MAC for this tenant."""
     try:
         found = _decode(sealed)
         if not found.mac.isascii():
@@ -103,14 +103,14 @@ def open_head(keys: Sequence[bytes], tenant: TenantId, sealed: bytes) -> TrailHe
 
 
 class OutsideHeads:
-    """The outside stores of one gateway, and the heads that wait for delivery to each."""
+    """The head stores of one gateway, and the queue of heads for each store."""
 
     def __init__(self, stores: Sequence[HeadStore], *, keys: Sequence[bytes]) -> None:
         self._stores = tuple(stores)
         self._keys = keys
-        self._waiting = {store.name: BoundedCache[TenantId, bytes](_MAX_WAITING) for store in stores}
+        self._queued = {store.name: BoundedCache[TenantId, bytes](_MAX_QUEUED_TENANTS) for store in stores}
         self.failures: dict[str, int] = {store.name: 0 for store in stores}
-        """Deliveries that failed, by store."""
+        """Number of failed deliveries, by store."""
 
     def note(self, tenant: TenantId, trail: TrailHead) -> None:
         """Queue this head for the next round, in place of an older head of the tenant.
@@ -118,7 +118,7 @@ class OutsideHeads:
         Beyond 10,000 waiting tenants, the tenant that was queued first is dropped.
         """
         sealed = seal_head(self._keys[0], tenant, trail, at_us=now_us())
-        for waiting in self._waiting.values():
+        for waiting in self._queued.values():
             waiting[tenant] = sealed
 
     async def deliver(self) -> None:
@@ -128,7 +128,7 @@ class OutsideHeads:
                 tasks.start_soon(self._deliver_to, store)
 
     async def recall(self, tenant: TenantId) -> TrailHead | None:
-        """The newest valid head in the stores that serve as memory and respond in time; None if there is none."""
+        """The newest valid head in the stores with `is_memory` that respond in time; None if there is none."""
         newest: TrailHead | None = None
         for store in self._stores:
             if store.is_memory:
@@ -150,7 +150,7 @@ class OutsideHeads:
         return [found[store.name] for store in self._stores]
 
     async def _deliver_to(self, store: HeadStore) -> None:
-        waiting = self._waiting[store.name]
+        waiting = self._queued[store.name]
         while waiting:
             batch = dict(list(waiting.items())[:_HEADS_PER_BATCH])
             try:
@@ -196,7 +196,7 @@ def compare_heads(found: FoundHeads, signed: Mapping[int, bytes], last: int) -> 
 
 
 def _mac(key: bytes, tenant: str, number: int, head: str, at: str) -> str:
-    return hmac.digest(key, _packed((tenant, number, head, at)), "sha256").hex()
+    return hmac.digest(key, _pack((tenant, number, head, at)), "sha256").hex()
 
 
 def _reason(error: Exception) -> str:

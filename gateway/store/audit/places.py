@@ -1,9 +1,9 @@
 """Read positions in an audit trail, and the entries after them.
 
 A position is the last number read of each chain. Ids and times do not suffice, because writers commit at different
-times: an entry with an older id can become visible after newer ones, even minutes later if it waited in Redis. Within a
-chain, numbers become visible in order and without gaps, because one connection writes it, or holders of the lock on the
-tenant's row. So a late entry is always after the position of its chain.
+times: an entry with an older id can become visible after newer entries, even minutes later if it waited in Redis.
+Within a chain, numbers become visible in order and without gaps, because a chain has one writer: a connection, or the
+holder of the lock on the tenant's row. So a late entry is always after the position of its chain.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ _ENDS = text(f"""
 """)  # noqa: S608  # a constant; each chain costs two steps in its index, however long it is
 
 
-def _behind(order: str) -> TextClause:
+def _select_after(order: str) -> TextClause:
     """Entries after a position, in this order."""
     return text(f"""
         with recursive {_WRITERS}
@@ -56,8 +56,8 @@ def _behind(order: str) -> TextClause:
 
 
 # The first entries of all chains come before the second ones, so that a busy chain does not delay the others.
-_BEHIND = _behind("behind.seq - coalesce(place.seq, 0), writers.writer")
-_OLDEST_BEHIND = _behind("behind.at")
+_SELECT_AFTER = _select_after("behind.seq - coalesce(place.seq, 0), writers.writer")
+_SELECT_OLDEST_AFTER = _select_after("behind.at")
 
 
 async def ends(tenant: TenantId, db: Db) -> dict[str, int]:
@@ -66,24 +66,24 @@ async def ends(tenant: TenantId, db: Db) -> dict[str, int]:
 
 
 async def behind(tenant: TenantId, db: Db, places: Places, *, limit: int) -> Sequence[Link]:
-    """Entries after the position; of each chain, the next ones without a gap."""
-    named = {"tenant": tenant, "writers": list(places), "numbers": list(places.values()), "limit": limit}
-    found = [row.id for row in await db.execute(_BEHIND, named)]
+    """The next entries after the position, consecutive within each chain."""
+    parameters = {"tenant": tenant, "writers": list(places), "numbers": list(places.values()), "limit": limit}
+    found = [row.id for row in await db.execute(_SELECT_AFTER, parameters)]
     return await entries.of_ids(tenant, db, found) if found else []
 
 
 async def oldest_behind(tenant: TenantId, db: Db, places: Places) -> datetime | None:
     """Time of the oldest entry after the position; None at the end of the trail."""
-    named = {"tenant": tenant, "writers": list(places), "numbers": list(places.values()), "limit": 1}
-    return next((row.at for row in await db.execute(_OLDEST_BEHIND, named)), None)
+    parameters = {"tenant": tenant, "writers": list(places), "numbers": list(places.values()), "limit": 1}
+    return next((row.at for row in await db.execute(_SELECT_OLDEST_AFTER, parameters)), None)
 
 
 def after(places: Places, links: Sequence[Link]) -> dict[str, int]:
-    """The position after these entries, for the chains that they extend."""
-    moved: dict[str, int] = {}
+    """The new position in the chains to which these entries belong."""
+    positions: dict[str, int] = {}
     for one in links:
-        moved[one.row.writer] = max(one.row.seq, moved.get(one.row.writer, places.get(one.row.writer, 0)))
-    return moved
+        positions[one.row.writer] = max(one.row.seq, positions.get(one.row.writer, places.get(one.row.writer, 0)))
+    return positions
 
 
 async def load(tenant: TenantId, db: Db, sink: AuditSinkId) -> dict[str, int]:
@@ -94,7 +94,7 @@ async def load(tenant: TenantId, db: Db, sink: AuditSinkId) -> dict[str, int]:
 
 
 async def save(tenant: TenantId, db: Db, sink: AuditSinkId, places: Places) -> None:
-    """Move the position of a sink in these chains."""
+    """Store the position of a sink in these chains."""
     if not places:
         return
     rows = [{"tenant_id": tenant, "sink_id": sink, "writer": writer, "seq": seq} for writer, seq in places.items()]

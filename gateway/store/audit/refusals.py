@@ -1,7 +1,7 @@
-"""Refusals that are counted before they are written: failed sign-ins, and requests and calls beyond a limit.
+"""Tally of refusals for the audit trail: failed sign-ins, and requests and calls beyond a limit.
 
-A flood of refused requests must not become a flood of rows. Equal refusals of one minute and replica become one entry
-with their number. A credential without a known key has no tenant, so it is only logged.
+Equal refusals within a minute on one replica become one audit entry with a count, so a flood of refused requests writes
+few rows. A credential that matches no key has no tenant, so its refusal is only logged.
 """
 
 from collections.abc import Callable, Coroutine
@@ -22,11 +22,11 @@ log = structlog.get_logger(__name__)
 
 PAUSE_S = 60.0
 MAX_OF_A_TENANT = 100
-"""Different refusals of one tenant per minute; further ones are counted together."""
+"""Maximum number of different refusals per tenant and minute; others are counted under the principal `others`."""
 _MAX_TENANTS = 10_000
-_CLOSE_S = 3.0
-_TOGETHER = 100
-_OTHERS = "others"
+_CLOSE_TIMEOUT_S = 3.0
+_MAX_CONCURRENT_WRITES = 100
+_OTHERS_PRINCIPAL = "others"
 
 
 @dataclass(slots=True)
@@ -55,7 +55,7 @@ class RefusalTally:
     async def __aexit__(self, *_: object) -> None:
         """Stop, and write the counted refusals for at most 3 s."""
         await self._tasks.close()
-        with anyio.move_on_after(_CLOSE_S, shield=True):
+        with anyio.move_on_after(_CLOSE_TIMEOUT_S, shield=True):
             await self.flush()
 
     def count(self, tenant: TenantId, refusal: CountedRefusal, *, times: int = 1) -> None:
@@ -68,18 +68,18 @@ class RefusalTally:
         found = counted.get(refusal)
         if found is None:
             if len(counted) >= MAX_OF_A_TENANT:  # guard: refusals-of-a-tenant-bounded
-                refusal = refusal._replace(principal=_OTHERS)
+                refusal = refusal._replace(principal=_OTHERS_PRINCIPAL)
             found = counted.setdefault(refusal, _Count(first_us=now_us()))
         found.count += times
         found.last_us = now_us()
 
     async def flush(self) -> None:
-        """Write one entry for each counted refusal; those that cannot be written are counted again."""
-        taken, self._counted = self._counted, {}
-        every = [(tenant, *one) for tenant, counted in taken.items() if tenant for one in counted.items()]
-        for first in range(0, len(every), _TOGETHER):
+        """Write one entry for each counted refusal; a refusal whose entry cannot be written stays counted."""
+        flushed, self._counted = self._counted, {}
+        counts = [(tenant, *one) for tenant, counted in flushed.items() if tenant for one in counted.items()]
+        for first in range(0, len(counts), _MAX_CONCURRENT_WRITES):
             async with anyio.create_task_group() as group:
-                for one in every[first : first + _TOGETHER]:
+                for one in counts[first : first + _MAX_CONCURRENT_WRITES]:
                     group.start_soon(self._write, *one)
 
     async def _run(self) -> None:

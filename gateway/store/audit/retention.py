@@ -1,4 +1,4 @@
-"""The retention that a tenant has set, and the old entries at the beginnings of its chains.
+"""Retention settings of tenants, and queries for old entries at the beginning of their chains.
 
 Age is measured by the clock of the database, so a replica with a wrong clock removes no entry too early.
 """
@@ -34,7 +34,7 @@ _OLD_CHAINS = text("""
     ) first
     where first.at < :before order by writers.writer
 """)
-_COUNTED = text("""
+_COUNT_OLD = text("""
     with beginning as (
         select seq, at from audit_entries where tenant_id = :tenant and writer = :writer and seq <= :bound
         order by seq limit :limit
@@ -45,7 +45,7 @@ _COUNTED = text("""
 
 
 class OldEntries(NamedTuple):
-    """Entries at the beginning of one chain; `last` is the number of the last one."""
+    """Old entries at the beginning of one chain; `last` is the number of the last one."""
 
     entries: int
     last: int
@@ -54,7 +54,7 @@ class OldEntries(NamedTuple):
 
 
 async def get(tenant: TenantId, db: Db) -> AuditRetention:
-    """The tenant's retention; forever without a row."""
+    """The tenant's retention; without a row, entries are kept forever."""
     columns = audit_retention.c
     found = select(columns.days, columns.version, columns.fault).where(columns.tenant_id == tenant)
     row = (await db.execute(found)).mappings().one_or_none()
@@ -82,5 +82,5 @@ async def old_chains(tenant: TenantId, db: Db, *, days: int) -> tuple[datetime, 
 
 async def count_old(tenant: TenantId, db: Db, writer: str, *, bound: int, before: datetime, limit: int) -> OldEntries:
     """Count the entries before a time at the beginning of a chain, up to the number `bound`; at most `limit`."""
-    named = {"tenant": tenant, "writer": writer, "bound": bound, "before": before, "limit": limit}
-    return OldEntries._make((await db.execute(_COUNTED, named)).one())
+    parameters = {"tenant": tenant, "writer": writer, "bound": bound, "before": before, "limit": limit}
+    return OldEntries._make((await db.execute(_COUNT_OLD, parameters)).one())

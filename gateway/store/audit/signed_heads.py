@@ -1,8 +1,8 @@
-"""Signed ends of the chains of a tenant's audit trail, stored beside the chains.
+"""Signatures of the ends of a tenant's audit chains, stored beside the chains.
 
-A chain by itself reveals a change or a removal in its middle, but not a removal at its end. A signature names a chain,
-its last number and its head. So an attacker that removes the end has to remove the signature, too. The signatures of
-one signer form a chain themselves, and a later signer signs the ends of earlier signers' chains.
+A chain alone reveals a change or a deletion in its middle, but not a deletion at its end. A signature names a chain,
+its last number and its head, so an attacker who deletes the end has to delete the signature, too. The signatures of
+one signer also form a chain, and a later signer signs the ends of earlier signers' chains.
 """
 
 import hmac
@@ -28,7 +28,7 @@ class End(NamedTuple):
 
 
 class HeadRow(NamedTuple):
-    """One signature without its MAC."""
+    """A signature without its MAC."""
 
     tenant: str
     signer: str
@@ -39,7 +39,7 @@ class HeadRow(NamedTuple):
 
 
 class Signature(NamedTuple):
-    """One signature in stored form, with its MAC."""
+    """A signature as stored, with its MAC."""
 
     row: HeadRow
     mac: bytes
@@ -134,7 +134,7 @@ async def last_numbers(tenant: TenantId, db: Db) -> Mapping[str, int]:
 
 
 async def signatures(tenant: TenantId, db: Db, *, after: Signature | None, limit: int) -> Sequence[Signature]:
-    """Signatures after `after`, in order of signers and numbers."""
+    """Signatures after `after`, sorted by signer and number."""
     columns = audit_heads.c
     named = columns.tenant_id, columns.signer, columns.number, columns.writer, columns.seq, columns.head, columns.mac
     query = select(*named).where(columns.tenant_id == tenant)

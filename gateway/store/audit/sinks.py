@@ -21,9 +21,9 @@ async def insert(tenant: TenantId, db: Db, sink: TrailSink) -> None:
     Raises:
         NameTaken: the tenant has a sink of this name.
     """
-    made: dict[str, Any] = {"tenant_id": tenant, "id": sink.id, "name": sink.name, "kind": sink.kind.value}
+    identity: dict[str, Any] = {"tenant_id": tenant, "id": sink.id, "name": sink.name, "kind": sink.kind.value}
     times = {"created_at": sink.created_at, "delivered": 0, "failures": 0, "version": sink.version}
-    await db.execute(insert_into(audit_sinks).values(**made, **times, **_declared(sink)))
+    await db.execute(insert_into(audit_sinks).values(**identity, **times, **_declaration_values(sink)))
 
 
 async def get(tenant: TenantId, db: Db, name_or_id: str) -> TrailSink | None:
@@ -57,7 +57,9 @@ async def of_credential(tenant: TenantId, db: Db, credential: str) -> Sequence[s
 async def save(tenant: TenantId, db: Db, sink: TrailSink) -> None:
     """Store the declaration of a sink with the next version, and reset its failures."""
     changed = update(audit_sinks).where(audit_sinks.c.tenant_id == tenant, audit_sinks.c.id == sink.id)
-    await db.execute(changed.values(**_declared(sink), failures=0, fault=None, version=audit_sinks.c.version + 1))
+    await db.execute(
+        changed.values(**_declaration_values(sink), failures=0, fault=None, version=audit_sinks.c.version + 1)
+    )
 
 
 async def note_delivery(tenant: TenantId, db: Db, sink: AuditSinkId, *, entries: int, at: datetime) -> None:
@@ -82,7 +84,7 @@ async def remove(tenant: TenantId, db: Db, sink: AuditSinkId) -> bool:
     return (await db.execute(deleted.returning(audit_sinks.c.id))).one_or_none() is not None
 
 
-def _declared(sink: TrailSink) -> Mapping[str, Any]:
+def _declaration_values(sink: TrailSink) -> Mapping[str, Any]:
     names = ("target", "credential", "enabled", "updated_at")
     return {name: getattr(sink, name) for name in names}
 

@@ -1,7 +1,7 @@
-"""Spool of outcomes that wait for the database: their stored form, and the drain that writes them in order.
+"""Spool of audit entries while the database is unavailable: their stored form, and the drain that writes them in order.
 
-Each entry keeps its id and time. So an entry that had already reached the database, or is drained twice, results in one
-row.
+Each entry keeps its id and time. So an entry results in one row, even if it had already reached the database or is
+drained twice.
 """
 
 from collections.abc import AsyncGenerator, Sequence, Set
@@ -27,11 +27,11 @@ from gateway.store.database.errors import CONNECTION_ERRORS
 log = structlog.get_logger(__name__)
 
 _PAUSE_S = 1.0
-_GROUP = 256
-_ROUND_S = 20.0
+_GROUP_SIZE = 256
+_MAX_ROUND_S = 20.0
 _START = "0-0"
-_INSTALLATION = "select installation_id()"
-_STORED = "select id from audit_entries where id = any($1::text[])"
+_SELECT_INSTALLATION = "select installation_id()"
+_SELECT_STORED = "select id from audit_entries where id = any($1::text[])"
 _IS_KNOWN = "select exists (select from audit_entries where tenant_id = $1 and writer = $2)"
 _STORE_ERRORS = (GatewayError, *CONNECTION_ERRORS, asyncpg.PostgresError, asyncpg.InterfaceError)
 
@@ -96,7 +96,7 @@ def pack(record: CallRecord, row_id: str, at_us: int) -> bytes:
 
 
 class SpoolDrain:
-    """Writes spooled entries to the database; looks for entries once a second. Open it once per replica."""
+    """Writes spooled entries to the database, and checks for entries once a second. Open it once per replica."""
 
     def __init__(
         self,
@@ -113,13 +113,13 @@ class SpoolDrain:
         self._chain_key = chain_key
         self._pause_s = pause_s
         self._tasks = TaskSupervisor()
-        self._is_named = False
+        self._has_installation = False
         self._looked_until = _START
         self.brought_back = 0
 
     async def __aenter__(self) -> Self:
         with suppress(*_STORE_ERRORS):  # `_run` repeats this before it drains
-            await self._name()
+            await self._set_installation()
         self._tasks.open(self._run)
         return self
 
@@ -130,8 +130,8 @@ class SpoolDrain:
         while True:
             await anyio.sleep(self._pause_s)
             try:
-                await self._name()
-                if waiting := await self._overflow.peek(_GROUP):
+                await self._set_installation()
+                if waiting := await self._overflow.peek(_GROUP_SIZE):
                     await self._restore(waiting)
                 await self._restore_shared()
             except _STORE_ERRORS as error:
@@ -139,43 +139,43 @@ class SpoolDrain:
             except Exception:
                 log.exception("audit_not_brought_back")
 
-    async def _name(self) -> None:
+    async def _set_installation(self) -> None:
         """Set the installation of this database in the spool."""
-        if self._is_named:
+        if self._has_installation:
             return
-        async with self._connected() as connection:
-            self._overflow.belong_to(str(await connection.fetchval(_INSTALLATION)))
-        self._is_named = True
+        async with self._connect() as connection:
+            self._overflow.belong_to(str(await connection.fetchval(_SELECT_INSTALLATION)))
+        self._has_installation = True
 
     async def _restore(self, waiting: Sequence[tuple[str, bytes]]) -> None:
         """Write all spooled entries, in groups on one connection, as new chains."""
-        async with self._connected() as connection:
+        async with self._connect() as connection:
             chains = ChainWriter(self._chain_key)
             while waiting:
-                with anyio.fail_after(_ROUND_S):
+                with anyio.fail_after(_MAX_ROUND_S):
                     await self._store(connection, chains, [_decode(entry) for _, entry in waiting])
                     await self._overflow.forget([entry_id for entry_id, _ in waiting])
                 self._log_restored(len(waiting))
-                waiting = await self._overflow.peek(_GROUP)
+                waiting = await self._overflow.peek(_GROUP_SIZE)
 
     async def _restore_shared(self) -> None:
         """Write the entries that replicas of the previous release left, if their tenants belong to this database.
 
         Other entries stay for their own installation, and this replica does not read them again.
         """
-        until, waiting = await self._overflow.peek_shared(self._looked_until, _GROUP)
+        until, waiting = await self._overflow.peek_shared(self._looked_until, _GROUP_SIZE)
         while until != self._looked_until:
-            async with self._connected() as connection:
-                with anyio.fail_after(_ROUND_S):
+            async with self._connect() as connection:
+                with anyio.fail_after(_MAX_ROUND_S):
                     entries = {entry_id: _decode(entry) for entry_id, entry in waiting}
-                    known = await _known(connection, {entry.record.tenant for entry in entries.values()})
+                    known = await _find_known_tenants(connection, {entry.record.tenant for entry in entries.values()})
                     # guard: overflow-of-its-tenants
                     ours = {entry_id: entry for entry_id, entry in entries.items() if entry.record.tenant in known}
                     await self._store(connection, ChainWriter(self._chain_key), list(ours.values()))
                     await self._overflow.forget_shared(list(ours))
             self._looked_until = until
             self._log_restored(len(ours))
-            until, waiting = await self._overflow.peek_shared(until, _GROUP)
+            until, waiting = await self._overflow.peek_shared(until, _GROUP_SIZE)
 
     def _log_restored(self, entries: int) -> None:
         if entries:
@@ -183,7 +183,7 @@ class SpoolDrain:
             log.info("audit_brought_back", entries=entries)
 
     @asynccontextmanager
-    async def _connected(self) -> AsyncGenerator[PostgresConnection]:
+    async def _connect(self) -> AsyncGenerator[PostgresConnection]:
         connection = await connect_app(self._url)
         try:
             yield connection
@@ -195,7 +195,7 @@ class SpoolDrain:
         for tenant in {entry.record.tenant for entry in entries}:
             await connection.fetchval("select set_config('app.tenant', $1, false)", tenant)
             ids = [entry.id for entry in entries if entry.record.tenant == tenant]
-            stored |= {row["id"] for row in await connection.fetch(_STORED, ids)}
+            stored |= {row["id"] for row in await connection.fetch(_SELECT_STORED, ids)}
         missing = {entry.id: entry for entry in entries if entry.id not in stored}
         if missing:
             rows = [(one.record, one.id, one.at_us) for one in missing.values()]
@@ -204,7 +204,7 @@ class SpoolDrain:
                 self._moved.note(record.tenant, chains.writer, chains.end_of(record.tenant))
 
 
-async def _known(connection: PostgresConnection, tenants: Set[TenantId]) -> Set[TenantId]:
+async def _find_known_tenants(connection: PostgresConnection, tenants: Set[TenantId]) -> Set[TenantId]:
     """The tenants that this database has or had: the audit trail contains their creation and outlives them."""
     known: set[TenantId] = set()
     for tenant in tenants:

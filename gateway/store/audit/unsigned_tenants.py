@@ -16,7 +16,7 @@ class UnsignedTenants:
     def note(self, tenant: TenantId, writer: str, end: End | None = None) -> None:
         """Record that the writer has extended the tenant's chain, with the chain's end if it is known.
 
-        A recorded end is signed even if its entry was deleted from the database before the signature.
+        A recorded end is signed even if its entry was deleted from the database in the meantime.
         """
         ends = self._ends.get(tenant)
         if ends is None:

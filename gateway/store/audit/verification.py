@@ -1,9 +1,9 @@
 """Verification of a tenant's audit trail: each entry follows the previous one, and no chain begins late or ends early.
 
-It detects edits by a writer of the database without the keys. A changed or inserted entry does not match its MAC; a
-removed entry leaves a gap in the numbers. The chain of changes begins with the creation of the tenant and ends at its
-revision. The signatures name the ends of all chains. The anchor and the entries of changes name signatures, and stores
-outside the database contain the heads of the signatures.
+The verification detects edits by an attacker who can write to the database, but does not have the keys. A changed or
+inserted entry does not match its MAC; a deleted entry leaves a gap in the numbers. The chain of changes must begin with
+the creation of the tenant and end at its revision. The signatures name the ends of all chains. The anchor and the
+entries of changes name signatures, and stores outside the database contain the heads of the signatures.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ _NO_REFERENCES: Final = AnchorReferences()
 
 @dataclass(slots=True)
 class _VerifiedChain:
-    """One chain, as far as it was verified."""
+    """State of the verification of one chain."""
 
     writer: str
     entries: int = 0
@@ -49,12 +49,12 @@ class _VerifiedChain:
     cut: int = 0
 
     def report(self, kind: ChainFaultKind, number: int, entry: AuditId | None = None) -> None:
-        """Count a fault, and store the first one."""
+        """Count a fault; only the first one is stored."""
         self.faults += 1
         self.fault = self.fault or ChainFault(kind=kind, number=number, entry=entry)
 
     def step(self, number: int, expected: int, mac: bytes, *, fits: bool, entry: AuditId | None = None) -> None:
-        """Add the next entry, with a fault if it does not follow the previous one."""
+        """Advance to the next entry; report a fault if it does not follow the previous one."""
         if number > expected:
             self.report(ChainFaultKind.MISSING, expected, entry)
         elif number < expected or not fits:
@@ -66,7 +66,7 @@ class _VerifiedChain:
         self.head = mac
 
     def begin_after_cut(self, one: Cut, *, is_signed: bool) -> None:
-        """Continue after removed entries, with a fault if the record is forged or does not continue the last one."""
+        """Continue after deleted entries; report a fault if the record is forged or does not follow the last one."""
         if not is_signed:  # guard: cut-signed
             self.report(ChainFaultKind.CHANGED, one.row.last)
         if one.row.first != self.cut + 1:  # guard: cut-continues
@@ -77,7 +77,7 @@ class _VerifiedChain:
             self.last, self.head = one.row.last, one.row.head
 
     def closed(self) -> Chain:
-        """The chain as a result."""
+        """The result for this chain."""
         return Chain(
             writer=self.writer,
             entries=self.entries,
@@ -113,15 +113,15 @@ class TrailCheck:
         wanted: Collection[int] = (),
         cut_keys: Sequence[VerifyKey] = (),
     ) -> None:
-        self._keys = _Keys(keys.chain)
+        self._keys = _CandidateKeys(keys.chain)
         self._cut_keys = cut_keys
         self._batches: dict[int, bytearray] = {}
         self._anchor_kinds: set[str] = set()
-        self._signing_keys = _Keys(keys.signing)
+        self._signing_keys = _CandidateKeys(keys.signing)
         self._anchor_keys = keys.anchor
         self._references = references
         self._wanted = references.numbers.union(wanted)
-        self._walked: dict[str, _VerifiedChain] = {}
+        self._chains_by_writer: dict[str, _VerifiedChain] = {}
         self._ends: dict[str, int] = {}
         self._is_anchored = False
         self.signed: dict[int, bytes] = {}
@@ -129,7 +129,7 @@ class TrailCheck:
     @property
     def last_signature(self) -> int:
         """The number of the newest signature of the audit trail."""
-        chain = self._walked.get(_SIGNATURES)
+        chain = self._chains_by_writer.get(_SIGNATURES)
         return 0 if chain is None else chain.last
 
     def follow_signatures(self, signatures: Iterable[Signature]) -> None:
@@ -145,7 +145,7 @@ class TrailCheck:
                 self.signed[row.number] = one.mac
 
     def follow_cuts(self, removed: Iterable[Cut]) -> None:
-        """Begin chains after the removed entries; call it before the entries that were read after these records."""
+        """Begin chains after their deleted entries. Call this before `follow` for entries that were read later."""
         for one in removed:
             self._chain(one.row.writer).begin_after_cut(one, is_signed=one.is_signed_by(self._cut_keys))
             self._batches.setdefault(one.row.revision, bytearray()).extend(one.signature)
@@ -202,7 +202,7 @@ class TrailCheck:
         for number in self._batches:
             if changes.cut < number <= changes.last:  # guard: cut-has-an-entry
                 changes.report(ChainFaultKind.CHANGED, number)
-        return [chain.closed() for _, chain in sorted(self._walked.items())]
+        return [chain.closed() for _, chain in sorted(self._chains_by_writer.items())]
 
     def _follow_reference(self, one: Link) -> None:
         """Report a fault unless the signature that a change's entry names is present and matches."""
@@ -225,9 +225,9 @@ class TrailCheck:
             self._chain(CATALOG).report(ChainFaultKind.CHANGED, one.row.seq, AuditId(one.row.id))
 
     def _chain(self, writer: str) -> _VerifiedChain:
-        chain = self._walked.get(writer)
+        chain = self._chains_by_writer.get(writer)
         if chain is None:
-            chain = self._walked[writer] = _VerifiedChain(writer)
+            chain = self._chains_by_writer[writer] = _VerifiedChain(writer)
         return chain
 
     @staticmethod
@@ -243,11 +243,11 @@ def is_authentic(keys: TrailKeys, one: Link, previous: bytes | None) -> bool:
     """True if a holder of the keys wrote the entry that follows the one with the MAC `previous`."""
     if previous is None:
         return False
-    return _Keys(keys.chain).fit(one.mac, partial(link, previous=previous, row=one.row))
+    return _CandidateKeys(keys.chain).fit(one.mac, partial(link, previous=previous, row=one.row))
 
 
-class _Keys:
-    """The possible keys of a MAC, the most likely first."""
+class _CandidateKeys:
+    """The possible keys of a MAC; the key that matched last is tried first."""
 
     def __init__(self, keys: Sequence[bytes]) -> None:
         self._keys = list(keys)

@@ -40,8 +40,8 @@ _LINGER_S = 0.001
 _COMMIT_S = 10.0
 """Deadline of a group without entries that can be spooled."""
 
-_CLOSE_S = 5.0
-_KEEP_S = 2.0
+_CLOSE_TIMEOUT_S = 5.0
+_SPOOL_TIMEOUT_S = 2.0
 _BACK_OFF_S = 1.0
 """Back-off after the database refused a connection, if there is a spool."""
 
@@ -91,7 +91,7 @@ class AuditWriter:
         self._chains = ChainWriter(chain_key)
         self._tasks = TaskSupervisor()
         self._overflow = overflow
-        self._silence = DatabaseBreaker() if silence is None else silence
+        self._breaker = DatabaseBreaker() if silence is None else silence
         self._names = ChainWriter(chain_key)  # ids of entries that no connection has written
         self._backs_off_until = 0.0
         self.written = 0
@@ -118,7 +118,7 @@ class AuditWriter:
         if self._state is _OPEN:
             self._state = _State.DRAINING
         self._wake.set()
-        with anyio.move_on_after(_CLOSE_S, shield=True):
+        with anyio.move_on_after(_CLOSE_TIMEOUT_S, shield=True):
             await self._ended.wait()
             if self._connection is not None:
                 await self._connection.close()
@@ -143,17 +143,17 @@ class AuditWriter:
 
     async def _run(self) -> None:
         """Write group after group until the writer is closed and nothing waits."""
-        company = 0
+        previous_size = 0
         try:
             while self._state is _OPEN or self._waiting:
                 if not self._waiting:
                     self._wake.clear()
                     await self._wake.wait()
                     continue
-                if len(self._waiting) < company:
+                if len(self._waiting) < previous_size:
                     await asyncio.sleep(_LINGER_S)
                 group = self._waiting.take(_MAX_GROUP)
-                company = len(group) if len(group) > 1 else 0
+                previous_size = len(group) if len(group) > 1 else 0
                 try:
                     await self._write_group(group)
                 except Exception:
@@ -180,15 +180,15 @@ class AuditWriter:
             # No record of the group is stored. One record is at fault; the other records must not fail with it.
             self._drop_connection()
             if len(group) > 1:
-                for alone in group:
-                    await self._write_group([alone])
+                for single in group:
+                    await self._write_group([single])
         except _STORE_ERRORS as error:
             log.warning("audit_unavailable", entries=len(group), error=type(error).__name__)
             self._drop_connection()
             self._note_failure(error, was_connected=rows is not None)
             await self._spool_outcomes(group, rows)
         else:
-            self._silence.end()
+            self._breaker.end()
             self.written += len(group)
             _succeed(group)
             for tenant in {record.tenant for record, _ in group}:
@@ -203,14 +203,14 @@ class AuditWriter:
     def _backs_off(self) -> bool:
         if self._overflow is None:
             return False
-        return time.monotonic() < self._backs_off_until or not self._silence.may_ask()
+        return time.monotonic() < self._backs_off_until or not self._breaker.may_ask()
 
     def _note_failure(self, error: Exception, *, was_connected: bool) -> None:
         """Record a failure: a broken connection is replaced at once, an unreachable database causes a back-off."""
         if isinstance(error, TimeoutError):
-            self._silence.note()
+            self._breaker.note()
             return
-        self._silence.end()  # PostgreSQL has responded
+        self._breaker.end()  # PostgreSQL has responded
         if self._overflow is not None and not was_connected:
             self._backs_off_until = time.monotonic() + _BACK_OFF_S
 
@@ -221,7 +221,7 @@ class AuditWriter:
             return
         try:
             entries = [self._pack(record, None if rows is None else rows[index]) for index, (record, _) in outcomes]
-            async with bounded_wait(_KEEP_S):
+            async with bounded_wait(_SPOOL_TIMEOUT_S):
                 await self._overflow.keep(entries)
         except (Unavailable, TimeoutError) as error:
             log.warning("audit_not_kept", entries=len(outcomes), error=type(error).__name__)
@@ -263,10 +263,10 @@ def _succeed(group: Iterable[_Waiting]) -> None:
 
 def _fail(waiting: Iterable[_Waiting]) -> int:
     """Fail all callers that still wait; return their number."""
-    left = [written for _, written in waiting if not written.done()]
-    for written in left:
+    unresolved = [written for _, written in waiting if not written.done()]
+    for written in unresolved:
         written.set_exception(_unavailable())
-    return len(left)
+    return len(unresolved)
 
 
 def _unavailable() -> AuditUnavailable:

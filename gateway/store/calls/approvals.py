@@ -1,6 +1,6 @@
-"""Approvals of a tenant. The request that people see is sealed; each change of state is one conditional update.
+"""Approvals of a tenant. The request shown to approvers is encrypted; each change of state is a conditional update.
 
-Times are compared by PostgreSQL's clock, so that replicas agree about expiries and leases.
+PostgreSQL's clock decides on expiries and leases, so that all replicas agree.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ _NEWEST_FIRST = Order(by="created_at", is_descending=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CredentialUse:
-    """The part of the catalog that names the credentials of a call: a source, a primitive or a live source."""
+    """The object that names the credentials of a call: a source, a primitive or a live source."""
 
     source: str = ""
     primitive: str = ""
@@ -40,7 +40,7 @@ class CredentialUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """The claim of one run on an approval: its random name, its lease, and the credentials that it will use."""
+    """The claim of one run on an approval: random name, `credential_identity` of the call, and lease."""
 
     name: str
     credentials: bytes
@@ -99,7 +99,7 @@ async def insert(
 ) -> None:
     """Add an approval."""
     bound, (key_id, wrapped) = context_of(approval.id, approval.digest), await tenant_key(tenant, db, sealer)
-    shown = msgspec.msgpack.encode(_Sealed(request=approval.request, warnings=approval.warnings))
+    shown = msgspec.msgpack.encode(_SealedContent(request=approval.request, warnings=approval.warnings))
     await db.execute(
         insert_into(approvals).values(
             tenant_id=tenant,
@@ -131,29 +131,29 @@ async def get(tenant: TenantId, db: Db, sealer: EnvelopeCipher, approval: Approv
     """The approval with this id.
 
     Raises:
-        SecretUnreadable: the stored request was changed, or no configured key opens it.
+        SecretUnreadable: the stored request was changed, or no configured key decrypts it.
     """
-    row = await _one(tenant, db, _columns.id == approval)
+    row = await _find_row(tenant, db, _columns.id == approval)
     return None if row is None else _approval(tenant, sealer, row)
 
 
 async def get_attached(
     tenant: TenantId, db: Db, sealer: EnvelopeCipher, fingerprint: bytes, *, denied_for: timedelta
 ) -> tuple[Approval, bytes] | None:
-    """The open approval of an equal call, or else its denial of the last `denied_for`, and its `credential_identity`.
+    """The open approval of an identical call, or a denial within `denied_for`, with its `credential_identity`.
 
     Raises:
-        SecretUnreadable: the stored request was changed, or no configured key opens it.
+        SecretUnreadable: the stored request was changed, or no configured key decrypts it.
     """
     is_running = _columns.state == ApprovalState.RUNNING.value
     is_open = is_running | (_columns.state.in_(_UNDECIDED) & (_columns.expires_at > func.now()))
     is_denied = (_columns.state == ApprovalState.DENIED.value) & (_columns.ended_at > func.now() - denied_for)
-    row = await _one(tenant, db, (_columns.fingerprint == fingerprint) & (is_open | is_denied))
+    row = await _find_row(tenant, db, (_columns.fingerprint == fingerprint) & (is_open | is_denied))
     return None if row is None else (_approval(tenant, sealer, row), row["credentials"])
 
 
 async def last_run(tenant: TenantId, db: Db, fingerprint: bytes) -> tuple[ApprovalState, datetime] | None:
-    """The state and end of the last run of an equal call that was approved before; None if there was none."""
+    """State and end time of the last approved run of an identical call; None if there was none."""
     ran = _columns.state.in_([ApprovalState.DONE.value, ApprovalState.UNKNOWN.value])
     wanted = select(_columns.state, _columns.ended_at).where(
         _columns.tenant_id == tenant, _columns.fingerprint == fingerprint, ran
@@ -163,7 +163,7 @@ async def last_run(tenant: TenantId, db: Db, fingerprint: bytes) -> tuple[Approv
 
 
 async def state_of(tenant: TenantId, db: Db, approval: ApprovalId) -> ApprovalState | None:
-    """The state of an approval; an open one past its expiry counts as expired."""
+    """The state of an approval; an open approval past its expiry counts as expired."""
     is_past = _columns.state.in_(_UNDECIDED) & (_columns.expires_at <= func.now())
     state = case((is_past, ApprovalState.EXPIRED.value), else_=_columns.state)
     found = (await db.execute(select(state).where(*_is(tenant, approval)))).scalar_one_or_none()
@@ -182,11 +182,11 @@ async def page(
     """One page of the tenant's approvals that match the filter, the newest first.
 
     Raises:
-        SecretUnreadable: a stored request was changed, or no configured key opens it.
+        SecretUnreadable: a stored request was changed, or no configured key decrypts it.
     """
     columns = {"state": wanted.state, "tool": wanted.tool, "subject": wanted.subject}
     filters = [_columns[name] == value for name, value in columns.items() if value is not None]
-    query = select_page(_listed(tenant).where(*filters), _columns, "id", after=after, limit=limit, order=_NEWEST_FIRST)
+    query = select_page(_select(tenant).where(*filters), _columns, "id", after=after, limit=limit, order=_NEWEST_FIRST)
     return [_approval(tenant, sealer, row) for row in (await db.execute(query)).mappings()]
 
 
@@ -223,7 +223,7 @@ async def decide(
 
 
 async def claim(tenant: TenantId, db: Db, approval: ApprovalId, claim: Claim) -> bool:
-    """Change an approval from approved to running, under a lease; False if it is not approved, or no longer valid."""
+    """Change an approval from approved to running, under a lease; False if it is not approved or no longer valid."""
     return await _update_if(
         tenant,
         db,
@@ -253,7 +253,7 @@ async def take_over(tenant: TenantId, db: Db, approval: ApprovalId, claim: Claim
 
 
 async def park(tenant: TenantId, db: Db, approval: ApprovalId, claim: str, *, lease: timedelta) -> bool:
-    """Keep a run for the next round of its call; only a parked claim can be taken over."""
+    """Suspend a run until the next round of its call; only a parked claim can be taken over."""
     leased_until = func.now() + lease
     return await _update_if(tenant, db, approval, *_is_claimed(claim), claim=_parked(claim), leased_until=leased_until)
 
@@ -284,7 +284,7 @@ async def end_overdue(
 ) -> Sequence[ApprovalId]:
     """End overdue approvals: open ones expire, and the outcome of running ones becomes unknown.
 
-    At most `limit` at once; with a fingerprint, only that one.
+    At most `limit` approvals are ended; with `fingerprint`, only those of that call.
     """
     is_running = _columns.state == ApprovalState.RUNNING.value
     is_lost = is_running & (_columns.leased_until <= func.now())  # guard: approval-lease
@@ -322,18 +322,18 @@ async def next_due(tenant: TenantId, db: Db, *, kept: timedelta) -> datetime | N
     return found
 
 
-class _Sealed(msgspec.Struct, frozen=True):
-    """The sealed part of an approval."""
+class _SealedContent(msgspec.Struct, frozen=True):
+    """The encrypted part of an approval."""
 
     request: RequestShown
     warnings: tuple[str, ...]
 
 
-_decode = msgspec.msgpack.Decoder(_Sealed).decode
+_decode = msgspec.msgpack.Decoder(_SealedContent).decode
 
 
 def context_of(approval: str, digest: bytes) -> tuple[str, ...]:
-    """The context of the sealed request of an approval."""
+    """The encryption context of an approval's stored request."""
     return ("approval", approval, digest.hex())
 
 
@@ -352,21 +352,21 @@ def _parked(claim: str) -> str:
 async def _update_if(
     tenant: TenantId, db: Db, approval: ApprovalId, *conditions: ColumnElement[bool], **values: object
 ) -> bool:
-    """Change an approval by one conditional update; True if the conditions were true."""
+    """Change an approval by one conditional update; True if the conditions were met."""
     changed = update(approvals).where(*_is(tenant, approval), *conditions)
     counted = changed.values(**values, version=_columns.version + 1).returning(_columns.id)
     return (await db.execute(counted)).one_or_none() is not None
 
 
-def _listed(tenant: TenantId) -> Select[*tuple[object, ...]]:
+def _select(tenant: TenantId) -> Select[*tuple[object, ...]]:
     of_key = and_(data_keys.c.tenant_id == _columns.tenant_id, data_keys.c.id == _columns.data_key_id)
     wanted = select(*_columns, data_keys.c.wrapped).join_from(approvals, data_keys, of_key)
     return wanted.where(_columns.tenant_id == tenant)
 
 
-async def _one(tenant: TenantId, db: Db, matches: ColumnElement[bool]) -> RowMapping | None:
+async def _find_row(tenant: TenantId, db: Db, matches: ColumnElement[bool]) -> RowMapping | None:
     newest_open = (_columns.ended_at.is_(None).desc(), _columns.created_at.desc())
-    return (await db.execute(_listed(tenant).where(matches).order_by(*newest_open).limit(1))).mappings().one_or_none()
+    return (await db.execute(_select(tenant).where(matches).order_by(*newest_open).limit(1))).mappings().one_or_none()
 
 
 def _approval(tenant: TenantId, sealer: EnvelopeCipher, row: RowMapping) -> Approval:

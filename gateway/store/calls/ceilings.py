@@ -1,4 +1,4 @@
-"""Stored ceilings of a tenant's limits, set by the operator."""
+"""Stored ceilings, set by the operator: the highest values of a tenant's limits."""
 
 import msgspec
 from sqlalchemy import RowMapping, select

@@ -1,7 +1,7 @@
-"""Tasks of clients: sealed calls, their leases, and their sealed results.
+"""MCP tasks of clients: encrypted calls and results, and the leases under which replicas run the calls.
 
-Leases and lifetimes are compared by PostgreSQL's clock, so the clocks of replicas may differ. Every change of a running
-task names the holder of its lease; the change fails if another holder has taken the lease.
+PostgreSQL's clock decides on leases and lifetimes, so the clocks of replicas may differ. A change of a running task
+names the holder of its lease; the change fails if another holder has taken the lease.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -23,13 +23,13 @@ _ARE_OPEN = tasks.c.state.in_(_OPEN)
 
 
 SEALED: Mapping[str, str] = {"call": "TaskCall", "rounds": "TaskRounds", "outcome": "TaskOutcome"}
-"""The sealed columns, and the names of their contents."""
+"""The encrypted columns, each with the name of its content in the encryption context."""
 _KIND = "mcp_task"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredTask:
-    """One task as stored; `call`, `rounds` and `outcome` are sealed with the data key that `wrapped` contains."""
+    """A task as stored; `call`, `rounds` and `outcome` are encrypted with the data key in `wrapped`."""
 
     id: TaskId
     subject: str
@@ -71,9 +71,7 @@ class NewTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskUsage:
-    """The stored tasks of a tenant: open ones of one subject, all open ones, all stored ones, and their sealed
-    bytes.
-    """
+    """Counts of a tenant's tasks: open tasks of one subject, all open tasks, all stored tasks, and their bytes."""
 
     open_of_subject: int
     open: int
@@ -83,14 +81,14 @@ class TaskUsage:
 
 async def insert(tenant: TenantId, db: Db, task: NewTask, *, lease: timedelta, lifetime: timedelta) -> None:
     """Add a working task."""
-    row = {"tenant_id": tenant, "key_id": task.key, "data_key_id": task.data_key, **_members(task)}
+    row = {"tenant_id": tenant, "key_id": task.key, "data_key_id": task.data_key, **_row_values(task)}
     times = {"expires_at": func.now() + lifetime, "leased_until": func.now() + lease}
     await db.execute(insert_into(tasks).values(state=TaskState.WORKING.value, message="", **row, **times))
 
 
 async def get(tenant: TenantId, db: Db, task: TaskId, *, is_locked: bool = False) -> StoredTask | None:
-    """The tenant's task with this id, unless its time has ended; optionally locked until the transaction ends."""
-    wanted = _joined().where(*_is(tenant, task), tasks.c.expires_at > func.now())
+    """The tenant's task with this id, unless it has expired; `is_locked` locks the row until the transaction ends."""
+    wanted = _select_tasks().where(*_is(tenant, task), tasks.c.expires_at > func.now())
     rows = await db.execute(wanted.with_for_update(of=tasks) if is_locked else wanted)
     row = rows.mappings().one_or_none()
     if row is None:
@@ -102,7 +100,7 @@ async def get(tenant: TenantId, db: Db, task: TaskId, *, is_locked: bool = False
 async def owned(
     tenant: TenantId, db: Db, wanted: Collection[TaskId], *, subject: str, profile: str
 ) -> Sequence[TaskId]:
-    """Those of the given tasks that belong to the subject and profile, in order."""
+    """The tasks among `wanted` that belong to the subject and profile, in order."""
     # guard: listened-tasks-owned
     belongs = (tasks.c.tenant_id == tenant, tasks.c.subject == subject, tasks.c.profile == profile)
     found = select(tasks.c.id).where(*belongs, tasks.c.id.in_(wanted), tasks.c.expires_at > func.now())
@@ -110,7 +108,7 @@ async def owned(
 
 
 async def usage(tenant: TenantId, db: Db, *, subject: str) -> TaskUsage:
-    """The stored tasks of a tenant, and the open ones of a subject."""
+    """Count the stored tasks of a tenant, and the open tasks of a subject."""
     sizes = (func.octet_length(part) for part in (tasks.c.call, tasks.c.rounds, func.coalesce(tasks.c.outcome, b"")))
     wanted = select(
         func.count().filter(_ARE_OPEN, tasks.c.subject == subject).label("of_subject"),
@@ -119,8 +117,8 @@ async def usage(tenant: TenantId, db: Db, *, subject: str) -> TaskUsage:
         func.coalesce(func.sum(sum(sizes, start=0)), 0).label("size"),
     ).where(tasks.c.tenant_id == tenant)
     row = (await db.execute(wanted)).mappings().one()
-    of_subject, opened, stored, size = [int(value) for value in row.values()]
-    return TaskUsage(open_of_subject=of_subject, open=opened, stored=stored, size=size)
+    of_subject, open_total, stored, size = [int(value) for value in row.values()]
+    return TaskUsage(open_of_subject=of_subject, open=open_total, stored=stored, size=size)
 
 
 async def begin(tenant: TenantId, db: Db, task: TaskId, *, holder: str) -> bool:
@@ -134,18 +132,18 @@ async def lease(tenant: TenantId, db: Db, task: TaskId, *, holder: str, until: t
 
 
 async def take(tenant: TenantId, db: Db, task: TaskId, *, holder: str, until: timedelta) -> datetime | None:
-    """Give a working task that was read under a lock to a new holder; return the end of the lease."""
+    """Assign a working task to a new holder and return the end of its lease; the caller has locked the row."""
     values = {"holder": holder, "leased_until": func.now() + until, "has_begun": False}
     return await _change(tenant, db, task, tasks.c.state == TaskState.WORKING.value, values=values)
 
 
 async def postpone(tenant: TenantId, db: Db, task: TaskId, *, holder: str, to: timedelta) -> datetime | None:
-    """Release the holder's lease, so that any replica runs the task at that time."""
+    """Release the holder's lease; any replica may run the task after the time `to`."""
     return await _change(tenant, db, task, *_is_held(holder), values={"holder": "", "leased_until": func.now() + to})
 
 
 async def park(tenant: TenantId, db: Db, task: TaskId, *, holder: str, rounds: bytes) -> bool:
-    """End a round with open questions; False if the holder has lost the lease."""
+    """Store a round that waits for input of the client; False if the holder has lost the lease."""
     values = {
         "state": TaskState.INPUT_REQUIRED.value,
         "holder": "",
@@ -157,12 +155,12 @@ async def park(tenant: TenantId, db: Db, task: TaskId, *, holder: str, rounds: b
 
 
 async def answer(tenant: TenantId, db: Db, task: TaskId, *, rounds: bytes, state: TaskState) -> None:
-    """Store the answers to questions of a task that was read under a lock, and its next state."""
+    """Store the client's input for a task, and its next state; the caller has locked the row."""
     await _change(tenant, db, task, values={"rounds": rounds, "state": state.value, **_change_columns()})
 
 
 async def end(tenant: TenantId, db: Db, task: TaskId, *, state: TaskState, message: str, outcome: bytes | None) -> bool:
-    """End an open task; False if it has ended."""
+    """End an open task; False if it has already ended."""
     values = {"state": state.value, "message": message, "outcome": outcome, "holder": "", **_change_columns()}
     return await _change(tenant, db, task, _ARE_OPEN, values=values) is not None
 
@@ -176,16 +174,16 @@ async def remove_expired(tenant: TenantId, db: Db, task: TaskId) -> bool:
 
 
 def sealed_context(row: RowMapping, column: str) -> tuple[str, ...]:
-    """The context of a sealed column of a task."""
+    """Callback of the key rotation: the encryption context of a column of a stored row."""
     return context_of(row["id"], SEALED[column])
 
 
 def context_of(task: str, content: str) -> tuple[str, ...]:
-    """The context of a sealed content of a task."""
+    """The encryption context of a task's call, rounds or outcome."""
     return (_KIND, task, content)
 
 
-def _joined() -> Select[*tuple[object, ...]]:
+def _select_tasks() -> Select[*tuple[object, ...]]:
     joined = (data_keys.c.tenant_id == tasks.c.tenant_id) & (data_keys.c.id == tasks.c.data_key_id)
     is_leased = ((tasks.c.holder != "") & (tasks.c.leased_until > func.now())).label("is_leased")
     return select(*tasks.c, data_keys.c.wrapped, is_leased).join_from(tasks, data_keys, joined)
@@ -204,7 +202,7 @@ def _change_columns() -> Mapping[str, Any]:
     return {"updated_at": func.now()}
 
 
-def _members(task: NewTask) -> dict[str, Any]:
+def _row_values(task: NewTask) -> dict[str, Any]:
     return {name: getattr(task, name) for name in NewTask.__slots__ if name not in {"key", "data_key"}}
 
 

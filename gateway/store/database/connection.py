@@ -18,7 +18,7 @@ APP_ROLE = "gateway_app"
 
 _SCHEME = re.compile(r"\Apostgres(?:ql)?(?:\+[a-z0-9_]+)?://", re.IGNORECASE)
 _TIMEOUT_S = 5.0
-_COMMAND_S = 15.0
+_COMMAND_TIMEOUT_S = 15.0
 """Deadline of the driver for one command, because a server that hangs ignores its own `statement_timeout`."""
 
 _CLOSE_TIMEOUT_S = 0.1
@@ -69,13 +69,13 @@ class PostgresConnection(Protocol):
         ...
 
 
-class _Dial(Protocol):
+class _Connect(Protocol):
     async def __call__(
         self, dsn: str, /, *, timeout: float, server_settings: Mapping[str, str], **more: object
     ) -> PostgresConnection: ...
 
 
-class _Parting(cast(Any, asyncpg.Connection)):  # type: ignore[misc]  # no stubs
+class _FastClosingConnection(cast(Any, asyncpg.Connection)):  # type: ignore[misc]  # no stubs
     """A connection whose `close` with a timeout takes at most 0.1 s, because the server may not respond."""
 
     async def close(self, *, timeout: float | None = None) -> None:
@@ -85,7 +85,7 @@ class _Parting(cast(Any, asyncpg.Connection)):  # type: ignore[misc]  # no stubs
             await above.close(timeout=None if timeout is None else min(timeout, _CLOSE_TIMEOUT_S))
 
 
-_dial: _Dial = cast("_Dial", asyncpg.connect)  # pyright: ignore[reportUnknownMemberType]  # no stubs
+_connect_driver: _Connect = cast("_Connect", asyncpg.connect)  # pyright: ignore[reportUnknownMemberType]  # no stubs
 
 
 async def connect_app(url: str) -> PostgresConnection:
@@ -97,7 +97,9 @@ async def connect_app(url: str) -> PostgresConnection:
         BrokenSetting: the URL cannot be read.
     """
     settings = {**_SETTINGS, **_GUARDS, "role": APP_ROLE}  # guard: role-taken
-    connection = await _connect(url, settings, command_timeout=_COMMAND_S, connection_class=_Parting)
+    connection = await _connect(
+        url, settings, command_timeout=_COMMAND_TIMEOUT_S, connection_class=_FastClosingConnection
+    )
     try:
         if await connection.fetchval(_IS_SAFE, APP_ROLE) is not True:  # guard: role-checked
             raise DatabaseUnavailable(
@@ -126,7 +128,7 @@ async def _connect(url: str, settings: Mapping[str, str], **more: object) -> Pos
     try:
         if not is_postgres:
             raise ValueError(url)
-        connection = await _dial(dsn, timeout=_TIMEOUT_S, server_settings=dict(settings), **more)
+        connection = await _connect_driver(dsn, timeout=_TIMEOUT_S, server_settings=dict(settings), **more)
     except (OSError, TimeoutError, ValueError, TypeError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
         # `from None`: the driver's error may quote the URL and its password.
         raise translate_connect_error(error) from None

@@ -125,7 +125,9 @@ async def _read(connection: PostgresConnection) -> DatabaseFacts:
         clock_skew_s=_float(server["now"]) - (sent_at + answered_at) / 2,
         revision=await _revision(connection),
         role=await _role(connection),
-        tables_without_rls=[str(one["name"]) for one in tables if not (one["is_enabled"] and one["has_policy"])],
+        tables_without_rls=[
+            str(table["name"]) for table in tables if not (table["is_enabled"] and table["has_policy"])
+        ],
         tables_not_forcing_rls=[str(table["name"]) for table in tables if not table["is_forced"]],
         missing=sorted({*_TABLES}.difference(str(table["name"]) for table in tables)),
     )

@@ -22,7 +22,7 @@ DEFINER_ROLE = "gateway_definer"
 _LOCK = 0x6761746577617931
 _LACKS_PRIVILEGE = "42501"
 _ROLES = {APP_ROLE: "login", DEFINER_ROLE: "nologin"}
-_TRAITS = "nosuperuser nobypassrls noinherit"
+_ROLE_ATTRIBUTES = "nosuperuser nobypassrls noinherit"
 
 
 async def migrate(url: str) -> Sequence[str]:
@@ -79,7 +79,7 @@ async def _upgrade(connection: AsyncConnection, applied: list[str]) -> None:
         await connection.run_sync(run)
         await connection.commit()
     except DBAPIError as error:
-        raise _refused(error, "create tables and functions in the schema public of this database") from error
+        raise _migration_error(error, "create tables and functions in the schema public of this database") from error
 
 
 async def _make_roles(connection: AsyncConnection) -> None:
@@ -91,13 +91,13 @@ async def _make_roles(connection: AsyncConnection) -> None:
             if not await _is_true(connection, "select 1 from pg_roles where rolname = :role", role=role):
                 await _run(connection, _create_role(role, login))
             if not await _is_true(connection, f"select pg_has_role(current_user, :role, '{right}')", role=role):
-                await _join(connection, role, options)
+                await _grant_membership(connection, role, options)
         await connection.commit()
     except DBAPIError as error:
-        raise _refused(error, "create roles") from error
+        raise _migration_error(error, "create roles") from error
 
 
-async def _join(connection: AsyncConnection, role: str, options: str) -> None:
+async def _grant_membership(connection: AsyncConnection, role: str, options: str) -> None:
     """Grant membership without inheritance: an owner that inherited the definer's rights would see every tenant."""
     try:
         async with connection.begin_nested():
@@ -121,14 +121,14 @@ def _create_role(role: str, login: str) -> str:
 
     Roles belong to the whole server, so another database's migration may be creating the same one now.
     """
-    create = f"create role {role} {login} {_TRAITS}"
+    create = f"create role {role} {login} {_ROLE_ATTRIBUTES}"
     return f"do $$ begin {create}; exception when duplicate_object or unique_violation then null; end $$"
 
 
-def _refused(error: DBAPIError, wanted: str) -> Exception:
+def _migration_error(error: DBAPIError, wanted: str) -> Exception:
     if getattr(error.orig, "sqlstate", None) != _LACKS_PRIVILEGE:
         return error
-    commands = [f"create role {role} {login} {_TRAITS};" for role, login in _ROLES.items()]
+    commands = [f"create role {role} {login} {_ROLE_ATTRIBUTES};" for role, login in _ROLES.items()]
     commands.append(f"grant {DEFINER_ROLE} to LOGIN with inherit false, set true;")
     return BrokenSetting(
         f"This login may not {wanted}. Let it own the database, and let a superuser run (LOGIN is the login that "

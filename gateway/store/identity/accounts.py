@@ -1,6 +1,6 @@
-"""Accounts of users, with the sealed tokens of their upstreams. One holder of a lease at a time refreshes the tokens.
+"""User accounts at upstreams, with encrypted tokens; a lease lets one replica at a time refresh the tokens.
 
-The sealed value is bound to the account, its owner, its credential, and the terms under which it was connected.
+The encrypted tokens are bound to the account, its owner, its credential, and the terms at the time of the connection.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ _columns = accounts.c
 
 
 async def enter(tenant: TenantId, db: Db, sealer: EnvelopeCipher, account: UserAccount, tokens: ProviderTokens) -> None:
-    """Store an account in place of the owner's former one at the same credential.
+    """Store an account; it replaces the owner's earlier account at the same credential.
 
     If the owner or the credential was removed concurrently, the database raises an error.
     """
@@ -41,11 +41,13 @@ async def enter(tenant: TenantId, db: Db, sealer: EnvelopeCipher, account: UserA
         "created_at": account.created_at,
         "version": account.version,
     }
-    await db.execute(insert_into(accounts).values(**columns, **await _checked(tenant, db, sealer, account, tokens)))
+    await db.execute(
+        insert_into(accounts).values(**columns, **await _sealed_values(tenant, db, sealer, account, tokens))
+    )
 
 
 async def owner_of(tenant: TenantId, db: Db, credential: KeyId) -> KeyId:
-    """The owner for whom a credential of the gateway acts: the person of a grant, else the credential itself."""
+    """The owner for whom a key or grant acts: the person of a grant, otherwise the key itself."""
     query = select(grants.c.person_id).where(grants.c.tenant_id == tenant, grants.c.id == credential)
     found = (await db.execute(query)).scalar_one_or_none()
     return credential if found is None else KeyId(found)
@@ -53,14 +55,14 @@ async def owner_of(tenant: TenantId, db: Db, credential: KeyId) -> KeyId:
 
 async def find(tenant: TenantId, db: Db, owner: KeyId, credential: str) -> UserAccount | None:
     """The account of an owner at a credential."""
-    query = _listed(tenant).where(_columns.owner_id == owner, _columns.credential_id == credential)
+    query = _select_accounts(tenant).where(_columns.owner_id == owner, _columns.credential_id == credential)
     row = (await db.execute(query)).mappings().one_or_none()
     return None if row is None else _read(row)
 
 
 async def get(tenant: TenantId, db: Db, account: str) -> UserAccount | None:
     """The account with this id."""
-    row = (await db.execute(_listed(tenant).where(_columns.id == account))).mappings().one_or_none()
+    row = (await db.execute(_select_accounts(tenant).where(_columns.id == account))).mappings().one_or_none()
     return None if row is None else _read(row)
 
 
@@ -68,7 +70,7 @@ async def page(
     tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED, owner: KeyId | None = None
 ) -> Sequence[UserAccount]:
     """One page of the tenant's accounts, or of one owner's, by default sorted by id."""
-    own = _listed(tenant) if owner is None else _listed(tenant).where(_columns.owner_id == owner)
+    own = _select_accounts(tenant) if owner is None else _select_accounts(tenant).where(_columns.owner_id == owner)
     query = select_page(own, _columns, "id", after=after, limit=limit, order=order)
     return [_read(row) for row in (await db.execute(query)).mappings()]
 
@@ -83,7 +85,7 @@ async def open_tokens(tenant: TenantId, db: Db, sealer: EnvelopeCipher, account:
     """The tokens of an account; None if it no longer exists.
 
     Raises:
-        SecretUnreadable: they were changed, or no configured key opens them.
+        SecretUnreadable: the tokens were changed, or no configured key decrypts them.
     """
     joined = (data_keys.c.tenant_id == _columns.tenant_id) & (data_keys.c.id == _columns.data_key_id)
     query = select(_columns.sealed, data_keys.c.wrapped).join_from(accounts, data_keys, joined)
@@ -116,7 +118,7 @@ async def save(
     tenant: TenantId, db: Db, sealer: EnvelopeCipher, account: UserAccount, tokens: ProviderTokens, *, lease: str
 ) -> bool:
     """Store the tokens of a refresh, and end its lease; False if another holder has taken the lease."""
-    values = await _checked(tenant, db, sealer, account, tokens)
+    values = await _sealed_values(tenant, db, sealer, account, tokens)
     own = update(accounts).where(*_is(tenant, account.id), _columns.lease == lease)  # guard: account-lease
     more = {"lease": None, "leased_until": None, "version": _columns.version + 1}
     return (await db.execute(own.values(**more, **values).returning(_columns.id))).one_or_none() is not None
@@ -143,7 +145,7 @@ async def remove_other_terms(tenant: TenantId, db: Db, credential: CredentialId,
 
 
 def sealed_context(row: Mapping[Any, Any], _: str) -> tuple[str, ...]:
-    """The context of the sealed tokens of an account."""
+    """Callback of the key rotation: the encryption context of a stored row."""
     return _context(row["id"], row["owner_id"], row["credential_id"], row["terms"])
 
 
@@ -152,11 +154,11 @@ def _bound(account: UserAccount) -> tuple[str, ...]:
 
 
 def _context(account: str, owner: str, credential: str, terms: str) -> tuple[str, ...]:
-    """The context to which the tokens are bound."""
+    """The encryption context of the tokens."""
     return ("account", account, owner, credential, terms)  # guard: account-tokens-sealed
 
 
-async def _checked(
+async def _sealed_values(
     tenant: TenantId, db: Db, sealer: EnvelopeCipher, account: UserAccount, tokens: ProviderTokens
 ) -> dict[str, Any]:
     key_id, wrapped = await tenant_key(tenant, db, sealer)
@@ -169,7 +171,7 @@ async def _checked(
     }
 
 
-def _listed(tenant: TenantId) -> Select[*tuple[Any, ...]]:
+def _select_accounts(tenant: TenantId) -> Select[*tuple[Any, ...]]:
     joined = (credentials.c.tenant_id == _columns.tenant_id) & (credentials.c.id == _columns.credential_id)
     names = [column for column in _columns if column.name not in {"sealed", "data_key_id", "lease", "leased_until"}]
     query = select(*names, credentials.c.name.label("credential_name")).join_from(accounts, credentials, joined)

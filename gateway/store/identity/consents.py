@@ -1,4 +1,4 @@
-"""Consents of people: which client may receive tokens for which resource, at which redirect host."""
+"""Consents of people: each permits a client to receive tokens for a resource, at one redirect host."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,11 +15,11 @@ from gateway.store.identity.tables import consents
 from gateway.store.pagination import select_page
 
 _columns = consents.c
-_PLACE = ("person", "client", "redirect_host", "resource")
+_UNIQUE_COLUMNS = ("person", "client", "redirect_host", "resource")
 
 
 async def enter(tenant: TenantId, db: Db, consent: Consent) -> Consent:
-    """Store a consent. It replaces the scopes of an earlier consent of the same person, client, host and resource."""
+    """Store a consent; its scopes replace those of an earlier consent of the same person, client, host and resource."""
     new = insert_into(consents).values(tenant_id=tenant, **_row_values(consent))
     later = {name: new.excluded[name] for name in ("scopes", "client_name", "created_at")}
     stored = new.on_conflict_do_update(constraint="consents_of_person", set_=later).returning(consents)
@@ -28,7 +28,7 @@ async def enter(tenant: TenantId, db: Db, consent: Consent) -> Consent:
 
 async def find(tenant: TenantId, db: Db, wanted: Consent) -> Consent | None:
     """The stored consent of the same person, client, host and resource."""
-    is_same = [_columns[_name(name)] == getattr(wanted, name) for name in _PLACE]
+    is_same = [_columns[_name(name)] == getattr(wanted, name) for name in _UNIQUE_COLUMNS]
     row = (await db.execute(select(consents).where(_columns.tenant_id == tenant, *is_same))).mappings().one_or_none()
     return None if row is None else _read(row)
 

@@ -1,6 +1,6 @@
-"""Grants: the digests of their codes and refresh tokens, and the credentials that their access tokens represent.
+"""OAuth grants of people, with digests of their codes and refresh tokens.
 
-Only `find` reads grants without knowing their tenant.
+A grant is also returned as a `Key`, the credential that its access tokens represent. Only `find` reads across tenants.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -25,7 +25,7 @@ _FOUND = (*(column.name for column in keys.c), "slug")
 _WANTED = func.unnest(bindparam("wanted", type_=ARRAY(Text))).table_valued("id").render_derived("wanted")
 _EACH = func.grant_by_id(_WANTED.c.id).table_valued(*_FOUND).lateral()
 _FIND = select(*_EACH.c).select_from(_WANTED).join(_EACH, true())
-_SECRETS = (
+_SECRET_COLUMNS = (
     "code",
     "code_challenge",
     "code_ends_at",
@@ -38,7 +38,7 @@ _SECRETS = (
 
 
 async def find(db: Db, wanted: Collection[KeyId]) -> Mapping[KeyId, tuple[Key, str]]:
-    """The grants that exist among these ids, as credentials of their people; bypasses row-level security."""
+    """The existing grants among these ids, as credentials of their people; bypasses row-level security."""
     rows = await db.execute(_FIND, {"wanted": list(wanted)})
     return {KeyId(row["id"]): (read_key(row), str(row["slug"])) for row in rows.mappings()}
 
@@ -49,7 +49,7 @@ async def insert(tenant: TenantId, db: Db, grant: Grant, secrets: GrantSecrets) 
     Raises:
         NotFound: its person or sign-in does not exist.
     """
-    members = {name: getattr(secrets, name) for name in _SECRETS}
+    members = {name: getattr(secrets, name) for name in _SECRET_COLUMNS}
     await db.execute(insert_into(grants).values(tenant_id=tenant, **_row_values(grant), **members))
 
 
@@ -62,9 +62,9 @@ async def get(tenant: TenantId, db: Db, grant: str, *, locked: bool = False) -> 
 
 async def secrets_of(tenant: TenantId, db: Db, grant: str) -> GrantSecrets | None:
     """The digests of a grant's code and refresh tokens."""
-    wanted = select(*(_columns[name] for name in _SECRETS)).where(*_is(tenant, grant))
+    wanted = select(*(_columns[name] for name in _SECRET_COLUMNS)).where(*_is(tenant, grant))
     row = (await db.execute(wanted)).mappings().one_or_none()
-    return None if row is None else msgspec.convert({name: row[name] for name in _SECRETS}, GrantSecrets)
+    return None if row is None else msgspec.convert({name: row[name] for name in _SECRET_COLUMNS}, GrantSecrets)
 
 
 async def use_code(tenant: TenantId, db: Db, grant: str, *, at: datetime) -> bool:
@@ -83,7 +83,7 @@ async def rotate(tenant: TenantId, db: Db, grant: Grant, secrets: GrantSecrets, 
 
 
 async def note_use(tenant: TenantId, db: Db, grant: Grant) -> None:
-    """Store the last use of a grant, and its new idle end."""
+    """Store the last use of a grant, and the new time at which it expires without use."""
     own = update(grants).where(*_is(tenant, grant.id))
     await db.execute(own.values(used_at=grant.used_at, idle_ends_at=grant.idle_ends_at))
 
@@ -91,7 +91,7 @@ async def note_use(tenant: TenantId, db: Db, grant: Grant) -> None:
 async def page(
     tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED, person: KeyId | None = None
 ) -> Sequence[Grant]:
-    """One page of the tenant's grants under which tokens were issued, or of one person's, by default sorted by id."""
+    """One page of the grants with issued tokens, of the tenant or of one person, by default sorted by id."""
     own = select(grants).where(_columns.tenant_id == tenant, _columns.code_used_at.is_not(None))
     own = own if person is None else own.where(_columns.person_id == person)
     wanted = select_page(own, _columns, "id", after=after, limit=limit, order=order)
@@ -114,14 +114,14 @@ async def revoke(tenant: TenantId, db: Db, wanted: GrantFilter, *, at: datetime,
 
 
 async def beyond(tenant: TenantId, db: Db, person: KeyId, *, limit: int) -> Sequence[KeyId]:
-    """The ids of a person's unrevoked grants, except the newest ones."""
+    """The ids of a person's unrevoked grants, except the `limit` newest ones."""
     own = (_columns.tenant_id == tenant, _columns.person_id == person, _columns.revoked_at.is_(None))
     wanted = select(_columns.id).where(*own).order_by(_columns.created_at.desc(), _columns.id).offset(limit)
     return [KeyId(row) for row in (await db.execute(wanted)).scalars()]
 
 
 async def remove_ended(tenant: TenantId, db: Db, *, by: datetime, codes_by: datetime) -> datetime | None:
-    """Delete the grants that ended by `by`, and unused codes by `codes_by`; return the end of the next grant."""
+    """Delete grants that ended by `by`, or whose unused code expired by `codes_by`; return the next end of a grant."""
     ended = or_(
         _columns.idle_ends_at <= by,
         _columns.ends_at <= by,
@@ -135,7 +135,7 @@ async def remove_ended(tenant: TenantId, db: Db, *, by: datetime, codes_by: date
 
 
 async def credential(tenant: TenantId, db: Db, grant: KeyId) -> Key | None:
-    """The grant as a credential of its person, like `find`."""
+    """The grant as a credential of its person, as `find` returns it."""
     joined = (keys.c.tenant_id == _columns.tenant_id) & (keys.c.id == _columns.person_id)
     members = [column for column in keys.c if column.name not in {"id", "revoked_at"}]
     ended = func.least(keys.c.revoked_at, _columns.revoked_at).label("revoked_at")

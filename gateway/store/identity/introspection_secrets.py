@@ -1,6 +1,7 @@
-"""The sealed secrets of the gateway's clients at introspection endpoints, one per issuer.
+"""Encrypted client secrets of the gateway for introspection endpoints, one per issuer.
 
-A secret is bound to its client and endpoint, so a changed row of the issuer sends it nowhere.
+A secret is bound to its client id and endpoint. If the issuer's row is changed, the secret can no longer be decrypted,
+so it is not sent to another endpoint.
 """
 
 from collections.abc import Mapping
@@ -21,7 +22,7 @@ _columns = introspection_secrets.c
 
 
 async def save(tenant: TenantId, db: Db, sealer: EnvelopeCipher, issuer: Issuer, secret: str) -> None:
-    """Seal and store the secret of the issuer's introspection client, in place of an earlier one."""
+    """Encrypt and store the secret of the issuer's introspection client; it replaces an earlier one."""
     key_id, wrapped = await tenant_key(tenant, db, sealer)
     sealed = sealer.seal(tenant, wrapped, secret.encode(), *_bound(issuer.id, *_client(issuer)))
     client_id, url = _client(issuer)
@@ -34,7 +35,7 @@ async def open_one(tenant: TenantId, db: Db, sealer: EnvelopeCipher, issuer: Iss
     """The secret of the issuer's introspection client; None if there is none.
 
     Raises:
-        SecretUnreadable: it was sealed for another client or endpoint, or no configured key opens it.
+        SecretUnreadable: it was encrypted for another client or endpoint, or no configured key decrypts it.
     """
     joined = (data_keys.c.tenant_id == _columns.tenant_id) & (data_keys.c.id == _columns.data_key_id)
     query = select(_columns.sealed, data_keys.c.wrapped).join_from(introspection_secrets, data_keys, joined)
@@ -49,7 +50,7 @@ async def remove(tenant: TenantId, db: Db, issuer: IssuerId) -> bool:
 
 
 def sealed_context(row: Mapping[Any, Any], _: str) -> tuple[str, ...]:
-    """The context of a sealed secret."""
+    """Callback of the key rotation: the encryption context of a stored row."""
     return _bound(row["id"], row["client_id"], row["url"])
 
 

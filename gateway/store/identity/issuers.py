@@ -1,4 +1,4 @@
-"""The issuers of a tenant. Only `find` reads them without knowing the tenant's id: it uses the tenant's slug."""
+"""The issuers of a tenant. Only `find` reads across tenants, by their slugs."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -68,7 +68,7 @@ async def count(tenant: TenantId, db: Db) -> int:
 
 
 async def save(tenant: TenantId, db: Db, issuer: Issuer) -> None:
-    """Store an issuer under the version that it contains. Its people must be admitted again.
+    """Store an issuer under the version that it contains, and raise the versions of its people to end their sessions.
 
     Raises:
         NotFound: the tenant has no such issuer.
@@ -88,7 +88,7 @@ async def remove(tenant: TenantId, db: Db, issuer: IssuerId) -> bool:
 
 
 async def save_secret(tenant: TenantId, db: Db, sealer: EnvelopeCipher, issuer: Issuer, secret: str | None) -> None:
-    """Seal the secret of the issuer's client, bound to the client and its token endpoint; None deletes it."""
+    """Encrypt the secret of the issuer's client, bound to the client and its token endpoint; None deletes it."""
     key_id = sealed = None
     if secret is not None:
         key_id, wrapped = await tenant_key(tenant, db, sealer)
@@ -101,7 +101,7 @@ async def open_secret(tenant: TenantId, db: Db, sealer: EnvelopeCipher, issuer: 
     """The secret of the issuer's client; None if there is none.
 
     Raises:
-        SecretUnreadable: it was sealed for another client or token endpoint, or no configured key opens it.
+        SecretUnreadable: it was encrypted for another client or token endpoint, or no configured key decrypts it.
     """
     joined = (data_keys.c.tenant_id == issuers.c.tenant_id) & (data_keys.c.id == issuers.c.data_key_id)
     wanted = select(issuers.c.sign_in_secret, data_keys.c.wrapped).join_from(issuers, data_keys, joined)
@@ -110,7 +110,7 @@ async def open_secret(tenant: TenantId, db: Db, sealer: EnvelopeCipher, issuer: 
 
 
 def sealed_context(row: Mapping[Any, Any], _: str) -> tuple[str, ...]:
-    """The context of the sealed client secret of an issuer."""
+    """Callback of the key rotation: the encryption context of a stored row."""
     return _bound(_issuer(row))
 
 

@@ -1,4 +1,4 @@
-"""A tenant's API keys. Only `find` reads keys without knowing their tenant; `find` and `get` also return people."""
+"""A tenant's API keys. Only `find` reads across tenants; `find` and `get` also return people."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -126,7 +126,7 @@ async def note_use(tenant: TenantId, db: Db, hour: datetime, used: Collection[Ke
 
 
 async def renew_secret(tenant: TenantId, db: Db, key: KeyId, before: KeySecret, after: KeySecret) -> bool:
-    """Store a renewed secret, unless it was replaced since it was read; the key keeps its version."""
+    """Replace the current or former secret `before` by `after`; False if it is no longer stored. The version stays."""
     for prefix in ("", "former_"):
         number = keys.c[f"{prefix or 'secret_'}number"]
         matches = (keys.c.tenant_id == tenant, keys.c.id == key, number == before.number)

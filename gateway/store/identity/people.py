@@ -17,7 +17,7 @@ from gateway.store.pagination import select_page
 
 
 async def enter(tenant: TenantId, db: Db, person: Key) -> Key:
-    """Store a person, or update the end of a stored person; return the stored person.
+    """Add a person, or extend the expiry of the stored one; return the stored person.
 
     If the issuer was removed concurrently, the database raises an error.
     """
@@ -62,7 +62,7 @@ async def count(tenant: TenantId, db: Db) -> int:
 
 
 async def forget_ended(tenant: TenantId, db: Db, *, now: datetime, kept: timedelta) -> int:
-    """Delete people whose last token ended longer ago than `kept`, except denied ones; return their number."""
+    """Delete people whose last token expired longer ago than `kept`, except denied ones; return their number."""
     is_over = (keys.c.issuer_id.is_not(None), keys.c.revoked_at.is_(None), keys.c.expires_at < now - kept)
     deleted = await db.execute(delete(keys).where(keys.c.tenant_id == tenant, *is_over).returning(keys.c.id))
     return len(deleted.all())
@@ -94,12 +94,12 @@ async def is_denied(tenant: TenantId, db: Db, subject: str) -> bool:
 
 
 async def ids_of_subject(tenant: TenantId, db: Db, subject: str) -> Sequence[KeyId]:
-    """The ids of all keys of a subject, the person's own included."""
+    """The ids of all keys of a subject, including the person's own row."""
     query = select(keys.c.id).where(keys.c.tenant_id == tenant, keys.c.subject == subject)
     return [KeyId(row) for row in (await db.execute(query)).scalars()]
 
 
 async def ids_of_issuer(tenant: TenantId, db: Db, issuer: IssuerId, *, limit: int) -> Sequence[KeyId]:
-    """The ids of some people whom an issuer names."""
+    """The ids of at most `limit` people of an issuer."""
     query = select(keys.c.id).where(keys.c.tenant_id == tenant, keys.c.issuer_id == issuer).limit(limit)
     return [KeyId(row) for row in (await db.execute(query)).scalars()]

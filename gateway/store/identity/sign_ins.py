@@ -1,6 +1,6 @@
-"""Sign-ins of people, with the sealed tokens of their issuer.
+"""Browser sign-ins of people, with the encrypted tokens of their issuer.
 
-One holder of a lease at a time refreshes the tokens.
+A lease lets one replica at a time refresh the tokens.
 """
 
 from collections.abc import Mapping
@@ -38,7 +38,9 @@ async def insert(tenant: TenantId, db: Db, sealer: EnvelopeCipher, sign_in: Sign
         "created_at": sign_in.created_at,
         "session_ends_at": sign_in.session_ends_at,
     }
-    await db.execute(insert_into(sign_ins).values(**values, **await _checked(tenant, db, sealer, sign_in, tokens)))
+    await db.execute(
+        insert_into(sign_ins).values(**values, **await _sealed_values(tenant, db, sealer, sign_in, tokens))
+    )
 
 
 async def get(tenant: TenantId, db: Db, sign_in: SignInId) -> SignIn | None:
@@ -51,7 +53,7 @@ async def open_tokens(tenant: TenantId, db: Db, sealer: EnvelopeCipher, sign_in:
     """The tokens of a sign-in; None if it no longer exists.
 
     Raises:
-        SecretUnreadable: they were changed, or no configured key opens them.
+        SecretUnreadable: the tokens were changed, or no configured key decrypts them.
     """
     joined = (data_keys.c.tenant_id == _columns.tenant_id) & (data_keys.c.id == _columns.data_key_id)
     query = select(_columns.sealed, data_keys.c.wrapped).join_from(sign_ins, data_keys, joined)
@@ -80,7 +82,7 @@ async def save(
     tenant: TenantId, db: Db, sealer: EnvelopeCipher, sign_in: SignIn, tokens: ProviderTokens, *, lease: str
 ) -> bool:
     """Store the claims and tokens of a refresh, and end its lease; False if another holder has taken the lease."""
-    values = await _checked(tenant, db, sealer, sign_in, tokens)
+    values = await _sealed_values(tenant, db, sealer, sign_in, tokens)
     own = update(sign_ins).where(*_is(tenant, sign_in.id), _columns.lease == lease)  # guard: sign-in-lease
     changed = await db.execute(own.values(lease=None, leased_until=None, **values).returning(_columns.id))
     return changed.one_or_none() is not None
@@ -93,7 +95,7 @@ async def end_session(tenant: TenantId, db: Db, sign_in: SignInId, *, at: dateti
 
 
 async def end_oldest(tenant: TenantId, db: Db, person: KeyId, *, limit: int, at: datetime) -> None:
-    """End the browser sessions of a person, except the newest ones."""
+    """End the browser sessions of a person, except the `limit` newest ones."""
     newest = select(_columns.id).where(_columns.tenant_id == tenant, _columns.person_id == person)
     newest = newest.where(_columns.session_ends_at > at).order_by(_columns.created_at.desc()).limit(limit)
     own = (_columns.tenant_id == tenant, _columns.person_id == person, _columns.session_ends_at > at)
@@ -111,7 +113,7 @@ async def remove_ended(tenant: TenantId, db: Db, *, now: datetime) -> datetime |
     return found
 
 
-async def _checked(
+async def _sealed_values(
     tenant: TenantId, db: Db, sealer: EnvelopeCipher, sign_in: SignIn, tokens: ProviderTokens
 ) -> dict[str, Any]:
     key_id, wrapped = await tenant_key(tenant, db, sealer)
@@ -127,12 +129,12 @@ async def _checked(
 
 
 def sealed_context(row: Mapping[Any, Any], _: str) -> tuple[str, ...]:
-    """The context of the sealed tokens of a sign-in."""
+    """Callback of the key rotation: the encryption context of a stored row."""
     return _bound(_read(row))
 
 
 def _bound(sign_in: SignIn) -> tuple[str, ...]:
-    """The context to which the tokens are bound."""
+    """The encryption context of the tokens."""
     return ("sign-in", sign_in.id, sign_in.issuer, sign_in.person)  # guard: sign-in-tokens-sealed
 
 

@@ -15,7 +15,7 @@ from gateway.store.tables import live_primitives, live_sources
 
 
 async def of_source(tenant: TenantId, db: Db, source: LiveSourceId) -> Sequence[RememberedPrimitive]:
-    """The remembered primitives of a live source, sorted by family and name."""
+    """The stored primitives of a live source, sorted by family and name."""
     query = select(live_primitives).where(live_primitives.c.tenant_id == tenant, live_primitives.c.source_id == source)
     rows = await db.execute(query.order_by(live_primitives.c.family, live_primitives.c.name))
     return [_remembered(row) for row in rows.mappings()]

@@ -26,14 +26,16 @@ async def insert(source: LiveSource, db: Db) -> None:
         NameTaken: the tenant has a live source of this name.
         NotFound: there is no such tenant.
     """
-    made = {"tenant_id": source.tenant, "id": source.id, "version": source.version, "created_at": source.created_at}
-    await db.execute(insert_into(live_sources).values(**made, **_declared(source), **_reported(source.status)))
+    identity = {"tenant_id": source.tenant, "id": source.id, "version": source.version, "created_at": source.created_at}
+    await db.execute(
+        insert_into(live_sources).values(**identity, **_declaration_values(source), **_status_values(source.status))
+    )
 
 
 async def get(tenant: TenantId, db: Db, name_or_id: str) -> LiveSource | None:
     """The live source with this id or name; an id takes precedence."""
     is_named = or_(live_sources.c.id == name_or_id, live_sources.c.name == name_or_id)
-    query = _listed(tenant).where(is_named).order_by((live_sources.c.id == name_or_id).desc()).limit(1)
+    query = _select_sources(tenant).where(is_named).order_by((live_sources.c.id == name_or_id).desc()).limit(1)
     row = (await db.execute(query)).mappings().one_or_none()
     return _live_source(row) if row else None
 
@@ -42,13 +44,13 @@ async def page(
     tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[LiveSource]:
     """One page of the tenant's live sources, by default sorted by name."""
-    query = select_page(_listed(tenant), live_sources.c, "name", after=after, limit=limit, order=order)
+    query = select_page(_select_sources(tenant), live_sources.c, "name", after=after, limit=limit, order=order)
     return [_live_source(row) for row in (await db.execute(query)).mappings()]
 
 
 async def load(tenant: TenantId, db: Db) -> Sequence[LiveSource]:
     """The tenant's enabled live sources, oldest first."""
-    query = _listed(tenant).where(live_sources.c.enabled).order_by(live_sources.c.created_at, live_sources.c.id)
+    query = _select_sources(tenant).where(live_sources.c.enabled).order_by(live_sources.c.created_at, live_sources.c.id)
     return [_live_source(row) for row in (await db.execute(query)).mappings()]
 
 
@@ -79,7 +81,7 @@ async def save(source: LiveSource, db: Db) -> None:
         NameTaken: another live source of the tenant has the name.
     """
     matches = (live_sources.c.tenant_id == source.tenant, live_sources.c.id == source.id)
-    columns = {**_declared(source), **_reported(source.status), "version": live_sources.c.version + 1}
+    columns = {**_declaration_values(source), **_status_values(source.status), "version": live_sources.c.version + 1}
     changed = await db.execute(update(live_sources).where(*matches).values(**columns).returning(live_sources.c.id))
     if changed.one_or_none() is None:
         raise NotFound("There is no such live source.")
@@ -88,7 +90,7 @@ async def save(source: LiveSource, db: Db) -> None:
 async def report(tenant: TenantId, db: Db, source: LiveSourceId, status: LiveStatus) -> None:
     """Store the status of an attachment; the version is unchanged."""
     matches = (live_sources.c.tenant_id == tenant, live_sources.c.id == source)
-    await db.execute(update(live_sources).where(*matches).values(**_reported(status)))
+    await db.execute(update(live_sources).where(*matches).values(**_status_values(status)))
 
 
 async def remove(tenant: TenantId, db: Db, source: LiveSourceId) -> bool:
@@ -98,11 +100,11 @@ async def remove(tenant: TenantId, db: Db, source: LiveSourceId) -> bool:
     return changed.one_or_none() is not None
 
 
-def _listed(tenant: TenantId) -> Select[*tuple[object, ...]]:
+def _select_sources(tenant: TenantId) -> Select[*tuple[object, ...]]:
     return select(live_sources).where(live_sources.c.tenant_id == tenant)
 
 
-def _declared(source: LiveSource) -> Mapping[str, Any]:
+def _declaration_values(source: LiveSource) -> Mapping[str, Any]:
     return {
         "name": source.name,
         "kind": source.kind.value,
@@ -120,7 +122,7 @@ def _declared(source: LiveSource) -> Mapping[str, Any]:
     }
 
 
-def _reported(status: LiveStatus) -> Mapping[str, Any]:
+def _status_values(status: LiveStatus) -> Mapping[str, Any]:
     return {
         "state": status.state.value,
         "attachment": status.attachment,

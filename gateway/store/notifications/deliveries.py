@@ -1,7 +1,7 @@
 """The outbox of outbound webhooks: deliveries are written in the transaction of their event, and claimed by workers.
 
-One job per endpoint (`gateway.store.jobs`) is due when a delivery is. So a tenant's backlog is one row in the list of
-due jobs.
+Each endpoint has one job (`gateway.store.jobs`), which is due when its next delivery is due. So a tenant's backlog adds
+one row per endpoint to the list of due jobs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,16 +29,16 @@ KIND = "webhook-endpoint"
 LIFETIME = timedelta(hours=24)
 """Time after which a delivery is no longer attempted."""
 RETENTION = timedelta(days=7)
-"""Time after which a delivery that ended is deleted."""
+"""Time after which a delivered or failed delivery is deleted."""
 MAX_QUEUED = 10_000
 """Limit on the pending deliveries of one endpoint; later events are dropped."""
 MAX_PAYLOAD_BYTES = 64 * 1024
-_ENDED = (DeliveryState.DELIVERED, DeliveryState.FAILED)
-_DROPPED = f"too many deliveries wait (limit {MAX_QUEUED}), so later events were dropped"
+_ENDED_STATES = (DeliveryState.DELIVERED, DeliveryState.FAILED)
+_DROPPED_NOTICE = f"too many deliveries wait (limit {MAX_QUEUED}), so later events were dropped"
 
 
 async def enqueue(tenant: TenantId, db: Db, kind: str, payload: Mapping[str, object]) -> int:
-    """Write one delivery of an event for each enabled endpoint with its kind; return their number.
+    """Add one delivery of an event for each enabled endpoint that subscribes to its kind; return their number.
 
     The deliveries commit or roll back with the caller's transaction. An endpoint with a full queue gets a notice
     instead.
@@ -60,7 +60,7 @@ async def enqueue(tenant: TenantId, db: Db, kind: str, payload: Mapping[str, obj
         await insert(tenant, db, new_delivery(endpoint, kind, payload, now=now))
     if len(free) < len(found):
         is_full = (endpoints.c.tenant_id == tenant, endpoints.c.id.in_(set(found) - set(free)))
-        await db.execute(update(endpoints).where(*is_full, endpoints.c.notice.is_(None)).values(notice=_DROPPED))
+        await db.execute(update(endpoints).where(*is_full, endpoints.c.notice.is_(None)).values(notice=_DROPPED_NOTICE))
         log.warning("webhook_events_dropped", tenant_id=tenant, kind=kind, endpoints=len(found) - len(free))
     return len(free)
 
@@ -100,12 +100,12 @@ async def is_full(tenant: TenantId, db: Db, endpoint: WebhookEndpointId) -> bool
 
 
 def job_of(tenant: TenantId, endpoint: WebhookEndpointId, due_at: datetime) -> Job:
-    """The job that looks for due deliveries of an endpoint."""
+    """The job that sends the due deliveries of an endpoint."""
     return Job(tenant=tenant, id=endpoint, kind=KIND, due_at=due_at)
 
 
 async def get(tenant: TenantId, db: Db, endpoint: WebhookEndpointId, delivery: str) -> OutboundDelivery | None:
-    """The delivery with this id, if it is of this endpoint."""
+    """The delivery with this id, if it belongs to this endpoint."""
     wanted = select(deliveries).where(*_of(tenant, endpoint), deliveries.c.id == delivery)
     row = (await db.execute(wanted)).mappings().one_or_none()
     return _delivery(row) if row else None
@@ -157,7 +157,7 @@ async def clean_up(
     tenant: TenantId, db: Db, endpoint: WebhookEndpointId, *, now: datetime, expired_by: datetime
 ) -> int:
     """Delete deliveries that ended long ago, and fail those that expired; return the number of the latter."""
-    is_old = and_(deliveries.c.state.in_(_ENDED), deliveries.c.due_at <= now)
+    is_old = and_(deliveries.c.state.in_(_ENDED_STATES), deliveries.c.due_at <= now)
     await db.execute(delete(deliveries).where(*_of(tenant, endpoint), is_old))
     expired = (
         *_of(tenant, endpoint),
@@ -176,7 +176,7 @@ async def next_times(
     pending = (*_of(tenant, endpoint), deliveries.c.state == DeliveryState.PENDING)
     earliest = select(func.min(deliveries.c.due_at), func.min(deliveries.c.expires_at)).where(*pending)
     row = (await db.execute(earliest)).one()
-    oldest = select(func.min(deliveries.c.due_at)).where(*_of(tenant, endpoint), deliveries.c.state.in_(_ENDED))
+    oldest = select(func.min(deliveries.c.due_at)).where(*_of(tenant, endpoint), deliveries.c.state.in_(_ENDED_STATES))
     return row[0], row[1], (await db.execute(oldest)).scalar_one()
 
 

@@ -1,4 +1,4 @@
-"""A tenant's outbound webhook endpoints with their sealed signing secrets."""
+"""A tenant's outbound webhook endpoints, with their encrypted signing secrets."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -30,7 +30,7 @@ async def insert(
     """Add an endpoint.
 
     Raises:
-        NameTaken: the tenant has one of this name.
+        NameTaken: the tenant already has an endpoint with this name.
         NotFound: there is no such tenant.
     """
     key = {"tenant_id": tenant, "id": endpoint.id, "created_at": endpoint.created_at}
@@ -44,7 +44,7 @@ async def insert(
 async def get(tenant: TenantId, db: Db, name_or_id: str, *, locked: bool = False) -> OutboundWebhook | None:
     """The endpoint with this id or name; an id takes precedence. `locked` holds the row until the transaction ends."""
     is_named = or_(endpoints.c.id == name_or_id, endpoints.c.name == name_or_id)
-    query = _listed(tenant).where(is_named).order_by((endpoints.c.id == name_or_id).desc()).limit(1)
+    query = _select_public(tenant).where(is_named).order_by((endpoints.c.id == name_or_id).desc()).limit(1)
     query = query.with_for_update(key_share=True) if locked else query
     row = (await db.execute(query)).mappings().one_or_none()
     return _endpoint(row) if row else None
@@ -54,7 +54,7 @@ async def page(
     tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[OutboundWebhook]:
     """One page of the tenant's endpoints, by default sorted by name."""
-    query = select_page(_listed(tenant), endpoints.c, "name", after=after, limit=limit, order=order)
+    query = select_page(_select_public(tenant), endpoints.c, "name", after=after, limit=limit, order=order)
     return [_endpoint(row) for row in (await db.execute(query)).mappings()]
 
 
@@ -70,7 +70,7 @@ async def open_secrets(
     """The secrets that sign deliveries now; None if there is no such endpoint.
 
     Raises:
-        SecretUnreadable: the secrets were changed, or no configured key opens them.
+        SecretUnreadable: the secrets were changed, or no configured key decrypts them.
     """
     of_key = and_(data_keys.c.tenant_id == endpoints.c.tenant_id, data_keys.c.id == endpoints.c.data_key_id)
     query = select(endpoints.c.retires_at, endpoints.c.sealed, data_keys.c.wrapped)
@@ -111,7 +111,7 @@ async def remove(tenant: TenantId, db: Db, endpoint: WebhookEndpointId) -> bool:
 
 
 def sealed_context(row: RowMapping, _: str) -> tuple[str, ...]:
-    """The context of the sealed secrets of an endpoint."""
+    """Callback of the key rotation: the encryption context of a stored row."""
     return _bound(row["id"], row["retires_at"])
 
 
@@ -130,7 +130,7 @@ async def _seal(
 
 
 def _bound(endpoint: WebhookEndpointId, until: datetime | None) -> tuple[str, ...]:
-    """The context of the sealed secrets: they do not open in another endpoint, or with another expiry."""
+    """The encryption context: secrets of another endpoint, or with another expiry, cannot be decrypted."""
     return ("webhook endpoint", endpoint, "" if until is None else str(round(until.timestamp())))
 
 
@@ -139,7 +139,7 @@ def _row_values(endpoint: OutboundWebhook) -> dict[str, Any]:
     return {**own, "kinds": list(endpoint.kinds)}
 
 
-def _listed(tenant: TenantId) -> Select[*tuple[object, ...]]:
+def _select_public(tenant: TenantId) -> Select[*tuple[object, ...]]:
     return select(*_PUBLIC_COLUMNS).where(endpoints.c.tenant_id == tenant)
 
 

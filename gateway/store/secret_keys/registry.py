@@ -1,6 +1,6 @@
-"""The registered secret keys, the replicas that have them, and the numbers of values that need each of them.
+"""Registry of secret keys: their names, the replicas that run with them, and the values that need each key.
 
-These queries serve the operator: they see no tenant's rows. SQL functions of the definer role count across tenants.
+The queries run without a tenant, for the operator. SQL functions of the definer role count values of all tenants.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,12 +15,12 @@ from gateway.store.secret_keys.tables import secret_key_holders as holders
 from gateway.store.secret_keys.tables import secret_keys
 
 _LOCK = text("select pg_advisory_xact_lock(hashtext('gateway secret keys'))")
-_USES = text("select kind, name, uses from secret_key_uses()")
+_COUNT_USES = text("select kind, name, uses from secret_key_uses()")
 _KEYS_UNDER = text("select slug, id, key_name, last_used_at from api_keys_under(:name, :most)")
 
 
 async def lock(db: Db) -> None:
-    """Make concurrent starts and changes wait for each other, until the transaction ends."""
+    """Serialise concurrent starts and changes until the transaction ends."""
     await db.execute(_LOCK)
 
 
@@ -31,7 +31,7 @@ async def known(db: Db) -> Mapping[str, KnownKey]:
 
 
 async def register(db: Db, names: Iterable[str], *, are_forgotten: bool = False) -> None:
-    """Register keys. A registered key that was forgotten and is here again is known again."""
+    """Register keys. A forgotten key that is configured again becomes known again, unless `are_forgotten`."""
     at = func.now() if are_forgotten else None
     for name in names:
         new = insert_into(secret_keys).values(name=name, known_since=func.now(), forgotten_at=at)
@@ -46,22 +46,22 @@ async def forget(db: Db, name: str) -> bool:
 
 
 async def retain(db: Db, name: str, sealed: bytes) -> None:
-    """Store the keys that outlast a secret key."""
+    """Store the encrypted derived keys of a secret key, for use after its removal."""
     await db.execute(update(secret_keys).where(secret_keys.c.name == name).values(retained=sealed))
 
 
 async def needs(db: Db) -> Sequence[KeyNeed]:
-    """The numbers of values that need each secret key, by kind; across tenants."""
-    return [KeyNeed._make(row) for row in await db.execute(_USES)]
+    """Numbers of values of all tenants that need each secret key, by kind."""
+    return [KeyNeed._make(row) for row in await db.execute(_COUNT_USES)]
 
 
 async def dependent_keys(db: Db, name: str | None, limit: int) -> Sequence[DependentKey]:
-    """Valid API keys whose digest needs this secret key, or an unknown one; across tenants."""
+    """Valid API keys of all tenants whose digest needs this secret key, or an unknown one if `name` is None."""
     return [DependentKey._make(row) for row in await db.execute(_KEYS_UNDER, {"name": name, "most": limit})]
 
 
 async def report(db: Db, replica: str, names: Sequence[str], *, kept_for: timedelta) -> None:
-    """Store that a replica runs with these keys, and delete replicas that have not reported for this time."""
+    """Store the keys that a replica runs with, and delete replicas that have not reported for `kept_for`."""
     new = insert_into(holders).values(replica=replica, names=list(names), seen_at=func.now())
     set_ = {"names": list(names), "seen_at": func.now()}
     await db.execute(new.on_conflict_do_update(index_elements=["replica"], set_=set_))
@@ -69,7 +69,7 @@ async def report(db: Db, replica: str, names: Sequence[str], *, kept_for: timede
 
 
 async def leave(db: Db, replica: str) -> None:
-    """Delete the report of a replica that ends."""
+    """Delete the report of a replica that stops."""
     await db.execute(delete(holders).where(holders.c.replica == replica))
 
 

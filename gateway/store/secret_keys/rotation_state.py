@@ -1,6 +1,6 @@
-"""The re-encryption of an installation, of which there is one: its progress, and the lease of the replica that runs it.
+"""State of the re-encryption of an installation: its progress, and the lease of the replica that runs it.
 
-Leases are compared by PostgreSQL's clock. Every change of the progress names the holder of the lease.
+The table has one row. PostgreSQL's clock decides on leases. Only the holder of the lease can store progress.
 """
 
 from datetime import timedelta
@@ -13,7 +13,7 @@ from gateway.domain.tenancy.secret_keys import RotationState
 from gateway.store.engine import Db
 from gateway.store.secret_keys.tables import secret_rotation as rotation
 
-_ONE = 1
+_ROW_ID = 1
 
 
 async def get(db: Db) -> RotationState | None:
@@ -23,7 +23,7 @@ async def get(db: Db) -> RotationState | None:
 
 
 async def start(db: Db, key_name: str) -> None:
-    """Begin a re-encryption in place of the last one; the caller holds the lock of the registry."""
+    """Start a re-encryption; it replaces the last one. The caller holds the lock of the registry."""
     fresh: dict[str, Any] = {
         "key_name": key_name,
         "started_at": func.now(),
@@ -36,14 +36,12 @@ async def start(db: Db, key_name: str) -> None:
         "unreadable": 0,
         "fault": None,
     }
-    new = insert_into(rotation).values(id=_ONE, **fresh)
+    new = insert_into(rotation).values(id=_ROW_ID, **fresh)
     await db.execute(new.on_conflict_do_update(index_elements=["id"], set_=fresh))
 
 
 async def take(db: Db, key_name: str, holder: str, *, lease: timedelta) -> RotationState | None:
-    """Lease the unfinished re-encryption under this key, unless another replica holds its lease; None if there
-    is none.
-    """
+    """Lease the unfinished re-encryption under this key; None if there is none, or another replica holds its lease."""
     is_free = or_(rotation.c.leased_until <= func.now(), rotation.c.holder == holder)
     matches = (rotation.c.key_name == key_name, rotation.c.finished_at.is_(None), is_free)
     values = {"holder": holder, "leased_until": func.now() + lease}
@@ -52,14 +50,14 @@ async def take(db: Db, key_name: str, holder: str, *, lease: timedelta) -> Rotat
 
 
 async def advance(db: Db, holder: str, *, lease: timedelta, **progress: Any) -> bool:
-    """Store progress and extend the lease; False if the holder has lost it."""
+    """Store progress and extend the lease; False if the holder has lost the lease."""
     values = {**progress, "leased_until": func.now() + lease}
     changed = update(rotation).where(*_is_held(holder)).values(**values).returning(rotation.c.id)
     return (await db.execute(changed)).one_or_none() is not None
 
 
 async def finish(db: Db, holder: str) -> bool:
-    """End the re-encryption; False if the holder has lost the lease."""
+    """Mark the re-encryption as finished; False if the holder has lost the lease."""
     values = {"finished_at": func.now(), "holder": "", "fault": None}
     changed = update(rotation).where(*_is_held(holder)).values(**values).returning(rotation.c.id)
     return (await db.execute(changed)).one_or_none() is not None

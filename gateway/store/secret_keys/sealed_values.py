@@ -1,6 +1,6 @@
-"""All sealed values of a tenant by table, and their re-encryption under another data key in batches.
+"""Encrypted values of a tenant by table, and their re-encryption under another data key in batches.
 
-A batch is one transaction, and skips rows that another transaction has locked. A row is read and stored under its lock,
+A batch is one transaction, and skips rows that another transaction has locked. Each row is locked before it is read,
 so a concurrent change is neither lost nor undone.
 """
 
@@ -37,13 +37,13 @@ from gateway.store.updates import webhooks
 
 @dataclass(frozen=True, slots=True)
 class SealedTable:
-    """A table with sealed columns; `context` returns what the value of a column is bound to."""
+    """A table with encrypted columns; `context` returns the encryption context of a column of a row."""
 
     table: Table
     context: Callable[[RowMapping, str], tuple[str, ...]]
     columns: Sequence[str] = ("sealed",)
     limit: int = 50
-    """Rows of one batch."""
+    """Maximum number of rows in one batch."""
 
 
 SEALED_TABLES: Sequence[SealedTable] = (
@@ -62,9 +62,7 @@ SEALED_TABLES: Sequence[SealedTable] = (
 
 
 class Resealed(NamedTuple):
-    """One batch: the number of re-encrypted values, of those that no configured secret key decrypts, and the
-    last row.
-    """
+    """Result of one batch: re-encrypted values, values that no configured key decrypts, and the id of the last row."""
 
     changed: int
     unreadable: int
@@ -83,19 +81,19 @@ async def reseal_some(
     found = (await db.execute(locked)).mappings().all()
     if not found:
         return Resealed(0, 0, None)
-    made = await anyio.to_thread.run_sync(partial(_reseal, tenant, cipher, sealed, found, to))
-    for row_id, values in made.items():
+    resealed = await anyio.to_thread.run_sync(partial(_reseal, tenant, cipher, sealed, found, to))
+    for row_id, values in resealed.items():
         own = (rows.c.tenant_id == tenant, rows.c.id == row_id)
         await db.execute(update(rows).where(*own).values(data_key_id=to.id, **values))
-    values_made = sum(len(values) for values in made.values())
-    return Resealed(values_made, len(found) - len(made), str(found[-1]["id"]))
+    value_count = sum(len(values) for values in resealed.values())
+    return Resealed(value_count, len(found) - len(resealed), str(found[-1]["id"]))
 
 
 def _reseal(
     tenant: TenantId, cipher: EnvelopeCipher, sealed: SealedTable, rows: Sequence[RowMapping], to: TenantKey
 ) -> Mapping[str, Mapping[str, bytes]]:
-    """The new values of each row that can be decrypted, by id."""
-    made: dict[str, Mapping[str, bytes]] = {}
+    """The re-encrypted values by row id; rows that cannot be decrypted are absent."""
+    resealed: dict[str, Mapping[str, bytes]] = {}
     for row in rows:
         values: dict[str, bytes] = {}
         try:
@@ -106,5 +104,5 @@ def _reseal(
                     values[column] = cipher.seal(tenant, to.wrapped, plain, *context)
         except SecretUnreadable:
             continue
-        made[row["id"]] = values
-    return made
+        resealed[row["id"]] = values
+    return resealed

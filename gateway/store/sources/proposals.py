@@ -23,7 +23,7 @@ class ProposedContent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Review:
-    """The part of a proposal that people read."""
+    """The findings of a proposal that a reviewer reads."""
 
     changes: ImportChanges
     tools: int
@@ -31,7 +31,7 @@ class _Review:
 
 
 _decode = msgspec.json.Decoder(_Review).decode
-_META = [column for column in source_proposals.c if column.name not in {"document", "compilation"}]
+_PUBLIC_COLUMNS = [column for column in source_proposals.c if column.name not in {"document", "compilation"}]
 
 
 async def insert(tenant: TenantId, db: Db, proposal: SourceProposal, content: ProposedContent) -> None:
@@ -62,7 +62,7 @@ async def insert(tenant: TenantId, db: Db, proposal: SourceProposal, content: Pr
 
 async def get(tenant: TenantId, db: Db, source: SourceId) -> SourceProposal | None:
     """The proposal of a source."""
-    row = (await db.execute(_of(select(*_META), tenant, source))).mappings().one_or_none()
+    row = (await db.execute(_of(select(*_PUBLIC_COLUMNS), tenant, source))).mappings().one_or_none()
     return _proposal(row) if row else None
 
 

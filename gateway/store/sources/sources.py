@@ -43,14 +43,16 @@ async def insert(source: Source, db: Db) -> None:
 async def get(tenant: TenantId, db: Db, name_or_id: str) -> Source | None:
     """The source with this id or name; an id takes precedence."""
     is_named = or_(sources.c.id == name_or_id, sources.c.name == name_or_id)
-    rows = await db.execute(_listed(tenant).where(is_named).order_by((sources.c.id == name_or_id).desc()).limit(1))
+    rows = await db.execute(
+        _select_sources(tenant).where(is_named).order_by((sources.c.id == name_or_id).desc()).limit(1)
+    )
     row = rows.mappings().one_or_none()
     return _source(row) if row else None
 
 
 async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Source]:
     """One page of the tenant's sources, by default sorted by name."""
-    query = select_page(_listed(tenant), sources.c, "name", after=after, limit=limit, order=order)
+    query = select_page(_select_sources(tenant), sources.c, "name", after=after, limit=limit, order=order)
     return [_source(row) for row in (await db.execute(query)).mappings()]
 
 
@@ -87,7 +89,7 @@ async def queried(tenant: TenantId, db: Db) -> Sequence[QueriedSource]:
     return [QueriedSource(id=SourceId(id_), name=name, version=version) for id_, name, version in rows]
 
 
-def _listed(tenant: TenantId) -> Select[*tuple[object, ...]]:
+def _select_sources(tenant: TenantId) -> Select[*tuple[object, ...]]:
     refreshes = [column.label(f"{_REFRESH_PREFIX}{column.name}") for column in source_refreshes.c]
     proposal = source_proposals.c.number.label("proposal")
     joined = (
@@ -128,15 +130,15 @@ def _row_values(source: Source) -> dict[str, object]:
         "url": source.url,
         "active_version": source.active_version,
         "updated_at": source.updated_at,
-        "include": _written(source.include),
-        "exclude": _written(source.exclude),
+        "include": _rule_values(source.include),
+        "exclude": _rule_values(source.exclude),
         "output_schemas": source.output_schemas,
         "refresh_policy": source.refresh_policy.value,
         "refresh_interval_s": source.refresh_interval_s,
     }
 
 
-def _written(rules: Sequence[OperationRule]) -> Sequence[object]:
+def _rule_values(rules: Sequence[OperationRule]) -> Sequence[object]:
     return [msgspec.to_builtins(rule) for rule in rules]
 
 

@@ -1,4 +1,4 @@
-"""A tenant's webhooks with their sealed signing secrets."""
+"""A tenant's inbound webhooks, with their encrypted signing secrets."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -31,7 +31,7 @@ async def insert(tenant: TenantId, db: Db, sealer: EnvelopeCipher, webhook: Webh
     """Add a webhook.
 
     Raises:
-        NameTaken: the tenant has one of this name.
+        NameTaken: the tenant already has a webhook with this name.
         NotFound: there is no such tenant.
     """
     sealed = await _seal(tenant, db, sealer, webhook, signing)
@@ -42,14 +42,14 @@ async def insert(tenant: TenantId, db: Db, sealer: EnvelopeCipher, webhook: Webh
 async def get(tenant: TenantId, db: Db, name_or_id: str) -> Webhook | None:
     """The webhook with this id or name without its secrets; an id takes precedence."""
     is_named = or_(webhooks.c.id == name_or_id, webhooks.c.name == name_or_id)
-    query = _listed(tenant).where(is_named).order_by((webhooks.c.id == name_or_id).desc()).limit(1)
+    query = _select_public(tenant).where(is_named).order_by((webhooks.c.id == name_or_id).desc()).limit(1)
     row = (await db.execute(query)).mappings().one_or_none()
     return _from_row(row) if row else None
 
 
 async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Webhook]:
     """One page of the tenant's webhooks without their secrets, by default sorted by name."""
-    query = select_page(_listed(tenant), webhooks.c, "name", after=after, limit=limit, order=order)
+    query = select_page(_select_public(tenant), webhooks.c, "name", after=after, limit=limit, order=order)
     return [_from_row(row) for row in (await db.execute(query)).mappings()]
 
 
@@ -65,7 +65,7 @@ async def open_secrets(
     """The secrets that may sign deliveries now; None if there is no such webhook.
 
     Raises:
-        SecretUnreadable: the secrets were changed, or no configured key opens them.
+        SecretUnreadable: the secrets were changed, or no configured key decrypts them.
     """
     of_key = and_(data_keys.c.tenant_id == webhooks.c.tenant_id, data_keys.c.id == webhooks.c.data_key_id)
     query = select(*_PUBLIC_COLUMNS, webhooks.c.sealed, data_keys.c.wrapped).join_from(webhooks, data_keys, of_key)
@@ -75,7 +75,7 @@ async def open_secrets(
         return None
     found = _from_row(row)
     plain = msgspec.json.decode(
-        sealer.open(tenant, row["wrapped"], row["sealed"], *_sealing_context(found)), type=_OpenSigningSecrets
+        sealer.open(tenant, row["wrapped"], row["sealed"], *_sealing_context(found)), type=_PlainSecrets
     )
     is_good = found.retires_at is not None and found.retires_at > now
     return SigningSecrets(current=plain.current, previous=plain.previous if is_good else None)
@@ -101,11 +101,11 @@ async def remove(tenant: TenantId, db: Db, webhook: WebhookId) -> bool:
 
 
 def sealed_context(row: RowMapping, _: str) -> tuple[str, ...]:
-    """The context of the sealed secrets of a webhook."""
+    """Callback of the key rotation: the encryption context of a stored row."""
     return _sealing_context(_from_row(row))
 
 
-class _OpenSigningSecrets(msgspec.Struct):
+class _PlainSecrets(msgspec.Struct):
     current: str
     previous: str | None = None
 
@@ -114,7 +114,7 @@ async def _seal(
     tenant: TenantId, db: Db, sealer: EnvelopeCipher, webhook: Webhook, signing: SigningSecrets
 ) -> dict[str, object]:
     key_id, wrapped = await tenant_key(tenant, db, sealer)
-    plain = msgspec.json.encode(_OpenSigningSecrets(current=signing.current, previous=signing.previous))
+    plain = msgspec.json.encode(_PlainSecrets(current=signing.current, previous=signing.previous))
     return {
         "name": webhook.name,
         "version": webhook.version,
@@ -126,12 +126,12 @@ async def _seal(
 
 
 def _sealing_context(webhook: Webhook) -> tuple[str, ...]:
-    """The context of the sealed secrets: they do not open in another webhook or version, or with another expiry."""
+    """The encryption context: secrets of another webhook or version, or with another expiry, cannot be decrypted."""
     until = "" if webhook.retires_at is None else str(round(webhook.retires_at.timestamp()))
     return ("webhook", webhook.id, str(webhook.version), until)
 
 
-def _listed(tenant: TenantId) -> Select[*tuple[object, ...]]:
+def _select_public(tenant: TenantId) -> Select[*tuple[object, ...]]:
     return select(*_PUBLIC_COLUMNS).where(webhooks.c.tenant_id == tenant)
 
 

@@ -1,6 +1,6 @@
-"""Assertions of the gateway (RFC 7519): JWTs that name the caller to an upstream, and the keys that verify them.
+"""Assertions of the gateway (RFC 7519): JWTs that identify the caller to an upstream, and the JWK set to verify them.
 
-All signing keys are published, so that assertions from before a rotation stay valid for their minute.
+All signing keys are published, so that a rotation of secret keys does not invalidate existing assertions.
 """
 
 import secrets
@@ -30,10 +30,10 @@ class AssertionSigner:
         return {"keys": self._keys.published}
 
     def sign(self, principal: Principal, *, audience: str, action: tuple[str, str]) -> str:
-        """Return an assertion about the caller; `action` is the kind of the call and the name of its primitive.
+        """Sign an assertion about the caller; `action` is the kind of the call and the name of its primitive.
 
         Raises:
-            CredentialMissing: assertions cannot be made here, or the audience is of this gateway.
+            CredentialMissing: the gateway has no public URL, or the audience is the gateway itself.
         """
         check_audience(audience, self._public_url)
         now = int(time.time())
@@ -52,10 +52,10 @@ class AssertionSigner:
 
 
 def check_audience(audience: str, public_url: str | None) -> None:
-    """Refuse an audience whose assertions would be accepted by the gateway itself.
+    """Refuse the gateway itself as the audience of an assertion.
 
     Raises:
-        CredentialMissing: assertions cannot be made here, or the audience is of this gateway.
+        CredentialMissing: the gateway has no public URL, or the audience is invalid or the gateway itself.
     """
     if public_url is None:
         raise CredentialMissing("Signed assertions need the public URL of the gateway: set GATEWAY_PUBLIC_URL.")

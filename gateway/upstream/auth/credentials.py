@@ -1,7 +1,7 @@
 """Application of stored credentials to requests.
 
-The first security alternative of the operation with complete stored credentials is used. A credential replaces an
-argument of the same name, so the caller cannot override it, and it is never sent twice.
+Of the operation's security alternatives, the first one whose credentials are all stored is used. A credential replaces
+an argument of the same name, so the caller cannot override it, and it is never sent twice.
 """
 
 import base64
@@ -22,19 +22,19 @@ from gateway.upstream.serialize.percent_encoding import Unwritable, percent
 Security = tuple[tuple[SchemePlan, ...], ...]
 
 _SECRET_HEADER = re.compile("authorization|cookie|key|token|secret", re.IGNORECASE)
-"""Names of headers that usually contain a secret, even if it is not a stored credential."""
+"""Header names that indicate a secret, even if it is not a stored credential."""
 _DIGEST_KEY = secrets.token_bytes(32)
 """Random key of this process: without the key, a logged digest cannot confirm a guessed secret."""
 
 
 def apply(request: UpstreamRequest, security: Security, credentials: Mapping[str, Credential]) -> UpstreamRequest:
-    """Return the request with its credentials.
+    """Add the stored credentials to a request.
 
-    If the operation also accepts requests without credentials, stored ones are still used. Without stored ones, the
-    request is sent unchanged.
+    Stored credentials are used even if they are optional. The request is returned unchanged if credentials are optional
+    and none are stored.
 
     Raises:
-        CredentialMissing: no alternative is completely stored, or a stored value cannot be sent.
+        CredentialMissing: every alternative lacks a stored credential, or a stored value cannot be sent.
     """
     chosen = require(security, credentials)
     if not chosen:
@@ -50,7 +50,7 @@ def require(security: Security, credentials: Mapping[str, Credential]) -> tuple[
     """Return the first alternative whose credentials are all stored; empty if none is needed.
 
     Raises:
-        CredentialMissing: no alternative is completely stored.
+        CredentialMissing: every alternative lacks a stored credential.
     """
     chosen = choose(security, credentials)
     if chosen is not None:
@@ -62,7 +62,7 @@ def require(security: Security, credentials: Mapping[str, Credential]) -> tuple[
 
 
 def digest_of(secret_values: Iterable[str]) -> bytes:
-    """Return the digest of the secrets, for the key of pooled connections; the order of the secrets matters."""
+    """Return the digest of the secrets in this order, which is part of the key of pooled connections."""
     digest = hashlib.blake2b(digest_size=16, key=_DIGEST_KEY)
     for value in secret_values:
         encoded = value.encode("utf-8", "surrogatepass")
@@ -72,7 +72,7 @@ def digest_of(secret_values: Iterable[str]) -> bytes:
 
 
 def digest_of_headers(headers: Iterable[tuple[str, str]]) -> bytes:
-    """Return the digest of the headers whose names indicate a secret; empty without such headers."""
+    """Return the digest of the headers whose names indicate a secret; empty if there are none."""
     found = sorted((name.lower(), value) for name, value in headers if _SECRET_HEADER.search(name))
     return digest_of(part for header in found for part in header) if found else b""
 
@@ -135,7 +135,7 @@ def _with_cookie(request: UpstreamRequest, scheme: SchemePlan, value: str) -> Up
 
 
 def _cookie_text(value: str) -> str:
-    """Return the stored text; percent-encoded if it has a blank, quote, comma, semicolon or backslash (RFC 6265)."""
+    """Return the value; percent-encoded if it has a blank, quote, comma, semicolon or backslash (RFC 6265)."""
     return percent(value) if any(character in ' ",;\\' for character in value) else value
 
 

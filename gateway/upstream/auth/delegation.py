@@ -1,8 +1,7 @@
-"""Credentials that name the caller: an assertion, an exchanged token, or a token of an account that the caller
-connected.
+"""Per-caller credentials: an assertion, an exchanged token, or a token of the caller's connected account.
 
-The caller's token is sent only to the token endpoint of the issuer that signed it. If the gateway issued the caller's
-token, the token that the issuer returned at the sign-in is used instead.
+The caller's token is sent only to the token endpoint of the issuer that signed it. If the gateway itself issued the
+token, the provider's token from the sign-in is exchanged instead.
 """
 
 from collections.abc import Awaitable, Callable
@@ -19,11 +18,11 @@ from gateway.upstream.auth.oauth_tokens import Tokens
 from gateway.upstream.auth.token_endpoint import TokenRequest, token_exchange
 
 FindSubjectToken: TypeAlias = Callable[[Principal], Awaitable[InboundToken | None]]
-"""Returns the token that an issuer of the tenant gave to a caller; None if there is none."""
+"""Returns the token that an issuer of the tenant issued for a caller; None if there is none."""
 
 
 class AccountTokens(Protocol):
-    """The access tokens of accounts that users have connected."""
+    """Access tokens of the accounts that users have connected."""
 
     async def obtain(self, principal: Principal, named: NamedCredential, terms: AccountTerms) -> str:
         """Return the access token of the caller's account.
@@ -40,7 +39,7 @@ class AccountTokens(Protocol):
 
 
 class Delegations:
-    """Resolves credentials with a delegation to credentials of one caller."""
+    """Resolves credentials with a delegation to the credential of one caller."""
 
     def __init__(
         self,
@@ -80,15 +79,15 @@ class Delegations:
         return replace(named, credential=Credential(value=token.value), delegation=None)
 
     async def forget(self, named: NamedCredential, principal: Principal, refused: Credential) -> None:
-        """Drop the cached token that the upstream has refused."""
+        """Drop a cached token after the upstream refused it."""
         if isinstance(named.delegation, TokenExchange):
             wanted = _exchange(named, named.delegation, await self._subject_token(principal))
             await self._tokens.drop(principal.tenant, f"credential:{named.name}", wanted, refused.value)
 
     async def renew(self, named: NamedCredential, principal: Principal, refused: Credential) -> NamedCredential | None:
-        """Drop the token that the upstream has refused; return the credential with another token of the account.
+        """Drop the refused token, and return the credential with a new token of the connected account.
 
-        None for other kinds, whose next call obtains a new token.
+        None for other kinds of delegation: their next call obtains a new token.
 
         Raises:
             AccountRequired: the account has no other token; the caller has to connect it again.

@@ -1,4 +1,4 @@
-"""Signing keys of issuers: their JWK sets (RFC 7517) and metadata (RFC 8414, OpenID Connect Discovery 1.0).
+"""Cached JWK sets of issuers (RFC 7517), and discovery of issuer metadata (RFC 8414, OpenID Connect Discovery 1.0).
 
 Every request uses the guarded client. A set is cached for ten minutes. An unknown key id or a failure causes another
 request, at most one per set in 30 seconds. While requests fail, a cached set is used for a day.
@@ -32,8 +32,8 @@ _MAX_WAITING = 64
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-class _Held:
-    """The last set of one URL."""
+class _CachedSet:
+    """Cache entry: the last fetched set of one URL."""
 
     __slots__ = ("fetched_at", "keys", "lock", "tried_at")
 
@@ -44,11 +44,11 @@ class _Held:
 
 
 class KeySets:
-    """The JWK sets that this replica has fetched."""
+    """Fetches JWK sets, and caches them on this replica."""
 
     def __init__(self, upstream: UpstreamClient) -> None:
         self._upstream = upstream
-        self._held = FairCache[str, _Held](_CAPACITY)
+        self._held = FairCache[str, _CachedSet](_CAPACITY)
 
     async def find(self, tenant: TenantId, url: str, kid: str | None) -> Sequence[Jwk]:
         """Return the keys with this id, or all keys without an id; empty if the set has no such key.
@@ -58,7 +58,7 @@ class KeySets:
         """
         held = self._held.get(tenant, url)
         if held is None:
-            self._held.put(tenant, url, held := _Held())
+            self._held.put(tenant, url, held := _CachedSet())
         found = _select(held, kid)
         if not found or time.monotonic() - held.fetched_at > _FRESH_S:
             if held.lock.statistics().tasks_waiting >= _MAX_WAITING:  # guard: key-set-waiting
@@ -71,13 +71,13 @@ class KeySets:
             raise Unavailable("the signing keys of the issuer cannot be fetched now", retry_after_s=_RETRY_S)
         return found
 
-    async def _fetch(self, tenant: TenantId, url: str, held: _Held) -> None:
+    async def _fetch(self, tenant: TenantId, url: str, held: _CachedSet) -> None:
         try:
             with anyio.fail_after(_FETCH_S):
                 held.keys = read_keys(await fetch_document(self._upstream, url, limit=_LIMIT_BYTES, tenant=tenant))
             held.fetched_at = time.monotonic()
         except (GatewayError, TimeoutError):
-            pass  # the previous set is used, if there is one
+            pass  # the cached set, if any, remains in use
         finally:
             held.tried_at = time.monotonic()
 
@@ -123,7 +123,7 @@ async def check_key_set(upstream: UpstreamClient, tenant: TenantId, url: str) ->
     """Return the number of keys of a set.
 
     Raises:
-        FetchFailed, UpstreamError, DocumentTooLarge: it cannot be fetched, or is not a JWK set.
+        FetchFailed, UpstreamError, DocumentTooLarge: the set cannot be fetched, or is not a JWK set.
     """
     try:
         with anyio.fail_after(_FETCH_S):
@@ -136,7 +136,7 @@ def read_keys(body: bytes) -> tuple[Jwk, ...]:
     """Return the keys of a JWK set.
 
     Raises:
-        FetchFailed: the body is no JWK set, or has more than 100 keys.
+        FetchFailed: the body is not a JWK set, or has more than 100 keys.
     """
     try:
         keys = _decode(body).get("keys")
@@ -150,7 +150,7 @@ def read_keys(body: bytes) -> tuple[Jwk, ...]:
     return tuple(cast("Jwk", key) for key in several if isinstance(key, dict))
 
 
-def _select(held: _Held, kid: str | None) -> Sequence[Jwk]:
+def _select(held: _CachedSet, kid: str | None) -> Sequence[Jwk]:
     keys = held.keys or ()
     return keys if kid is None else [key for key in keys if key.get("kid") == kid]
 

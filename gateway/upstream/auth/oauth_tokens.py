@@ -45,8 +45,9 @@ class TokenStore(Protocol):
         ...
 
     def lock(self, tenant: TenantId, name: str) -> AbstractAsyncContextManager[None]:
-        """Hold the lock for fetching a token while the block runs; after a bounded wait, the block runs without the
-        lock.
+        """Hold the lock for a token request while the block runs.
+
+        After a bounded wait, the block runs without the lock.
         """
         ...
 
@@ -62,7 +63,7 @@ class _Fetch:
 
 
 class Tokens:
-    """The access tokens of this replica."""
+    """Obtains access tokens, and caches them on this replica."""
 
     def __init__(self, upstream: UpstreamClient, store: TokenStore | None = None) -> None:
         self._upstream = upstream
@@ -73,7 +74,7 @@ class Tokens:
     async def exchange(
         self, tenant: TenantId, source: SourceId, security: Security, stored: Mapping[str, Credential]
     ) -> Mapping[str, Credential]:
-        """Return the stored credentials; the client secrets that the request needs are replaced by access tokens.
+        """Return the stored credentials, with the required client secrets replaced by access tokens.
 
         Raises:
             TokenRefused: the token endpoint issued no token.
@@ -99,8 +100,8 @@ class Tokens:
     ) -> None:
         """Drop the tokens of a request that the upstream rejected.
 
-        `refused` are the credentials that were sent: a newer token, fetched by a concurrent call, is kept. Without
-        Redis, only the copy of this replica is dropped.
+        `refused` are the credentials that were sent: a newer token, fetched by a concurrent call, is kept. While Redis
+        is unavailable, only the cached token of this replica is dropped.
         """
         for scheme in choose(security, stored) or ():
             if needs_token(scheme, stored):

@@ -1,7 +1,7 @@
 """Signing keys of the gateway (ES256), derived from its secret keys, one set for each purpose.
 
-Every replica derives the same keys. The key of the first secret key signs, and all keys verify. So a signature from
-before a rotation of secret keys stays valid until it expires.
+Every replica derives the same keys. The key derived from the first secret key signs, and all keys verify. So signatures
+remain valid after a rotation of secret keys.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ _ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 
 
 class SigningKeys:
-    """The keys of one purpose; `seeds` are secret bytes derived for it from each secret key, the current one first."""
+    """The keys of one purpose; `seeds` are derived for this purpose from each secret key, the current one first."""
 
     def __init__(self, seeds: Sequence[bytes]) -> None:
         private = [_private_key(seed) for seed in seeds]
@@ -28,7 +28,7 @@ class SigningKeys:
         self._public = {str(jwk["kid"]): key.public_key() for jwk, key in zip(self.published, private, strict=True)}
 
     def sign(self, claims: Mapping[str, Any], *, kind: str) -> str:
-        """Return a JWT with these claims; `kind` is its type."""
+        """Return a signed JWT with these claims; `kind` is the `typ` header."""
         headers = {"kid": self.published[0]["kid"], "typ": kind}
         return jwt.encode(dict(claims), self._private, algorithm=ALGORITHM, headers=headers)
 

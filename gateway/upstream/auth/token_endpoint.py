@@ -1,7 +1,7 @@
-"""Client of token endpoints, and of those beside them that know tokens.
+"""Client of the token, revocation and introspection endpoints of OAuth servers.
 
-Token requests and their responses (RFC 6749 sections 2.3.1, 4.1.3, 4.4.2, 5, 6; RFC 8693), revocation (RFC 7009) and
-introspection (RFC 7662).
+Token requests follow RFC 6749 (sections 2.3.1, 4.1.3, 4.4.2, 5, 6) and RFC 8693, revocation RFC 7009, and introspection
+RFC 7662.
 """
 
 import base64
@@ -23,15 +23,15 @@ from gateway.upstream.auth.credentials import digest_of
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.serialize.header_checks import is_header_value
 
-_SUBJECT_KIND = "urn:ietf:params:oauth:token-type:access_token"  # a name, no secret
+_SUBJECT_KIND = "urn:ietf:params:oauth:token-type:access_token"  # a name, not a secret
 _FORM = "application/x-www-form-urlencoded"
 _LIMIT_BYTES = 64 * 1024
 _DEFAULT_LIFE_S = 300.0
 _MAX_LIFE_S = 24 * 3600.0
 _OK = 200
-_NOT_THIS_WAY = frozenset((400, 401))
-_NOT_FOUND = frozenset((None, "invalid_client", "invalid_request"))
-"""Error codes of servers that expect the client's credentials in the body; None because many send no code."""
+_REFUSED_STATUSES = frozenset((400, 401))
+_CLIENT_ERRORS = frozenset((None, "invalid_client", "invalid_request"))
+"""Error codes after which the client credentials are sent in the body; None because many servers send no code."""
 
 _REGISTERED_ERRORS = frozenset(
     {
@@ -50,13 +50,13 @@ _REGISTERED_ERRORS = frozenset(
 )
 """Registered error codes, which messages may contain.
 
-Other codes are omitted, because an endpoint may echo the secret.
+Other codes are omitted, because an endpoint may return the secret in the error code.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenRequest:
-    """A request to a token endpoint, without the client's authentication; `label` names it in messages."""
+    """A request to a token endpoint, before client authentication is added; `label` identifies it in messages."""
 
     label: str
     url: str
@@ -67,25 +67,25 @@ class TokenRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenResponse:
-    """A response with tokens; `scopes` contains the scopes that the server returned, if any."""
+    """A successful token response; `scopes` are the scopes that the server returned, if any."""
 
     access_token: AccessToken
     refresh_token: str | None = field(default=None, repr=False)
     id_token: str | None = field(default=None, repr=False)
     scopes: frozenset[str] | None = None
     declares_life: bool = True
-    """False if the server declared no lifetime, so that the lifetime of the access token is an assumption."""
+    """False if the server declared no lifetime; the access token then has the default lifetime."""
 
 
 def client_credentials(scheme: SchemePlan, client: Credential) -> TokenRequest:
-    """Return the request with client credentials, with the scheme's scopes."""
+    """Return the client credentials request with the scheme's scopes."""
     scope = (("scope", " ".join(scheme.scopes)),) if scheme.scopes else ()
     fields = (("grant_type", "client_credentials"), *scope)
     return TokenRequest(label=scheme.name, url=scheme.token_url or "", client=client, fields=fields)
 
 
 def token_exchange(terms: TokenExchange, name: str, client: Credential, subject_token: str) -> TokenRequest:
-    """Return the request for a token of the same subject for the upstream (RFC 8693 section 2.1)."""
+    """Return the token exchange request for the same subject at the upstream (RFC 8693 section 2.1)."""
     fields = [
         ("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"),
         ("subject_token", subject_token),
@@ -100,24 +100,24 @@ def token_exchange(terms: TokenExchange, name: str, client: Credential, subject_
 
 
 def code_exchange(label: str, url: str, client: Credential, fields: Mapping[str, str]) -> TokenRequest:
-    """Return the request for the tokens of an authorization code: `code`, `redirect_uri` and `code_verifier`."""
+    """Return the authorization code request; `fields` are `code`, `redirect_uri` and `code_verifier`."""
     pairs = (("grant_type", "authorization_code"), *fields.items())
     return TokenRequest(label=label, url=url, client=client, fields=pairs)
 
 
 def token_refresh(label: str, url: str, client: Credential, refresh_token: str) -> TokenRequest:
-    """Return the request for new tokens of the same person."""
+    """Return the refresh token request."""
     pairs = (("grant_type", "refresh_token"), ("refresh_token", refresh_token))
     return TokenRequest(label=label, url=url, client=client, fields=pairs)
 
 
 def token_revocation(label: str, url: str, client: Credential, token: str) -> TokenRequest:
-    """Return the request that ends a token (RFC 7009 section 2.1)."""
+    """Return the revocation request of a token (RFC 7009 section 2.1)."""
     return TokenRequest(label=label, url=url, client=client, fields=(("token", token),))
 
 
 async def revoke_token(upstream: UpstreamClient, tenant: TenantId, wanted: TokenRequest) -> bool:
-    """Send a revocation; True if the server confirmed it.
+    """Send a revocation request; return True if the server confirmed it.
 
     Raises:
         TokenRefused: the credential cannot be sent.
@@ -128,7 +128,7 @@ async def revoke_token(upstream: UpstreamClient, tenant: TenantId, wanted: Token
 
 
 def token_introspection(label: str, url: str, client: Credential, token: str) -> TokenRequest:
-    """Return the request for the state of an access token (RFC 7662 section 2.1)."""
+    """Return the introspection request of an access token (RFC 7662 section 2.1)."""
     pairs = (("token", token), ("token_type_hint", "access_token"))
     return TokenRequest(label=label, url=url, client=client, fields=pairs)
 
@@ -136,10 +136,12 @@ def token_introspection(label: str, url: str, client: Credential, token: str) ->
 async def introspect_token(
     upstream: UpstreamClient, tenant: TenantId, wanted: TokenRequest, *, in_body: bool
 ) -> Mapping[str, Any] | None:
-    """Return the members of an active token; None if it is not active. `in_body` places the client's secret there.
+    """Return the response members of an active token; None if the token is inactive.
+
+    With `in_body`, the client credentials are sent in the body.
 
     Raises:
-        TokenRefused: the endpoint did not respond with a state, or the credential cannot be sent.
+        TokenRefused: the response is not an introspection response, or the credential cannot be sent.
         UpstreamError: the request to the endpoint failed.
     """
     answer = await upstream.send(_request(wanted, in_body=in_body), tenant=tenant, limit_bytes=_LIMIT_BYTES)
@@ -164,14 +166,14 @@ async def fetch_tokens(upstream: UpstreamClient, tenant: TenantId, wanted: Token
 
     The client authenticates in the Authorization header, which every server must support. Some servers require the
     credentials in the body. So after status 400 or 401 with `invalid_client`, `invalid_request` or no error code, the
-    request is repeated in that form.
+    request is repeated with the credentials in the body.
 
     Raises:
         TokenRefused: the endpoint issued no token.
         UpstreamError: the request to the endpoint failed.
     """
     response = await upstream.send(_request(wanted), tenant=tenant, limit_bytes=_LIMIT_BYTES)
-    if response.status in _NOT_THIS_WAY and _error(response) in _NOT_FOUND:
+    if response.status in _REFUSED_STATUSES and _error(response) in _CLIENT_ERRORS:
         response = await upstream.send(_request(wanted, in_body=True), tenant=tenant, limit_bytes=_LIMIT_BYTES)
     return _read(wanted, response)
 
@@ -241,7 +243,7 @@ def _members(response: UpstreamAnswer) -> dict[str, Any]:
 
 
 def _life(message: object) -> float:
-    """Lifetime of the token in seconds, at most a day; five minutes if the server declares no valid one."""
+    """Return the lifetime of the token in seconds, at most a day; five minutes without a valid declaration."""
     try:
         seconds = (
             float(message)

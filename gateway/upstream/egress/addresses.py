@@ -1,7 +1,7 @@
 """IP addresses to which the gateway may connect.
 
-The lists are defined here, because Python's `is_global` treats several internal ranges as global. An address is parsed
-before it is checked, so its spelling does not matter.
+The module has its own lists, because Python's `is_global` treats several internal ranges as global. Addresses are
+parsed before the check, so alternative spellings make no difference.
 """
 
 import ipaddress

@@ -1,4 +1,4 @@
-"""Allow-lists of upstreams: exact `host:port` entries of the operator, one list for all tenants and one per tenant.
+"""Allow-lists of the operator: exact `host:port` entries, one list for all tenants and one per tenant.
 
 One parser reads `GATEWAY_EGRESS_ALLOW` and the lists of tenants. An entry is a name or an address with a port, or the
 path of a unix socket; there are no patterns and no networks. A tenant's list is part of the key of its pooled
@@ -32,7 +32,7 @@ _MAX_PATH_LENGTH = 107
 
 
 class AllowLists(Protocol):
-    """The allow-lists of the tenants; read before every attempt of a request."""
+    """The allow-lists of the tenants, read before every attempt of a request."""
 
     def current(self, tenant: TenantId) -> AllowList | None:
         """Return the list if it is current in memory; None if `read` must be called."""
@@ -65,7 +65,7 @@ def read_entry(text: str) -> AllowEntry | None:
 
 
 def write_entry(entry: AllowEntry) -> str:
-    """The canonical spelling in which an entry is stored and shown."""
+    """Return the canonical spelling of an entry."""
     host, port = entry
     if not port:
         return str(host)
@@ -73,12 +73,12 @@ def write_entry(entry: AllowEntry) -> str:
 
 
 def read_stored(texts: Iterable[str]) -> AllowList:
-    """Parse the stored entries; an entry that cannot be parsed is ignored."""
+    """Parse the stored entries; invalid entries are ignored."""
     return frozenset(entry for text in texts if (entry := read_entry(text)) is not None)
 
 
 def _read_path(path: str) -> AllowEntry | None:
-    """The entry of a socket's path, which must be absolute and normal: one socket has one spelling."""
+    """Return the entry of a socket's path; None unless the path is absolute and normalized."""
     is_normal = path.startswith("/") and not path.startswith("//") and posixpath.normpath(path) == path != "/"
     if not is_normal or not path.isprintable() or "," in path or len(path.encode()) > _MAX_PATH_LENGTH:
         return None

@@ -27,20 +27,19 @@ _LAST_PORT = 65535
 
 
 class _Vetted(str):
-    """An address that was resolved from an allowed name, and the port it was allowed for."""
+    """An address resolved from an allow-listed name, and the allowed port."""
 
     __slots__ = ("port",)
     port: int
 
 
 def denied() -> EgressDenied:
-    """Return the refusal, identical for every reason: it must not reveal the addresses of an internal name."""
+    """Return the error, identical for every reason, so that it does not reveal addresses of internal names."""
     return EgressDenied("The gateway is not permitted to connect to the address and port of this upstream.")
 
 
 class Guard:
-    """Checks addresses and creates the sockets; `egress_allow` contains the operator's `host:port` entries for all
-    tenants.
+    """Checks addresses and creates sockets; `egress_allow` are the operator's entries for all tenants.
 
     Raises:
         BrokenSetting: an entry does not have the form `host:port`.
@@ -53,7 +52,7 @@ class Guard:
         """Return the addresses of a resolved name in a form that `open_socket` accepts.
 
         Raises:
-            EgressDenied: an address is not allowed; a single one refuses the whole name.
+            EgressDenied: at least one address is not allowed.
         """
         named = (host.lower(), port)
         if named in self._global or named in permitted:  # guard: egress-exact-port
@@ -64,7 +63,7 @@ class Guard:
         return tuple(addresses)
 
     def is_listed(self, entry: AllowEntry, permitted: AllowList) -> bool:
-        """True if the entry itself is on the global list or in `permitted`, public or not."""
+        """True if the entry itself, even a public one, is on the global list or in `permitted`."""
         return entry in self._global or entry in permitted
 
     def may_dial(self, address: str, port: int, permitted: AllowList = NOTHING) -> bool:
@@ -78,7 +77,7 @@ class Guard:
         return is_public(parsed) and (port in _WEB_PORTS or _FIRST_FREE_PORT <= port <= _LAST_PORT)
 
     def open_socket(self, info: DialTarget, permitted: AllowList = NOTHING) -> socket.socket:
-        """Make a socket for exactly this dial.
+        """Create a socket for this address.
 
         Raises:
             EgressDenied: the address about to be dialled is not allowed.

@@ -23,21 +23,21 @@ class Origin:
     """Host in lower case, without brackets."""
     port: int
     is_literal: bool
-    """True if the host can only be an address: it is not resolved."""
+    """True if the host is an IP literal, which is not resolved."""
     authority: str
     """Host header: the host as written without a final dot, and a non-default port (RFC 9110 section 7.2)."""
 
 
 class PoolKey(NamedTuple):
-    """Key of kept connections: requests with equal keys may share a connection (REQUIREMENTS ISO-1)."""
+    """Key of pooled connections: requests with equal keys may share a connection (REQUIREMENTS ISO-1)."""
 
     tenant: str
     """Empty for requests of the installation itself."""
     origin: str
     credential: bytes
-    """Digest of the secrets in the request; empty if it has none."""
+    """Digest of the secrets in the request; empty without secrets."""
     permitted: AllowList = NOTHING  # guard: egress-withdrawn-connections
-    """The tenant's own allow-list at the time of the dial; after a change of the list, requests have another key."""
+    """The tenant's allow-list, so that a changed list does not reuse connections of the old one."""
 
 
 def read_url(url: str) -> tuple[Origin, str] | None:

@@ -1,4 +1,4 @@
-"""Name resolution; the egress guard then checks the addresses."""
+"""DNS resolution. The egress guard checks the resolved addresses."""
 
 import asyncio
 import socket
@@ -26,7 +26,7 @@ class Lookup(Protocol):
 
 
 class SystemLookup:
-    """The operating system's resolver, on separate threads, so that slow names do not delay other work in threads.
+    """The operating system's resolver on its own threads, so that slow lookups do not delay other threaded work.
 
     Lookups of one name are single-flight, so an unresponsive name server occupies one thread per name. Names in one
     domain (two labels) occupy at most a quarter of the threads, because they may share a name server.
@@ -58,14 +58,14 @@ class SystemLookup:
         return await asyncio.shield(running)
 
     def _ask(self, host: str, port: int, domain: str) -> "asyncio.Future[list[str]]":
-        """Resolve in a thread; its slot is held until the lookup ends, even after all callers have left."""
+        """Start the lookup in a thread; its slot is held until the lookup ends, even if all callers are cancelled."""
         running = asyncio.get_running_loop().run_in_executor(self._threads, _ask_system, host, port)
         self._asked[host] = running
 
         def end(ended: "asyncio.Future[list[str]]") -> None:
             self._asked.pop(host, None)
             self.places.free(domain)
-            # retrieves the exception of a lookup whose callers have left, because asyncio would log it
+            # retrieves the exception, because asyncio logs unretrieved ones
             if not ended.cancelled():
                 ended.exception()
 
@@ -78,7 +78,7 @@ class SystemLookup:
 
 
 def _domain_of(host: str) -> str:
-    """The last two labels of a name."""
+    """Return the last two labels of a name."""
     return ".".join(host.rstrip(".").lower().rsplit(".", 2)[-2:])
 
 

@@ -21,7 +21,7 @@ from gateway.upstream.http.response import Pair, Response
 
 _PIECE = 1 << 16
 _HEAD = 1 << 16
-"""Limit on the bytes of a head. Head, chunk extensions and trailers together may have twice as many."""
+"""Limit on the bytes of a head; twice this size limits head, chunk extensions and trailers together."""
 _PER_CHUNK = 16
 _FIELDS = 256
 _INTERIM = 8
@@ -48,7 +48,7 @@ def reusable_below(method: str, body: bytes | None) -> int:
 
 
 class Owner(Protocol):
-    """The owner of connections between requests, which is the connection pool."""
+    """The owner of idle connections: the connection pool."""
 
     def keep(self, connection: "Connection") -> None:
         """Keep an idle connection for another request."""
@@ -95,7 +95,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_fit(self) -> bool:
-        """True if the connection is open, and no fault has made it unusable."""
+        """True if the connection is open, and no fault made it unusable."""
         return self._is_fit and self._transport is not None and not self._transport.is_closing()
 
     @property
@@ -226,7 +226,7 @@ class Connection(asyncio.Protocol):
         """Collect one header or trailer. The parser calls this.
 
         Raises:
-            Malformed: there are too many.
+            Malformed: the response has too many headers and trailers.
         """
         if len(self._pairs) >= _FIELDS:  # guard: answer-fields
             raise Malformed
@@ -255,7 +255,9 @@ class Connection(asyncio.Protocol):
             self._is_fit = False
         if answer.has_no_body:
             answer.has_ended = True
-            self._parser = None  # it would wait for a body, which HEAD does not have (RFC 9110 section 9.3.2)
+            self._parser = (
+                None  # a response to HEAD has no body, but the parser would wait for one (RFC 9110 section 9.3.2)
+            )
 
     def on_chunk_header(self) -> None:
         """Allow `_PER_CHUNK` bytes for a chunk header. The parser calls this for each chunk size."""

@@ -80,7 +80,7 @@ class Connector:
 
     async def _secure(self, origin: Origin, plain: asyncio.WriteTransport, made: asyncio.BaseProtocol) -> None:
         """Start TLS before anything is sent. A failed or cancelled handshake aborts the transport; asyncio does not."""
-        if plain.is_closing():  # a server that sends bytes before the handshake is refused
+        if plain.is_closing():  # the server sent bytes before the handshake
             raise ConnectionResetError
         try:
             secure = await asyncio.get_running_loop().start_tls(

@@ -1,6 +1,6 @@
 """Transport faults between a request and its response, and their translation into gateway errors.
 
-A fault contains no text, so that no address, header value or library message reaches a caller.
+A fault has no message, so that no address, header value or library message reaches a caller.
 """
 
 from gateway.errors import (
@@ -17,7 +17,7 @@ class TransportFault(Exception):
 
 
 class NotConnected(TransportFault):
-    """No connection was made, so nothing was sent."""
+    """No connection was established, so nothing was sent."""
 
 
 class NameUnknown(NotConnected):
@@ -25,15 +25,15 @@ class NameUnknown(NotConnected):
 
 
 class ConnectedLate(NotConnected):
-    """No connection was established in time, or none became free."""
+    """No connection was established or released in time."""
 
 
 class DistrustedTls(TransportFault):
-    """The handshake or the certificate was not accepted; nothing was sent."""
+    """The TLS handshake failed or the certificate is invalid; nothing was sent."""
 
 
 class Disconnected(TransportFault):
-    """The connection ended before a response; the request may have arrived."""
+    """The connection closed before a response; the request may have arrived."""
 
 
 class Torn(Disconnected):
@@ -41,7 +41,7 @@ class Torn(Disconnected):
 
 
 class BrokenOff(TransportFault):
-    """The connection ended inside the response."""
+    """The connection closed during the response."""
 
 
 class Malformed(TransportFault):
@@ -49,7 +49,7 @@ class Malformed(TransportFault):
 
 
 FAULTS = (TransportFault, OSError, RuntimeError, ValueError)
-"""The exceptions with which a request may end, apart from gateway errors and cancellation."""
+"""The exceptions that a request may raise, except gateway errors and cancellation."""
 
 _REASONS: tuple[tuple[type[Exception], type[UpstreamError], str], ...] = (
     (ConnectedLate, UpstreamTimeout, "The upstream did not accept a connection in time."),

@@ -47,7 +47,7 @@ class WireClient:
     async def send(self, message: WireRequest, lists: AllowLists | None, loop: asyncio.AbstractEventLoop) -> Response:
         """Send a request once; return its response once the head has arrived.
 
-        The caller releases or closes the response. An exception, cancellation included, closes the connection.
+        The caller must release or close the response. An exception, including cancellation, closes the connection.
 
         Raises:
             EgressDenied: the upstream may not be dialled.
@@ -57,7 +57,7 @@ class WireClient:
             Unavailable: the tenant's allow-list cannot be read.
         """
         key = message.key
-        if lists is not None and key.tenant:  # for each attempt, because entries may have been withdrawn
+        if lists is not None and key.tenant:  # read for each attempt, because entries may be removed
             tenant = TenantId(key.tenant)
             permitted = lists.current(tenant)
             if permitted is None:
@@ -93,7 +93,7 @@ def write_request(request: UpstreamRequest, tenant: str) -> WireRequest:
     """Return the wire form of a request. A refusal never repeats the refused text.
 
     Raises:
-        EgressDenied: the URL is not one that may be dialled.
+        EgressDenied: the URL may not be dialled.
         UpstreamUnreachable: the method or a header cannot be sent.
     """
     method = check_method(request.method)

@@ -1,9 +1,9 @@
 """Connection pool of a replica: idle connections by `PoolKey`, and the shares of the tenants.
 
 An idle connection serves only the `PoolKey` that opened it; the most recently used one is reused first. A tenant holds
-at most its share of all connections, including idle ones. A request that finds no capacity waits: in order within its
-tenant, and in turn between tenants. In a full pool, or at the tenant's share, the connection that has been idle longest
-is closed.
+at most its share of all connections, including idle ones. Requests without capacity wait: first-in, first-out within a
+tenant, and round-robin between tenants. In a full pool, or at the tenant's share, the longest idle connection is
+closed.
 """
 
 import asyncio
@@ -77,7 +77,7 @@ class ConnectionPool:
         Raises:
             EgressDenied: the upstream may not be dialled.
             UpstreamBusy: the tenant holds its share of the pool, and no connection was released in time.
-            NotConnected, DistrustedTls: no connection was made.
+            NotConnected, DistrustedTls: no connection was established.
             Disconnected: the upstream closed the connection at once.
             RuntimeError: the pool is closed.
         """
@@ -108,7 +108,7 @@ class ConnectionPool:
 
     def forget(self, connection: Connection) -> None:
         """Release the capacity of a closed connection."""
-        if connection not in self._open:  # its dial failed; `_dial` has released the capacity
+        if connection not in self._open:  # the dial failed, and `_dial` released the capacity
             return
         self._open.discard(connection)
         if connection in self._oldest:
@@ -150,7 +150,7 @@ class ConnectionPool:
             raise
 
     def _evict(self, tenant: str | None) -> None:
-        """Close the connection that has been idle longest: of this tenant, or with None of all tenants."""
+        """Close the longest idle connection of this tenant, or of all tenants with None."""
         for oldest in self._oldest:
             if tenant is None or oldest.key.tenant == tenant:
                 self._remove_idle(oldest)
@@ -174,7 +174,7 @@ class ConnectionPool:
         return connection
 
     def _next_waiter(self, *, freed: str | None = None) -> _Waiter | None:
-        """The next waiter whose tenant is below its share; `freed` is a tenant about to release one connection."""
+        """Return the next waiter whose tenant is below its share; `freed`: a tenant about to release a connection."""
         for tenant, queue in list(self._waiting.items()):
             while queue and queue[0][1].done():
                 queue.popleft()
@@ -185,7 +185,7 @@ class ConnectionPool:
         return None
 
     def _pop(self, waiter: _Waiter) -> None:
-        """Remove the first waiter of its tenant; the tenant's other waiters go behind those of all other tenants."""
+        """Remove the first waiter of its tenant, and move the tenant to the end of the round-robin order."""
         tenant = waiter[0].tenant
         queue = self._waiting.pop(tenant)  # guard: turns-at-the-connections
         queue.popleft()
@@ -209,7 +209,7 @@ class ConnectionPool:
             waiter[1].set_result(None)
 
     def _release_unclaimed(self, key: PoolKey, given: Connection | None) -> None:
-        """Release the connection or capacity that a waiter received after it was cancelled."""
+        """Release the connection or capacity that a cancelled waiter received."""
         if given is None:
             self._release_capacity(key.tenant)
         elif given.is_fit:

@@ -1,4 +1,4 @@
-"""The head of a request in wire form (RFC 9112 sections 2 and 3), built from checked parts.
+"""Serialization of request heads (RFC 9112 sections 2 and 3) from validated parts.
 
 Host, User-Agent and Accept-Encoding come first. The request may replace the User-Agent, but not the other two.
 """
@@ -12,18 +12,18 @@ from gateway.upstream.serialize.header_checks import is_header_value, is_sendabl
 _AGENT = "User-Agent: mcp-gateway\r\n"
 _ACCEPTED = f"Accept-Encoding: {ACCEPTED}\r\n"
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-"""Methods that need no check."""
+"""Common methods, which skip the check."""
 _FRAMED = frozenset({"CONNECT", "HEAD"})
-"""Methods whose responses are delimited differently."""
+"""Methods with different response framing."""
 _WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 """Methods that send no Content-Length without a body; others send a length of 0 (RFC 9110 section 8.6)."""
 
 
 def check_method(method: str) -> str:
-    """Return the method, which is sent as it is written.
+    """Return the method, whose case is preserved.
 
     Raises:
-        UpstreamUnreachable: it is not a method, it is CONNECT, or it is `head`, whose response may have a body or none.
+        UpstreamUnreachable: the method is not a token, is CONNECT, or is HEAD in another case, with undefined framing.
     """
     if method not in _METHODS and (not is_token(method) or method.upper() in _FRAMED):
         raise UpstreamUnreachable("The request has a method that cannot be sent.")
@@ -34,7 +34,7 @@ def write_head(request: UpstreamRequest, method: str, origin: Origin, target: st
     """Return the bytes of the request line and all headers.
 
     Raises:
-        UpstreamUnreachable: a header that the caller may not send, or that would not arrive unchanged.
+        UpstreamUnreachable: a header may not be sent by callers, or its value is invalid.
     """
     agent, lines = _AGENT, ""
     for name, value in request.headers:

@@ -1,4 +1,4 @@
-"""A response while it is being received: its head, and the part of the body that has not been read.
+"""A response in progress: its head, and the received part of the body that the caller has not read.
 
 The connection serves no other request until the caller releases the response.
 """
@@ -17,13 +17,13 @@ _BODILESS = frozenset({204, 304})
 
 
 class ResponseSource(Protocol):
-    """The connection that a response arrives on."""
+    """The connection that receives a response."""
 
     def resume(self) -> None:
-        """Resume reading, because the arrived bytes were taken."""
+        """Resume reading from the socket after the buffered bytes were taken."""
 
     def release(self, answer: "Response") -> None:
-        """Take the connection back once the caller has finished with the response."""
+        """Return the connection after the caller has finished with the response."""
 
     def abort(self) -> None:
         """Close the connection at once."""
@@ -64,12 +64,12 @@ class Response:
 
     @property
     def size(self) -> int:
-        """Number of body bytes that have arrived and were not taken yet."""
+        """Number of buffered body bytes."""
         return self._size
 
     @property
     def content_length(self) -> int | None:
-        """The declared length, which the parser has checked to be a number."""
+        """The Content-Length, which the parser has validated."""
         declared = self._fields.get(b"content-length")
         return None if declared is None else int(declared)
 
@@ -77,7 +77,7 @@ class Response:
         """Store the head.
 
         Raises:
-            Malformed: the transfer coding was not offered, or there are several (RFC 9112 section 6.1).
+            Malformed: the transfer coding is not a single `chunked` (RFC 9112 section 6.1).
         """
         fields = self._fields
         for name, value in pairs:
@@ -108,7 +108,7 @@ class Response:
             self.wake()
 
     def wake(self) -> None:
-        """Wake the waiter, which checks the state again."""
+        """Wake the waiting task, which checks the state again."""
         if not self._waiter.done():
             self._waiter.set_result(None)
 
@@ -126,7 +126,7 @@ class Response:
         return self._fields.keys()
 
     def headers(self) -> tuple[tuple[str, str], ...]:
-        """All headers as they arrived, as ASCII."""
+        """All headers in received order, as ASCII."""
         return tuple((_ascii(name), _ascii(value.strip(_BLANK))) for name, value in self.pairs)
 
     def at_eof(self) -> bool:
@@ -134,7 +134,7 @@ class Response:
         return self.has_ended and not self._chunks
 
     def take(self) -> bytes:
-        """Return the bytes that have arrived since the last call.
+        """Return and clear the buffered bytes.
 
         Raises:
             TransportFault: the response was cut short or is malformed, even if some bytes have arrived.
@@ -148,7 +148,7 @@ class Response:
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     async def readany(self) -> bytes:
-        """Return the bytes that have arrived, or else the next ones; empty at the end.
+        """Return the buffered bytes, waiting for some if necessary; empty at the end.
 
         Raises:
             TransportFault: the response was cut short or is malformed.
@@ -172,7 +172,7 @@ class Response:
 
 
 def _ascii(value: bytes) -> str:
-    """Return a header as ASCII; other characters become `?`, because bytes that are not UTF-8 do not fit into JSON."""
+    """Decode a header as ASCII; other bytes become `?`, because they may be invalid in JSON."""
     if value.isascii():
         return value.decode("ascii")
     return value.decode("utf-8", "surrogateescape").encode("ascii", "replace").decode("ascii")

@@ -1,6 +1,6 @@
-"""Interfaces of live sources: a connector attaches to a source, and an attachment discovers and runs its primitives.
+"""Interfaces of live sources: a connector opens an attachment, which discovers and runs the primitives of a source.
 
-Requests and results have the form of MCP 2025-11-25, for every kind of source. Messages of a source are untrusted:
+Requests and results use the format of MCP 2025-11-25 for every kind of source. Messages of a source are untrusted:
 connectors limit their size and time, and the catalog validates each definition.
 """
 
@@ -26,15 +26,15 @@ NO_COMPLETIONS: Final[Mapping[str, Any]] = {"completion": {"values": []}}
 
 
 class LiveClient(Protocol):
-    """The client of one request to a live source, for messages during the request."""
+    """The client of one request to a live source; receives messages during the request."""
 
     @property
     def caller(self) -> ToolCaller | None:
-        """The caller, for a credential that names it; None for requests of the gateway itself or of another replica."""
+        """The caller, for per-caller credentials; None for requests of the gateway itself or of another replica."""
         ...
 
     def can(self, kind: str) -> bool:
-        """True if the client declared this: `elicitation`, `elicitation.url`, `sampling`, `roots`."""
+        """True if the client declared the capability: `elicitation`, `elicitation.url`, `sampling` or `roots`."""
         ...
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
@@ -50,20 +50,20 @@ class LiveClient(Protocol):
 
         Raises:
             CapabilityMissing: the client did not declare the capability.
-            ClientSilent: no valid answer in time.
+            ClientSilent: the client sent no valid response in time.
         """
         ...
 
 
 class LiveListener(Protocol):
-    """The receiver of unsolicited reports of an attachment; its methods return at once."""
+    """The receiver of change notifications of an attachment, with non-blocking methods."""
 
     def changed(self) -> None:
-        """The source's list of primitives has changed."""
+        """Handle a change of the source's list of primitives."""
         ...
 
     def updated(self, uri: str) -> None:
-        """The resource at this URI of the source has changed."""
+        """Handle a change of the resource at this URI."""
         ...
 
 
@@ -74,7 +74,7 @@ class LiveAttachment(Protocol):
         """List the source's primitives.
 
         Raises:
-            LiveSourceFailed: the source does not return its primitives.
+            LiveSourceFailed: the source did not return its primitives.
         """
         ...
 
@@ -100,7 +100,7 @@ class LiveConnector(Protocol):
         """Connect to the source; the attachment is closed when the block ends.
 
         Raises:
-            LiveSourceFailed: the connection failed; the message gives the tenant's admin the reason.
+            LiveSourceFailed: the connection failed; the message states the reason for the tenant's admin.
             EgressDenied: the gateway may not connect to this address.
         """
         ...

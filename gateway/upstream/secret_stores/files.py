@@ -16,10 +16,10 @@ class FileRefused(Exception):
 
 
 def read_secret_file(folder: Path, path: str) -> bytes:
-    """The content of a file in a folder. Symbolic links are followed, but not out of the folder.
+    """Return the content of a file in a folder. Symbolic links are followed only within the folder.
 
     Raises:
-        FileRefused: there is no such file, or it is outside of the folder, not a regular file, or too large.
+        FileRefused: the file is missing, outside of the folder, not a regular file, or too large.
     """
     try:
         root = folder.resolve(strict=True)

@@ -1,7 +1,7 @@
-"""External secret stores, as the operator has configured them: a folder, variables, and a Vault-compatible server.
+"""External secret stores of the operator: a folder, environment variables, and a Vault-compatible server.
 
-Each tenant has its own folder or path in a store, which is named after the tenant's slug. Reads have a time limit and a
-limited number of slots, of which one tenant gets a share.
+Each tenant has its own folder or path in a store, named after the tenant's slug. Reads have a time limit, and the
+number of concurrent reads is limited in total and per tenant.
 """
 
 import os
@@ -30,7 +30,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class SecretStores:
-    """The configured stores; `opened` holds the connections to Vault while its block runs."""
+    """The configured stores; `opened` keeps the Vault client open while its block runs."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class SecretStores:
 
     @asynccontextmanager
     async def opened(self) -> AsyncGenerator[None]:
-        """Open the connections while the block runs."""
+        """Keep the Vault client open while the block runs."""
         if self._client is None:
             yield
             return
@@ -61,7 +61,7 @@ class SecretStores:
             yield
 
     def fault_of(self, reference: SecretReference, *, is_operator: bool) -> str | None:
-        """The reason why an author cannot use this reference; None if it can be read in principle."""
+        """Return the reason why an author cannot use this reference; None if the reference is allowed."""
         if reference.store is SecretStoreKind.VARIABLE:
             if not is_operator:  # guard: reference-variable-operator
                 return "only the operator may refer to variables of the gateway"
@@ -72,10 +72,10 @@ class SecretStores:
         return None if self._vault is not None else "the operator has configured no GATEWAY_VAULT_URL"
 
     async def read(self, tenant: TenantId, slug: str, reference: SecretReference) -> str:
-        """The secret of a reference, without trailing line ends.
+        """Read the secret of a reference, without trailing line ends.
 
         Raises:
-            SecretUnavailable: the store does not have it, refuses it, or does not answer in time.
+            SecretUnavailable: the secret is missing, or the store refuses the request or does not respond in time.
         """
         try:
             async with self.places.hold(tenant):

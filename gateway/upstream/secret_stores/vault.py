@@ -1,8 +1,7 @@
-"""Client of a Vault-compatible server (HashiCorp Vault, OpenBao): version 2 of the key-value engine, over HTTP.
+"""Client of Vault-compatible servers (HashiCorp Vault, OpenBao), for version 2 of the key-value engine.
 
-It signs in with a token, an AppRole or the service account of a Kubernetes pod. It has a separate upstream client,
-which may connect to this one host only. So tenants' tools cannot reach the server, and tenants' connections are never
-used for it.
+The client authenticates with a token, an AppRole or the service account of a Kubernetes pod. Its separate upstream
+client may connect only to this host, so tenants' tools cannot reach the server or reuse its connections.
 """
 
 import time
@@ -24,18 +23,18 @@ from gateway.upstream.client import UpstreamClient
 from gateway.upstream.serialize.header_checks import is_header_value
 
 KUBERNETES = "kubernetes:"
-"""Prefix of the setting of a role that signs in with the pod's service account."""
+"""Prefix of a role setting for authentication with the pod's service account."""
 _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 _LIMIT_BYTES = 256 * 1024
 _OK, _DENIED, _MISSING = 200, frozenset({401, 403}), 404
-_USED_OF_LEASE = 0.8
+_LEASE_SHARE = 0.8
 _DEFAULT_LEASE_S = 60.0
 _MAX_LEASE_S = 86_400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VaultSettings:
-    """The server, the path of the tenants' secrets, and the sign-in of the gateway.
+    """URL of the server, path of the tenants' secrets, and credentials of the gateway.
 
     `path` consists of the mount of the engine and, after the first slash, the path below which each tenant has its own
     path.
@@ -50,7 +49,7 @@ class VaultSettings:
 
 
 class VaultClient:
-    """Reads secrets; the token of a sign-in is reused until most of its lease is over."""
+    """Reads secrets; a login token is reused for 80 % of its lease."""
 
     def __init__(self, upstream: UpstreamClient, settings: VaultSettings) -> None:
         self._upstream = upstream
@@ -59,10 +58,10 @@ class VaultClient:
         self._signing_in = anyio.Lock()
 
     async def read(self, slug: str, path: str, field_name: str) -> str:
-        """The text of one field of a tenant's secret.
+        """Return one field of a tenant's secret.
 
         Raises:
-            SecretUnavailable: it does not exist, the gateway may not read it, or the server did not answer with it.
+            SecretUnavailable: the secret is missing, the gateway may not read it, or the server did not return it.
         """
         mount, _, prefix = self._settings.path.partition("/")
         secret_path = "/".join(part for part in (prefix, slug, path) if part)
@@ -109,7 +108,7 @@ class VaultClient:
             if response.status != _OK or not isinstance(token, str) or not is_header_value(token):
                 raise SecretUnavailable(f"vault refuses the gateway's sign-in by {method} (status {response.status})")
             life_s = float(lease) if isinstance(lease, int) and lease > 0 else _DEFAULT_LEASE_S
-            self._token = token, time.monotonic() + min(life_s, _MAX_LEASE_S) * _USED_OF_LEASE
+            self._token = token, time.monotonic() + min(life_s, _MAX_LEASE_S) * _LEASE_SHARE
             return token
 
     async def _login(self) -> tuple[str, Mapping[str, str]]:

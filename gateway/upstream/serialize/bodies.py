@@ -1,4 +1,4 @@
-"""Body writers: convert the body argument to bytes and a content type; one writer per kind of media type."""
+"""Body writers: serialize the body argument to bytes and a content type, with one writer per kind of media type."""
 
 import codecs
 import re
@@ -26,9 +26,9 @@ def body_writer(plan: BodyPlan) -> BodyWriter:
     """Return the writer of one request body.
 
     Raises:
-        NotYetSupported: a kind or charset that this version does not write, or a header that cannot be sent.
+        NotYetSupported: the kind or charset is unsupported, or the content type is not a valid header.
     """
-    make = _MAKERS.get(plan.kind)
+    make = _WRITER_FACTORIES.get(plan.kind)
     if make is None:
         raise NotYetSupported(f"Request bodies of type {plan.media_type!r} cannot be sent yet.")
     if not is_header_value(plan.media_type):
@@ -37,7 +37,7 @@ def body_writer(plan: BodyPlan) -> BodyWriter:
 
 
 def _json(plan: BodyPlan) -> BodyWriter:
-    """JSON in UTF-8; if another charset is declared, in ASCII, which most charsets contain."""
+    """Return the JSON writer: UTF-8, or ASCII if another charset is declared, because most charsets extend ASCII."""
     declared = _CHARSET.search(plan.media_type)
     ascii_only = declared is not None and declared[1].lower() not in {"utf-8", "utf8"}
     return lambda value: (to_bytes(to_json(value, ascii_only=ascii_only)), plan.media_type)
@@ -62,7 +62,7 @@ def _form(plan: BodyPlan) -> BodyWriter:
 
 
 def _charset(media_type: str) -> str | None:
-    """Return the charset that a media type names, by Python's name; None if it names none.
+    """Return the charset of a media type, by Python's name; None without a charset.
 
     Raises:
         NotYetSupported: Python does not know the charset.
@@ -108,7 +108,7 @@ def _bytes(plan: BodyPlan) -> BodyWriter:
     return write
 
 
-_MAKERS: Mapping[BodyKind, Callable[[BodyPlan], BodyWriter]] = {
+_WRITER_FACTORIES: Mapping[BodyKind, Callable[[BodyPlan], BodyWriter]] = {
     BodyKind.JSON: _json,
     BodyKind.JSON_LINES: _json_lines,
     BodyKind.XML: _xml,

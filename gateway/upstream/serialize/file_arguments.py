@@ -24,7 +24,7 @@ class File:
 
 
 def looks_like_file(value: object) -> bool:
-    """True if a value has the form of a file argument and no other member."""
+    """True if a value is an object with the members of a file argument only."""
     return is_object(value) and isinstance(value.get("base64"), str) and value.keys() <= _MEMBERS
 
 
@@ -32,7 +32,7 @@ def read_file(value: object) -> File:
     """Return the file in an argument.
 
     Raises:
-        Unwritable: the value has another form, or its base64 is invalid.
+        Unwritable: the value is not a file argument, or its base64 is invalid.
     """
     members = value if is_object(value) else {}
     encoded, name, media_type = (members.get(key) for key in ("base64", "filename", "content_type"))

@@ -26,7 +26,7 @@ def is_token(name: str) -> bool:
 
 
 def is_header_value(value: str) -> bool:
-    """True if this value arrives unchanged and cannot end the header or start another one."""
+    """True if this value is transmitted unchanged and cannot inject another header."""
     return _VALUE.fullmatch(value) is not None
 
 
@@ -36,7 +36,7 @@ def is_sendable_url(url: str) -> bool:
 
 
 def split_url(url: str) -> tuple[str, str] | None:
-    """Return the origin of a URL and the text after it; None if the URL cannot be sent."""
+    """Split a URL into its origin and the rest; None if the URL cannot be sent."""
     found = _URL.fullmatch(url)
     return None if found is None else (found[1], found[2])
 

@@ -1,4 +1,4 @@
-"""JSON texts in sequence: one per line, or as a text sequence (RFC 7464)."""
+"""Writer of JSON lines and JSON text sequences (RFC 7464)."""
 
 from collections.abc import Callable
 

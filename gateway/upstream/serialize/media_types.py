@@ -1,4 +1,4 @@
-"""Media types of bodies: their serialisation, and the choice for a value if the caller does not name one."""
+"""Classification of media types, and the choice of a body's media type by its value."""
 
 from collections.abc import Sequence
 
@@ -13,12 +13,12 @@ _YAML = frozenset(("application/yaml", "application/x-yaml", "text/yaml", "text/
 
 
 def essence(media_type: str) -> str:
-    """The media type without parameters, in lower case."""
+    """Return the media type without parameters, in lower case."""
     return media_type.partition(";")[0].strip().lower()
 
 
 def is_json(media_type: str) -> bool:
-    """True if a media type is JSON or one of its `+json` relatives."""
+    """True if a media type is JSON or has the suffix `+json`."""
     name = essence(media_type)
     return name in {"application/json", "text/json"} or name.endswith("+json")
 
@@ -40,8 +40,9 @@ def is_yaml(media_type: str) -> bool:
 
 
 def fit(plans: Sequence[BodyPlan], value: object) -> BodyPlan:
-    """Return the plan for a value: one that supports its files, or else the first that accepts its type, or
-    else the first.
+    """Return the body plan for a value.
+
+    The order of preference: a plan that supports the value's files, a plan that accepts its type, the first plan.
     """
     carriers = [plan for plan in plans if _supports_files(plan, value)]
     if carriers:
@@ -64,7 +65,7 @@ def _has_file(value: object) -> bool:
 
 
 def _types_of(value: object) -> frozenset[str]:
-    """The JSON Schema types of a value."""
+    """Return the JSON Schema types of a value."""
     if isinstance(value, bool):
         return frozenset(("boolean",))
     if isinstance(value, int | float):

@@ -1,7 +1,7 @@
-"""Multipart bodies (RFC 7578): an object becomes one part per property, a list usually one part per member.
+"""Writer of multipart bodies (RFC 7578): an object becomes one part per property, a list usually one part per member.
 
 A part may itself be a form or a multipart body (OpenAPI 3.2, nested `encoding`). The boundary occurs in no part (RFC
-2046). It is derived from the parts, so that equal arguments produce equal bytes.
+2046), and is derived from the parts, so that equal arguments produce equal bytes.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ _BOUNDARY_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One part: its name, bytes, media type and file name, and further headers."""
+    """One part: name, content, media type, file name and additional headers."""
 
     name: str | None
     content: bytes
@@ -44,7 +44,7 @@ def multipart_writer(plan: BodyPlan) -> _Writer:
     """Return the writer of one multipart body; an array is written as parts without names.
 
     Raises:
-        NotYetSupported: the plan has a header or type that no part can carry.
+        NotYetSupported: the plan has a header or type that is not possible in a part.
     """
     return _writer(plan.media_type, plan.fields, plan.xml)
 
@@ -79,7 +79,7 @@ def _maker(field: FieldPlan, xml: tuple[XmlNode, ...]) -> _Maker:
         raise NotYetSupported("The media type of a part of the request body is not a valid header value.")
     if field.is_styled:
         return _styled_maker(field)
-    name, media_type = field.name or None, _chosen(field.media_type, None)
+    name, media_type = field.name or None, _choose_media_type(field.media_type, None)
     if field.xml is not None:
         return _structure_maker(
             name, field, _text_as(media_type or "application/xml", xml_writer(xml, field.xml, field.name))
@@ -89,7 +89,7 @@ def _maker(field: FieldPlan, xml: tuple[XmlNode, ...]) -> _Maker:
 
 
 def _structure_writer(media_type: str, inner: Sequence[FieldPlan], xml: tuple[XmlNode, ...]) -> _Writer | None:
-    """Return the writer of objects and lists in this media type; None if `_plain_maker` is used instead."""
+    """Return the writer of objects and lists in this media type; None if `_plain_maker` is to be used."""
     if essence(media_type).startswith("multipart/"):
         return _writer(media_type, inner, xml)
     if is_form(media_type):
@@ -104,7 +104,7 @@ def _text_as(media_type: str, write: Callable[[object], str]) -> _Writer:
 
 
 def _styled_maker(field: FieldPlan) -> _Maker:
-    """Parts as text, divided by the style. Nothing is percent-encoded, because parts do not need it."""
+    """Return a maker of text parts in the field's style, without percent-encoding, which parts do not need."""
     style, explode = field.style, field.explode or field.style is Style.DEEP_OBJECT
     divide = list_divider([inner.style for inner in field.fields])
 
@@ -116,7 +116,7 @@ def _styled_maker(field: FieldPlan) -> _Maker:
 
 
 def _structure_maker(name: str | None, field: FieldPlan, write: _Writer) -> _Maker:
-    """Objects and lists in the media type of the part; files and texts are unchanged, unless the part is XML."""
+    """Return a maker that serializes objects and lists; files and strings are unchanged, except in XML parts."""
 
     def make(value: object) -> Iterator[_Part]:
         for item in value if field.is_list and is_list(value) else (value,):
@@ -130,7 +130,7 @@ def _structure_maker(name: str | None, field: FieldPlan, write: _Writer) -> _Mak
 
 
 def _plain_maker(name: str | None, field: FieldPlan) -> _Maker:
-    """Files unchanged, objects and nested lists as JSON; other values as text, or as JSON if declared."""
+    """Return a maker that keeps files, writes objects and nested lists as JSON, and other values as text or JSON."""
     is_whole = field.media_type is not None and is_json(field.media_type) and not field.is_list
 
     def make(value: object) -> Iterator[_Part]:
@@ -154,17 +154,17 @@ def _part(name: str | None, field: FieldPlan, value: object) -> _Part:
         if declared is not None and not is_json(declared):
             raise Unwritable(f"the part {name!r} is {declared}, which must be text or a file here")
         return _Part(name, to_bytes(to_json(value)), declared or "application/json", headers=field.headers)
-    media_type = _chosen(declared, None)
+    media_type = _choose_media_type(declared, None)
     return _Part(name, to_bytes(to_text(value)), media_type, headers=field.headers)
 
 
 def _file_part(name: str | None, field: FieldPlan, file: File) -> _Part:
-    media_type = _chosen(field.media_type, file.media_type) or OCTETS
+    media_type = _choose_media_type(field.media_type, file.media_type) or OCTETS
     return _Part(name, file.content, media_type, file.name or name or "file", field.headers)
 
 
-def _chosen(declared: str | None, own: str | None) -> str | None:
-    """Return the type of a part: its own if a declared type allows it, else the first declared one without `*`."""
+def _choose_media_type(declared: str | None, own: str | None) -> str | None:
+    """Return the media type of a part: the file's own if it is declared, else the first declared one without `*`."""
     types = [item.strip() for item in declared.split(",")] if declared else []
     if own is not None and (not types or any(_covers(item, own) for item in types)):
         return own
@@ -211,7 +211,7 @@ def _head(part: _Part) -> bytes:
 
 
 def _quoted(text: str) -> str:
-    """A name in the encoding of browsers (HTML, multipart/form-data encoding algorithm)."""
+    """Quote a name as browsers do (HTML, multipart/form-data encoding algorithm)."""
     quoted = text.translate(_QUOTED)
     if any(character < " " or character == "\x7f" for character in quoted):
         raise Unwritable("a name has a control character")

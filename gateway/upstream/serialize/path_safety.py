@@ -1,7 +1,7 @@
-"""Safety of path values: refuses values that could change the path of the request.
+"""Validation of path values: refuses values that could change the path of the request.
 
-A value is checked as given and after one and two percent-decodings, because proxies and frameworks may decode more than
-once.
+A value is checked unchanged, and after one and two percent-decodings, because proxies and frameworks may decode more
+than once.
 """
 
 import re
@@ -39,5 +39,5 @@ def check_path_value(text: str) -> None:
 
 
 def has_dot_segment(path: str) -> bool:
-    """True if an encoded path has a `.` or `..` segment; its dots may be percent-encoded."""
+    """True if an encoded path has a `.` or `..` segment, even with percent-encoded dots."""
     return ("/." in path or "/%" in path) and _DECODED_SEGMENT.search(path) is not None

@@ -1,6 +1,6 @@
-"""Text of one value, and its percent-encoding for a position in a URL or form (RFC 3986, RFC 6570).
+"""Conversion of values to text, and percent-encoding for URLs and forms (RFC 3986, RFC 6570).
 
-The functions raise `Unwritable` for a value that has no such text.
+The functions raise `Unwritable` for a value that cannot be converted.
 """
 
 import json
@@ -14,7 +14,7 @@ _MAX_WITHOUT_EXPONENT = 1e21
 
 
 class Unwritable(Exception):
-    """A value that cannot be written at its position; the message gives the reason and never repeats the value."""
+    """A value cannot be serialized at its position; the message states the reason and never contains the value."""
 
 
 def is_list(value: object) -> TypeGuard[list[object]]:
@@ -28,7 +28,7 @@ def is_object(value: object) -> TypeGuard[dict[str, object]]:
 
 
 def to_text(value: object) -> str:
-    """Return the text of one value: strings as they are, integral numbers without a fraction, the others as in JSON."""
+    """Return the text of one value: strings unchanged, integral numbers without a fraction, other values as JSON."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -75,20 +75,20 @@ def plus(text: str) -> str:
 
 
 def reserved_query(text: str) -> str:
-    """`allowReserved` in a query or form: reserved characters and percent-triples stay, except `& + [ ] #`.
+    """Encode for `allowReserved` in a query or form: keep reserved characters and percent-triples, except `& + [ ] #`.
 
-    OpenAPI leaves these to the sender: `[ ] #` are not valid in a query, and `& +` are special in forms.
+    The exceptions are left to the sender: `[ ] #` are invalid in a query, and `& +` are special in forms.
     """
     return _keep_triples(text, ":/?@!$'()*,;=")
 
 
 def reserved_path(text: str) -> str:
-    """`allowReserved` in a path: as in a query, but `& +` stay, and `/ ?`, which would end the value, are encoded."""
+    """Encode for `allowReserved` in a path: as in a query, but keep `& +`, and encode `/ ?`, which end the value."""
     return _keep_triples(text, ":@!$&'()*+,;=")
 
 
 def reserved_cookie(text: str) -> str:
-    """`allowReserved` in a cookie: reserved characters stay, except `,` and `;`, which cookie values cannot contain."""
+    """Encode for `allowReserved` in a cookie: keep reserved characters, except `,` and `;`."""
     return _keep_triples(text, ":/?#[]@!$&'()*+=")
 
 

@@ -1,7 +1,7 @@
-"""Request builder: compiles an operation's plan once; a call only fills its slots with arguments.
+"""Request builder: compiles an operation's plan once, and fills it with the arguments of each call.
 
-For any arguments, a built request keeps the plan's origin and the fixed parts of its path. Values reach the URL only
-encoded, and values that could change the path are refused.
+Arguments cannot change the plan's origin or the fixed parts of its path: values in the URL are encoded, and values that
+could change the path are refused.
 
 Header arguments never fill a header that identifies a caller, frames the message or belongs to a connection. Examples:
 Host, Authorization, Cookie, Accept, Content-Type, Content-Length, Transfer-Encoding, Connection, TE, Upgrade, Proxy-*,
@@ -45,7 +45,7 @@ _ORIGIN = re.compile(r"https?://[^/?#]+")
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """One parameter, ready to be written."""
+    """One parameter with its compiled writer."""
 
     argument: str
     name: str
@@ -63,7 +63,7 @@ class RequestBuilder:
     """One operation's plan, compiled; immutable and shared by all calls.
 
     Raises:
-        NotYetSupported: the plan has a feature that this version cannot write.
+        NotYetSupported: the plan has an unsupported feature.
     """
 
     def __init__(self, plan: RequestPlan) -> None:
@@ -75,7 +75,7 @@ class RequestBuilder:
         self._headers = _compile(plan, Location.HEADER)
         self._cookies = _compile(plan, Location.COOKIE)
         self.usual_headers: tuple[tuple[str, str], ...] = (("Accept", plan.accept),) if plan.accept else ()
-        """The headers of every request; many requests have no others."""
+        """The fixed headers, shared by all requests that have no header arguments."""
         self._bodies = {body.media_type: _Body(body, body_writer(body)) for body in (*_first(plan.body), *plan.bodies)}
         self._body = next(iter(self._bodies.values()), None)
         self._choice = plan.choice if plan.bodies else None
@@ -86,7 +86,7 @@ class RequestBuilder:
         """Return the request for these arguments; credentials are applied later.
 
         Raises:
-            ArgumentsInvalid: an argument is missing or cannot be written, or the path would have a dot segment.
+            ArgumentsInvalid: an argument is missing or cannot be serialized, or the path would have a dot segment.
         """
         url = self._prefix
         if self._path:
@@ -143,7 +143,7 @@ class RequestBuilder:
             raise _invalid(argument, str(error)) from None
 
     def _choose(self, arguments: Mapping[str, object], choice: str, first: _Body) -> _Body:
-        """Return the body in the media type that the caller names, or else in one that fits the value."""
+        """Return the body of the media type that the caller chose; without a choice, one that fits the value."""
         chosen = arguments.get(choice)
         if chosen is None:
             value = arguments.get(first.plan.argument)
@@ -191,7 +191,7 @@ def _first(body: BodyPlan | None) -> tuple[BodyPlan, ...]:
 
 
 def _compile_path(plan: RequestPlan) -> tuple[str, tuple[tuple[str, _Slot | None], ...]]:
-    """Return the origin with the fixed start of the path, and the further texts and slots in order."""
+    """Return the origin with the fixed start of the path, and the following fixed texts and slots in order."""
     if not _ORIGIN.fullmatch(plan.origin):
         raise NotYetSupported("The server of this operation is not an http or https origin.")
     pieces: list[tuple[str, _Slot | None]] = []
@@ -232,7 +232,7 @@ def _slot(parameter: ParameterPlan, write: Writer) -> _Slot:
 
 
 def _content(parameter: ParameterPlan) -> Writer:
-    """The writer of a `content` parameter in its media type, not yet encoded for its location."""
+    """Return the writer of a `content` parameter in its media type, before the encoding for its location."""
     media_type = parameter.media_type or ""
     if is_json(media_type):
         return lambda value: to_json(value, ascii_only=parameter.location is Location.HEADER)

@@ -20,12 +20,12 @@ Writer: TypeAlias = Callable[[object], str]
 
 _DELIMITERS = {Style.SPACE: (" ", "%20"), Style.PIPE: ("|", "%7C"), Style.TAB: ("\t", "%09")}
 _COOKIE_TEXT = re.compile(r"[!#-:<-\[\]-~]*|\"[!#-:<-\[\]-~]*\"")
-"""Cookie octets of RFC 6265, optionally in quotes, and commas, which this style puts between members."""
+"""Cookie octets of RFC 6265, optionally in quotes, and commas, which separate members in this style."""
 _NO_PATH = frozenset({"", ".", ".."})
 
 
 def path_writer(name: str, style: Style, *, explode: bool, encode: Encode) -> Writer:
-    """Simple, label, matrix and Swagger's delimited lists; refuses values that could change the path."""
+    """Return a writer of simple, label, matrix and delimited styles; it refuses values that could change the path."""
     key = percent(name)
     plain, encoded = _DELIMITERS.get(style, (None, ","))
 
@@ -54,7 +54,7 @@ def path_writer(name: str, style: Style, *, explode: bool, encode: Encode) -> Wr
 
 
 def query_writer(name: str, style: Style, *, explode: bool, encode: Encode) -> Writer:
-    """Form, delimited and deepObject styles, as `name=value` pairs joined by `&`; also used for form bodies."""
+    """Return a writer of form, delimited and deepObject styles: `name=value` pairs joined by `&`, as in form bodies."""
     key = percent(name)
     if style is Style.DEEP_OBJECT:
         return lambda value: "&".join(_deep(key, value, encode))
@@ -78,7 +78,7 @@ def query_writer(name: str, style: Style, *, explode: bool, encode: Encode) -> W
 
 
 def header_writer(style: Style, *, explode: bool) -> Writer:
-    """Simple and Swagger's delimited lists, not percent-encoded; refuses members that contain the delimiter."""
+    """Return a writer of simple and delimited styles, unencoded; it refuses members that contain the delimiter."""
     delimiter = _DELIMITERS.get(style, (",", ","))[0]
 
     def item(value: object) -> str:
@@ -93,9 +93,9 @@ def header_writer(style: Style, *, explode: bool) -> Writer:
 
 
 def cookie_writer(name: str, style: Style, *, explode: bool, encode: Encode) -> Writer:
-    """Form and cookie styles; exploded members become separate cookies, and only form is percent-encoded.
+    """Return a writer of form and cookie styles. Exploded members become separate cookies; only form style is encoded.
 
-    A name that is valid in a cookie stays unencoded: servers do not decode it.
+    A name that is valid in a cookie is not encoded, because servers do not decode names.
     """
     if style is Style.COOKIE:
         return lambda value: "; ".join(
@@ -128,7 +128,7 @@ def _divided(value: object, delimiters: Sequence[str]) -> object:
 
 
 def text_pairs(name: str, value: object, style: Style, *, explode: bool) -> Iterator[tuple[str, str]]:
-    """The names and texts of a value in a style, before they are encoded."""
+    """Yield the names and texts of a value in a style, before encoding."""
     if style is Style.DEEP_OBJECT:
         yield from _deep_texts(name, value)
     elif _is_scalar(value):
@@ -174,7 +174,7 @@ def _cookie_part(text: str) -> str:
 
 
 def _joined(value: object, item: Writer, separator: str, *, explode: bool) -> str:
-    """Return the members of a value, joined by separators; a scalar is a single member."""
+    """Return the members of a value, joined by the separator; a scalar counts as one member."""
     if is_list(value):
         return separator.join([item(member) for member in value if member is not None])
     if is_object(value):
@@ -184,7 +184,7 @@ def _joined(value: object, item: Writer, separator: str, *, explode: bool) -> st
 
 
 def _matrix(key: str, value: object, item: Writer, *, explode: bool) -> str:
-    """Matrix style; an empty text has no equals sign (RFC 6570 section 3.2.7)."""
+    """Return a value in matrix style; an empty value has no equals sign (RFC 6570 section 3.2.7)."""
     if explode and is_list(value):
         named = [(key, item(member)) for member in value if member is not None]
     elif explode and is_object(value):
@@ -205,7 +205,7 @@ def _pairs(key: str, value: object, encode: Encode) -> list[str]:
 
 
 def _deep(key: str, value: object, encode: Encode) -> Iterator[str]:
-    """`name[a][b]=…`; lists by index, as in the libraries that introduced this style."""
+    """Yield `name[a][b]=…` pairs; list members use their index, as in the libraries that introduced this style."""
     if is_object(value):
         for name, member in _members(value):
             yield from _deep(f"{key}%5B{percent(name)}%5D", member, encode)

@@ -1,4 +1,4 @@
-"""HTML form encoding of an object as `name=value` pairs, in a body, a part of one, or a parameter."""
+"""HTML form encoding of an object as `name=value` pairs, for bodies, parts and parameters."""
 
 from collections.abc import Callable, Sequence
 
@@ -21,7 +21,7 @@ _FieldWriter = Callable[[str, object], str]
 def form_writer(fields: Sequence[FieldPlan] = ()) -> Callable[[object], str]:
     """Return the writer of an object as `name=value` pairs; a property without a field plan gets OpenAPI's defaults.
 
-    The defaults: lists repeated, objects as JSON, everything else as text.
+    The defaults: one pair per list member, objects as JSON, other values as text.
     """
     writers = {field.name: _field_writer(field) for field in fields}
 
@@ -42,7 +42,7 @@ def _default_field(name: str, value: object) -> str:
 
 
 def _json_pairs(name: str, value: object) -> str:
-    """Each member of a list as JSON under the same name."""
+    """Return one pair per list member, each with the member as JSON."""
     return "&".join(f"{plus(name)}={plus(to_json(item))}" for item in (value if is_list(value) else (value,)))
 
 

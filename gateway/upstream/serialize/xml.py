@@ -1,4 +1,4 @@
-"""XML documents from values: element names, attributes, wrappers and namespaces follow the nodes of the plan."""
+"""Writer of XML documents: the plan's nodes define element names, attributes, wrappers and namespaces."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ _MAX_DEPTH = 64
 
 @dataclass(slots=True)
 class _Element:
-    """An element under construction: the text of its start tag after the name, and its content."""
+    """An element under construction: its attributes, content and declared namespaces."""
 
     attributes: list[str] = field(default_factory=list[str])
     content: list[str] = field(default_factory=list[str])
@@ -30,7 +30,7 @@ class _Element:
 
 
 def xml_writer(nodes: Sequence[XmlNode], root: int, name: str) -> Callable[[object], str]:
-    """Return the writer of one document; `name` names the outermost element if its node does not."""
+    """Return the writer of one document; `name` is the default name of the root element."""
     walk = _XmlWriter(nodes)
     node = nodes[root] if root < len(nodes) else _PLAIN
     outer = node.name or name or "root"
@@ -44,7 +44,7 @@ def xml_writer(nodes: Sequence[XmlNode], root: int, name: str) -> Callable[[obje
 
 
 class _XmlWriter:
-    """Writes values as their nodes describe; stores no value."""
+    """Stateless writer of values, as described by their nodes."""
 
     def __init__(self, nodes: Sequence[XmlNode]) -> None:
         self._nodes = nodes
@@ -52,14 +52,14 @@ class _XmlWriter:
         self._indexes = {id(node): index for index, node in enumerate(nodes)}
 
     def root(self, parent: _Element, node: XmlNode, name: str, value: object) -> None:
-        """Write the outermost element, of which there is exactly one."""
+        """Write the single root element."""
         if is_list(value):
             self._open(parent, node, name, lambda inner: self._each(inner, node, name, value, 0))
         else:
             self._element(parent, node, name, value, 0)
 
     def _member(self, parent: _Element, node: XmlNode, name: str, value: object, depth: int) -> None:
-        """Write one property of an element: an attribute, text, or elements inside it."""
+        """Write one property of an element as an attribute, text or child elements."""
         _check_depth(depth)
         called = node.name or name
         if node.kind is XmlKind.ATTRIBUTE:

@@ -1,7 +1,7 @@
 """Routes of the console pages: `/approvals`, `/approvals/{id}`, sign-in and sign-out.
 
-A POST must come from a page of this gateway: its `Origin` is compared with `Host`, and a form of a session carries a
-token as well. `gateway.web.console.sessions` explains sessions, and `responder.py` shows the pages.
+A POST must come from a page of this gateway: its `Origin` is compared with `Host`, and forms within a session also
+contain a CSRF token. `gateway.web.console.sessions` implements the sessions, `responder.py` renders the pages.
 """
 
 import re
@@ -30,7 +30,7 @@ _Page = Callable[[Request, ConsoleSession], Awaitable[Response]]
 
 
 class ApprovalPages:
-    """The pages of approvals; `keys` seal the sessions."""
+    """The approval pages; `keys` encrypt the session cookies."""
 
     def __init__(
         self, catalog: CatalogContext, credentials: Authenticator, ended: EndedSessions, *, keys: Sequence[bytes]
@@ -58,7 +58,7 @@ class ApprovalPages:
     def _with_error_pages(
         self, answer: Callable[[Request], Awaitable[Response]]
     ) -> Callable[[Request], Awaitable[Response]]:
-        """Refuse a form of another site, and convert refusals to pages."""
+        """Refuse forms of other sites, and convert refusals to HTML pages."""
 
         async def run(request: Request) -> Response:
             try:
@@ -143,5 +143,5 @@ def _sign_in_url(path: str) -> str:
 
 
 def _target(asked: str | None) -> str:
-    """The page after a sign-in: only pages of this console, so that a link cannot redirect elsewhere."""
+    """Return the path after a sign-in. Only approval pages are accepted, which prevents open redirects."""
     return asked if asked is not None and _TARGET.fullmatch(asked) else _LIST  # guard: console-target

@@ -1,4 +1,4 @@
-"""HTML of the pages of approvals; see `gateway.web.html.documents` for what is escaped."""
+"""HTML of the approval pages. `gateway.web.html.documents` describes the escaping."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -59,9 +59,9 @@ _FORM = Markup("""<form method="post" action="{path}/{id}">
 <p><button name="verdict" value="approve" class="approve">Approve</button>
 <button name="verdict" value="deny" class="deny">Deny</button></p>
 </form>""")
-_MARKS = {"+": Markup("<ins>+ {}</ins>\n"), "-": Markup("<del>- {}</del>\n"), "@": Markup("<b>@{}</b>\n")}
-_SAME = Markup("  {}\n")
-_ENDED = {
+_LINE_TEMPLATES = {"+": Markup("<ins>+ {}</ins>\n"), "-": Markup("<del>- {}</del>\n"), "@": Markup("<b>@{}</b>\n")}
+_UNCHANGED_LINE = Markup("  {}\n")
+_STATE_TEXTS = {
     ApprovalState.EXPIRED: "No person decided, or the call was not repeated, in time.",
     ApprovalState.SUPERSEDED: "The tool, the policy or the credential changed; the call needs another approval.",
     ApprovalState.RUNNING: "The call runs now.",
@@ -72,7 +72,7 @@ _ENDED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalPlace:
-    """The path of the list, and the tokens of the forms of one session."""
+    """The path of the approval list, and the CSRF tokens of one session."""
 
     path: str
     token: str
@@ -82,7 +82,7 @@ class ApprovalPlace:
 
 
 def approval_page(title: str, content: Markup, principal: Principal, place: ApprovalPlace) -> str:
-    """A complete page; its banner has the sign-out button."""
+    """Return a complete page; its banner has the sign-out button."""
     banner = _BANNER.format(
         path=place.path,
         sign_out=place.sign_out,
@@ -94,14 +94,14 @@ def approval_page(title: str, content: Markup, principal: Principal, place: Appr
 
 
 def sign_in_form(target: str, *, text: str = "") -> Markup:
-    """The sign-in form; `target` is the page that follows."""
+    """Return the sign-in form; `target` is the path after the sign-in."""
     return _SIGN_IN.format(next=target, alert=alert(text))
 
 
 def approval_list(
     waiting: Sequence[Approval], lately: Sequence[Approval], place: ApprovalPlace, *, limit: int
 ) -> Markup:
-    """The list page: pending approvals with a link to older ones, and the most recently decided ones."""
+    """Return the list page: pending approvals with a link to older ones, and the most recently decided ones."""
     table = _table("waiting", waiting, place)
     if len(waiting) == limit:
         older = Markup('<p><a href="{}?after={}">Older calls that wait</a></p>')
@@ -112,7 +112,7 @@ def approval_list(
 def approval_content(
     approval: Approval, earlier: Approval | None, *, principal: Principal, place: ApprovalPlace, text: str = ""
 ) -> Markup:
-    """The page of one approval, with the form if the principal can decide."""
+    """Return the page of one approval, with the decision form if the principal can decide."""
     lines = request_lines(approval.request)
     return _APPROVAL.format(
         alert=alert(text),
@@ -135,13 +135,13 @@ def _decision(approval: Approval, principal: Principal, place: ApprovalPlace) ->
 
 
 def describe_state(approval: Approval) -> str:
-    """The state of an approval, in words."""
+    """Return the state of an approval in words."""
     if approval.decided_by is None or approval.decided_at is None:
-        return _ENDED.get(approval.state, f"The approval is {approval.state}.")
+        return _STATE_TEXTS.get(approval.state, f"The approval is {approval.state}.")
     verdict = "Denied" if approval.state is ApprovalState.DENIED else "Approved"
     by = visible(approval.decider_subject or approval.decided_by)
     comment = f" Comment: {truncate(escape(approval.comment), MAX_COMMENT_LENGTH)}" if approval.comment else ""
-    more = _ENDED.get(approval.state, "")
+    more = _STATE_TEXTS.get(approval.state, "")
     return f"{verdict} by {by} at {moment(approval.decided_at)}. {more}{comment}".strip()
 
 
@@ -168,7 +168,7 @@ def _difference(lines: Sequence[str], earlier: Approval | None, place: ApprovalP
         return Markup("<p>The requests are too long to compare. The earlier one is of {}.</p>").format(link)
     if not compared:
         return Markup("<p>None: it is the same request as that of {}.</p>").format(link)
-    marked = Markup("").join(_MARKS.get(sign, _SAME).format(line) for sign, line in compared)
+    marked = Markup("").join(_LINE_TEMPLATES.get(sign, _UNCHANGED_LINE).format(line) for sign, line in compared)
     about = Markup("<p>Compared with the call of {}. Lines with + are new, lines with - were there before.</p>")
     return about.format(link) + Markup('<pre tabindex="0" aria-labelledby="difference">{}</pre>').format(marked)
 

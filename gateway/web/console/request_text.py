@@ -1,4 +1,4 @@
-"""The request of an approval as lines of text, and the difference between two requests.
+"""Text form of an approval's HTTP request, and the line difference between two requests.
 
 JSON is indented without changing a token, so a repeated member and the digits of a number stay visible. Unprintable
 characters are escaped. The text is limited in lines and characters.
@@ -15,13 +15,13 @@ from gateway.handlers.previews.requests import escape, truncate
 MAX_BODY_LENGTH = 64 * 1024
 MAX_LINE_LENGTH = 4000
 MAX_COMPARED = 400
-"""Limit on the compared lines of each request, because the time of a comparison grows with their square."""
+"""Limit on the lines of a compared request, because the comparison takes quadratic time."""
 _CONTEXT = 3
 _MAX_FORMATTED_LENGTH = 256 * 1024
 
 
 def request_lines(request: RequestShown) -> Sequence[str]:
-    """Method and URL, headers, and the body after an empty line; long lines are not cut."""
+    """Return method and URL, headers, an empty line and the body as lines of any length."""
     first = f"{request.method} {request.url}" if request.method else request.url
     lines = [first, *(f"{name}: {value}" for name, value in request.headers)]
     if request.body:
@@ -30,17 +30,18 @@ def request_lines(request: RequestShown) -> Sequence[str]:
 
 
 def show_lines(lines: Sequence[str]) -> str:
-    """The lines as one text, with long lines and the text itself cut; a cut text ends with a note."""
+    """Return the lines as one text. Long lines and the text itself are truncated; a truncated text ends with a note."""
     return truncate("\n".join(truncate(line, MAX_LINE_LENGTH) for line in lines), MAX_BODY_LENGTH)
 
 
 def compare_lines(before: Sequence[str], now: Sequence[str]) -> Sequence[tuple[str, str]] | None:
-    """The changed lines with context, each with its sign: `+`, `-`, a blank or `@`; None if the requests are
-    too long.
+    """Return the changed lines with context, each with its sign: `+`, `-`, a blank or `@`.
+
+    None if a request has too many lines.
     """
     if max(len(before), len(now)) > MAX_COMPARED:  # guard: console-difference-bounded
         return None
-    # the names of files are not shown
+    # skip the two header lines with file names
     compared = list(unified_diff(list(before), list(now), lineterm="", n=_CONTEXT))[2:]
     return [(line[0], truncate(line[1:], MAX_LINE_LENGTH)) for line in compared]
 

@@ -1,8 +1,7 @@
-"""The pages of approvals for one approver: the list, one approval, and the decision.
+"""Approval pages of one approver: the list, one approval, and the decision.
 
-`endpoint.py` serves them to holders of keys, `gateway.web.people.approvals` to people who signed in at their provider.
-An approval is looked up only in the approver's tenant, so the id of another tenant and an unknown id cause the same
-response.
+`endpoint.py` serves the pages to holders of keys, `gateway.web.people.approvals` to people who signed in at a provider.
+An approval is looked up only in the approver's tenant, so ids of other tenants are treated as unknown.
 """
 
 import re
@@ -26,19 +25,19 @@ from gateway.web.problems import correlation_id_of
 _ID = re.compile(r"apr_[0-9a-z]{20}")
 _MAX_WAITING, _MAX_RECENT = 100, 50
 _MAX_EARLIER = 50
-"""Number of approvals of a tool that are searched for the last approved one."""
+"""Limit on the earlier approvals of a tool among which the last approved one is searched."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approver:
-    """A person in front of the pages: the principal that decides, and what the forms of its session contain."""
+    """The principal that decides, and the path and form tokens of its session."""
 
     principal: Principal
     place: pages.ApprovalPlace
 
 
 class ApprovalResponder:
-    """Shows approvals to an approver, and stores decisions."""
+    """Renders approvals for an approver, and stores decisions."""
 
     def __init__(self, catalog: CatalogContext) -> None:
         self._catalog = catalog
@@ -62,7 +61,10 @@ class ApprovalResponder:
         return await self._show_one(approval, approver)
 
     async def decide(self, request: Request, approver: Approver, form: Mapping[str, str]) -> Response:
-        """Store the decision of a checked form, then redirect; a late one gets the page with the stored decision."""
+        """Store the decision of a checked form, then redirect.
+
+        If the approval is already decided, return the page with the stored decision.
+        """
         approval, verdict = await self._find(request.path_params["approval"], approver), form.get("verdict")
         comment = " ".join(form.get("comment", "").split())
         if verdict not in {"approve", "deny"}:
@@ -80,7 +82,7 @@ class ApprovalResponder:
         )
         try:
             await decide
-        except (Conflict, Forbidden) as error:  # a Conflict is also that of another version
+        except (Conflict, Forbidden) as error:  # a changed version raises Conflict too
             now = await self._find(request.path_params["approval"], approver)
             text = f"Your decision was not stored. {pages.describe_state(now)}"
             if isinstance(error, Forbidden):

@@ -1,11 +1,11 @@
-"""Sessions of people who sign in with a key: one sealed cookie, bound to the key, its version and its tenant.
+"""Browser sessions of key holders: one encrypted cookie, bound to the key, its version and its tenant.
 
-The pages of approvals admit keys with the scope `approve`, the page of a tenant those with `mcp`.
+The approval pages accept keys with the scope `approve`; the tenant page accepts keys with the scope `mcp`.
 
 The cookie contains the principal, never the key. It expires after an hour without a request, and after eight hours in
-total. Each request looks up the key, so a revoked or rotated key ends its sessions at once on every replica. Signing
-out deletes the cookie. It also marks the session as ended in Redis, because the cookie may have been copied; while
-Redis is unavailable, the mark is not checked.
+total. Each request looks up the key, so a revoked or rotated key ends its sessions at once on every replica. A sign-out
+deletes the cookie. It also revokes the session id in Redis, because the cookie may have been copied; while Redis is
+unavailable, revocations are not checked.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ MAX_SESSION_S = 8 * 3600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsoleSession:
-    """One sign-in of a person; `is_secure` is True if the browser reached the page over TLS."""
+    """The session of one sign-in; `is_secure` is True if the browser reached the page over TLS."""
 
     id: str
     principal: Principal
@@ -42,19 +42,22 @@ class ConsoleSession:
 
 
 class EndedSessions(Protocol):
-    """The marks of sessions that were signed out, shared by all replicas."""
+    """Revoked session ids, shared by all replicas."""
 
     async def use(self, tenant: TenantId, nonce: str, *, for_s: int) -> bool:
-        """Mark the id for `for_s` seconds."""
+        """Record the session id as revoked for `for_s` seconds."""
         ...
 
     async def is_used(self, tenant: TenantId, nonce: str) -> bool:
-        """True if the id is marked."""
+        """True if the session id is revoked."""
         ...
 
 
 class ConsoleSessions:
-    """Begins, finds and seals sessions; `keys` open cookies called `name`, and the first one seals new ones."""
+    """Creates and reads sessions, stored in the encrypted cookie `name`.
+
+    `keys` decrypt cookies; the first one encrypts new cookies.
+    """
 
     def __init__(
         self,
@@ -70,18 +73,18 @@ class ConsoleSessions:
             keys,
             name,
             life_s=IDLE_S,
-            # an upstream's server redirects the browser of an `mcp` key back from another site
+            # the OAuth callback of a user connection arrives as a cross-site navigation
             same_site="Strict" if scope is Scope.APPROVE else "Lax",
             clock=clock,
         )
-        self._forms = keys[0]
+        self._csrf_key = keys[0]
         self._credentials = credentials
         self._ended = ended
         self._scope = scope
         self._clock = clock
 
     async def begin(self, key: str, *, address: str, is_secure: bool) -> ConsoleSession:
-        """Sign in with the text of a key.
+        """Authenticate with a tenant key, and create a session.
 
         Raises:
             Unauthenticated: the key is not valid.
@@ -95,7 +98,7 @@ class ConsoleSessions:
         return ConsoleSession(id=secrets.token_hex(16), principal=caller, began_at=self._clock(), is_secure=is_secure)
 
     async def find(self, cookies: Mapping[str, str]) -> ConsoleSession | None:
-        """The session in a request's cookies, if it has not expired and its key is valid and unchanged.
+        """Return the session of a request's cookies if it has not expired and its key is valid and unchanged.
 
         Raises:
             DatabaseUnavailable: the key cannot be looked up now.
@@ -109,24 +112,24 @@ class ConsoleSessions:
         return found
 
     async def end(self, session: ConsoleSession) -> None:
-        """Mark a session as ended until every copy of its cookie has expired."""
+        """Revoke the session id until every copy of its cookie has expired."""
         with suppress(RedisUnavailable):
             await self._ended.use(session.principal.tenant, session.id, for_s=MAX_SESSION_S)
 
     def cookie_of(self, session: ConsoleSession) -> str:
-        """The `Set-Cookie` header of a session, sealed now; its idle time restarts."""
+        """Return the `Set-Cookie` header of a session; its idle time restarts."""
         return self._cookies.write(msgspec.json.encode(session), is_secure=session.is_secure)
 
     def ended_cookies(self) -> tuple[str, str]:
-        """The `Set-Cookie` headers that delete a session in the browser."""
+        """Return the `Set-Cookie` headers that delete the session cookie."""
         return self._cookies.ended()
 
     def form_token(self, session: ConsoleSession) -> str:
-        """The token that each form of a session carries."""
-        return hmac.digest(self._forms, f"form {session.id}".encode(), hashlib.sha256).hex()
+        """Return the CSRF token of a session, which each of its forms contains."""
+        return hmac.digest(self._csrf_key, f"form {session.id}".encode(), hashlib.sha256).hex()
 
     def is_form_token(self, session: ConsoleSession, token: str) -> bool:
-        """True if a form of this session carried the token."""
+        """True if the token is this session's CSRF token."""
         return hmac.compare_digest(self.form_token(session).encode(), token.encode())
 
     def _open(self, cookies: Mapping[str, str]) -> ConsoleSession | None:

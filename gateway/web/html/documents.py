@@ -1,7 +1,7 @@
-"""HTML documents of pages for people, their headers, and the route of their style sheet.
+"""Layout of the HTML pages, their security headers, and the route of their style sheet.
 
-Templates are `markupsafe.Markup`: its `format` escapes every argument that is not markup itself. Texts of callers and
-upstreams pass `visible` first, which escapes control and bidirectional characters as well.
+Templates are `markupsafe.Markup`: its `format` escapes every argument that is not markup itself. Strings from callers
+and upstreams pass through `visible` first, which also escapes control and bidirectional characters.
 """
 
 from collections.abc import Mapping
@@ -68,17 +68,17 @@ def page(title: str, content: Markup, *, banner: Markup = _BANNER) -> str:
 
 
 def visible(text: str) -> str:
-    """Return a text of another person on one line: limited in length, with unprintable characters escaped."""
+    """Return an untrusted string on one line: truncated, with unprintable characters escaped."""
     return truncate(escape(text), MAX_TEXT_LENGTH)  # guard: console-visible
 
 
 def alert(text: str) -> Markup:
-    """Return a message that a screen reader announces; empty without a text."""
+    """Return an alert that screen readers announce; empty if `text` is empty."""
     return _ALERT.format(text) if text else Markup("")
 
 
 def moment(at: datetime) -> Markup:
-    """Return a point in time, to the minute."""
+    """Return a timestamp with a precision of one minute."""
     at = at.astimezone(UTC)
     return Markup('<time datetime="{}">{} UTC</time>').format(
         at.isoformat(timespec="seconds"), at.strftime("%Y-%m-%d %H:%M")
@@ -86,7 +86,7 @@ def moment(at: datetime) -> Markup:
 
 
 def respond(html: str, *, error: GatewayError | None = None, headers: Mapping[str, str] = HEADERS) -> Response:
-    """Return the response with a page, which has the status of the error if there is one."""
+    """Return the response with a page; with an error, it has the error's HTTP status."""
     added = dict(headers)
     status = 200 if error is None else status_of(error)
     if status == 401:
@@ -97,5 +97,5 @@ def respond(html: str, *, error: GatewayError | None = None, headers: Mapping[st
 
 
 def refuse(error: GatewayError, *, title: str = "Not possible", headers: Mapping[str, str] = HEADERS) -> Response:
-    """Return the page of a refusal."""
+    """Return the error page of a refused request."""
     return respond(page(title, alert(error.message)), error=error, headers=headers)

@@ -1,4 +1,4 @@
-"""Forms of pages: read within limits, and accepted from pages of this gateway only."""
+"""HTML forms: parsed within limits, and accepted only from pages of this gateway."""
 
 from collections.abc import Mapping
 from urllib.parse import parse_qsl
@@ -16,10 +16,10 @@ _OWN_ORIGINS = AllowedOrigins(())
 
 
 def check_own(request: Request) -> None:
-    """Refuse a form unless the browser states that a page of this gateway sent it.
+    """Refuse a form unless its `Origin` header is the gateway's own origin.
 
     Raises:
-        Forbidden: the header `Origin` is missing, or names another origin.
+        Forbidden: the `Origin` header is missing, or has another origin.
     """
     origin, host = request.headers.get("origin"), request.headers.get("host", "")
     is_own = origin is not None and _OWN_ORIGINS.allows(origin.encode("latin-1"), host.encode("latin-1"))
@@ -31,7 +31,7 @@ async def read_form(request: Request, *, limit: int = MAX_FIELDS) -> Mapping[str
     """Return the fields of a form.
 
     Raises:
-        BadInput: the body is not a form, or has a field twice.
+        BadInput: the body is not a form, or a field is repeated.
     """
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/x-www-form-urlencoded":
         raise BadInput("the body must be a form")
@@ -47,7 +47,7 @@ def read_fields(encoded: str, *, limit: int = MAX_FIELDS) -> Mapping[str, str]:
     """Return the fields of an encoded form or query.
 
     Raises:
-        BadInput: it cannot be read, has too many fields, or a field twice.
+        BadInput: the form is malformed, has too many fields, or a field is repeated.
     """
     if not encoded:
         return {}

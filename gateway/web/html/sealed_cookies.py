@@ -1,7 +1,7 @@
-"""Sealed cookies: values that only the gateway reads and writes, with a lifetime that starts at their last sealing.
+"""Encrypted and authenticated cookies. Their lifetime starts when the gateway last wrote them.
 
 Browsers accept the prefix `__Host-` only with TLS, from this host and for all its paths, so another host cannot set
-such a cookie. Without TLS the cookie has another name, and a value sealed for one name is not valid under the other.
+such a cookie. Without TLS the cookie has another name, and a value encrypted for one name is invalid under the other.
 """
 
 import base64
@@ -13,11 +13,11 @@ import msgspec
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
 MAX_COOKIE_BYTES = 4000
-"""Characters of a name with its value; browsers drop cookies of more than 4,096 bytes."""
+"""Limit on name and value together; browsers drop cookies of more than 4,096 bytes."""
 
 
 class SealedCookies:
-    """Cookies of one purpose; `keys` seal them, and the first key seals new ones. A name may have a suffix."""
+    """Cookies of one purpose, whose name may have a suffix. `keys` decrypt them; the first key encrypts new ones."""
 
     def __init__(
         self,
@@ -35,13 +35,13 @@ class SealedCookies:
         self._clock = clock
 
     def write(self, value: bytes, *, is_secure: bool, suffix: str = "") -> str:
-        """Return the `Set-Cookie` header with a value, sealed now."""
+        """Return the `Set-Cookie` header with an encrypted value."""
         name = self._cookie_name(suffix, is_secure=is_secure)
         sealed = self._seal.encrypt_at_time(msgspec.msgpack.encode((name, value)), int(self._clock())).decode()
         return self._header(name, sealed, is_secure=is_secure, max_age=self._life_s)
 
     def read(self, cookies: Mapping[str, str], suffix: str = "") -> tuple[bytes, bool] | None:
-        """Return the value, and True if it was sealed for TLS; None if there is no valid cookie."""
+        """Return the value, and True if the cookie was set over TLS; None without a valid cookie."""
         for is_secure in (True, False):
             name = self._cookie_name(suffix, is_secure=is_secure)
             if (token := cookies.get(name)) is None:

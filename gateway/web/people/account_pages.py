@@ -1,4 +1,4 @@
-"""HTML of the account pages: the sign-in, the list, one credential, and the completed connection."""
+"""HTML of the account pages: sign-in, list of accounts, one credential, and completed connection."""
 
 from collections.abc import Sequence
 from urllib.parse import urlsplit
@@ -51,7 +51,7 @@ _STATES = {None: "not connected", AccountState.CONNECTED: "connected", AccountSt
 
 
 def sign_in_choice(slug: str, target: str, *, again: str, text: str = "") -> Markup:
-    """Return the content of the sign-in, at the tenant's provider or with a key."""
+    """Return the sign-in page's content: sign-in at the tenant's provider or with a key."""
     return _SIGN_IN.format(alert=alert(text), slug=slug, next=target, again=again)
 
 

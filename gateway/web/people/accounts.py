@@ -1,7 +1,7 @@
 """Pages on which users connect their accounts at upstreams: `/t/{tenant}/connect`, and one page per credential.
 
-A user is a person who signed in at the tenant's provider, or the holder of a key. A link from a call names its user by
-a keyed digest; for another user, the page connects nothing. Without a session, the page is the same for every tenant.
+A user is a person who signed in at the tenant's provider, or the holder of a key. A link from a tool call contains a
+keyed digest of its user; the page refuses other users. Without a session, the page is the same for every tenant.
 """
 
 import hmac
@@ -41,7 +41,7 @@ _MAX_PARAMETERS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _User:
-    """The user of a browser, and the session that names the user."""
+    """The signed-in user of a browser, and the user's session."""
 
     owner: AccountOwner
     slug: str
@@ -49,7 +49,7 @@ class _User:
 
 
 class AccountPages:
-    """The pages of accounts; `keys` seal the cookies of pending connections."""
+    """The account pages; `keys` encrypt the cookies of pending connections."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class AccountPages:
         ]
 
     async def _list(self, request: Request) -> Response:
-        """Show the user's accounts, and the credentials for which one can be connected."""
+        """Show the user's accounts, and the credentials for which an account can be connected."""
         user = await self._find(request)
         if user is None:
             return self._ask(request)
@@ -92,7 +92,7 @@ class AccountPages:
         user = await self._find(request)
         if user is None:
             return self._ask(request)
-        name, query = _part(request, "name"), read_fields(request.url.query)
+        name, query = _path_parameter(request, "name"), read_fields(request.url.query)
         found = [each for each in await list_connectable(self._catalog, user.owner) if each[0].name == name]
         if not found:
             raise NotFound("There is no such page.")
@@ -106,10 +106,10 @@ class AccountPages:
         return self._page("Connect an account", content, user)
 
     async def _begin(self, request: Request) -> Response:
-        """Redirect the browser to the upstream's server; the request must come from the page of the same user."""
+        """Redirect the browser to the upstream's authorization server; the form must belong to this session."""
         user, query = await self._require(request), read_fields(request.url.query)
         self._check(user, query)
-        named = await open_client(user.owner.tenant, self._catalog, _part(request, "name"))
+        named = await open_client(user.owner.tenant, self._catalog, _path_parameter(request, "name"))
         url, pending = self._flow.begin(user.owner, user.slug, named)
         response = RedirectResponse(url, 303, headers=PAGE_HEADERS)
         kept = self._pending.suffixes(request.cookies)
@@ -122,7 +122,7 @@ class AccountPages:
         return response
 
     async def _handle_callback(self, request: Request) -> Response:
-        """Finish a connection that this browser began."""
+        """Complete a connection that this browser started."""
         user, query = await self._find(request), read_fields(request.url.query, limit=_MAX_PARAMETERS)
         if user is None:
             raise SignInExpired("You are no longer signed in, so nothing was connected; sign in and begin again.")
@@ -132,7 +132,7 @@ class AccountPages:
         pending = self._read(request, answered.state)
         account = await self._flow.finish(
             user.owner,
-            _part(request, "name"),
+            _path_parameter(request, "name"),
             pending,
             answered,
             correlation_id=correlation_id_of(request.scope),
@@ -146,13 +146,13 @@ class AccountPages:
         """Delete the account of the user, and revoke its tokens at the upstream if possible."""
         user, form = await self._require(request), await read_form(request)
         self._check(user, form)
-        name = _part(request, "name")
+        name = _path_parameter(request, "name")
         await disconnect_own(self._catalog, user.owner, name, correlation_id=correlation_id_of(request.scope))
         return RedirectResponse(f"/t/{user.slug}/connect", 303, headers=PAGE_HEADERS)
 
     async def _sign_in(self, request: Request) -> Response:
-        """Sign the holder of a key in."""
-        form, slug = await read_form(request), _part(request, "tenant")
+        """Start a session for the holder of a key."""
+        form, slug = await read_form(request), _path_parameter(request, "tenant")
         target = form.get("next", "")
         check_target(slug, target)
         try:
@@ -170,8 +170,8 @@ class AccountPages:
         return response
 
     async def _find(self, request: Request) -> _User | None:
-        """The user of the browser at this tenant; None without a session."""
-        slug = _part(request, "tenant")
+        """Return the user who is signed in to this tenant; None without a session."""
+        slug = _path_parameter(request, "tenant")
         held = await self._key_sessions.find(request.cookies)
         if held is not None and held.is_secure is self._is_secure(request) and held.principal.slug == slug:
             principal = held.principal
@@ -180,7 +180,7 @@ class AccountPages:
             )
             return _User(owner=owner, slug=slug, session=held)
         if not self._pages.sessions.has_cookie(slug, request.cookies):
-            return None  # without a session cookie, nothing is looked up
+            return None  # no database access without a session cookie
         try:
             visit = await self._pages.visit(request)
         except NotFound:
@@ -203,7 +203,7 @@ class AccountPages:
         return self._key_sessions.form_token(user.session)
 
     def _check(self, user: _User, form: Mapping[str, str]) -> None:
-        """Refuse a form or link that is not of this session."""
+        """Refuse a form whose CSRF token is not of this session."""
         if not hmac.compare_digest(self._token(user).encode(), form.get("token", "").encode()):  # guard: account-form
             raise Forbidden("the form is not of this session; open the page again")
 
@@ -211,7 +211,7 @@ class AccountPages:
         self, request: Request, *, target: str = "", text: str = "", error: GatewayError | None = None
     ) -> Response:
         """Return the sign-in page, which is the same for every tenant, existing or not."""
-        slug = _part(request, "tenant")
+        slug = _path_parameter(request, "tenant")
         place = target or request.url.path + (f"?{request.url.query}" if request.url.query else "")
         try:
             check_target(slug, place)
@@ -244,8 +244,8 @@ class AccountPages:
         return self._pages.tenants.origin_of(request).startswith("https://")
 
 
-def _part(request: Request, name: str) -> str:
-    """Return a part of the path; PostgreSQL stores no NUL."""
+def _path_parameter(request: Request, name: str) -> str:
+    """Return a path parameter; refuse NUL, which PostgreSQL cannot store."""
     found = str(request.path_params[name])
     if not found.isprintable():
         raise NotFound("There is no such page.")

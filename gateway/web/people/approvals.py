@@ -1,8 +1,8 @@
-"""Approvals for people who sign in at their tenant's provider: `/t/{tenant}/approvals`, for those with the role.
+"""Approval pages for people who sign in at their tenant's provider: `/t/{tenant}/approvals`.
 
-The role is read with each request, and the provider is asked about the person and the groups: when a page is shown at
-most every five minutes, before each decision again. A token that a client holds opens no page and decides nothing: the
-session is a cookie of the browser in which the person signed in.
+Each request checks that the person has the approver role. The person's groups are refreshed from the provider: for a
+page if they are older than five minutes, for a decision always. Access tokens are not accepted here; the session is a
+cookie of the browser in which the person signed in.
 """
 
 from collections.abc import Awaitable, Callable
@@ -33,7 +33,7 @@ _Page = Callable[[Request, Approver], Awaitable[Response]]
 
 
 class PersonApprovalPages:
-    """The pages of approvals of all tenants, in sessions of people."""
+    """The approval pages of all tenants, for browser sessions of people."""
 
     def __init__(self, catalog: CatalogContext, pages: SignInPages, checks: ProviderChecks) -> None:
         self._catalog = catalog
@@ -46,13 +46,13 @@ class PersonApprovalPages:
         """The routes of all pages."""
         path, guarded = "/t/{tenant}/approvals", self._pages.guarded
         return [
-            Route(path, guarded(self._inside(self._responder.list)), methods=["GET"]),
-            Route(f"{path}/{{approval}}", guarded(self._inside(self._responder.show)), methods=["GET"]),
+            Route(path, guarded(self._within_session(self._responder.list)), methods=["GET"]),
+            Route(f"{path}/{{approval}}", guarded(self._within_session(self._responder.show)), methods=["GET"]),
             Route(f"{path}/{{approval}}", guarded(self._decide), methods=["POST"]),
         ]
 
-    def _inside(self, answer: _Page) -> Callable[[Request], Awaitable[Response]]:
-        """Serve a page to an approver; without a session, or with one that is too old, lead to the sign-in."""
+    def _within_session(self, answer: _Page) -> Callable[[Request], Awaitable[Response]]:
+        """Serve a page to an approver. Without a session, or if the sign-in is too old, redirect to the sign-in."""
 
         async def run(request: Request) -> Response:
             visit = await self._pages.visit(request)
@@ -69,7 +69,7 @@ class PersonApprovalPages:
         return run
 
     async def _decide(self, request: Request) -> Response:
-        """Store a decision of the session's person, if the person has the role at this moment."""
+        """Store a decision of the session's person, if the provider's current claims still give the role."""
         session = (await self._pages.visit(request)).session
         if session is None:
             raise Forbidden("sign in first; open the page again")
@@ -78,12 +78,12 @@ class PersonApprovalPages:
         return await self._responder.decide(request, await self._admit(session, within=_NOW), form)
 
     async def _admit(self, session: PersonSession, *, within: timedelta) -> Approver:
-        """Return the person as an approver; the provider's word about the groups is at most this old.
+        """Return the person as an approver; the claims from the provider are at most `within` old.
 
         Raises:
-            Forbidden: the person has no role for this, or no rule of the issuer admits the person any more.
+            Forbidden: the person lacks the approver role, or no rule of the issuer admits the person any more.
             SignInRefused: the provider no longer knows the person, or the sign-in is too old.
-            Unavailable: the provider cannot be asked now.
+            Unavailable: the provider is unavailable.
         """
         claims = (await self._checks.check(session.tenant, session, within=within)).sign_in.claims
         principal = replace(principal_of(session), packed_groups=session.issuer.packed_groups(claims))
@@ -102,7 +102,7 @@ class PersonApprovalPages:
 
 
 def principal_of(session: PersonSession) -> Principal:
-    """Return the person of a session as the author of what happens on pages; it permits nothing."""
+    """Return a principal without scopes, as the author of actions on pages."""
     person = session.person
     return Principal(
         tenant=session.tenant,

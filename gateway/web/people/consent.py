@@ -1,8 +1,8 @@
-"""The consent page: `/t/{tenant}/oauth/consent`, between an application's request and its authorization code.
+"""The consent page `/t/{tenant}/oauth/consent`, shown before an authorization code is issued.
 
-A person consents after the sign-in and before any code exists. The page is shown for each new combination of
-application, host, resource and scopes. For programs on the person's machine it is always shown, because only the person
-can identify the program. A code or a refusal is returned with `iss` (RFC 9207).
+A person consents after the sign-in. The page is shown for each new combination of application, host, resource and
+scopes. It is always shown for native applications without a secret, because only the person can identify them. A code
+or an error is returned with `iss` (RFC 9207).
 """
 
 import hashlib
@@ -35,8 +35,8 @@ _PATH = "/t/{tenant}/oauth/consent"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
-    """A request that a page is about, and its sealed text."""
+class _ConsentRequest:
+    """An authorization request that awaits consent, its encrypted text, and its client."""
 
     text: str
     request: AuthorizationRequest
@@ -44,7 +44,7 @@ class _Asked:
 
     @property
     def purpose(self) -> str:
-        """The purpose of the form's token: this request alone."""
+        """The purpose of the CSRF token, which binds the form to this request."""
         return f"consent {hashlib.sha256(self.text.encode()).hexdigest()}"
 
 
@@ -81,7 +81,7 @@ class ConsentPages:
             return admitted
         if not await self._is_consented(admitted, asked):
             return self._show_consent_page(visit, admitted, asked)
-        return await self._permit(visit, admitted, asked, is_given=False)
+        return await self._issue_code(visit, admitted, asked, is_given=False)
 
     async def _decide(self, request: Request) -> Response:
         visit, form = await self._pages.visit(request), await read_form(request)
@@ -95,14 +95,14 @@ class ConsentPages:
             return self._redirect_with_answer(visit, admitted, asked, {"error": "access_denied"})
         if choice != "allow":  # guard: consent-choice
             raise BadInput("choose Allow or Do not allow")
-        return await self._permit(visit, admitted, asked, is_given=True)
+        return await self._issue_code(visit, admitted, asked, is_given=True)
 
-    async def _read(self, visit: PageVisit, text: str) -> _Asked:
-        """Return the request of a sealed text; its client and redirect URI are checked again.
+    async def _read(self, visit: PageVisit, text: str) -> _ConsentRequest:
+        """Decrypt an authorization request, and check its client and redirect URI again.
 
         Raises:
-            SignInExpired: it is not a request of this tenant, or older than ten minutes.
-            ClientRefused: the client is gone, or has not this redirect URI any more.
+            SignInExpired: the text is not a request of this tenant, or is older than ten minutes.
+            ClientRefused: the client was deleted, or no longer has this redirect URI.
         """
         found = self._requests.read(visit.found.tenant, text)
         if found is None:
@@ -110,12 +110,12 @@ class ConsentPages:
         client = await self._clients.find(visit.found, found.client)
         if not is_registered(found.redirect_uri, client.redirect_uris):  # guard: consent-redirect-registered
             raise ClientRefused("The application no longer has this redirect URI; begin again in the application.")
-        return _Asked(text=text, request=found, client=client)
+        return _ConsentRequest(text=text, request=found, client=client)
 
-    async def _admit(self, visit: PageVisit, asked: _Asked) -> PersonSession | Response:
-        """Return the session if its person may receive a code; otherwise a response that leads to a sign-in or back.
+    async def _admit(self, visit: PageVisit, asked: _ConsentRequest) -> PersonSession | Response:
+        """Return the session if a code may be issued to its person; otherwise a redirect to the sign-in or an error.
 
-        The sign-in is repeated for scopes that it did not request, and if the provider no longer knows the person.
+        The sign-in is repeated for additional scopes, and if the provider no longer knows the person.
         """
         session, request = visit.session, asked.request
         wanted = frozenset(request.scopes)
@@ -146,14 +146,14 @@ class ConsentPages:
             is_secure=session.is_secure,
         )
 
-    async def _is_consented(self, session: PersonSession, asked: _Asked) -> bool:
-        """True if no question is necessary: a consent is stored, and a secret or a host identifies the application."""
+    async def _is_consented(self, session: PersonSession, asked: _ConsentRequest) -> bool:
+        """True if the page can be skipped: a consent is stored, and a secret or a host identifies the application."""
         if is_native(asked.request.redirect_uri) and not asked.client.is_confidential:  # guard: consent-native
             return False
         wanted = asked.request.permission(asked.client)
         return await has_consented(session.tenant, self._catalog, session.person, wanted)
 
-    def _show_consent_page(self, visit: PageVisit, session: PersonSession, asked: _Asked) -> Response:
+    def _show_consent_page(self, visit: PageVisit, session: PersonSession, asked: _ConsentRequest) -> Response:
         token = self._pages.sessions.form_token(session, asked.purpose)
         target = f"{_PATH.replace('{tenant}', visit.slug)}?request={quote(asked.text)}"
         again = f"/t/{visit.slug}/sign-in?again=1&next={quote(target, safe='')}"
@@ -165,7 +165,9 @@ class ConsentPages:
         response.headers["content-security-policy"] = policy.replace("form-action 'self'", source)
         return response
 
-    async def _permit(self, visit: PageVisit, session: PersonSession, asked: _Asked, *, is_given: bool) -> Response:
+    async def _issue_code(
+        self, visit: PageVisit, session: PersonSession, asked: _ConsentRequest, *, is_given: bool
+    ) -> Response:
         code = await permit(
             session.tenant,
             self._catalog,
@@ -177,7 +179,7 @@ class ConsentPages:
         return self._redirect_with_answer(visit, session, asked, {"code": code})
 
     def _redirect_with_answer(
-        self, visit: PageVisit, session: PersonSession, asked: _Asked, answer: dict[str, str]
+        self, visit: PageVisit, session: PersonSession, asked: _ConsentRequest, answer: dict[str, str]
     ) -> Response:
         """Return the redirect to the application."""
         uri = answer_uri(asked.request, f"{visit.base}/t/{visit.slug}", answer)
@@ -185,7 +187,7 @@ class ConsentPages:
         response.headers.append("set-cookie", self._pages.sessions.cookie_of(session))
         return response
 
-    def _refuse(self, visit: PageVisit, asked: _Asked, reason: str, *, error: str) -> Response:
+    def _refuse(self, visit: PageVisit, asked: _ConsentRequest, reason: str, *, error: str) -> Response:
         """Return a page with the reason and a link back. The person decides whether to follow the link."""
         uri = answer_uri(asked.request, f"{visit.base}/t/{visit.slug}", {"error": error})
         refused: GatewayError = SignInRefused(reason) if error == "access_denied" else BadInput(reason)

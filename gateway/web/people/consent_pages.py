@@ -1,6 +1,6 @@
-"""HTML of the consent page: the known attributes of an application, and its requested access.
+"""HTML of the consent page: the attributes of an application, and the access that it requests.
 
-The application's name is its own claim. The host of its id and the destination of the code identify it.
+The application's name is not verified. The host of its id and the destination of the code identify it.
 """
 
 from urllib.parse import urlsplit
@@ -39,7 +39,7 @@ _IDENTIFIED = {
 def consent_content(
     session: PersonSession, client: OAuthClient, asked: AuthorizationRequest, *, token: str, request: str, again: str
 ) -> Markup:
-    """Return the content of the page, with the form that decides."""
+    """Return the content of the page, with the consent form."""
     warnings = Markup("").join(_WARNING.format(text) for text in _warnings(client, asked))
     return _CONSENT.format(
         slug=session.slug,
@@ -54,7 +54,7 @@ def consent_content(
 
 
 def back_content(reason: str, redirect_uri: str, uri: str) -> Markup:
-    """Return the content of a page that leads back to the application only by a link."""
+    """Return the content of a page with a link back to the application, instead of a redirect."""
     return _BACK_LINK.format(reason=reason, uri=uri, host=visible(host_of(redirect_uri)))
 
 

@@ -1,8 +1,8 @@
-"""Browser sessions of people who signed in at their tenant's provider: one sealed cookie per tenant.
+"""Browser sessions of people who signed in at their tenant's provider: one encrypted cookie per tenant.
 
-The cookie names a stored sign-in and the version of its person. It expires an hour after the last request and eight
-hours after the sign-in. It also ends when the person signs out or is denied, and when the issuer is changed. It is
-`SameSite=Lax`, because clients lead people here from other sites; forms contain a token.
+The cookie contains the id of a stored sign-in and the version of its person. It expires an hour after the last request
+and eight hours after the sign-in. A session also ends when the person signs out or is denied, and when the issuer is
+changed. The cookie is `SameSite=Lax`, because clients open the pages from other sites; forms contain a CSRF token.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ IDLE_S = 3600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonSession(SignedInPerson):
-    """A person in a browser; `slug` is the tenant's."""
+    """A browser session of a person; `slug` is the tenant's."""
 
     tenant: TenantId
     slug: str
@@ -33,7 +33,7 @@ class PersonSession(SignedInPerson):
 
 
 class PersonSessions:
-    """Finds, begins and ends sessions; `keys` seal their cookies."""
+    """Reads, writes and ends sessions; `keys` encrypt their cookies."""
 
     def __init__(self, keys: Sequence[bytes], catalog: CatalogContext) -> None:
         self._cookies = SealedCookies(keys, "gateway-person", life_s=IDLE_S, same_site="Lax")
@@ -46,7 +46,7 @@ class PersonSessions:
         """Return the session of a browser at a tenant; None if there is none.
 
         Raises:
-            DatabaseUnavailable: it cannot be read now.
+            DatabaseUnavailable: the sign-in cannot be read now.
         """
         sealed = self._cookies.read(cookies, slug)
         if sealed is None or sealed[1] is not is_secure:  # guard: session-transport
@@ -58,7 +58,7 @@ class PersonSessions:
         return begin(slug, found, *stored, is_secure=is_secure)
 
     def has_cookie(self, slug: str, cookies: Mapping[str, str]) -> bool:
-        """True if the browser has a session cookie for a tenant; nothing is looked up."""
+        """True if the browser sent a session cookie for a tenant; the cookie is not verified."""
         return self._cookies.read(cookies, slug) is not None
 
     def cookie_of(self, session: PersonSession) -> str:
@@ -72,7 +72,7 @@ class PersonSessions:
         return self._cookies.ended(session.slug)
 
     def form_token(self, session: PersonSession, purpose: str) -> str:
-        """Return the token of a session's forms of one purpose."""
+        """Return the CSRF token of a session for forms of one purpose."""
         text = f"form {session.sign_in.id} {purpose}"
         return hmac.digest(self._forms, text.encode(), hashlib.sha256).hex()
 
@@ -80,7 +80,7 @@ class PersonSessions:
         """Refuse a form of another session or purpose.
 
         Raises:
-            Forbidden: its field `token` is missing or another one.
+            Forbidden: the field `token` is missing or different.
         """
         token, expected = form.get("token", ""), self.form_token(session, purpose)
         if not hmac.compare_digest(expected.encode(), token.encode()):  # guard: person-form-token

@@ -29,10 +29,10 @@ from gateway.web.problems import correlation_id_of
 
 PENDING_PURPOSE = "pending sign-ins"
 PAGE_HEADERS = {name: value for name, value in HEADERS.items() if name != "cross-origin-opener-policy"}
-"""Cross-origin opener policy: clients open these pages in a window that must still find its opener afterwards."""
+"""Headers without a cross-origin opener policy: clients open these pages in a popup, which needs its opener."""
 _SLOTS, _QUEUE = 64, 256
 _SUFFIX = 8
-"""Characters of the state that are part of a cookie's name, so that each pending sign-in has its own cookie."""
+"""Number of characters of the state in a cookie's name, so that each pending sign-in has its own cookie."""
 _MAX_PENDING = 3
 """Limit on the concurrent sign-ins of one browser; their cookies are part of every request."""
 _TARGET = re.compile(r"/t/(?P<slug>[a-z0-9-]{1,63})/(?P<path>[A-Za-z0-9._~/-]*)(?:\?[A-Za-z0-9._~!$&'()*+,;=:@%/?-]*)?")
@@ -84,7 +84,7 @@ class SignInRequest:
 
 
 class SignInPages:
-    """The pages of sign-in; `keys` seal the cookies of pending ones."""
+    """The sign-in pages; `keys` encrypt the cookies of pending sign-ins."""
 
     def __init__(
         self, tenants: TenantLookup, flow: SignInFlow, sessions: PersonSessions, *, keys: Sequence[bytes]
@@ -106,7 +106,7 @@ class SignInPages:
         ]
 
     def guarded(self, answer: Answer) -> Answer:
-        """Refuse a form of another site, limit concurrent requests, and convert refusals to pages."""
+        """Refuse forms of other sites, limit concurrent requests, and convert refusals to HTML pages."""
 
         async def run(request: Request) -> Response:
             try:
@@ -179,7 +179,7 @@ class SignInPages:
         return self.show("Signed in", content, session)
 
     async def _handle_callback(self, request: Request) -> Response:
-        """Finish a sign-in; the browser continues at its target with a new session."""
+        """Complete a sign-in, and redirect the browser to its target with a new session."""
         visit = await self.visit(request)
         known, found = sign_in_issuers(visit.found), visit.found
         issuer = next((each for each in known if each.name == request.path_params["issuer"]), None)
@@ -212,7 +212,7 @@ class SignInPages:
         return response
 
     def _keep(self, visit: PageVisit, response: Response, pending: PendingSignIn) -> None:
-        """Set the cookie of a pending sign-in, and delete the oldest ones."""
+        """Set the cookie of a pending sign-in, and delete the oldest such cookies above the limit."""
         kept = self._pending.suffixes(visit.request.cookies)
         for suffix in kept[: max(0, len(kept) - _MAX_PENDING + 1)]:  # guard: sign-in-cookies-bounded
             for cookie in self._pending.ended(suffix):
@@ -234,10 +234,10 @@ class SignInPages:
 
 
 def check_target(slug: str, target: str) -> None:
-    """Refuse a target outside of the tenant's pages, so that no link leads elsewhere.
+    """Refuse a target outside of the tenant's pages, to prevent open redirects.
 
     Raises:
-        BadInput: it is none.
+        BadInput: the target is not a path of this tenant.
     """
     found = _TARGET.fullmatch(target)
     if found is None or found["slug"] != slug or ".." in found["path"]:  # guard: sign-in-target

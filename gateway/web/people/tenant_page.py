@@ -1,7 +1,7 @@
-"""The page of a tenant for its people: `/t/{tenant}/`, with sign-in, clients to connect, and consents to revoke.
+"""The tenant page `/t/{tenant}/`: sign-in, setup of MCP clients, and revocation of consents.
 
 A person has signed in at the tenant's provider, or with a key of the tenant. Without a session, the page is the
-sign-in, which is the same for every tenant, existing or not; nothing is looked up.
+sign-in form, which is the same for existing and missing tenants; the database is not read.
 """
 
 import re
@@ -43,14 +43,14 @@ KEY_COOKIE = "gateway-key"
 _SLUG = re.compile(r"[a-z0-9-]{1,63}")
 _CONSENT = re.compile(r"cns_[0-9a-z]{20}")
 _REVOKE = "revoke consent"
-_KEY = "YOUR-KEY"
+_KEY_PLACEHOLDER = "YOUR-KEY"
 _NOT_VALID = "This key is not valid here."
 
 Session = PersonSession | ConsoleSession
 
 
 class PeoplePage:
-    """The page of all tenants; `keys` are the sessions of people who sign in with a key."""
+    """The tenant page of all tenants; `keys` are the sessions of key holders."""
 
     def __init__(self, catalog: CatalogContext, pages: SignInPages, keys: ConsoleSessions) -> None:
         self._catalog = catalog
@@ -97,7 +97,7 @@ class PeoplePage:
     async def _find(self, request: Request) -> Session | None:
         """Return the session of the browser at the tenant; None if there is none.
 
-        Without a cookie, nothing is looked up.
+        Without a session cookie, the database is not read.
         """
         slug = _slug_of(request)
         if self._pages.sessions.has_cookie(slug, request.cookies):  # guard: tenant-page-stranger
@@ -149,7 +149,7 @@ class PeoplePage:
         return self._redirect_to_page(session, session.slug, "?revoked=1#consents")
 
     async def _profiles_of(self, session: Session) -> Sequence[Profile]:
-        """Return the profiles that the session's person may use, `default` first."""
+        """Return the profiles that the signed-in person may use, `default` first."""
         tenant = session.tenant if isinstance(session, PersonSession) else session.principal.tenant
         found = await page_profiles(tenant, self._catalog, after=None, limit=MAX_PROFILES + 1)
         own = [profile for profile in found if _admits(session, profile.name)]
@@ -160,7 +160,7 @@ class PeoplePage:
         return await page_consents(session.tenant, self._catalog, after=None, limit=MAX_CONSENTS, person=person)
 
     def _target(self, request: Request, session: Session, profile: str) -> ClientTarget:
-        slug, key = _slug_of(request), None if isinstance(session, PersonSession) else _KEY
+        slug, key = _slug_of(request), None if isinstance(session, PersonSession) else _KEY_PLACEHOLDER
         is_default = profile == DEFAULT_PROFILE
         path = f"/t/{slug}/mcp" if is_default else f"/t/{slug}/{quote(profile)}/mcp"
         url = f"{self._pages.tenants.origin_of(request)}{path}"

@@ -1,4 +1,4 @@
-"""HTML of the page of a tenant: the sign-in, the profiles, the clients, and the consents of the person."""
+"""HTML of the tenant page: sign-in, profiles, client setup, and consents."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -60,29 +60,29 @@ _REVOKED = Markup('<p role="status">The client is revoked: its tokens are refuse
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageForms:
-    """The path to which forms of the page are sent, and the token that they carry."""
+    """The action path of the page's forms, and their CSRF token."""
 
     action: str
     token: str
 
 
 def sign_in_content(slug: str, *, text: str = "") -> Markup:
-    """Return what a stranger sees."""
+    """Return the content without a session: the sign-in choices."""
     return _SIGN_IN.format(slug=slug, alert=alert(text))
 
 
 def visitor_content(slug: str, subject: str, form: PageForms) -> Markup:
-    """Return the line with the person, and the button that ends the session."""
+    """Return the name of the signed-in person, and the sign-out button."""
     return _VISITOR.format(slug=slug, subject=visible(subject), action=form.action, token=form.token)
 
 
 def roles_content(slug: str, roles: Collection[Role]) -> Markup:
-    """Return a link for each role of the person."""
+    """Return links to the pages that the roles of the person give access to."""
     return _APPROVALS.format(slug=slug) if Role.APPROVE in roles else Markup("")
 
 
 def profiles_content(slug: str, profiles: Sequence[Profile], chosen: str) -> Markup:
-    """Return the profiles to choose from."""
+    """Return the table of profiles; `chosen` is the selected one."""
     if not profiles:
         return _section("profiles", "Profiles", Markup("<p>You may use no profile of this tenant.</p>"))
     rows = [
@@ -99,7 +99,7 @@ def profiles_content(slug: str, profiles: Sequence[Profile], chosen: str) -> Mar
 
 
 def clients_content(target: ClientTarget, profile: str) -> Markup:
-    """Return the setup of each client for a profile."""
+    """Return the setup instructions of each client for a profile."""
     is_by_key = target.key is not None
     rows = [
         _CLIENT.format(
@@ -116,7 +116,7 @@ def clients_content(target: ClientTarget, profile: str) -> Markup:
 
 
 def consents_content(consents: Sequence[Consent], form: PageForms, *, is_revoked: bool) -> Markup:
-    """Return the clients that the person allowed, each with a button that revokes the consent."""
+    """Return the table of consents, each with a button that revokes the consent."""
     status = _REVOKED if is_revoked else Markup("")
     if not consents:
         return _section("consents", "Clients you allowed", status + Markup("<p>None.</p>"))

@@ -1,4 +1,4 @@
-"""The tenant in a URL, for requests without a credential; lookups of missing tenants count as failures."""
+"""Lookup of the tenant in a URL, for requests without a credential. Missing tenants count as failed authentications."""
 
 from starlette.requests import Request
 
@@ -11,7 +11,7 @@ from gateway.web.authentication import address_of, target_of
 
 
 class TenantLookup:
-    """Finds tenants with an issuer by their slug, at a limited rate for each address and each tenant.
+    """Finds tenants with an issuer by slug, with a rate limit per address and per tenant.
 
     Each replica counts separately. `public_url` is the gateway's own URL, if it is configured.
     """
@@ -47,13 +47,13 @@ class TenantLookup:
 
 
 _BURST_S = 20
-"""The burst, in seconds of the rate."""
+"""Size of the burst: the requests of this many seconds at the rate."""
 _TENANT = 10
-"""The rate of a tenant, as a multiple of an address's: people of one office often share an address."""
+"""Rate limit of a tenant, as a multiple of the limit of one address."""
 
 
 def sign_in_issuers(found: TenantIssuers) -> list[Issuer]:
-    """Return the issuers at which the gateway signs people in."""
+    """Return the issuers that have a sign-in client."""
     return [issuer for issuer in found.issuers if issuer.sign_in is not None]
 
 

@@ -1,4 +1,4 @@
-"""Attachments of providers: the interface to their sources and attachment loop, and the state of an open one."""
+"""Interface to the live sources of providers, and the state of an open provider attachment."""
 
 import asyncio
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ class ProvidedAttachments(Protocol):
         ...
 
     async def check(self, tenant: TenantId, primitives: Sequence[DiscoveredPrimitive]) -> Sequence[str | None]:
-        """Return for each primitive the reason why the catalog would refuse it; None if it is valid.
+        """Validate primitives: return for each one the reason of a refusal by the catalog, or None if it is valid.
 
         Raises:
             LimitExceeded: the tenant's checks take too much processor time.
@@ -67,12 +67,12 @@ class OpenAttachment:
     is_over: asyncio.Event = field(default_factory=asyncio.Event)
 
     def changed(self) -> None:
-        """Report a change of the list; without a listener, the next listener reads the complete list."""
+        """Notify the listener of a changed list. Without a listener, the next one reads the complete list."""
         if self.listener is not None:
             self.listener.changed()
 
     def updated(self, uri: str) -> None:
-        """Pass on a change of a resource."""
+        """Notify the listener of a changed resource."""
         if self.listener is not None:
             self.listener.updated(uri)
 

@@ -22,7 +22,7 @@ MESSAGE_BYTES: Final = 4 * 1024 * 1024
 MESSAGES_PER_S: Final = 100.0
 MESSAGES_BURST: Final = 200.0
 _BYTES_OF_COST: Final = 8 * 1024
-"""Bytes of a message that cost as much as one more message: parsing 200 KB of values takes 4 ms."""
+"""Each 8 KiB of a message cost as much as one message, because parsing 200 KB of values takes 4 ms."""
 HEARTBEAT_S: Final = 20.0
 _SEND_S: Final = 20.0
 _OUTBOX_BYTES: Final = 16 * 1024 * 1024
@@ -30,7 +30,7 @@ _MAX_REASON_LENGTH: Final = 120  # bytes; a close frame has 123
 
 
 class CloseCode(IntEnum):
-    """Close codes that the gateway sends, beside those of RFC 6455."""
+    """WebSocket close codes that the gateway sends; codes from 4400 are its own."""
 
     NOT_TEXT = 1003
     TOO_BIG = 1009
@@ -45,7 +45,7 @@ class CloseCode(IntEnum):
 
 
 class ConnectionEnded(Exception):
-    """The connection has ended, with this close code."""
+    """The connection has ended; `code` is the close code."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -66,7 +66,7 @@ class ProviderConnection:
         self._woken = asyncio.Event()
 
     def send(self, text: str) -> None:
-        """Add a message to the outbox; nothing is sent after `close`."""
+        """Add a message to the outbox; messages after `close` are dropped."""
         if self._closing is not None:
             return
         self._outbox.append(text)
@@ -97,7 +97,7 @@ class ProviderConnection:
         return self._closing is not None
 
     async def read(self, *, within_s: float | None = None) -> AgentRequest | AgentResponse:
-        """Return the next message; without one for two heartbeats, close the connection.
+        """Return the next message; close the connection if none arrives within two heartbeats.
 
         Raises:
             ConnectionEnded: the connection has ended, or is closed because of an invalid message.
@@ -156,5 +156,5 @@ class ProviderConnection:
 
 
 def _cut(reason: str) -> str:
-    """Return the beginning of a reason that fits into a close frame."""
+    """Truncate a reason to the length that fits into a close frame."""
     return reason.encode()[:_MAX_REASON_LENGTH].decode(errors="ignore")

@@ -1,7 +1,7 @@
-"""The WebSocket endpoint of providers, `/t/{tenant}/provide`: admission, hello, resume, takeover and end.
+"""WebSocket endpoint of providers, `/t/{tenant}/provide`: authentication, hello, resumption and takeover.
 
-A connection is admitted like an MCP request. Its attachment outlives the connection by a few seconds, so a task of the
-endpoint owns the attachment. `docs/providers.md` describes the protocol.
+A connection is authenticated like an MCP request. Its attachment outlives the connection by a few seconds, so a task of
+the endpoint owns the attachment. `docs/providers.md` describes the protocol.
 """
 
 import asyncio
@@ -64,7 +64,7 @@ _LIMITS: Final = {
 _NOT_SERVED: Final = "the attachment ended before it was served; connect again"
 _PATH: Final = re.compile(r"/t/(?P<slug>[^/]+)/provide")
 _FINAL: Final = frozenset({1000, 1001, 1002, 1003, 1007, 1008, 1009, CloseCode.BAD_MESSAGE, CloseCode.RESTART})
-"""Close codes after which a connection is not resumed."""
+"""Close codes after which the attachment ends without waiting for a resumption."""
 
 
 class ProvideEndpoint:
@@ -101,7 +101,7 @@ class ProvideEndpoint:
             del connections[connection]
 
     async def _admit(self, scope: Scope) -> Principal:
-        """Return the principal of the handshake, by the rules of MCP URLs."""
+        """Authenticate the handshake by the rules of MCP URLs, and return its principal."""
         caller = await authenticate(scope, self._providers.credentials)
         path = _PATH.fullmatch(scope["path"])
         # guard: provide-tenant-of-the-path
@@ -135,7 +135,7 @@ class ProvideEndpoint:
                 scope.cancel()
 
     async def _begin(self, connection: ProviderConnection, principal: Principal) -> OpenAttachment:
-        """Return the attachment that the provider's hello opens or resumes."""
+        """Read the provider's hello; return the attachment that it opens or resumes."""
         message = await connection.read(within_s=HELLO_S)
         if not isinstance(message, AgentRequest) or message.method != "provider/hello" or message.id is None:
             connection.refuse(CloseCode.BAD_MESSAGE, "the first message must be the request provider/hello")
@@ -227,7 +227,7 @@ class ProvideEndpoint:
 
 
 def _code_of(error: GatewayError) -> CloseCode:
-    """Return the close code after a refused hello."""
+    """Return the close code for the error of a refused hello."""
     if isinstance(error, BadInput):
         return CloseCode.BAD_MESSAGE
     if isinstance(error, Conflict | LimitExceeded):

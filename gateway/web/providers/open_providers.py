@@ -1,6 +1,6 @@
 """The open connections and attachments of providers on this replica.
 
-They end when their key changes, their tenant is removed, or the replica drains.
+Connections and attachments end when their key changes, their tenant is removed, or the replica drains.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ _DRAIN_S: Final = 4.0
 
 
 class OpenProviders:
-    """The providers of this replica; open it with `async with` before connections are accepted."""
+    """Registry of this replica's providers. Enter it with `async with` before connections are accepted."""
 
     def __init__(self, credentials: Authenticator) -> None:
         self.credentials = credentials
@@ -51,11 +51,11 @@ class OpenProviders:
         return sum(principal.tenant == tenant for principal in self.connections.values())
 
     def end_tenant(self, tenant: TenantId) -> None:
-        """End everything of a tenant that was removed."""
+        """End all connections and attachments of a removed tenant."""
         self._end(lambda principal: principal.tenant == tenant, CloseCode.SOURCE_GONE, "the tenant was removed")
 
     def end(self, is_over: Callable[[Principal], bool]) -> None:
-        """End all connections and attachments of principals whose key was changed or has ended."""
+        """End all connections and attachments of principals for which `is_over` returns True."""
         self._end(is_over, CloseCode.KEY_ENDED, "the key was revoked or changed")
 
     def _end(self, is_over: Callable[[Principal], bool], code: CloseCode, reason: str) -> None:
@@ -77,7 +77,7 @@ class OpenProviders:
         for connection in self.connections.keys() - {attached.connection for attached in attached_here}:
             connection.close(CloseCode.RESTART, STOPPING)
         for attached in attached_here:
-            self.tasks.spawn(_leave, attached)
+            self.tasks.spawn(_end_after_calls, attached)
 
     async def _recheck_keys(self) -> None:
         """Check the keys of all connections once a minute, because keys expire and events can be lost."""
@@ -95,8 +95,8 @@ class OpenProviders:
                     self.end(principal.__eq__)
 
 
-async def _leave(attached: OpenAttachment) -> None:
-    """End an attachment after its running calls."""
+async def _end_after_calls(attached: OpenAttachment) -> None:
+    """End an attachment when its running calls have ended."""
     with anyio.move_on_after(_DRAIN_S):
         await attached.attachment.wait_idle()
     attached.end(CloseCode.RESTART, STOPPING)

@@ -1,1 +1,1 @@
-"""Endpoints of keys, of issuers, and of the people whom they name."""
+"""Endpoints of keys, issuers, people, clients, grants and access rules."""

@@ -28,7 +28,7 @@ async def get_access(admin: AdminDependencies, call: Plain) -> AdminResponse:
 
 
 async def replace_access(admin: AdminDependencies, call: AdminRequest[AccessReplace, NoQuery]) -> AdminResponse:
-    """Replace the access rules, and the roles if they are sent; open lists and sessions follow within seconds."""
+    """Replace the access rules, and the roles if they are sent; open lists and sessions apply them within seconds."""
     body = call.body
 
     def revise(stored: AccessRules) -> AccessRules:

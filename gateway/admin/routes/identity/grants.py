@@ -1,4 +1,4 @@
-"""Endpoints of the permissions that people gave to clients: consents and grants."""
+"""Endpoints of the consents and grants that people gave to clients."""
 
 from functools import partial
 

@@ -36,7 +36,7 @@ async def create_key(admin: AdminDependencies, call: AdminRequest[KeyCreate, NoQ
 
 
 async def update_key(admin: AdminDependencies, call: AdminRequest[KeyUpdate, NoQuery]) -> AdminResponse:
-    """Change a key's name or end."""
+    """Change a key's name or expiry time."""
 
     def revise(key: Key) -> Key:
         return replace(key, **call.body.sent())
@@ -46,7 +46,7 @@ async def update_key(admin: AdminDependencies, call: AdminRequest[KeyUpdate, NoQ
 
 
 async def rotate_key(admin: AdminDependencies, call: AdminRequest[KeyRotate, NoQuery]) -> AdminResponse:
-    """Rotate a key: it gets a new secret and keeps its id and subject; the old secret ends now or later. Only this
+    """Rotate a key: it gets a new secret and keeps its id and subject; the old secret expires now or later. Only this
     response contains the new text. A key has at most two secrets; a rotation that would create a third one is refused.
     """
     rotate = partial(keys.rotate_key, call.tenant, admin.catalog, KeyId(call.path["id"]))

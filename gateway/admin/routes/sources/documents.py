@@ -1,4 +1,4 @@
-"""Documents, credentials and results of imports in the requests and responses of sources and versions."""
+"""Conversion of documents and credentials in requests, and of import results in responses, for sources and versions."""
 
 import json
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from gateway.openapi.options import DocumentForm
 
 
 def document_of(body: DocumentOptions) -> tuple[Mapping[str, object] | str | bytes | None, DocumentForm]:
-    """Return the document or archive; bytes are its JSON."""
+    """Return the document or archive of a request, with its form; bytes are JSON that was not decoded."""
     if body.archive is None:
         return body.document, DocumentForm(is_json_value=isinstance(body.document, bytes))
     base64 = body.archive.base64
@@ -25,7 +25,7 @@ def document_of(body: DocumentOptions) -> tuple[Mapping[str, object] | str | byt
 
 
 def credentials_of(sent: Credentials) -> dict[str, Credential]:
-    """The sent credentials, by name of the security scheme."""
+    """Return the credentials of a request, by name of the security scheme."""
     return {scheme: _credential(value) for scheme, value in sent.items()}
 
 

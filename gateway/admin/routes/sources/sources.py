@@ -43,8 +43,8 @@ _IMPORT = Options(problems={409, 422, 429, 502, 504}, limit=LARGE_BODY, work=Wor
 
 
 async def create_source(admin: AdminDependencies, call: AdminRequest[SourceCreate, NoQuery]) -> AdminResponse:
-    """Import an OpenAPI document as tools, or report on it with `dry_run` (200). `Prefer: respond-async` is answered
-    synchronously, as RFC 7240 allows.
+    """Import an OpenAPI document as tools, or report on it with `dry_run` (200). `Prefer: respond-async` has no
+    effect, as RFC 7240 allows.
     """
     return await _create(admin, call, call.body.name)
 
@@ -82,7 +82,7 @@ async def replace_document(admin: AdminDependencies, call: AdminRequest[Document
     revise = partial(
         replace, document=body.content, form=form, dry_run=query.dry_run, allow_removals=query.allow_removals
     )
-    return await _revised(admin, call, revise)
+    return await _response_to_update(admin, call, revise)
 
 
 async def update_source(admin: AdminDependencies, call: AdminRequest[SourceUpdate, NoQuery]) -> AdminResponse:
@@ -102,10 +102,10 @@ async def _update(
     call: AdminRequest[SourceOptions, NoQuery],
     fields: Collection[str],
 ) -> AdminResponse:
-    return await _revised(admin, call, partial(_revise, call.body, fields=fields))
+    return await _response_to_update(admin, call, partial(_revise, call.body, fields=fields))
 
 
-async def _revised(
+async def _response_to_update(
     admin: AdminDependencies,
     call: AdminRequest[SourceOptions, NoQuery] | AdminRequest[DocumentSent, DocumentQuery],
     revise: Callable[[SourceDraft], SourceDraft],

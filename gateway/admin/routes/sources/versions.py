@@ -1,4 +1,4 @@
-"""Endpoints of refreshed sources: manual refresh, pending proposal, stored versions, activation and rollback."""
+"""Endpoints of source versions: manual refresh, pending proposal, stored versions, activation and rollback."""
 
 from functools import partial
 
@@ -35,11 +35,11 @@ _MAX_NUMBER_LENGTH = 9
 
 
 async def refresh_source(admin: AdminDependencies, call: AdminRequest[SourceRefresh, NoQuery]) -> AdminResponse:
-    """Refresh a source now; a change becomes a proposal, or is activated by the rule of the source."""
+    """Refresh a source now; a change becomes a proposal, or is activated if the refresh policy permits it."""
     run = partial(refreshes.refresh_source, call.tenant, admin.catalog, call.path["name"])
     found = await run(allow_removals=call.body.allow_removals, by=call.by, expected=call.expected)
     source = found.source
-    proposal = None if found.proposal is None else await _shown(source.name, found.proposal)
+    proposal = None if found.proposal is None else await _build_proposal(source.name, found.proposal)
     shown = SourceRefreshed(
         name=source.name, outcome=found.outcome, active_version=source.active_version, proposal=proposal
     )
@@ -54,12 +54,12 @@ async def propose_source(admin: AdminDependencies, call: AdminRequest[ProposalSe
     made = await proposals.propose_source(call.tenant, admin.catalog, name, sent, by=call.by, expected=call.expected)
     if isinstance(made, Imported):
         return await show_import(made, name)
-    return await _answer(admin, call)
+    return await _proposal_response(admin, call)
 
 
 async def get_source_proposal(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """Show the proposal of a source, with its differences from the active version."""
-    return await _answer(admin, call)
+    return await _proposal_response(admin, call)
 
 
 async def refuse_source_proposal(admin: AdminDependencies, call: Plain) -> AdminResponse:
@@ -82,7 +82,7 @@ async def list_source_versions(admin: AdminDependencies, call: AdminRequest[NoBo
 
 async def get_source_version(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """Show a stored version of a source."""
-    number = _number(call.path["id"])
+    number = _parse_number(call.path["id"])
     source, version = await versions.get_version(call.tenant, admin.catalog, call.path["name"], number)
     return AdminResponse(content=VersionShown.of(version), tag=version_tag(source, number))
 
@@ -96,7 +96,7 @@ async def activate_source_version(
     """
     body, name = call.body, call.path["name"]
     activation = Activation(
-        number=_number(call.path["id"]),
+        number=_parse_number(call.path["id"]),
         credentials=None if body.credentials is None else credentials_of(body.credentials),
         dry_run=body.dry_run,
     )
@@ -104,17 +104,19 @@ async def activate_source_version(
     return await show_import(await activate(by=call.by, expected=call.expected), name)
 
 
-async def _answer(admin: AdminDependencies, call: AdminRequest[ProposalSent, NoQuery] | Plain) -> AdminResponse:
+async def _proposal_response(
+    admin: AdminDependencies, call: AdminRequest[ProposalSent, NoQuery] | Plain
+) -> AdminResponse:
     source, proposal = await proposals.get_proposal(call.tenant, admin.catalog, call.path["name"])
-    shown = await _shown(source.name, proposal)
+    shown = await _build_proposal(source.name, proposal)
     return AdminResponse(content=shown, tag=version_tag(source, proposal.number))
 
 
-async def _shown(name: str, proposal: SourceProposal) -> ProposalShown:
+async def _build_proposal(name: str, proposal: SourceProposal) -> ProposalShown:
     return await anyio.to_thread.run_sync(ProposalShown.of, name, proposal)
 
 
-def _number(text: str) -> int:
+def _parse_number(text: str) -> int:
     if not text.isascii() or not text.isdecimal() or len(text) > _MAX_NUMBER_LENGTH:
         raise NotFound("no such version")
     return int(text)

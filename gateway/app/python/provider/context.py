@@ -10,7 +10,7 @@ ProviderLogLevel = Literal["debug", "info", "notice", "warning", "error", "criti
 
 
 class CallMessages(Protocol):
-    """The connection of one call."""
+    """Messages from a provider's function to the client of one call."""
 
     async def notify(self, method: str, params: Mapping[str, object]) -> None:
         """Send a notification; without a connection it is dropped."""
@@ -20,13 +20,13 @@ class CallMessages(Protocol):
         """Send a request, and return its result object.
 
         Raises:
-            QuestionRefused: the client cannot answer or did not answer.
+            QuestionRefused: the client does not support the request, or did not respond.
         """
         ...
 
 
 class QuestionRefused(Exception):
-    """The client of the call cannot answer questions, or did not answer in time."""
+    """The client of the call does not support the request, or did not respond in time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class UserReply:
 
 
 class ProviderContext:
-    """One call in the view of a provider's function: a parameter of this type receives it.
+    """Context of one call, passed to the parameter of this type of a provider's function.
 
     A plain function runs in a thread, where `context.wait(context.progress(1))` replaces `await`.
     """
@@ -75,7 +75,7 @@ class ProviderContext:
         """Ask the user to fill in a form; without a schema, for a plain yes or no.
 
         Raises:
-            QuestionRefused: the client cannot ask its user, or there was no answer in time.
+            QuestionRefused: the client does not support forms, or did not respond in time.
         """
         wanted = schema or {"type": "object", "properties": {}}
         params = {"message": message, "requestedSchema": wanted, "_meta": self._meta}

@@ -25,12 +25,12 @@ _FIRST_S: Final = 0.5
 _MAX_BACKOFF_S: Final = 30.0
 OPEN_S: Final = 15.0
 GOING_AWAY: Final = 1001
-_RESTART: Final = 1012
-_TRY_AGAIN: Final = 1013
+_SERVICE_RESTART: Final = 1012
+_TRY_AGAIN_LATER: Final = 1013
 _KEY_ENDED: Final = 4401
-_FINAL: Final = frozenset({1002, 1003, 1007, 1009, 4400, 4409, 4410})
-"""Close codes after which connecting again would not help."""
-_REFUSALS: Final = frozenset({400, 401, 403, 404, 421})
+_FINAL_CLOSE_CODES: Final = frozenset({1002, 1003, 1007, 1009, 4400, 4409, 4410})
+"""Close codes after which a reconnect would fail again."""
+_REFUSAL_STATUSES: Final = frozenset({400, 401, 403, 404, 421})
 _SCHEMES: Final = {"http": "ws", "https": "wss", "ws": "ws", "wss": "wss"}
 MAX_BYTES: Final = 16 * 1024 * 1024
 
@@ -56,7 +56,7 @@ class _Received(msgspec.Struct):
 
 
 class ProviderRefused(Exception):
-    """The gateway refuses this provider; connecting again would not help."""
+    """The gateway refuses this provider; a reconnect would fail again."""
 
 
 class ProviderLink:
@@ -81,14 +81,14 @@ class ProviderLink:
         self._limit = MAX_BYTES
         self._sent = 0
         self._revision = 1
-        self._asked = 0
+        self._sent_revision = 0
         """The revision of the offer that was last sent over this connection."""
         self._registered = 0
         """The revision of the offer that the gateway has confirmed."""
         self._calls: dict[str, asyncio.Task[None]] = {}
         self._unsent: dict[str, str] = {}
         """Results of calls that ended while there was no connection."""
-        self._questions: dict[str, asyncio.Future[AgentResponse]] = {}
+        self._pending_requests: dict[str, asyncio.Future[AgentResponse]] = {}
         self.is_ready = asyncio.Event()
         self.notices: list[str] = []
         """The gateway's reasons for omitted definitions."""
@@ -110,10 +110,10 @@ class ProviderLink:
         self._revision += 1
 
     async def renew(self) -> None:
-        """Register the offer unless its current revision was sent; without a connection, the next connection does."""
-        if self._socket is not None and self._asked != self._revision:
-            self._asked = self._revision
-            await self._try_send(jsonrpc.request("provider/register", self._offer(), message_id=self._asked))
+        """Register the offer unless its current revision was sent; without a connection, the next one registers it."""
+        if self._socket is not None and self._sent_revision != self._revision:
+            self._sent_revision = self._revision
+            await self._try_send(jsonrpc.request("provider/register", self._offer(), message_id=self._sent_revision))
 
     async def notify(self, method: str, params: Mapping[str, object]) -> None:
         """Send a notification; without a connection it is dropped.
@@ -124,18 +124,18 @@ class ProviderLink:
         await self._try_send(self._checked(jsonrpc.request(method, params)))
 
     async def ask(self, method: str, params: Mapping[str, object]) -> Mapping[str, Any]:
-        """Send a question to the client of a call; see `CallMessages.ask`."""
+        """Send a request to the client of a call, and return the result; see `CallMessages.ask`."""
         self._sent += 1
         question = f"q{self._sent}"
         text = self._checked(jsonrpc.request(method, params, message_id=question))
         answer: asyncio.Future[AgentResponse] = asyncio.get_running_loop().create_future()
-        self._questions[question] = answer
+        self._pending_requests[question] = answer
         try:
             if not await self._try_send(text):
                 raise QuestionRefused("there is no connection to the gateway")
             response = await answer
         finally:
-            del self._questions[question]
+            del self._pending_requests[question]
         if response.error is not None or response.members is None:
             raise QuestionRefused(response.error[1] if response.error else "the answer is not an object")
         return response.members
@@ -147,12 +147,12 @@ class ProviderLink:
                 code, reason = await self._serve_connection(group)
                 if self.is_ready.is_set():
                     pause_s = _FIRST_S
-                if code in _FINAL or (code == _KEY_ENDED and is_key_checked):
+                if code in _FINAL_CLOSE_CODES or (code == _KEY_ENDED and is_key_checked):
                     raise ProviderRefused(f"the gateway closed the connection: {code} {reason}")
                 is_key_checked = code == _KEY_ENDED
                 self.is_ready.clear()
                 log.warning("provider_disconnected: %s %s", code, reason)
-                if code != _RESTART:
+                if code != _SERVICE_RESTART:
                     await asyncio.sleep(pause_s * random.uniform(0.5, 1.0))  # noqa: S311  # no secret
                     pause_s = min(2 * pause_s, _MAX_BACKOFF_S)
         finally:
@@ -186,7 +186,7 @@ class ProviderLink:
             return (close.code, close.reason) if close is not None else (0, "the connection was lost")
         except InvalidStatus as refused:
             status = refused.response.status_code
-            if status in _REFUSALS:
+            if status in _REFUSAL_STATUSES:
                 body = (refused.response.body or b"").decode(errors="replace")
                 raise ProviderRefused(f"the gateway refused the connection: {status} {body[:500]}") from None
             return 0, f"status {status}"
@@ -215,7 +215,7 @@ class ProviderLink:
             await self._finish(call_id, unsent[call_id])
         if not result["resumed"]:
             self._registered = 0
-        self._asked = self._registered
+        self._sent_revision = self._registered
         await self._confirm()
 
     async def _confirm(self) -> None:
@@ -242,7 +242,7 @@ class ProviderLink:
             log.error("offer_refused: %s", message.error[1])
             self.is_ready.clear()  # the pauses before the next connections then grow; each connection registers again
             if self._socket is not None:
-                await self._socket.close(_TRY_AGAIN)
+                await self._socket.close(_TRY_AGAIN_LATER)
         elif isinstance(message.id, int):
             self._registered = message.id
             notices = (message.members or {}).get("notices", ())
@@ -250,7 +250,7 @@ class ProviderLink:
             for notice in self.notices:
                 log.error("definition_refused: %s", notice)
             await self._confirm()
-        question = self._questions.get(str(message.id))
+        question = self._pending_requests.get(str(message.id))
         if question is not None and not question.done():
             question.set_result(message)
 

@@ -78,7 +78,7 @@ class SecretRotation:
 
     @property
     def _current(self) -> str:
-        """The name of the secret key that seals."""
+        """The name of the secret key that encrypts new values."""
         return self._cipher.names[0]
 
     async def __aenter__(self) -> Self:
@@ -99,7 +99,7 @@ class SecretRotation:
         """Start the re-encryption, unless it is running under this key; a replica continues it in the background.
 
         Raises:
-            Conflict: a running replica lacks the current secret key, or seals with another one.
+            Conflict: a running replica lacks the current secret key, or encrypts with another one.
         """
         await self._report()
         async with self._store.unscoped() as db:

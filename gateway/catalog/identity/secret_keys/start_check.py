@@ -1,4 +1,4 @@
-"""Check of the secret keys before a replica serves: it refuses to start with a wrong or missing key.
+"""Check of the secret keys before a replica serves: with a wrong or missing key, the replica does not start.
 
 The installation registers every secret key that it has used. A replica needs at least one of them, and every key that
 stored values need, except keys that the operator has given up with `gateway secrets forget`. An installation of an
@@ -21,7 +21,7 @@ from gateway.store.secret_keys import registry
 log = structlog.get_logger(__name__)
 
 RETAINED = ("audit", "audit heads", ANCHOR_PURPOSE, HEADS_PURPOSE)
-"""Purposes of keys that outlast their secret key: what was signed for the audit trail is never signed again."""
+"""Purposes of keys that outlast their secret key, because signatures of the audit trail are never renewed."""
 
 
 class SecretKeyCheck:
@@ -57,7 +57,7 @@ async def check_secret_keys(store: Store, cipher: EnvelopeCipher) -> None:
         known = await registry.known(db)
         needs = [need for need in await registry.needs(db) if need.name]
         if not known:
-            await registry.register(db, _adopted(cipher, needs), are_forgotten=True)
+            await registry.register(db, _check_unregistered(cipher, needs), are_forgotten=True)
         else:
             _check_known(cipher.names, known)
             _check_complete(cipher.names, known, needs)
@@ -65,7 +65,7 @@ async def check_secret_keys(store: Store, cipher: EnvelopeCipher) -> None:
         await registry.register(db, cipher.names)
     for key in known.values():
         if key.retained is not None:
-            _learn(cipher, key.name, key.retained)
+            _load_retained(cipher, key.name, key.retained)
 
 
 def missing_keys(
@@ -85,13 +85,11 @@ def describe(needs: Iterable[KeyNeed]) -> str:
     return ", ".join(f"{need.uses} {need.kind.replace('_', ' ')}" for need in needs)
 
 
-def _adopted(cipher: EnvelopeCipher, needs: Sequence[KeyNeed]) -> Sequence[str]:
-    """Register the keys of an installation of an earlier release; return the lost ones, whose values nothing can
-    decrypt.
-    """
+def _check_unregistered(cipher: EnvelopeCipher, needs: Sequence[KeyNeed]) -> Sequence[str]:
+    """Check the keys of an installation of an earlier release, which has no register; return the names of lost keys."""
     used = {need.name for need in needs}
     if used and not used.intersection(cipher.names):  # guard: secret-key-wrong-adopted
-        raise BrokenSetting(_wrong(cipher.names, sorted(used)))
+        raise BrokenSetting(_wrong_keys_message(cipher.names, sorted(used)))
     lost = sorted(used.difference(cipher.names))
     for name in lost:
         log.error("secret_key_lost", key=name, needed_by=describe(need for need in needs if need.name == name))
@@ -100,7 +98,7 @@ def _adopted(cipher: EnvelopeCipher, needs: Sequence[KeyNeed]) -> Sequence[str]:
 
 def _check_known(configured: Sequence[str], known: Mapping[str, KnownKey]) -> None:
     if not set(configured).intersection(known):  # guard: secret-key-wrong
-        raise BrokenSetting(_wrong(configured, list(known)))
+        raise BrokenSetting(_wrong_keys_message(configured, list(known)))
 
 
 def _check_complete(configured: Sequence[str], known: Mapping[str, KnownKey], needs: Iterable[KeyNeed]) -> None:
@@ -122,14 +120,14 @@ def _warn_of_new(configured: Sequence[str], known: Mapping[str, KnownKey]) -> No
             log.info("secret_key_new", key=name)
 
 
-def _learn(cipher: EnvelopeCipher, name: str, retained: bytes) -> None:
+def _load_retained(cipher: EnvelopeCipher, name: str, retained: bytes) -> None:
     try:
         cipher.learn(name, retained)
     except SecretUnreadable:
         log.error("retained_keys_unreadable", key=name)
 
 
-def _wrong(configured: Sequence[str], known: Sequence[str]) -> str:
+def _wrong_keys_message(configured: Sequence[str], known: Sequence[str]) -> str:
     return (
         f"GATEWAY_SECRET_KEYS has none of the secret keys of this installation ({', '.join(known)}), but"
         f" {', '.join(configured)}; set the keys with which this database was used, the newest first"

@@ -79,7 +79,7 @@ async def read_state(store: Store, cipher: EnvelopeCipher) -> SecretKeysState:
 
 
 async def forget(store: Store, cipher: EnvelopeCipher, name: str) -> None:
-    """Give up a secret key that is lost or no longer needed, with every value that needs it.
+    """Forget a secret key that is lost or no longer needed; values that need it stay unreadable.
 
     Nothing is deleted: if the key is configured again, its values can be decrypted again.
 

@@ -10,7 +10,7 @@ from gateway.cli.input.options import confirm_option
 from gateway.cli.output.tables import render_pairs, render_table
 
 _NOUN = "accounts"
-_SHOWN = ("id", "subject", "credential", "state", "scopes", "refreshed_at", "created_at")
+_SHOWN_FIELDS = ("id", "subject", "credential", "state", "scopes", "refreshed_at", "created_at")
 
 
 @click.group("account", cls=Commands)
@@ -24,7 +24,9 @@ def account() -> None:
 def list_accounts(context: AdminContext, wanted: ListArguments) -> None:
     """List the accounts of a tenant's users, without their tokens."""
     items = list(context.admin.pages(context.tenant_path(_NOUN), limit=wanted.limit, query=wanted.query))
-    context.show(items, lambda: render_table(_SHOWN, [[text_at(item, name) for name in _SHOWN] for item in items]))
+    context.show(
+        items, lambda: render_table(_SHOWN_FIELDS, [[text_at(item, name) for name in _SHOWN_FIELDS] for item in items])
+    )
 
 
 @account.command("show")
@@ -33,7 +35,9 @@ def list_accounts(context: AdminContext, wanted: ListArguments) -> None:
 def show_account(context: AdminContext, account_id: str) -> None:
     """Show an account, without its tokens."""
     found = context.admin.get(context.tenant_path(_NOUN, account_id))
-    context.show(found, lambda: render_pairs([(name.replace("_", " "), text_at(found, name)) for name in _SHOWN]))
+    context.show(
+        found, lambda: render_pairs([(name.replace("_", " "), text_at(found, name)) for name in _SHOWN_FIELDS])
+    )
 
 
 @account.command("disconnect")

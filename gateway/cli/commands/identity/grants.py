@@ -1,4 +1,4 @@
-"""`gateway consent` and `gateway grant`: what people permitted clients of the authorization server."""
+"""`gateway consent` and `gateway grant`: permissions of people for clients of the authorization server."""
 
 import click
 

@@ -15,7 +15,7 @@ from gateway.cli.input.secrets import read_secret
 from gateway.cli.output.tables import render_pairs, render_table
 
 _NOUN = "issuers"
-_GIVEN = (
+_CONFIGURED_FIELDS = (
     "client_id",
     "scopes",
     "parameters",
@@ -25,9 +25,9 @@ _GIVEN = (
     "grant_max_s",
     "max_unchecked_s",
 )
-"""The members of the gateway's client that are not read from the issuer."""
-_CLIENT = (*_GIVEN, "redirect_uri", "authorization_url", "token_url")
-_INTROSPECTION = ("client_id", "client_secret", "url", "client_auth", "tokens", "cache_s")
+"""The configured fields of the gateway's client; its other fields come from the issuer's metadata."""
+_CLIENT_FIELDS = (*_CONFIGURED_FIELDS, "redirect_uri", "authorization_url", "token_url")
+_INTROSPECTION_FIELDS = ("client_id", "client_secret", "url", "client_auth", "tokens", "cache_s")
 """The members of the gateway's client at the introspection endpoint; each option begins with `introspection_`."""
 _admit_option = click.option(
     "--admit",
@@ -145,13 +145,13 @@ def create_issuer(
     rules = _rules(admitted, profiles)
     if not rules:
         raise click.UsageError("--admit is missing: group=NAME, scope=NAME, subject=NAME or everyone")
-    sign_in, introspection = _sign_in(more), _introspection(more)
+    sign_in, introspection = _take_sign_in_client(more), _take_introspection_client(more)
     if sign_in and not sign_in.get("client_id"):
         raise click.UsageError("--client-id is missing: the other options of sign-in need it")
     if introspection and not introspection.get("client_id"):
         raise click.UsageError("--introspection-client is missing: the other options of introspection need it")
-    wanted: JsonObject = {"name": name, "url": issuer_url, "rules": rules, **_given(more)}
-    wanted |= _given({"sign_in": sign_in or None, "introspection": introspection or None})
+    wanted: JsonObject = {"name": name, "url": issuer_url, "rules": rules, **_drop_empty(more)}
+    wanted |= _drop_empty({"sign_in": sign_in or None, "introspection": introspection or None})
     made = context.admin.send("POST", context.tenant_path(_NOUN), wanted)
     context.show(made, lambda: _describe(made))
 
@@ -169,15 +169,19 @@ def update_issuer(
 
     An empty --client-id or --introspection-client removes the client. Another id needs the secret, too.
     """
-    path, sign_in, introspection = context.tenant_path(_NOUN, name), _sign_in(more), _introspection(more)
-    wanted = _given({"rules": _rules(admitted, profiles), **more})
+    path, sign_in, introspection = (
+        context.tenant_path(_NOUN, name),
+        _take_sign_in_client(more),
+        _take_introspection_client(more),
+    )
+    wanted = _drop_empty({"rules": _rules(admitted, profiles), **more})
     if sign_in:
         stored = as_object(context.admin.get(path).get("sign_in"))
-        before = {member: stored[member] for member in _GIVEN if member in stored}
+        before = {member: stored[member] for member in _CONFIGURED_FIELDS if member in stored}
         wanted["sign_in"] = (before | sign_in) if sign_in.get("client_id", True) else None
     if introspection:
         stored = as_object(context.admin.get(path).get("introspection"))
-        before = {member: stored[member] for member in _INTROSPECTION if member in stored}
+        before = {member: stored[member] for member in _INTROSPECTION_FIELDS if member in stored}
         before |= {"url": stored["given_url"]} if stored else {}
         wanted["introspection"] = (before | introspection) if introspection.get("client_id", True) else None
     changed = context.admin.send("PATCH", path, wanted)
@@ -193,14 +197,14 @@ def delete_issuer(context: AdminContext, name: str, yes: bool) -> None:
     delete_one(context, _NOUN, name, is_sure=yes)
 
 
-def _sign_in(options: dict[str, object]) -> JsonObject:
-    """Take the given options of the gateway's client out."""
+def _take_sign_in_client(options: dict[str, object]) -> JsonObject:
+    """Remove the options of the gateway's client from `options`, and return the given ones as request fields."""
     secret, parameters = options.pop("secret"), cast("Sequence[str]", options.pop("parameters"))
     pairs = [parameter.partition("=") for parameter in parameters]
     if any(not mark for _, mark, _ in pairs):
         raise click.UsageError("--parameter: must be NAME=VALUE")
-    given = {member: options.pop(member) for member in _GIVEN if member in options}
-    return _given(
+    given = {member: options.pop(member) for member in _CONFIGURED_FIELDS if member in options}
+    return _drop_empty(
         given
         | {
             "client_secret": None if secret is None else read_secret("--secret", str(secret)),
@@ -209,15 +213,15 @@ def _sign_in(options: dict[str, object]) -> JsonObject:
     )
 
 
-def _introspection(options: dict[str, object]) -> JsonObject:
-    """Take the given options of the client at the introspection endpoint out."""
-    given = {member: options.pop(f"introspection_{member}") for member in _INTROSPECTION}
+def _take_introspection_client(options: dict[str, object]) -> JsonObject:
+    """Remove the options of the introspection client from `options`, and return the given ones as request fields."""
+    given = {member: options.pop(f"introspection_{member}") for member in _INTROSPECTION_FIELDS}
     if given["client_secret"] is not None:
         given["client_secret"] = read_secret("--introspection-secret", str(given["client_secret"]))
-    return _given(given)
+    return _drop_empty(given)
 
 
-def _given(options: Mapping[str, object]) -> JsonObject:
+def _drop_empty(options: Mapping[str, object]) -> JsonObject:
     return {field: value for field, value in options.items() if value not in (None, (), [])}
 
 
@@ -234,7 +238,7 @@ def _rules(admitted: Sequence[str], profiles: Sequence[str]) -> list[JsonObject]
 
 
 def _describe(found: JsonObject) -> str:
-    parts = {"sign_in": _CLIENT, "introspection": _INTROSPECTION}
+    parts = {"sign_in": _CLIENT_FIELDS, "introspection": _INTROSPECTION_FIELDS}
     pairs = [(name.replace("_", " "), text_at(found, name)) for name in found if name not in parts]
     more = [(f"{part} {name}".replace("_", " "), text_at(found, part, name)) for part in parts for name in parts[part]]
     return render_pairs([*pairs, *(pair for pair in more if pair[1])])

@@ -99,11 +99,11 @@ def _follow(admin: AdminApi, found: JsonObject) -> JsonObject:
     """Print the progress until the rotation has finished; return the last state.
 
     Raises:
-        Failure: it is held up.
+        Failure: a fault delays the rotation.
     """
     printed = ""
     while True:
-        rotation = _rotation(found)
+        rotation = _rotation_of(found)
         line = f"{text_at(rotation, 'tenants_done')} tenants, {text_at(rotation, 'values_done')} values"
         if line != printed and not wants_json():
             click.echo(line, err=True)
@@ -116,12 +116,12 @@ def _follow(admin: AdminApi, found: JsonObject) -> JsonObject:
         found = admin.get(_PATH)
 
 
-def _rotation(found: JsonObject) -> JsonObject:
+def _rotation_of(found: JsonObject) -> JsonObject:
     return as_object(found.get("rotation") or {})
 
 
 def _render(found: JsonObject) -> str:
-    rows = [(text_at(key, "name"), _word(key), _needs(key)) for key in as_objects(found.get("keys"))]
+    rows = [(text_at(key, "name"), _state_of(key), _describe_needs(key)) for key in as_objects(found.get("keys"))]
     lines = [render_table(("secret key", "state", "needed by"), rows)]
     dependent = [one for key in as_objects(found.get("keys")) for one in as_objects(key.get("api_keys"))]
     dependent += as_objects(found.get("unmarked"))
@@ -131,7 +131,7 @@ def _render(found: JsonObject) -> str:
             ("tenant", "api key", "name", "last used"), [[text_at(one, n) for n in names] for one in dependent]
         )
         lines += ["", "API keys that need an older secret key until they are used, rotated or revoked:", listed]
-    rotation = _rotation(found)
+    rotation = _rotation_of(found)
     if rotation:
         state = f"finished {text_at(rotation, 'finished_at')}" if text_at(rotation, "finished_at") else "running"
         done = f"{text_at(rotation, 'values_done')} values of {text_at(rotation, 'tenants_done')} tenants"
@@ -139,7 +139,7 @@ def _render(found: JsonObject) -> str:
     return "\n".join(lines)
 
 
-def _word(key: JsonObject) -> str:
+def _state_of(key: JsonObject) -> str:
     if key.get("is_current"):
         return "current"
     if key.get("forgotten_at"):
@@ -149,6 +149,6 @@ def _word(key: JsonObject) -> str:
     return "can be removed" if key.get("can_be_removed") else "older"
 
 
-def _needs(key: JsonObject) -> str:
+def _describe_needs(key: JsonObject) -> str:
     needed = as_object(key.get("needed_by") or {})
     return ", ".join(f"{number} {kind.replace('_', ' ')}" for kind, number in needed.items())

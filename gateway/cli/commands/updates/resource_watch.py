@@ -22,7 +22,7 @@ _ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 _UPDATED = "notifications/resources/updated"
 _STREAM = "text/event-stream"
 _TIMEOUT = httpx.Timeout(10.0, read=None)
-_PAUSES_S = (0.2, 5.0)
+_PAUSE_RANGE_S = (0.2, 5.0)
 
 
 @click.command("watch")
@@ -68,11 +68,11 @@ class ResourceWatcher:
         Raises:
             Failure: the first attempt was refused or got no response, or a later one was refused permanently.
         """
-        pause = _PAUSES_S[0]
+        pause = _PAUSE_RANGE_S[0]
         while True:
             try:
                 for message in self._listen():
-                    pause = _PAUSES_S[0]
+                    pause = _PAUSE_RANGE_S[0]
                     if message.get("method") == _UPDATED:
                         yield text_at(message, "params", "uri")
             except httpx.TransportError as error:
@@ -83,16 +83,16 @@ class ResourceWatcher:
                     raise
             self._report("reconnected; changes in between may have been missed")
             time.sleep(pause)  # no event announces that the gateway is back
-            pause = min(pause * 2, _PAUSES_S[1])
+            pause = min(pause * 2, _PAUSE_RANGE_S[1])
 
     def _listen(self) -> Iterator[JsonObject]:
         body = request_body(_LISTEN, {"notifications": {"resourceSubscriptions": list(self._uris)}})
-        asked = self._http.stream("POST", self._url, json=body, headers=request_headers(_LISTEN), timeout=_TIMEOUT)
-        with asked as answer:
-            if not answer.is_success or not answer.headers.get("Content-Type", "").startswith(_STREAM):
-                answer.read()
-                raise _refused(answer)
-            for line in answer.iter_lines():
+        request = self._http.stream("POST", self._url, json=body, headers=request_headers(_LISTEN), timeout=_TIMEOUT)
+        with request as response:
+            if not response.is_success or not response.headers.get("Content-Type", "").startswith(_STREAM):
+                response.read()
+                raise _failure_from(response)
+            for line in response.iter_lines():
                 if line.startswith("data:"):
                     message = _read(line.removeprefix("data:"))
                     self._check(message)
@@ -120,9 +120,11 @@ def _read(text: str) -> JsonObject:
         return {}
 
 
-def _refused(answer: httpx.Response) -> Failure:
-    problem = _read(answer.text)
+def _failure_from(response: httpx.Response) -> Failure:
+    problem = _read(response.text)
     text = text_at(problem, "error", "message") or text_at(problem, "detail")
-    if answer.is_success:
-        return Failure(text or f"{answer.url} did not respond as an MCP server")
-    return Failure(text or f"HTTP {answer.status_code} {answer.reason_phrase}", exit_for_status(answer.status_code))
+    if response.is_success:
+        return Failure(text or f"{response.url} did not respond as an MCP server")
+    return Failure(
+        text or f"HTTP {response.status_code} {response.reason_phrase}", exit_for_status(response.status_code)
+    )

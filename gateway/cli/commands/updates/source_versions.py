@@ -21,8 +21,8 @@ from gateway.cli.output.tables import clean, count, render_pairs, render_table, 
 
 _NOUN = "sources"
 _COLUMNS = ("version", "active", "origin", "restored", "tools", "bytes", "created", "digest")
-_SHOWN_DIGITS = 12
-_FACTS = ("name", "version", "replaces", "origin", "tools", "digest", "created_by", "created_at", "obstacle")
+_DIGEST_DIGITS = 12
+_PROPOSAL_FIELDS = ("name", "version", "replaces", "origin", "tools", "digest", "created_by", "created_at", "obstacle")
 
 _shrink_option = click.option("--allow-removals", is_flag=True, help="Permit a document with less than half the tools.")
 _dry_run_option = click.option("--dry-run", is_flag=True, help="Only report the result; nothing is stored.")
@@ -66,7 +66,7 @@ def propose_source(
         progress.stage(f"Reading {name_of(spec)}")
         request = Upload(method="POST", path=_path(context, name, "proposal"), body=body, document=document)
         made = upload(context.admin, progress, request)
-    context.show(made, lambda: _render_try(made, name) if dry_run else _render_proposal(made))
+    context.show(made, lambda: _render_dry_run(made, name) if dry_run else _render_proposal(made))
 
 
 @click.command("diff")
@@ -98,7 +98,9 @@ def review_proposal(context: AdminContext, name: str, credentials: tuple[str, ..
     decided = click.prompt(f"Version {text_at(found, 'version')} of {name}", type=choice, default="leave", err=True)
     if decided == "activate":
         body = _with_credentials({}, credentials, logins)
-        made = context.admin.send("POST", _version(context, name, text_at(found, "version")), body, if_match=tag)
+        made = context.admin.send(
+            "POST", _activation_path(context, name, text_at(found, "version")), body, if_match=tag
+        )
         click.echo(_render_active(made))
     elif decided == "refuse":
         context.admin.send("DELETE", path, if_match=tag)
@@ -129,8 +131,8 @@ def activate_version(
     if not options["dry_run"]:
         confirm(f"Activate version {version} of {name}?", is_sure=options["yes"])
     body = _with_credentials({"dry_run": options["dry_run"]}, options["credentials"], options["logins"])
-    made = context.admin.send("POST", _version(context, name, str(version)), body, if_match=tag)
-    context.show(made, lambda: _render_try(made, name) if options["dry_run"] else _render_active(made))
+    made = context.admin.send("POST", _activation_path(context, name, str(version)), body, if_match=tag)
+    context.show(made, lambda: _render_dry_run(made, name) if options["dry_run"] else _render_active(made))
 
 
 @click.command("refuse")
@@ -167,8 +169,8 @@ def rollback_source(
     if not options["dry_run"]:
         confirm(f"Roll {name} back to version {version}?", is_sure=options["yes"])
     body = _with_credentials({"dry_run": options["dry_run"]}, options["credentials"], options["logins"])
-    made = context.admin.send("POST", _version(context, name, str(version)), body)
-    context.show(made, lambda: _render_try(made, name) if options["dry_run"] else _render_active(made))
+    made = context.admin.send("POST", _activation_path(context, name, str(version)), body)
+    context.show(made, lambda: _render_dry_run(made, name) if options["dry_run"] else _render_active(made))
 
 
 @click.command("versions")
@@ -197,7 +199,7 @@ def _path(context: AdminContext, name: str, *parts: str) -> str:
     return context.tenant_path(_NOUN, name, *parts)
 
 
-def _version(context: AdminContext, name: str, version: str) -> str:
+def _activation_path(context: AdminContext, name: str, version: str) -> str:
     return _path(context, name, "versions", version, "activate")
 
 
@@ -207,7 +209,7 @@ def _with_credentials(body: JsonObject, credentials: tuple[str, ...], logins: tu
 
 
 def _find_previous(context: AdminContext, name: str) -> int:
-    """The kept version before the active one; after a rollback, the version before the restored one."""
+    """Return the version before the active one; after a rollback, the version before the restored one."""
     items = list(context.admin.pages(_path(context, name, "versions")))
     [active, *_] = [item for item in items if item.get("is_active") is True]
     below = number_at(active, "restored") or number_at(active, "version")
@@ -231,13 +233,15 @@ def _render_proposal(proposal: JsonObject) -> str:
 
 
 def _render_review(proposal: JsonObject) -> str:
-    facts = [(fact.replace("_", " "), clean(text_at(proposal, fact))) for fact in _FACTS if text_at(proposal, fact)]
+    facts = [
+        (fact.replace("_", " "), clean(text_at(proposal, fact))) for fact in _PROPOSAL_FIELDS if text_at(proposal, fact)
+    ]
     changes = as_object(proposal.get("changes"))
     parts = (render_warnings(proposal), render_differences(changes), render_changes(changes))
     return join_parts(render_pairs(facts), *parts)
 
 
-def _render_try(tried: JsonObject, name: str) -> str:
+def _render_dry_run(tried: JsonObject, name: str) -> str:
     report, changes = as_object(tried.get("report")), as_object(tried.get("changes"))
     ending = f"{name} would become so; nothing was stored"
     return join_parts(render_report(report), render_differences(changes), render_changes(changes), ending)
@@ -259,7 +263,7 @@ def _render_versions(items: list[JsonObject]) -> str:
             text_at(item, "tools"),
             thousands(number_at(item, "stored_bytes")),
             text_at(item, "created_at"),
-            as_text(item.get("digest") or "")[:_SHOWN_DIGITS],
+            as_text(item.get("digest") or "")[:_DIGEST_DIGITS],
         ]
         for item in items
     ]

@@ -107,11 +107,11 @@ def _deliver(url: str, secret: str, delivery: str, body: bytes) -> None:
         "webhook-signature": signature,
     }
     try:
-        answer = httpx.post(url, content=body, headers=headers, timeout=_TIMEOUT_S, trust_env=False)
+        response = httpx.post(url, content=body, headers=headers, timeout=_TIMEOUT_S, trust_env=False)
     except httpx.TransportError as error:
         raise transport_failure(url, error) from None
-    if not answer.is_success:
-        raise failure_from(answer)
+    if not response.is_success:
+        raise failure_from(response)
 
 
 def _describe(context: AdminContext, found: JsonObject) -> str:

@@ -1,8 +1,7 @@
 """Attachment of one agent: its offer and its running calls, independent of the current connection.
 
 A lost connection can be resumed within `RESUME_S` by a connection with the attachment's token. The attachment and its
-calls then continue; a call that the agent does not name at the resume is considered lost, and ends. No call is sent
-twice.
+calls then continue; a call that the agent does not list at the resumption ends with an error. No call is sent twice.
 """
 
 import asyncio
@@ -35,7 +34,7 @@ MAX_URI_LENGTH: Final = 2048
 _MAX_FAULT_LENGTH: Final = 1000
 _MAX_NUMBER: Final = 2.0**63
 _LEVELS: Final = frozenset({"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"})
-_NO_RESOURCE: Final = -32002
+_RESOURCE_NOT_FOUND: Final = -32002
 _QUESTIONS: Final = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
 _FAMILIES: Final[Mapping[str, tuple[Family, str]]] = {
     "tools/call": (Family.TOOL, "name"),
@@ -45,21 +44,21 @@ _FAMILIES: Final[Mapping[str, tuple[Family, str]]] = {
 
 
 class AgentWire(Protocol):
-    """One connection to an agent; its methods return at once."""
+    """One connection to an agent, with non-blocking methods."""
 
     def send(self, text: str) -> None:
         """Send one message; a message that cannot be sent closes the connection."""
         ...
 
     def close(self, code: int, reason: str) -> None:
-        """Close the connection after the messages that wait."""
+        """Close the connection after the queued messages."""
         ...
 
 
 class _Call:
-    """One running call: the messages that its agent sent for its client, and its response.
+    """One running call: the queue of the agent's messages for its client, and its response.
 
-    `limit` pauses while a question is open; the end of the call cancels the question.
+    `limit` pauses during a request to the client; the end of the call cancels this request.
     """
 
     def __init__(self, wire: AgentWire, limit: asyncio.Timeout) -> None:
@@ -89,7 +88,7 @@ class _Call:
             self._changed.set()
 
     async def next(self) -> AgentRequest | AgentResponse:
-        """Return the next message, or the response when all messages were taken."""
+        """Return the next message; after the last one, the response."""
         while not self._waiting:
             if isinstance(self._response, LiveSourceDetached):
                 raise self._response
@@ -100,7 +99,7 @@ class _Call:
         return self._waiting.popleft()
 
     async def ask(self, message: AgentRequest, client: LiveClient) -> None:
-        """Send a question to the client, and the answer to the agent, unless the call ends before."""
+        """Forward a request of the agent to the client, and the response to the agent, unless the call ends first."""
         params = {name: value for name, value in message.params.items() if name != "_meta"}
         loop, until = asyncio.get_running_loop(), self._limit.when()
         left_s = None if until is None else until - loop.time()
@@ -150,14 +149,14 @@ class AgentAttachment:
         return self._ended.done()
 
     def accepts(self, token: str) -> bool:
-        """True if the token matches that of the last hello."""
+        """True if this is the current resume token."""
         is_known = self._token != "" and not self.has_ended
         return is_known and hmac.compare_digest(token.encode(), self._token.encode())  # guard: agent-resume
 
     def connect(self, wire: AgentWire, calls: Collection[object] = ()) -> tuple[str, Sequence[str]]:
-        """Continue on this connection; return the next resume token, and the ids of the calls that are still running.
+        """Use this connection; return the next resume token, and the ids of the calls that are still running.
 
-        `calls` are the calls that the agent named. Other calls end, because the agent never received or has lost them.
+        `calls` are the ids that the agent listed. Other calls end, because the agent does not have them.
         """
         if self._grace is not None:
             self._grace.cancel()
@@ -173,7 +172,7 @@ class AgentAttachment:
         return self._token, tuple(call_id for call_id in self._calls if call_id in named_calls)
 
     def disconnect(self, wire: AgentWire) -> None:
-        """Record that the connection was lost; without a new one, the attachment ends after `RESUME_S`."""
+        """Record that the connection was lost; without a resumption, the attachment ends after `RESUME_S`."""
         if self._wire is wire and not self.has_ended:
             self._wire = None
             self._grace = asyncio.get_running_loop().call_later(RESUME_S, self.end, "the connection was lost")
@@ -190,7 +189,7 @@ class AgentAttachment:
         self._signal()
 
     async def wait_idle(self) -> None:
-        """Wait until no call runs."""
+        """Wait until all calls have ended."""
         while self._calls:
             await self._moved.wait()
 
@@ -199,7 +198,7 @@ class AgentAttachment:
         return await asyncio.shield(self._ended)
 
     async def discover(self) -> Discovery:
-        """Return the agent's present offer."""
+        """Return the primitives that the agent offers now."""
         if self.has_ended:
             raise LiveSourceDetached("the program is not attached")
         return Discovery(
@@ -334,13 +333,13 @@ class AgentAttachment:
         return _result_of(message)
 
     def _signal(self) -> None:
-        """Wake all tasks that wait for a connection, or for the end of the calls."""
+        """Wake the tasks that wait for a connection, or for the end of all calls."""
         self._moved.set()
         self._moved = asyncio.Event()
 
 
 async def _forward(message: AgentRequest, call: _Call, client: LiveClient) -> None:
-    """Send one message of the agent to the client."""
+    """Forward one message of the agent to the client."""
     params = message.params
     if message.method == "notifications/progress":
         progress, text = _number_of(params.get("progress")), params.get("message")
@@ -362,7 +361,7 @@ def _number_of(value: object) -> float | None:
 def _result_of(response: AgentResponse) -> Mapping[str, Any]:
     if response.error is not None:
         code, text = response.error
-        if code == _NO_RESOURCE:
+        if code == _RESOURCE_NOT_FOUND:
             raise NotFound("the program has no such resource")
         raise LiveSourceFailed(f"the program refused the call: {text[:_MAX_FAULT_LENGTH]}")
     if response.members is None:

@@ -1,4 +1,4 @@
-"""The first message of an agent, `provider/hello`: its source, and the attachment that it resumes."""
+"""Parser of `provider/hello`, the first message of an agent: the source, and the attachment to resume."""
 
 import re
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _NAME: Final = re.compile(r"[a-z0-9-]{1,40}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentHello:
-    """The members of a hello. `calls` are ids of calls that the agent still has; they are unchecked."""
+    """The members of a hello. `calls` are the unvalidated ids of calls that the agent is still running."""
 
     message_id: MessageId | None
     source: str
@@ -23,13 +23,13 @@ class AgentHello:
     resume: str
     calls: tuple[object, ...]
     completes: bool
-    """True if the agent completes arguments."""
+    """True if the agent supports argument completion."""
     reports_updates: bool
     """True if the agent reports updates of its resources."""
 
 
 def parse_hello(message: AgentRequest) -> AgentHello:
-    """Return the hello in this request.
+    """Parse a hello.
 
     Raises:
         BadInput: the version is unknown, or the name of the source is invalid.

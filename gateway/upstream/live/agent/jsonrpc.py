@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 messages of agents: parsed from untrusted text, and encoded."""
+"""Parser and encoder of JSON-RPC 2.0 messages of agents, which are untrusted."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,11 +27,11 @@ class AgentRequest:
     method: str
     params: Mapping[str, Any]
     size: int
-    """Bytes of the message."""
+    """Size of the message in bytes."""
 
     @property
     def progress_token(self) -> object:
-        """The token in `_meta` that names the call to which the request belongs."""
+        """The progress token in `_meta`, which identifies the call of the request."""
         meta = self.params.get("_meta")
         return cast("dict[str, object]", meta).get("progressToken") if isinstance(meta, dict) else None
 
@@ -52,7 +52,7 @@ class AgentResponse:
 
 
 def parse(text: str) -> AgentRequest | AgentResponse:
-    """Return the message.
+    """Parse one message.
 
     Raises:
         BadInput: the text is not exactly one JSON-RPC message, or has too many values.

@@ -1,4 +1,4 @@
-"""Registry of one agent's definitions by family and name, limited in number and size, with notices about refused ones.
+"""Registry of one agent's definitions, limited in number and size. Refused definitions cause notices.
 
 `docs/providers.md` describes the messages.
 """
@@ -27,19 +27,19 @@ _MEMBERS: Final[Mapping[str, tuple[Family, str]]] = {
 
 _Key = tuple[Family, str]
 Check = Callable[[Sequence[DiscoveredPrimitive]], Awaitable[Sequence[str | None]]]
-"""Returns the fault of each definition by the catalog's rules, or None; may be slow."""
+"""Validates definitions by the catalog's rules; returns a fault or None for each. May be slow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """One definition of a message, and the reason if it is refused."""
+    """One definition of a message, and its fault if it is refused."""
 
     primitive: DiscoveredPrimitive
     fault: str | None
 
 
 async def read_candidates(params: Mapping[str, object], check: Check) -> Sequence[Candidate]:
-    """Return the definitions of a message, each checked separately."""
+    """Read the definitions of a message, and validate each one separately."""
     read: list[Candidate] = []
     seen: set[_Key] = set()
     for family, member, raw in _listed(params):
@@ -60,8 +60,9 @@ async def read_candidates(params: Mapping[str, object], check: Check) -> Sequenc
 
 
 class Offer:
-    """The definitions of one source. An invalid definition is refused with a notice, and does not replace an existing
-    one.
+    """The definitions of one source.
+
+    An invalid definition is refused with a notice, and the existing definition is kept.
     """
 
     def __init__(self) -> None:
@@ -92,7 +93,7 @@ class Offer:
         return any(offered is family for offered, _ in self._offered)
 
     def clear(self) -> None:
-        """Drop everything."""
+        """Remove all definitions and notices."""
         self._offered.clear()
         self._notices.clear()
         self._bytes = 0
@@ -150,7 +151,7 @@ def _listed(params: Mapping[str, object]) -> Iterator[tuple[Family, str, object]
 
 
 def _name_of(raw: object, member: str) -> tuple[str, str | None]:
-    """Return the name of a definition, and the fault if it has none."""
+    """Return the name of a definition, and a fault if the name is missing or invalid."""
     if not isinstance(raw, dict):
         return "", "a definition must be an object"
     name = cast("dict[str, object]", raw).get(member)

@@ -1,7 +1,7 @@
-"""One child process that speaks MCP on its standard streams: one message per line, bounded, its log lines forwarded.
+"""Channel to a child process that speaks MCP on its standard streams, with one message of limited size per line.
 
-The child has its own session and process group, limits of memory and open files, and an environment of its own. It has
-the gateway account's access to network and file system. It ends with the channel, and with the gateway.
+The child has its own session and process group, limits on memory and open files, and its own environment. It has the
+gateway account's access to network and file system. It is killed when the channel closes or the gateway ends.
 """
 
 import asyncio
@@ -61,7 +61,7 @@ class ChildChannel:
                 # guard: live-command-environment
                 env={"PATH": os.environ.get("PATH", _DEFAULT_PATH), **env},
                 start_new_session=True,
-                preexec_fn=_restrict(),  # takes no lock
+                preexec_fn=_restrict(),  # safe after fork: takes no lock
             )
         )
         try:
@@ -122,7 +122,7 @@ class ChildChannel:
         await asyncio.gather(process.wait(), self._logging, return_exceptions=True)
 
     async def _log(self) -> None:
-        """Forward the first lines of standard error to the log; read and drop the rest."""
+        """Log the first lines of standard error; read and discard the rest."""
         stderr, count = self._process.stderr, 0
         while stderr is not None and (piece := await stderr.read(_MAX_LOGGED_LENGTH)):
             count += 1
@@ -143,7 +143,7 @@ def _kill_group(group: int) -> None:
 
 
 def _restrict() -> Callable[[], None]:
-    """Return a hook that runs in the child before its program: limits, and its end with the gateway (Linux)."""
+    """Return a hook that sets limits in the child, and on Linux its termination with the gateway."""
     prctl = ctypes.CDLL(None).prctl if _IS_LINUX else None
     parent = os.getpid()
     limits = {resource.RLIMIT_AS: MEMORY_BYTES, resource.RLIMIT_NOFILE: MAX_FILES, resource.RLIMIT_CORE: 0}

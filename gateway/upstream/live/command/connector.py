@@ -1,4 +1,4 @@
-"""Connector of programs: starts one child per attachment, and attaches to it as to any MCP server."""
+"""Connector of programs: starts one child process per attachment, and connects to it as an MCP server."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -21,7 +21,7 @@ from gateway.upstream.live.mcp.time_limit import TimeLimit
 
 
 class ChildOpener:
-    """Starts the program of a live source; its one session serves all clients of the tenant."""
+    """Starts the program of a live source; one session serves all clients of the tenant."""
 
     def __init__(self, source: LiveSource, report: Report, spawn: Spawn) -> None:
         self._source = source
@@ -36,8 +36,9 @@ class ChildOpener:
     async def open(
         self, capabilities: frozenset[str], limit: TimeLimit, client: LiveClient | None = None
     ) -> HandshakeSession:
-        """Start the program and initialize its session; `LiveClient.ask` refuses questions that a client does
-        not support.
+        """Start the program and initialize its session.
+
+        `LiveClient.ask` refuses requests that a client does not support.
         """
         del client  # one child serves all clients, regardless of their capabilities
         settings = self._source.settings

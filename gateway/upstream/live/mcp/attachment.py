@@ -1,6 +1,6 @@
-"""The attachment to one MCP server: requests of clients, discovery, and its stream of changes.
+"""Attachment to one MCP server: runs clients' requests and discovery, and follows change notifications.
 
-The stream opens with the first discovery or subscription, so that a replica that only runs calls holds none.
+The notification stream is opened by the first discovery or subscription, so a replica that only runs calls has none.
 """
 
 import asyncio
@@ -25,11 +25,11 @@ log = structlog.get_logger(__name__)
 
 DEFAULT_TIMEOUT_S = 60.0
 MAX_FOLLOWED = 1_000
-"""Limit on the followed resources of one attachment."""
+"""Limit on the resource subscriptions of one attachment."""
 
 
 class McpAttachment:
-    """An open attachment."""
+    """An open attachment to an MCP server."""
 
     def __init__(self, source: LiveSource, link: McpLink, listener: LiveListener, *, timeout_s: float) -> None:
         self._source = source
@@ -44,7 +44,7 @@ class McpAttachment:
         """List the server's tools, resources, templates and prompts.
 
         Raises:
-            LiveSourceFailed: a list is invalid, or the server does not answer.
+            LiveSourceFailed: a list is invalid, or the server does not respond.
         """
         self._follow()
         with translated():
@@ -68,7 +68,7 @@ class McpAttachment:
                     refuse_unknown(refusal, method)
 
     async def wait_closed(self) -> str:
-        """Wait until the server is lost; return the reason."""
+        """Wait until the connection to the server is lost; return the reason."""
         self._follow()
         return await asyncio.shield(self._lost)
 
@@ -118,7 +118,7 @@ def translated() -> Generator[None]:
     """Convert transport errors to errors of the live source.
 
     Raises:
-        LiveSourceFailed: instead of any other upstream error but EgressDenied.
+        LiveSourceFailed: in place of upstream errors, except EgressDenied.
     """
     try:
         yield

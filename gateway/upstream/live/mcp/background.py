@@ -1,4 +1,4 @@
-"""Short background work of an attachment, such as the end of a session; limited in time."""
+"""Short background tasks of an attachment, such as closing a session, each with a time limit."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -12,13 +12,13 @@ from gateway.errors import GatewayError
 log = structlog.get_logger(__name__)
 
 Spawn = Callable[[Coroutine[Any, Any, None]], None]
-"""Runs short work in the background of an attachment."""
+"""Starts a short background task of an attachment."""
 
 _MAX_TASK_S = 5.0
 
 
 class Background:
-    """Runs short work; leaving the block waits for it."""
+    """Task group for short tasks; leaving the block waits for them."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
@@ -32,14 +32,14 @@ class Background:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run this in a task."""
+        """Start a background task."""
         task = asyncio.get_running_loop().create_task(run_and_log(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
 
 async def run_and_log(work: Coroutine[Any, Any, None]) -> None:
-    """Run the work for at most a few seconds; a failure is logged."""
+    """Run a coroutine for at most `_MAX_TASK_S`; log a failure."""
     try:
         async with asyncio.timeout(_MAX_TASK_S):
             await work

@@ -1,4 +1,4 @@
-"""The stream of changes of one attachment: followed, reopened after its end, abandoned after several failures."""
+"""Follower of a server's change notifications: reopens a lost stream, and gives up after several failures."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -16,9 +16,9 @@ from gateway.upstream.live.mcp.session import StreamNotOffered
 log = structlog.get_logger(__name__)
 
 PAUSES_S = (0.2, 0.5, 1.0, 2.0)
-"""Pauses before the stream is reopened; after one more error, the attachment ends."""
+"""Pauses before the stream is reopened; one more consecutive failure ends the attachment."""
 PING_S = 30.0
-"""Interval of the pings that check that the server is alive."""
+"""Interval of liveness pings."""
 _STABLE_S = 30.0
 _LIST_CHANGES = frozenset(
     {
@@ -37,7 +37,7 @@ async def follow_changes(source: LiveSource, link: McpLink, listener: LiveListen
     def opened() -> None:
         nonlocal is_first
         if not is_first:
-            listener.changed()  # changes during the interruption were not reported
+            listener.changed()  # changes during the interruption were missed
         is_first = False
 
     while True:
@@ -74,7 +74,7 @@ async def _wait_while_alive(following: Awaitable[object], link: McpLink) -> None
             if not task.done():
                 with suppress(
                     RemoteRefusal, UpstreamBusy
-                ):  # a JSON-RPC error shows that the server is alive; a full session pool shows nothing
+                ):  # an error response proves liveness; a full pool is no evidence of failure
                     await link.ping()
         task.result()
     finally:

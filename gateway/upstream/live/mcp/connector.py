@@ -1,4 +1,4 @@
-"""Connector of other MCP servers: detects the protocol era and transport of a server, and attaches to it.
+"""Connector of remote MCP servers: detects the protocol era and transport of a server, and attaches to it.
 
 It tries the newest revision first, then the handshake, then HTTP+SSE of 2024-11-05 (MCP 2025-11-25, Transports,
 backwards compatibility). If a server does not respond, no other transport is tried.
@@ -27,7 +27,7 @@ from gateway.upstream.live.mcp.stateless import StatelessLink
 from gateway.upstream.live.mcp.time_limit import TimeLimit
 
 _OLD_TRANSPORT = frozenset({400, 404, 405})
-"""Statuses of a POST at the URL of an HTTP+SSE server."""
+"""Statuses with which HTTP+SSE servers refuse a POST at their URL."""
 _REFUSED = frozenset({401, 403})
 
 
@@ -61,11 +61,12 @@ class SseOpener:
         self._spawn = spawn
 
     async def identity(self, client: LiveClient | None = None) -> bytes:
-        """Return the digest of the credential; for a caller's credential a random one, because its session is
-        used once.
+        """Return the digest of the credential.
+
+        For a per-caller credential, the digest is random, so that its session is not reused.
         """
         if client is not None and self._endpoint.names_callers:
-            return os.urandom(16)  # a session keeps its credential, and a caller's credential soon expires
+            return os.urandom(16)  # the session keeps its credential, which soon expires
         return (await self._endpoint.authorize()).identity
 
     async def open(

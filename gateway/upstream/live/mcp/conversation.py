@@ -1,7 +1,7 @@
-"""One request to a remote server, and its messages until the response.
+"""One request to a remote server, and the server's messages until the response.
 
-Progress, log messages and questions of the server are forwarded to the client that sent the request. Tasks wait for the
-client's answers, so that further messages are still read.
+Progress, log messages and server requests (elicitation, sampling, roots) are forwarded to the client of the request.
+Separate tasks wait for the client's responses, so that further messages are still read.
 """
 
 import asyncio
@@ -25,22 +25,23 @@ from gateway.upstream.live.mcp.time_limit import TimeLimit
 
 Read = Callable[[], Awaitable[Message | None]]
 Reply = Callable[[Mapping[str, object]], Awaitable[None]]
-"""Sends the members of a response to a question of the server."""
+"""Sends the response to a server request, from its members."""
 
 Report = Callable[[Message], None]
-"""Receives a notification that belongs to no request, such as a change of a list."""
+"""Handles a notification that belongs to no request, such as a changed list."""
 
 QUESTIONS = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
 MAX_QUESTIONS = 16
-"""Limit on the questions of one request."""
-_OF_THE_REQUEST = frozenset({"notifications/progress", "notifications/message"})
+"""Limit on the server requests during one client request."""
+_REQUEST_NOTIFICATIONS = frozenset({"notifications/progress", "notifications/message"})
 _LEVELS = frozenset({"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"})
 _MAX_TEXT_LENGTH = 1_000
 
 
 class Conversation:
-    """The messages of one request; `client` is None for requests of the gateway itself, which cannot answer
-    questions.
+    """The messages of one request.
+
+    `client` is None for requests of the gateway itself, during which server requests are refused.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class Conversation:
             RemoteRefusal: the server refused the request.
             LiveSourceFailed: the server violated the protocol.
             LiveSourceDetached: the messages ended before the response.
-            GatewayError: the client could not be reached.
+            GatewayError: a message could not be forwarded to the client.
         """
         try:
             while (message := await self._next()) is not None:
@@ -78,7 +79,7 @@ class Conversation:
         raise LiveSourceDetached("the server ended the response before the result")
 
     async def _next(self) -> Message | None:
-        """Read the next message, while tasks answer questions."""
+        """Read the next message, while other tasks wait for the client's responses."""
         if not self._asking:
             return await self._read()
         reading = asyncio.ensure_future(self._read())
@@ -101,7 +102,7 @@ class Conversation:
         members = params if is_object(params) else {}
         if "id" in message:
             await self._take_question(message["id"], method, members)
-        elif method not in _OF_THE_REQUEST:
+        elif method not in _REQUEST_NOTIFICATIONS:
             self._report(message)
         elif self._client is not None:
             await notify(self._client, self._id, method, members)
@@ -134,7 +135,7 @@ class Conversation:
 
 
 async def notify(client: LiveClient, token: int, method: str, params: Mapping[str, Any]) -> None:
-    """Forward progress of this token and log messages to the client; other notifications are dropped."""
+    """Forward progress with this token and log messages to the client; drop other notifications."""
     if method == "notifications/progress" and params.get("progressToken") == token:  # guard: live-progress-token
         done, total, words = params.get("progress"), params.get("total"), params.get("message")
         if is_number(done):

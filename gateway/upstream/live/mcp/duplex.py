@@ -1,8 +1,8 @@
-"""Sessions over one channel in each direction, such as HTTP+SSE or the standard streams of a program.
+"""Sessions over a bidirectional channel, such as HTTP+SSE or the standard streams of a program.
 
-Responses and progress are matched by id. A question or log message names no request: it is assigned to the only running
-request, and refused if several are running. An abandoned request is treated as running until its response arrives,
-because the server may still process it.
+Responses and progress are matched by id. Server requests (elicitation, sampling, roots) and log messages contain no id
+of a client request. They are assigned to the only running request, and refused if several are running. An abandoned
+request counts as running until its response arrives, because the server may still process it.
 """
 
 import asyncio
@@ -44,8 +44,8 @@ UNSOLICITED_S = 60.0
 """Time window for the limit on messages without a request."""
 _MAX_WAITING = 64
 _MAX_ABANDONED = 1_000
-"""Limit on the stored requests without a response; beyond it, questions are refused permanently."""
-_OF_ONE_REQUEST = frozenset({"notifications/message", "notifications/cancelled"})
+"""Limit on the abandoned requests without a response; beyond it, all server requests are refused."""
+_REQUEST_NOTIFICATIONS = frozenset({"notifications/message", "notifications/cancelled"})
 
 
 class Channel(Protocol):
@@ -67,9 +67,8 @@ class Channel(Protocol):
 class Inbox:
     """The received messages of one request.
 
-    If it is full, notifications are dropped, and a question ends the request.
-
-    So a client that reads slowly does not delay other requests of the channel.
+    If the inbox is full, notifications are dropped, and a server request ends the client request. So a slow client does
+    not delay other requests of the channel.
     """
 
     def __init__(self) -> None:
@@ -93,7 +92,7 @@ class Inbox:
         """Return the next message.
 
         Raises:
-            LiveSourceFailed: the request has too many.
+            LiveSourceFailed: the request has too many messages.
         """
         while not self._messages and self._fault is None:
             self._changed.clear()
@@ -104,7 +103,7 @@ class Inbox:
 
 
 class DuplexSession:
-    """One session over a channel. A shared one runs requests of several clients at once."""
+    """One session over a channel. A shared session runs requests of several clients concurrently."""
 
     def __init__(
         self, channel: Channel, report: Report, spawn: Spawn, *, is_shared: bool, identity: bytes = b""
@@ -128,7 +127,7 @@ class DuplexSession:
 
     @property
     def is_clean(self) -> bool:
-        """False, because late messages without a request would reach the next client."""
+        """False: a late message could otherwise reach the next client of the session."""
         return False
 
     @property
@@ -150,7 +149,7 @@ class DuplexSession:
     async def request(
         self, method: str, params: Mapping[str, object], client: LiveClient | None, limit: TimeLimit
     ) -> dict[str, Any]:
-        """Run one request. An abandoned request is cancelled at the server."""
+        """Run one request. If it is abandoned, send `notifications/cancelled` to the server."""
         if self.has_ended:
             raise SessionExpired(f"the connection to the server has ended: {self._ended.result()}")
         number, inbox = next(self._ids), Inbox()
@@ -208,8 +207,8 @@ class DuplexSession:
         loop = asyncio.get_running_loop()
         try:
             while (raw := await self._channel.receive()) is not None:
-                await asyncio.sleep(0)  # yields to the readers: a full inbox drops notifications
-                if not self._sort(read_message(raw)):
+                await asyncio.sleep(0)  # yield to the readers, because a full inbox drops notifications
+                if not self._dispatch(read_message(raw)):
                     if loop.time() - began > UNSOLICITED_S:
                         began, others = loop.time(), 0
                     others += 1
@@ -227,7 +226,7 @@ class DuplexSession:
             for inbox, _ in list(self._running.values()):
                 inbox.put(None)
 
-    def _sort(self, message: Message) -> bool:
+    def _dispatch(self, message: Message) -> bool:
         """Pass a message to its request; return False if there is none."""
         number: object = None
         if is_response(message):
@@ -237,7 +236,7 @@ class DuplexSession:
         elif message.get("method") == "notifications/progress":
             params = message.get("params")
             number = params.get("progressToken") if is_object(params) else None
-        elif "id" in message or message.get("method") in _OF_ONE_REQUEST:
+        elif "id" in message or message.get("method") in _REQUEST_NOTIFICATIONS:
             is_single = len(self._running) == 1 and not self._abandoned
             number = next(iter(self._running)) if is_single else None  # guard: live-question-of-one
             if number is None and "id" in message:

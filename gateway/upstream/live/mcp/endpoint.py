@@ -1,7 +1,6 @@
-"""The HTTP endpoint of one live source: requests with its declared headers and stored credential, and their responses.
+"""HTTP endpoint of one live source: sends requests with the declared headers and the stored credential.
 
-Every response is redacted before it is parsed. No part of the caller's own request, such as its token or headers, is
-sent.
+Every response is redacted before it is parsed. The caller's own token and headers are never forwarded.
 """
 
 from collections.abc import Mapping
@@ -25,11 +24,11 @@ from gateway.upstream.serialize.header_checks import is_argument_header, is_head
 
 Credentials = tuple[Credential, ...]
 
-_BOTH = "application/json, text/event-stream"
+_ACCEPT = "application/json, text/event-stream"
 _RESERVED = ("mcp-", "last-event-id")
 _MAX_STREAMED = 2 * MAX_MESSAGE_BYTES
-"""Limit on the bytes of one response: the result, and the messages before it."""
-_MAX_OF_AN_ERROR = 64 * 1024
+"""Limit on the bytes of one response, including the messages before the result."""
+_MAX_ERROR_BODY_BYTES = 64 * 1024
 _REDIRECTS, _ERRORS = 300, 400
 _UNAUTHENTICATED, _FORBIDDEN = 401, 403
 
@@ -40,10 +39,10 @@ class SourceAccess(Protocol):
     async def authorize(
         self, source: LiveSource, request: UpstreamRequest, caller: ToolCaller | None
     ) -> tuple[UpstreamRequest, Credentials]:
-        """Return the request with the source's credential, of this caller if there is one, and the secrets in it.
+        """Return the request with the source's credential (per-caller if configured), and the secrets that it contains.
 
         Raises:
-            CredentialMissing: the credential is not stored, or not for the origin, or the caller has none.
+            CredentialMissing: the credential is not stored, is for another origin, or the caller has none.
         """
         ...
 
@@ -57,7 +56,7 @@ class SourceAccess(Protocol):
 
 
 class HttpRefusal(LiveSourceFailed):
-    """The server answered with an HTTP status that is not a success, without a JSON-RPC error."""
+    """The server responded with an error status and without a JSON-RPC error."""
 
     def __init__(self, status: int) -> None:
         self.status = status
@@ -101,8 +100,8 @@ class AuthorizedEndpoint:
         """Send one request and return its response when the head has arrived.
 
         Raises:
-            UpstreamError: there is no response.
-            HttpRefusal, RemoteRefusal: the status is not a success.
+            UpstreamError: the server sent no response.
+            HttpRefusal, RemoteRefusal: the server responded with an error status.
         """
         request = self._request
         stream = await self._endpoint.upstream.open_response(
@@ -110,7 +109,7 @@ class AuthorizedEndpoint:
                 request,
                 method=method,
                 url=request.url if url is None else url,
-                headers=(*request.headers, ("Accept", _BOTH), *_typed(body), *headers),
+                headers=(*request.headers, ("Accept", _ACCEPT), *_content_type_headers(body), *headers),
                 body=body,
                 idempotent=method == "GET",
             ),
@@ -129,10 +128,10 @@ class AuthorizedEndpoint:
         return await self._endpoint.access.redact(raw, self._credentials)  # guard: live-credential-echo
 
     def join(self, reference: str) -> str:
-        """Return the URL of a reference that the server sent.
+        """Resolve a URL reference of the server.
 
         Raises:
-            LiveSourceFailed: it has another origin, which must receive neither credential nor messages.
+            LiveSourceFailed: the URL has another origin, which must not receive credentials or messages.
         """
         own = self._request.url
         try:
@@ -145,12 +144,12 @@ class AuthorizedEndpoint:
         return joined
 
     async def _refusal(self, stream: ResponseStream) -> LiveSourceFailed:
-        """Return the JSON-RPC error in the body of a refusal, or else its status."""
+        """Return the JSON-RPC error in the body, or an error with the HTTP status."""
         if stream.status == _UNAUTHENTICATED:
             await self._endpoint.access.note_refusal(self._endpoint.source, self._caller, self._credentials)
         try:
             raw = await stream.read_whole()
-            error = read_message(await self.redact(raw)).get("error") if len(raw) < _MAX_OF_AN_ERROR else None
+            error = read_message(await self.redact(raw)).get("error") if len(raw) < _MAX_ERROR_BODY_BYTES else None
         except (LiveSourceFailed, UpstreamAnswerTooLarge):
             error = None
         return RemoteRefusal(error, status=stream.status) if is_object(error) else HttpRefusal(stream.status)
@@ -166,26 +165,26 @@ class SourceEndpoint:
 
     @property
     def names_callers(self) -> bool:
-        """True if requests on behalf of a caller use a credential of the caller."""
+        """True if the source has a per-caller credential."""
         return self.source.caller_credential is not None
 
     async def authorize(self, client: LiveClient | None = None) -> AuthorizedEndpoint:
-        """Read the currently stored credential; for a client, the credential of its caller.
+        """Load the stored credential; with a client, a per-caller credential is of its caller.
 
         Raises:
-            LiveSourceFailed: the settings cannot be used.
-            CredentialMissing: the credential is not stored, or not for this origin, or the caller has none.
+            LiveSourceFailed: the settings of the source are invalid.
+            CredentialMissing: the credential is not stored, is for another origin, or the caller has none.
         """
         url, declared = self.source.settings.get("url"), self.source.settings.get("headers")
         if not isinstance(url, str):
             raise LiveSourceFailed("the live source has no URL")
-        headers = _declared(declared) if is_object(declared) else ()
+        headers = _declared_headers(declared) if is_object(declared) else ()
         request = UpstreamRequest(method="POST", url=url, headers=headers, credential=digest_of_headers(headers))
         caller = None if client is None else client.caller
         return AuthorizedEndpoint(self, caller, *await self.access.authorize(self.source, request, caller))
 
 
-def _declared(headers: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
+def _declared_headers(headers: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
     for name, value in headers.items():
         # guard: live-declared-headers
         if not is_argument_header(name) or name.lower().startswith(_RESERVED) or not isinstance(value, str):
@@ -195,5 +194,5 @@ def _declared(headers: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
     return tuple((name, str(value)) for name, value in headers.items())
 
 
-def _typed(body: bytes | None) -> tuple[tuple[str, str], ...]:
+def _content_type_headers(body: bytes | None) -> tuple[tuple[str, str], ...]:
     return () if body is None else (("Content-Type", "application/json"),)

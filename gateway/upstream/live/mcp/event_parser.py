@@ -10,13 +10,13 @@ _BOUNDARY = re.compile(rb"(?>\r\n|\n|\r){2}")
 _MAX_BOUNDARY_LENGTH = 4
 _BOM = b"\xef\xbb\xbf"
 _ROOM = 64 * 1024
-"""Bytes of an event besides its message: names of fields, ids, comments."""
+"""Allowance for the bytes of an event besides its message: field names, ids, comments."""
 _MAX_ID_LENGTH = 4096
 _MAX_RETRY_DIGITS = 6
 
 
 class Event(NamedTuple):
-    """One event; `retry_s` is the reconnection time that it sets."""
+    """One event; `retry_s` is the reconnection time of its `retry` field."""
 
     kind: str
     data: bytes
@@ -25,14 +25,14 @@ class Event(NamedTuple):
 
 
 class EventParser:
-    """Parses the pieces of one stream."""
+    """Parser of one stream."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
         self._scanned = 0
 
     def feed(self, piece: bytes) -> list[Event]:
-        """Return the events that this piece completes, without comments and empty blocks.
+        """Add a chunk, and return the completed events, without comments and empty blocks.
 
         Raises:
             LiveSourceFailed: an event exceeds the limit.
@@ -42,7 +42,7 @@ class EventParser:
         events: list[Event] = []
         for found in _BOUNDARY.finditer(buffer, self._scanned):
             if found.end() == len(buffer) and buffer.endswith(b"\r"):
-                break  # a line feed may follow
+                break  # the CR may be the first half of a CRLF
             event = _read_event(bytes(buffer[start : found.start()]))
             start = found.end()
             if event is not None:

@@ -1,4 +1,4 @@
-"""Channel of HTTP+SSE (MCP 2024-11-05): messages come as events of one GET, and go out as POSTs to the URL it names."""
+"""HTTP+SSE channel (MCP 2024-11-05): receives messages as events of one GET, and sends them as POST requests."""
 
 from collections import deque
 from typing import Self
@@ -26,10 +26,10 @@ class SseChannel:
 
     @classmethod
     async def open(cls, endpoint: AuthorizedEndpoint) -> Self:
-        """Open the stream and read the URL for messages, its first event.
+        """Open the stream, and read the message URL from its first event.
 
         Raises:
-            LiveSourceFailed: the server does not speak HTTP+SSE, or names a URL of another origin.
+            LiveSourceFailed: the server does not support HTTP+SSE, or the message URL has another origin.
         """
         stream = await endpoint.open("GET", (), limit_bytes=_MAX_STREAMED)
         channel = cls(endpoint, stream)

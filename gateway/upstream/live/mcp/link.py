@@ -1,4 +1,4 @@
-"""The interface of an attachment to one server of any protocol era, and the link to servers with sessions."""
+"""Interface of links to MCP servers of any protocol era, and its implementation for servers with sessions."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -18,26 +18,26 @@ from gateway.upstream.live.mcp.time_limit import TimeLimit
 
 
 class McpLink(Protocol):
-    """An attachment to one server."""
+    """The protocol-level connection to one server."""
 
     facts: ServerFacts
 
     async def call(
         self, method: str, params: Mapping[str, object], client: LiveClient | None, limit: TimeLimit
     ) -> dict[str, Any]:
-        """Run one request; without a client, it is a request of the gateway itself."""
+        """Run one request; `client` is None for requests of the gateway itself."""
         ...
 
     async def subscribe(self, uri: str, limit: TimeLimit) -> None:
-        """Begin to follow a resource."""
+        """Subscribe to updates of a resource."""
         ...
 
     async def unsubscribe(self, uri: str, limit: TimeLimit) -> None:
-        """Stop following a resource."""
+        """Unsubscribe from updates of a resource."""
         ...
 
     async def follow(self, opened: Callable[[], None]) -> None:
-        """Report changes until the stream of changes ends; see `HandshakeSession.follow`."""
+        """Report changes until the notification stream ends; see `HandshakeSession.follow`."""
         ...
 
     async def ping(self) -> None:
@@ -53,18 +53,18 @@ class SessionOpener(Protocol):
     """Opens sessions of one transport."""
 
     async def identity(self, client: LiveClient | None = None) -> bytes:
-        """Return the digest of the currently stored credential, or of the one of the client's caller."""
+        """Return the digest of the stored credential, or of the caller's credential if it is per caller."""
         ...
 
     async def open(
         self, capabilities: frozenset[str], limit: TimeLimit, client: LiveClient | None = None
     ) -> HandshakeSession:
-        """Open and initialize a session with the stored credential, or with the one of the client's caller."""
+        """Open and initialize a session with the stored credential, or with the caller's if it is per caller."""
         ...
 
 
 class HandshakeLink:
-    """The link to a server of the handshake era: a session of its own, and a pool of sessions for clients."""
+    """Link to a server with handshake sessions: one session of the gateway, and a session pool for clients."""
 
     def __init__(self, opener: SessionOpener, home: HandshakeSession, spawn: Spawn, *, timeout_s: float) -> None:
         self.facts = home.facts
@@ -77,7 +77,7 @@ class HandshakeLink:
     async def call(
         self, method: str, params: Mapping[str, object], client: LiveClient | None, limit: TimeLimit
     ) -> dict[str, Any]:
-        """Run a client's request in a session of the pool; in a new one if the server has ended the session."""
+        """Run a request in a pooled session; if the server has ended the session, repeat it in a new one."""
         if client is None or self._home.is_shared:
             return await self._home.request(method, params, client, limit)
         capabilities = frozenset(name for name in CAPABILITIES if client.can(name))
@@ -92,7 +92,7 @@ class HandshakeLink:
             return await session.request(method, params, client, limit)
 
     async def subscribe(self, uri: str, limit: TimeLimit) -> None:
-        """Subscribe in the link's own session, which receives the updates."""
+        """Subscribe in the gateway's own session, which receives the updates."""
         await self._home.request("resources/subscribe", {"uri": uri}, None, limit)
         self._followed.add(uri)
 
@@ -102,13 +102,13 @@ class HandshakeLink:
         await self._home.request("resources/unsubscribe", {"uri": uri}, None, limit)
 
     async def follow(self, opened: Callable[[], None]) -> None:
-        """Follow the stream of the link's own session; a session that the server has ended is replaced."""
+        """Follow the stream of the gateway's own session; replace the session if the server has ended it."""
         if self._home.has_ended:
             await self._renew()
         await self._home.follow(opened)
 
     async def ping(self) -> None:
-        """Send `ping`; if the stored credential has changed since the session began, replace the session instead."""
+        """Send `ping`; if the stored credential has changed, replace the session instead."""
         # guard: live-home-credential
         if not self._home.is_shared and await self._opener.identity() != self._home.identity:
             await self._renew()

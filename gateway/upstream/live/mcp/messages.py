@@ -1,6 +1,6 @@
-"""JSON-RPC 2.0 messages of a remote MCP server: written compactly, parsed strictly, errors translated.
+"""Parser and writer of JSON-RPC 2.0 messages of remote MCP servers, and translation of their errors.
 
-Texts of the server appear in errors quoted, printable and shortened.
+Strings of the server are quoted, escaped and truncated in error messages.
 """
 
 import re
@@ -16,18 +16,18 @@ from gateway.errors import BadInput, CapabilityMissing, GatewayError, InvalidBod
 Message = Mapping[str, Any]
 
 MAX_MESSAGE_BYTES = 10 * 1024 * 1024
-"""Limit on the bytes of one message, equal to that on the result of a call."""
+"""Limit on the size of one message, equal to the limit on the result of a call."""
 
 METHOD_UNKNOWN, INTERNAL = -32601, -32603
 _CAPABILITY_MISSING = -32021
-_ASKED = ("elicitation", "sampling", "roots")
-_RESOURCE_UNKNOWN = -32002
-_SHOWN = 300
+_CAPABILITIES = ("elicitation", "sampling", "roots")
+_RESOURCE_NOT_FOUND = -32002
+_MAX_QUOTED_LENGTH = 300
 _UNKNOWN = re.compile(r"(unknown|no such) (tool|prompt|resource)|(tool|prompt|resource)\b.*not found", re.IGNORECASE)
 
 
 class RemoteRefusal(LiveSourceFailed):
-    """The server responded with a JSON-RPC error; `status` is that of the HTTP response."""
+    """The server responded with a JSON-RPC error; `status` is the HTTP status."""
 
     def __init__(self, error: Mapping[str, Any], *, status: int = 200) -> None:
         self.status = status
@@ -46,15 +46,15 @@ def write_message(**members: object) -> bytes:
     """
     try:
         return msgspec.json.encode({"jsonrpc": "2.0", **members})
-    except (TypeError, ValueError, OverflowError, RecursionError):  # such as half of a surrogate pair
+    except (TypeError, ValueError, OverflowError, RecursionError):  # for example a lone surrogate
         raise BadInput("the request cannot be written as JSON") from None
 
 
 def read_message(raw: bytes) -> Message:
-    """Return one message.
+    """Parse one message.
 
     Raises:
-        LiveSourceFailed: the bytes are not one JSON-RPC message, or ambiguous JSON.
+        LiveSourceFailed: the bytes are not exactly one JSON-RPC message, or the JSON is ambiguous.
     """
     if len(raw) > MAX_MESSAGE_BYTES:
         raise LiveSourceFailed(f"the server sent a message of more than {MAX_MESSAGE_BYTES:,} bytes")
@@ -99,10 +99,10 @@ def refuse_missing(refusal: RemoteRefusal) -> None:
     wanted = details.get("requiredCapabilities") if is_object(details) else None
     if refusal.number != _CAPABILITY_MISSING or not is_object(wanted):
         return
-    capability = next((name for name in _ASKED if is_object(wanted.get(name))), None)
+    capability = next((name for name in _CAPABILITIES if is_object(wanted.get(name))), None)
     if capability == "elicitation" and is_object(wanted[capability].get("url")):
         capability = "elicitation.url"
-    if capability is not None:  # other error codes do not concern the gateway's client
+    if capability is not None:  # other errors are not about capabilities of the client
         raise CapabilityMissing(f"the live source needs the client's capability {capability}", capability=capability)
 
 
@@ -112,7 +112,7 @@ def refuse_unknown(refusal: RemoteRefusal, method: str) -> NoReturn:
     The specification has no error code for unknown tools and prompts, so the server's message decides.
     """
     is_named = method in {"tools/call", "prompts/get", "resources/read"}
-    if is_named and (refusal.number == _RESOURCE_UNKNOWN or _UNKNOWN.search(refusal.words[:_SHOWN])):
+    if is_named and (refusal.number == _RESOURCE_NOT_FOUND or _UNKNOWN.search(refusal.words[:_MAX_QUOTED_LENGTH])):
         raise NotFound(
             f"the live source has no primitive of this name; its message: {quote(refusal.words)}"
         ) from refusal
@@ -120,16 +120,16 @@ def refuse_unknown(refusal: RemoteRefusal, method: str) -> NoReturn:
 
 
 def error_of(error: GatewayError, number: int) -> dict[str, object]:
-    """Return the JSON-RPC error object that refuses a question of the server."""
+    """Return the JSON-RPC error object that refuses a server request."""
     return {"code": number, "message": error.message}
 
 
-def show(text: str, limit: int = _SHOWN) -> str:
-    """Return the text in printable characters, shortened."""
+def show(text: str, limit: int = _MAX_QUOTED_LENGTH) -> str:
+    """Return the text with unprintable characters escaped, truncated to `limit`."""
     shown = "".join(sign if sign.isprintable() else "\ufffd" for sign in text[: limit + 1])
     return shown if len(shown) <= limit else shown[: limit - 1] + "…"
 
 
 def quote(text: str) -> str:
-    """Return a text of the server, in quotes, printable and shortened."""
+    """Return a string of the server in quotes, escaped and truncated."""
     return f"'{show(text)}'"

@@ -1,4 +1,4 @@
-"""Headers of revision 2026-07-28 that repeat parts of a request: names, and arguments marked with `x-mcp-header`."""
+"""Headers of revision 2026-07-28 that mirror parts of a request: names, and arguments marked with `x-mcp-header`."""
 
 import base64
 import json
@@ -12,7 +12,7 @@ _ENCODED = "=?base64?"
 
 
 def header_value(text: str) -> str:
-    """Return the text as a header value: unchanged, or in base64 if it could be misread."""
+    """Return the text as a header value: unchanged, or in base64 if the plain form is unsafe or ambiguous."""
     is_plain = text.isascii() and text.isprintable() and text == text.strip() and not text.startswith(_ENCODED)
     return text if is_plain else f"{_ENCODED}{base64.b64encode(text.encode()).decode()}?="
 

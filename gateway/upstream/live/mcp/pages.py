@@ -1,4 +1,4 @@
-"""Lists of a remote server, read page by page within limits, and the discovery that they form."""
+"""Discovery of a remote server's primitives by paginated lists, within limits."""
 
 from collections import Counter
 from collections.abc import AsyncGenerator
@@ -31,7 +31,7 @@ _MEMBERS = {method: member for _, _, method, member, _ in _LISTS}
 
 
 class Lister(Protocol):
-    """An object that runs requests of the gateway itself."""
+    """Runs requests of the gateway itself."""
 
     facts: ServerFacts
 
@@ -69,9 +69,9 @@ async def discover(lister: Lister, limit: TimeLimit) -> Discovery:
     """List all declared primitives of the server; entries beyond the limit of a family are skipped with a notice.
 
     Raises:
-        LiveSourceFailed: a list is invalid, too large, or cannot be read to its end.
+        LiveSourceFailed: a list is invalid, too large, or incomplete.
     """
-    reading = _Reading()
+    reading = _CollectedEntries()
     for family, capability, method, _, named in _LISTS:
         if not lister.facts.has(capability):
             continue
@@ -79,7 +79,7 @@ async def discover(lister: Lister, limit: TimeLimit) -> Discovery:
             async for page in pages(lister, method, limit):
                 reading.add(page, family, method, named)
         except RemoteRefusal as refusal:
-            if refusal.number != METHOD_UNKNOWN:  # such as a server with resources and without templates
+            if refusal.number != METHOD_UNKNOWN:  # a server may have resources but no templates
                 raise
     return Discovery(
         primitives=reading.found,
@@ -89,8 +89,8 @@ async def discover(lister: Lister, limit: TimeLimit) -> Discovery:
     )
 
 
-class _Reading:
-    """The entries of all lists that were read so far."""
+class _CollectedEntries:
+    """The entries collected so far from all lists."""
 
     def __init__(self) -> None:
         self.found: list[DiscoveredPrimitive] = []

@@ -1,4 +1,4 @@
-"""The messages of one HTTP response: a JSON body, or a stream of events that is resumed if it ends early."""
+"""Reader of the messages of one HTTP response: a JSON body, or an event stream that is resumed if it ends early."""
 
 import asyncio
 from collections import deque
@@ -15,7 +15,7 @@ from gateway.upstream.live.mcp.messages import Message, read_message
 from gateway.upstream.response_stream import ResponseStream
 
 Resume = Callable[[str], Awaitable[ResponseStream]]
-"""Opens the stream that follows the event with this id."""
+"""Resumes the event stream after the event with this id."""
 
 MAX_MESSAGES = 10_000
 """Limit on the messages of one response."""
@@ -25,7 +25,7 @@ _JSON = "application/json"
 
 
 class ResponseMessages:
-    """Reads the messages of a response in order; leaving the block closes it."""
+    """Reads the messages of a response in order; leaving the block closes the response."""
 
     def __init__(self, endpoint: AuthorizedEndpoint, stream: ResponseStream, resume: Resume | None = None) -> None:
         self._endpoint = endpoint
@@ -56,7 +56,7 @@ class ResponseMessages:
         """Return the next message, or None at the end.
 
         Raises:
-            LiveSourceFailed: too many messages, or one that is invalid or too large.
+            LiveSourceFailed: a message is invalid or too large, or there are too many.
             UpstreamError: the response was cut short, and could not be resumed.
         """
         while not self._ready:

@@ -1,6 +1,6 @@
-"""Sessions of the handshake era: the interface of all transports, and sessions over streamable HTTP.
+"""Sessions with an `initialize` handshake: the interface for all transports, and sessions over streamable HTTP.
 
-The session declares what its client can do, so sessions are opened per set of capabilities.
+A session declares the capabilities of its client, so sessions are opened per set of capabilities.
 """
 
 import asyncio
@@ -26,11 +26,9 @@ from gateway.upstream.serialize.header_checks import is_header_value
 REVISIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 CLIENT_INFO: Mapping[str, str] = {"name": "mcp-gateway", "version": "1"}
 CAPABILITIES = ("elicitation", "elicitation.url", "sampling", "roots")
-"""Capabilities that a client may have, as `LiveClient.can` names them."""
+"""Client capabilities, in the notation of `LiveClient.can`."""
 ALL_CAPABILITIES = frozenset(CAPABILITIES)
-"""Capabilities that requests of the gateway itself declare, because servers list some tools only to clients with a
-capability.
-"""
+"""Capabilities in sessions for the gateway's own requests, because some servers list tools only to capable clients."""
 LOG_LEVEL = "info"
 _SESSION_ID = re.compile(r"[!-~]{1,1024}")
 _HTTP_NOT_FOUND = frozenset({400, 404})
@@ -38,11 +36,11 @@ NOT_OFFERED = frozenset({400, 404, 405, 406, 501})
 
 
 class SessionExpired(LiveSourceFailed):
-    """The session has ended, and the request did not run in it."""
+    """The server has ended the session, and did not run the request."""
 
 
 class StreamNotOffered(LiveSourceFailed):
-    """The server offers no stream for messages without a request."""
+    """The server offers no stream for unsolicited messages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,26 +52,26 @@ class ServerFacts:
     title: str = ""
 
     def has(self, family: str, member: str | None = None) -> bool:
-        """True if the server declared the capability, or this member of it."""
+        """True if the server declared the capability; with `member`, this member of it."""
         declared = self.capabilities.get(family)
         return is_object(declared) and (member is None or declared.get(member) is True)
 
 
 class HandshakeSession(Protocol):
-    """One session of the handshake era."""
+    """One session with an `initialize` handshake."""
 
     facts: ServerFacts
     identity: bytes
-    """The digest of the credential with which it was opened."""
+    """Digest of the credential with which the session was opened."""
 
     @property
     def is_shared(self) -> bool:
-        """True if requests of several clients may run in it at once."""
+        """True if requests of several clients may run in the session concurrently."""
         ...
 
     @property
     def is_clean(self) -> bool:
-        """True if it can serve another client, because no message of an earlier request can still arrive."""
+        """True if another client may use the session: no message of an earlier request can still arrive."""
         ...
 
     async def request(
@@ -87,7 +85,7 @@ class HandshakeSession(Protocol):
         ...
 
     async def follow(self, opened: Callable[[], None]) -> None:
-        """Report the messages without a request, until their stream ends.
+        """Report unsolicited messages until their stream ends.
 
         Raises:
             StreamNotOffered: the server has no such stream.
@@ -96,7 +94,7 @@ class HandshakeSession(Protocol):
 
     @property
     def has_ended(self) -> bool:
-        """True if the session cannot serve further requests: the server ended it, or its connection ended."""
+        """True if the session is unusable: the server ended it, or its connection closed."""
         ...
 
     async def close(self) -> None:
@@ -107,7 +105,7 @@ class HandshakeSession(Protocol):
 class StreamableSession:
     """One session over streamable HTTP (MCP 2025-11-25, Transports).
 
-    Without an id, the server keeps no session, and each request uses the credential stored at that time.
+    Without a session id, the server is stateless, and each request uses the currently stored credential.
     """
 
     def __init__(self, source: SourceEndpoint, endpoint: AuthorizedEndpoint, report: Report, spawn: Spawn) -> None:
@@ -125,17 +123,17 @@ class StreamableSession:
 
     @property
     def is_shared(self) -> bool:
-        """True if the server gave the session no id."""
+        """True if the server assigned no session id."""
         return self._is_shared
 
     @property
     def is_clean(self) -> bool:
-        """True if every request ended with a response."""
+        """True if every request received its response."""
         return not self._has_given_up and not self._has_ended
 
     @property
     def has_ended(self) -> bool:
-        """True after a 404, or a 400 of older servers, to a session that has an id and served requests before."""
+        """True after status 404 (400 from older servers) in a session with an id that served requests before."""
         return self._has_ended
 
     async def open(self, capabilities: frozenset[str], limit: TimeLimit) -> None:
@@ -163,7 +161,7 @@ class StreamableSession:
     async def request(
         self, method: str, params: Mapping[str, object], client: LiveClient | None, limit: TimeLimit
     ) -> dict[str, Any]:
-        """Run one request; its messages arrive in the response of its POST."""
+        """Run one request as a POST, whose response contains all of its messages."""
         number = next(self._ids)
         body = write_message(id=number, method=method, params=with_token(params, number, client))
         endpoint = await self._authorized(client)
@@ -210,12 +208,12 @@ class StreamableSession:
             return
         async with self._cancelling:
             with suppress(HttpRefusal), await self._endpoint.open("DELETE", self._headers):
-                pass  # a refusal means that the server lets its sessions expire
+                pass  # the server does not support DELETE, and lets sessions expire
 
     async def _authorized(self, client: LiveClient | None = None) -> AuthorizedEndpoint:
         """Return the endpoint with the credential of the next request.
 
-        A session keeps its credential, except that a caller's credential is renewed for each request.
+        A session keeps its credential; a per-caller credential is loaded again for each request.
         """
         is_renewed = client is not None and self._source.names_callers  # guard: live-caller-renewed
         if is_renewed and not self._is_shared:
@@ -243,10 +241,10 @@ class StreamableSession:
 
 
 async def resume(endpoint: AuthorizedEndpoint, headers: tuple[tuple[str, str], ...], last_id: str) -> ResponseStream:
-    """Open the stream that follows an event.
+    """Resume an event stream after the event `last_id`.
 
     Raises:
-        LiveSourceFailed: the server's event id cannot be sent, or the stream is gone.
+        LiveSourceFailed: the event id cannot be sent, or the stream no longer exists.
     """
     if not is_header_value(last_id):
         raise LiveSourceFailed("the server's event id is not a valid header value")
@@ -254,10 +252,10 @@ async def resume(endpoint: AuthorizedEndpoint, headers: tuple[tuple[str, str], .
 
 
 async def begin(session: HandshakeSession, limit: TimeLimit) -> None:
-    """End the initialization of a session; subscribe to its log if it has one."""
+    """Complete the initialization of a session; set the log level if the server supports logging."""
     await session.notify("notifications/initialized")
     if session.facts.has("logging"):
-        with suppress(RemoteRefusal):  # the server chooses its level
+        with suppress(RemoteRefusal):  # the server then uses its default level
             await session.request("logging/setLevel", {"level": LOG_LEVEL}, None, limit)
 
 
@@ -278,7 +276,7 @@ def read_facts(result: Mapping[str, Any]) -> ServerFacts:
     """Return the declarations in the result of `initialize`.
 
     Raises:
-        LiveSourceFailed: the gateway does not support its revision.
+        LiveSourceFailed: the gateway does not support the server's revision.
     """
     revision = result.get("protocolVersion")
     if revision not in REVISIONS:
@@ -289,7 +287,7 @@ def read_facts(result: Mapping[str, Any]) -> ServerFacts:
 
 
 def title_of(server: object) -> str:
-    """Return name and version of the server, for people."""
+    """Return a display title with name and version of the server."""
     if not is_object(server):
         return ""
     parts = (server.get("title") or server.get("name"), server.get("version"))

@@ -1,4 +1,4 @@
-"""Sessions with one server: each is leased to one request at a time, and reused for the next request of equal identity.
+"""Session pool of one server: a session is leased to one request at a time, and reused for the same `SessionKey`.
 
 So every message in a session belongs to exactly one client. A session with an abandoned request is closed.
 """
@@ -11,14 +11,14 @@ from gateway.upstream.live.mcp.background import Spawn
 from gateway.upstream.live.mcp.session import HandshakeSession
 
 MAX_SESSIONS = 16
-"""Limit on the sessions of one attachment that are in use, and on the idle ones."""
+"""Limit on the sessions in use of one attachment, and separately on its idle sessions."""
 
 SessionKey = tuple[bytes, frozenset[str]]
 """Digest of the credential, and the capabilities of the client."""
 
 
 class SessionPool:
-    """The sessions of one attachment; `spawn` runs the closing of sessions in the background."""
+    """The session pool of one attachment; `spawn` closes sessions in the background."""
 
     def __init__(self, spawn: Spawn) -> None:
         self._spawn = spawn
@@ -29,7 +29,7 @@ class SessionPool:
     async def lease(
         self, key: SessionKey, opened: Callable[[], Awaitable[HandshakeSession]]
     ) -> AsyncGenerator[HandshakeSession]:
-        """Lease a kept session of this key, or a new one, as soon as a slot is free."""
+        """Wait for a slot, and lease an idle session of this key or a new one."""
         async with self._places:
             session = self._pop_idle(key) or await opened()
             try:
@@ -41,13 +41,13 @@ class SessionPool:
                     self._spawn(session.close())
 
     def drop_idle(self) -> None:
-        """Close the kept sessions in the background, because the server has ended one of them."""
+        """Close all idle sessions in the background, after the server has ended one of them."""
         idle, self._idle = self._idle, []
         for _, session in idle:
             self._spawn(session.close())
 
     async def close(self) -> None:
-        """Close the kept sessions."""
+        """Close all idle sessions."""
         idle, self._idle = self._idle, []
         await asyncio.gather(*(session.close() for _, session in idle), return_exceptions=True)
 

@@ -1,6 +1,7 @@
-"""The link to a server of revision 2026-07-28: each request is independent, and questions are results.
+"""Link to a server of revision 2026-07-28, which has no sessions.
 
-Closing the response stream cancels the request.
+The server requests input (elicitation, sampling, roots) by an intermediate result; the gateway then repeats the request
+with the client's responses. Closing the response stream cancels a request.
 """
 
 import asyncio
@@ -42,16 +43,16 @@ REVISION = "2026-07-28"
 HEADER_MISMATCH = -32020
 _META = "io.modelcontextprotocol/"
 _NAMES: Mapping[str, str] = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-_ROUNDS = 10
+_MAX_ROUNDS = 10
 _MAX_STATE_LENGTH = 1 << 20
 _PAUSE_S = 0.1
 _CONNECTION_MEMBERS = frozenset({"resultType", "ttlMs", "cacheScope", "_meta"})
-"""Members of results that concern only the connection between gateway and server."""
+"""Result members that apply only between gateway and server, and are not forwarded."""
 _LIST_CHANGES: Mapping[str, str] = {"tools": "toolsListChanged", "prompts": "promptsListChanged"}
 
 
 class StatelessLink:
-    """The link to one server."""
+    """Link to one server without sessions."""
 
     def __init__(self, endpoint: SourceEndpoint, report: Report, *, timeout_s: float) -> None:
         self._report = report
@@ -65,11 +66,11 @@ class StatelessLink:
         self._acknowledged: asyncio.Future[dict[str, bool]] = asyncio.get_running_loop().create_future()
         self._has_stream = True
         self._replaced: set[asyncio.Future[None]] = set()
-        """Streams that a newer stream will replace, once the server has acknowledged it."""
+        """Old notification streams, kept open until the server acknowledges the new stream."""
         self._schemas: dict[str, object] = {}
 
     async def discover(self, limit: TimeLimit) -> None:
-        """Read what the server declares.
+        """Send `server/discover`, and store the server's declarations.
 
         Raises:
             LiveSourceFailed: the server does not speak this revision.
@@ -88,11 +89,11 @@ class StatelessLink:
     async def call(
         self, method: str, params: Mapping[str, object], client: LiveClient | None, limit: TimeLimit
     ) -> dict[str, Any]:
-        """Run one request; answer its questions and repeat it, up to a limit of rounds."""
+        """Run one request; if the server requires input, repeat the request with it, up to a limit of rounds."""
         plain: dict[str, object] = {name: value for name, value in params.items() if name != "_meta"}
         endpoint = await self._endpoint.authorize(client)
         asked = 0
-        for _ in range(_ROUNDS):
+        for _ in range(_MAX_ROUNDS):
             result = await self._send(endpoint, method, plain, client, limit)
             match result.get("resultType", "complete"):
                 case "complete":
@@ -107,18 +108,18 @@ class StatelessLink:
                             f"the server sent more than {MAX_QUESTIONS} requests to the client during one request"
                         )
                     plain = {name: value for name, value in params.items() if name != "_meta"}
-                    plain |= await _record_acknowledged(questions, result, client, limit)
+                    plain |= await _collect_input(questions, result, client, limit)
                 case _:
                     raise LiveSourceFailed("the server responded with an unsupported kind of result")
-        raise LiveSourceFailed(f"the server required input in more than {_ROUNDS} rounds")
+        raise LiveSourceFailed(f"the server required input in more than {_MAX_ROUNDS} rounds")
 
     async def subscribe(self, uri: str, limit: TimeLimit) -> None:
-        """Open the stream of changes again, with this resource, unless the open one reports its updates.
+        """Reopen the notification stream with this resource, unless the stream already includes it.
 
         Raises:
-            LiveSourceFailed: the server does not report its updates.
+            LiveSourceFailed: the server does not report updates of this resource.
         """
-        del limit  # the limit cancels the caller's block, so this wait ends with it
+        del limit  # `TimeLimit` cancels this wait
         try:
             while uri not in self._followed & self._honoured:
                 if not self._has_stream:
@@ -132,17 +133,17 @@ class StatelessLink:
                 self._followed -= {uri}
 
     async def unsubscribe(self, uri: str, limit: TimeLimit) -> None:
-        """Remove the resource from the next stream of changes; until then, its updates are reported to no client."""
+        """Remove the resource from the next notification stream; until then, its updates are ignored."""
         del limit
         self._followed -= {uri}
 
     async def follow(self, opened: Callable[[], None]) -> None:
-        """Listen to changes until the stream ends; if the subscriptions change, the stream is reopened at once."""
+        """Report changes until the stream ends; reopen it at once if the subscriptions change."""
         first: list[Callable[[], None]] = [opened]
 
         def opened_first() -> None:
             if first:
-                first.pop()()  # the gateway reopened the stream itself, so there is no change to report
+                first.pop()()  # called once: reopening for new subscriptions misses no changes
 
         try:
             while await self._listen_without_refused(opened_first):
@@ -159,7 +160,7 @@ class StatelessLink:
             self._end_replaced()
 
     async def _listen_without_refused(self, opened: Callable[[], None]) -> bool:
-        """Listen to one stream; a refusal is treated as a refusal of newly added resources, if there are any."""
+        """Read one stream; if the server refuses it, drop the newly added resources and try again."""
         try:
             return await self._listen(opened)
         except RemoteRefusal as refusal:
@@ -171,7 +172,7 @@ class StatelessLink:
             return True
 
     async def _listen(self, opened: Callable[[], None]) -> bool:
-        """Listen to one stream; return True if it was closed because the subscriptions changed."""
+        """Read one stream; return True if it must be reopened for changed subscriptions."""
         self._wanted.clear()
         followed = self._followed
         wanted = self._requested_changes(followed)
@@ -186,7 +187,7 @@ class StatelessLink:
             if reading.done():
                 reading.result()
                 return False
-            # the old stream is read until the server confirms the new one, so that no change is missed
+            # kept open until the server acknowledges the new stream, so that no change is missed
             self._replaced.add(reading)
             reading.add_done_callback(self._forget_replaced)
             return True
@@ -202,7 +203,7 @@ class StatelessLink:
             await self.call("server/discover", {}, None, limit)
 
     async def close(self) -> None:
-        """Do nothing: there are no sessions."""
+        """Do nothing, because there are no sessions."""
 
     async def _read_changes(
         self, wanted: Mapping[str, object], followed: frozenset[str], opened: Callable[[], None]
@@ -228,7 +229,7 @@ class StatelessLink:
     def _forget_replaced(self, task: "asyncio.Future[None]") -> None:
         self._replaced.discard(task)
         if not task.cancelled():
-            task.exception()  # the stream ended without a cause here; the next stream reports its own fault
+            task.exception()  # marks the exception as retrieved; the new stream reports its own fault
 
     def _acknowledge(self, message: Message, followed: frozenset[str]) -> None:
         params = message.get("params")
@@ -239,7 +240,7 @@ class StatelessLink:
         self._record_acknowledged({uri: uri in self._honoured for uri in followed})
 
     def _record_acknowledged(self, honoured: dict[str, bool]) -> None:
-        """End the wait of subscriptions to these resources."""
+        """Wake the pending `subscribe` calls with the server's acknowledgement."""
         self._acknowledged.set_result(honoured)
         self._acknowledged = asyncio.get_running_loop().create_future()
 
@@ -261,7 +262,7 @@ class StatelessLink:
         client: LiveClient | None,
         limit: TimeLimit,
     ) -> dict[str, Any]:
-        """Send a request. If the server requires arguments in headers, read the tools' schemas and send it again."""
+        """Send a request. If the server requires arguments in headers, load the tools' schemas and send it again."""
         number = next(self._ids)
         try:
             with await self._open(endpoint, number, method, params, client) as messages:
@@ -315,10 +316,10 @@ async def _refuse_reply(members: Mapping[str, object]) -> None:
 
 
 def _read_questions(result: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the questions of a result by key; a result may have only a state.
+    """Return the input requests of a result by key; empty if the result has only a state.
 
     Raises:
-        LiveSourceFailed: a question is not one that clients answer.
+        LiveSourceFailed: a requested kind of input is not supported.
     """
     questions = result.get("inputRequests", {})
     if not is_object(questions) or not questions.keys() | {"requestState"} & result.keys():
@@ -329,10 +330,10 @@ def _read_questions(result: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return questions
 
 
-async def _record_acknowledged(
+async def _collect_input(
     questions: Mapping[str, Mapping[str, Any]], result: Mapping[str, Any], client: LiveClient, limit: TimeLimit
 ) -> dict[str, object]:
-    """Return the additional members of a repeated request: the client's answers, and the state of the server."""
+    """Return the additional members of the repeated request: the client's responses, and the server's state."""
     added: dict[str, object] = {}
     if questions:
         limit.pause()
@@ -353,7 +354,7 @@ async def _record_acknowledged(
 
 
 def _foreign_meta(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `_meta` without the members of the protocol itself."""
+    """Return `_meta` without the members that the protocol defines."""
     meta = result.get("_meta")
     kept = {name: value for name, value in meta.items() if not name.startswith(_META)} if is_object(meta) else {}
     return {"_meta": kept} if kept else {}

@@ -1,4 +1,4 @@
-"""The time limit of one request, which pauses while the client answers questions of the server."""
+"""Time limit of one request, paused while the client handles a server request."""
 
 import asyncio
 from types import TracebackType
@@ -8,8 +8,9 @@ from gateway.domain.refusals import LiveSourceFailed
 
 
 class TimeLimit:
-    """Cancels the block after some seconds and raises LiveSourceFailed; the time between `pause` and `resume` does not
-    count.
+    """Timeout that cancels its block and raises LiveSourceFailed.
+
+    The time between `pause` and `resume` does not count.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -32,14 +33,14 @@ class TimeLimit:
             ) from None
 
     def pause(self) -> None:
-        """Stop the clock; it may be stopped already."""
+        """Stop the clock; no effect if it is already stopped."""
         until = self._timeout.when()
         if until is not None and not self._timeout.expired():
             self._left = until - asyncio.get_running_loop().time()
             self._timeout.reschedule(None)
 
     def resume(self) -> None:
-        """Restart the clock, if it was stopped."""
+        """Restart a stopped clock."""
         if self._left is not None:
             self._timeout.reschedule(asyncio.get_running_loop().time() + self._left)
             self._left = None

@@ -33,35 +33,35 @@ end
 return rpc[name](select(2, ...))
 """
 _METHOD = b"mcp_gateway"
-_REPLY, _ARGUMENTS = 4 << 20, 1 << 20
-"""Limits on the bytes of a reply and of the arguments of a call."""
+_REPLY, _MAX_ARGUMENT_BYTES = 4 << 20, 1 << 20
+"""Limits on the size of a reply and of a call's arguments, in bytes."""
 _PARTS = 200
-"""Limit on the parts of a reply; the plugin's have 48 KiB."""
+"""Limit on the parts of a reply; the plugin sends parts of 48 KiB."""
 _RUNNING = 16
-"""Limit on the requests of one attachment that run at once: each may hold a reply in memory."""
-_WATCHED = 100
-_VALUES = 200_000
-"""Limit on the values of a reply; the plugin's is half."""
-_PARSED_HERE = 256 * 1024
+"""Limit on the concurrent requests of one attachment, because each may hold a reply in memory."""
+_MAX_SUBSCRIPTIONS = 100
+_MAX_VALUES = 200_000
+"""Limit on the JSON values of a reply; the plugin's own limit is half of it."""
+_INLINE_PARSE_BYTES = 256 * 1024
 _MAX_SAFE_INTEGER = 2**53
-"""Magnitude of integers up to which Lua's numbers, which are doubles, are exact."""
-_TITLE = 100
+"""Largest magnitude of exact integers in Lua, whose numbers are doubles."""
+_MAX_TITLE_LENGTH = 100
 _DETACH_S = 1.0
 _TOOL_MEMBERS = ("name", "title", "description", "inputSchema", "annotations")
 
 
 @dataclass(slots=True)
 class _Reply:
-    """The parts of a reply that have arrived."""
+    """The received parts of a reply."""
 
     done: asyncio.Future[str | None]
-    """Resolves to the fault of the reply, or None."""
+    """Resolves when the reply is complete, to its fault or None."""
     parts: list[bytes] = field(default_factory=list[bytes])
     size: int = 0
 
 
 class NeovimAttachment:
-    """An attachment to an editor, as a `LiveAttachment`; the connector opens it."""
+    """Implementation of `LiveAttachment` for an editor; the connector opens it."""
 
     def __init__(self, source: LiveSource, listener: LiveListener, *, timeout_s: float) -> None:
         self._listener = listener
@@ -87,8 +87,8 @@ class NeovimAttachment:
     async def detach(self) -> None:
         """Remove the attachment's autocommands and running calls from the editor.
 
-        The editor drops unprocessed messages of a closed connection, so this waits for its response, for at most a
-        second.
+        The editor drops unprocessed messages of a closed connection, so the method waits for the response, for at most
+        a second.
         """
         if not self._channel:
             return
@@ -100,10 +100,10 @@ class NeovimAttachment:
         return await asyncio.shield(self._rpc.closed)
 
     async def discover(self) -> Discovery:
-        """List the declared tools and, unless the user refused, the built-in resources.
+        """List the declared tools, and the built-in resources unless the user disabled them.
 
         Raises:
-            LiveSourceFailed: the editor does not list its tools in time, or sends something invalid.
+            LiveSourceFailed: the editor sent no valid list of tools in time.
         """
         if self._missing is not None:
             notice = f"The plugin mcp_gateway is not installed in the editor: {self._missing}"
@@ -117,12 +117,12 @@ class NeovimAttachment:
         return Discovery(
             primitives=[*read, *(self._resources.primitives() if shares else ())],
             title=self._title,
-            notices=[str(notice)[: _TITLE * 5] for notice in cast("list[object]", notices)],
+            notices=[str(notice)[: _MAX_TITLE_LENGTH * 5] for notice in cast("list[object]", notices)],
             can_subscribe=shares,
         )
 
     async def request(self, method: LiveMethod, params: Mapping[str, object], client: LiveClient) -> Mapping[str, Any]:
-        """Run one request; a cancelled or late one is cancelled in the editor as well.
+        """Run one request; after a cancellation or timeout, cancel it in the editor as well.
 
         Raises:
             LiveSourceDetached: the connection ended before the result.
@@ -146,7 +146,7 @@ class NeovimAttachment:
         raise NotFound("The editor has no such primitive.")
 
     def receive(self, method: bytes, params: Sequence[object]) -> bool:
-        """Receive a notification of the plugin; False if it belongs to no pending request."""
+        """Handle a notification of the plugin; return False if it belongs to no pending request."""
         if method != _METHOD:
             return False
         match params:
@@ -166,7 +166,7 @@ class NeovimAttachment:
         return False
 
     def _update(self, name: str) -> None:
-        """Report a subscribed resource; a subscription to the list of buffers includes their texts."""
+        """Report an update of a subscribed resource; a subscription to the buffer list includes buffer contents."""
         is_text = name.startswith("buffer/") and "buffers" in self._subscribed
         if (is_text or name in self._subscribed) and self._resources.name_of(self._resources.uri_of(name)):
             self._listener.updated(self._resources.uri_of(name))
@@ -190,14 +190,14 @@ class NeovimAttachment:
     async def _subscribe(self, name: str, *, wanted: bool) -> Mapping[str, Any]:
         async with self._watching:
             names = self._subscribed | {name} if wanted else self._subscribed - {name}
-            if len(names) > _WATCHED:
-                raise LiveSourceFailed(f"The editor reports updates of at most {_WATCHED} resources.")
+            if len(names) > _MAX_SUBSCRIPTIONS:
+                raise LiveSourceFailed(f"The editor reports updates of at most {_MAX_SUBSCRIPTIONS} resources.")
             await self._within(self._rpc.request("nvim_exec_lua", CHUNK, ["watch", self._channel, sorted(names)]))
             self._subscribed = names
         return {}
 
     async def _ask(self, function: str, *arguments: object) -> bytes:
-        """Run one function of the plugin and return its reply; without a reply, cancel it in the editor."""
+        """Call a function of the plugin and return its reply; without a reply, cancel the call in the editor."""
         if len(self._replies) >= _RUNNING:  # guard: neovim-running
             raise LiveSourceFailed(f"The editor has {_RUNNING} requests of the gateway running; retry later.")
         call = next(self._calls)
@@ -234,12 +234,12 @@ class NeovimAttachment:
 
 
 def bounded(text: object) -> str:
-    """A short text of the editor, for people."""
-    return text.decode(errors="replace")[:_TITLE] if isinstance(text, bytes) else ""
+    """Return a string of the editor, truncated to `_MAX_TITLE_LENGTH` characters for display."""
+    return text.decode(errors="replace")[:_MAX_TITLE_LENGTH] if isinstance(text, bytes) else ""
 
 
 def _add_part(reply: _Reply, part: bytes) -> bool:
-    """Keep a part, unless the reply has ended or is too large."""
+    """Store a part; return False if the reply has ended or is too large."""
     if reply.done.done():
         return False
     reply.size += len(part)
@@ -251,10 +251,10 @@ def _add_part(reply: _Reply, part: bytes) -> bool:
 
 
 async def _parse(raw: bytes) -> dict[str, Any]:
-    """The object of a reply, parsed with the limits of request bodies."""
+    """Parse the JSON object of a reply, with the limits of request bodies."""
     try:
-        refuse_many_values(raw, values=_VALUES, containers=_VALUES)
-        value = load_json(raw) if len(raw) < _PARSED_HERE else await asyncio.to_thread(load_json, raw)
+        refuse_many_values(raw, values=_MAX_VALUES, containers=_MAX_VALUES)
+        value = load_json(raw) if len(raw) < _INLINE_PARSE_BYTES else await asyncio.to_thread(load_json, raw)
     except (InvalidBody, DocumentTooLarge) as error:
         raise LiveSourceFailed(f"The editor sent invalid JSON: {error.message}") from None
     if not isinstance(value, dict):
@@ -269,14 +269,14 @@ def _read_tool(tool: object) -> DiscoveredPrimitive:
 
 
 def _encode(arguments: object) -> str:
-    """The arguments in JSON. An integer that Lua would change is refused.
+    """Encode the arguments as JSON.
 
     Raises:
-        LiveSourceFailed: they are too large, or contain such an integer.
+        LiveSourceFailed: the arguments are too large, or contain an integer that Lua cannot represent exactly.
     """
     text = msgspec.json.encode(arguments)
-    if len(text) > _ARGUMENTS:
-        raise LiveSourceFailed(f"The arguments have more than {_ARGUMENTS} bytes, the limit of an editor.")
+    if len(text) > _MAX_ARGUMENT_BYTES:
+        raise LiveSourceFailed(f"The arguments have more than {_MAX_ARGUMENT_BYTES} bytes, the limit of an editor.")
     if _has_inexact(arguments):  # guard: neovim-exact-integers
         raise LiveSourceFailed("The arguments have an integer beyond 2^53, which Lua rounds; send it as a string.")
     return text.decode()

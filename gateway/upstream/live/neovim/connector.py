@@ -1,4 +1,4 @@
-"""Connector of the kind `neovim`: dials the editor's RPC socket, and introduces itself to the plugin."""
+"""Connector of the kind `neovim`: connects to the editor's RPC socket, and registers its channel with the plugin."""
 
 import asyncio
 import secrets
@@ -28,11 +28,11 @@ class NeovimConnector:
         self._upstream = upstream
 
     def attach(self, source: LiveSource, listener: LiveListener) -> AbstractAsyncContextManager[LiveAttachment]:
-        """Connect to the editor. Without the plugin the attachment has no primitives, and a notice.
+        """Connect to the editor. Without the plugin, the attachment has only a notice and no primitives.
 
         Raises:
-            LiveSourceFailed: no connection, or the peer is not an editor.
-            EgressDenied: no allow-list of the operator has the address.
+            LiveSourceFailed: the connection failed, or the peer is not an editor.
+            EgressDenied: the address is on no allow-list of the operator.
         """
         return self._attach(source, listener)
 
@@ -63,7 +63,7 @@ class NeovimConnector:
 
 
 def read_neovim_address(text: object) -> AllowEntry | None:
-    """The allow-list entry of an address; None if it has another form than `unix:/path` or `tcp:host:port`."""
+    """Parse an address to its allow-list entry; None unless it is `unix:/path` or `tcp:host:port`."""
     if not isinstance(text, str):
         return None
     if text.startswith(UNIX):
@@ -78,10 +78,10 @@ def _timeout_of(source: LiveSource) -> float:
 
 
 async def _introduce(rpc: MsgpackRpc) -> Mapping[bytes, object]:
-    """Register under a unique name, by which the plugin finds the channel; return the editor's description.
+    """Register the channel under a unique name for the plugin; return the editor's description.
 
     Raises:
-        LiveSourceFailed: the editor did not respond in time, or not as an editor.
+        LiveSourceFailed: the peer did not respond in time, or is not an editor.
     """
     client = f"{CLIENT}{secrets.token_hex(8)}"
     try:

@@ -1,4 +1,4 @@
-"""Resources of each attached editor, besides the tools of its user: buffers, diagnostics and the selection."""
+"""Built-in resources of attached editors: buffers, diagnostics and the selection."""
 
 import re
 from base64 import b64encode
@@ -25,7 +25,7 @@ class EditorResources:
         self._begin = f"nvim://{quote(source, safe='')}/"
 
     def primitives(self) -> Sequence[DiscoveredPrimitive]:
-        """Three resources, and the template of buffers."""
+        """Return the three resources and the template of buffers."""
         listed: list[tuple[Family, str, dict[str, object]]] = [
             (
                 Family.RESOURCE,
@@ -42,18 +42,18 @@ class EditorResources:
         return [DiscoveredPrimitive(family=family, name=name, definition=found) for family, name, found in listed]
 
     def name_of(self, uri: object) -> str | None:
-        """The plugin's name of a resource, such as `buffer/3`; None for another URI."""
+        """Return the plugin's name of a resource, such as `buffer/3`; None for an unknown URI."""
         if not isinstance(uri, str) or not uri.startswith(self._begin):
             return None
         name = uri.removeprefix(self._begin)
         return name if _NAME.fullmatch(name) else None
 
     def uri_of(self, name: str) -> str:
-        """The URI of a resource by the plugin's name."""
+        """Return the URI of a resource from the plugin's name."""
         return self._begin + name
 
     def contents(self, name: str, raw: bytes) -> Mapping[str, Any]:
-        """The result of `resources/read`; a buffer that is not UTF-8 is a blob."""
+        """Return the result of `resources/read`; a buffer that is not UTF-8 becomes a blob."""
         kind = "text/plain" if name.startswith("buffer/") else _JSON
         content: dict[str, object] = {"uri": self.uri_of(name), "mimeType": kind}
         try:
