@@ -52,14 +52,14 @@ def _log_warnings_and_exceptions() -> None:
     logging.captureWarnings(capture=True)
     sys.excepthook = _log_uncaught
     sys.unraisablehook = lambda found: log.error(
-        "exception_ignored", object=repr(found.object), exc_info=_exception_info(found)
+        "exception_ignored", object=repr(found.object), exc_info=_exception_of(found)
     )
-    threading.excepthook = lambda found: log.error("thread_failed", exc_info=_exception_info(found))
+    threading.excepthook = lambda found: log.error("thread_failed", exc_info=_exception_of(found))
 
 
 def _log_uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     log.critical("exception_uncaught", exc_info=(kind, error, trace))
 
 
-def _exception_info(found: "sys.UnraisableHookArgs | threading.ExceptHookArgs") -> Any:
+def _exception_of(found: "sys.UnraisableHookArgs | threading.ExceptHookArgs") -> Any:
     return (found.exc_type, found.exc_value, found.exc_traceback)

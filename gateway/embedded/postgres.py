@@ -140,11 +140,11 @@ class _DriverConnection(Protocol):
     async def close(self) -> None: ...
 
 
-class _Connect(Protocol):
+class _ConnectDriver(Protocol):
     async def __call__(self, *, host: str, port: int, user: str, database: str, password: str) -> _DriverConnection: ...
 
 
-_connect_driver: _Connect = cast("_Connect", asyncpg.connect)  # pyright: ignore[reportUnknownMemberType]  # no stubs
+_connect_driver: _ConnectDriver = cast("_ConnectDriver", asyncpg.connect)  # pyright: ignore[reportUnknownMemberType]  # no stubs
 
 
 async def _prepare(server: Child, sockets: Path) -> None:

@@ -87,7 +87,7 @@ async def open_named(tenant: TenantId, db: Db, sealer: EnvelopeCipher, name: str
         return None
     found = _from_row(row)
     plain = sealer.open(tenant, row["wrapped"], row["sealed"], *_sealing_context(found))
-    secret = msgspec.json.decode(plain, type=_PlainSecret)
+    secret = msgspec.json.decode(plain, type=_PlainCredential)
     return NamedCredential(
         place=found.place.value,
         credential=Credential(value=secret.value, username=secret.username),
@@ -135,7 +135,7 @@ async def remove(tenant: TenantId, db: Db, credential: CredentialId) -> bool:
     return (await db.execute(delete(credentials).where(*matches).returning(credentials.c.id))).one_or_none() is not None
 
 
-class _PlainSecret(msgspec.Struct):
+class _PlainCredential(msgspec.Struct):
     value: str
     username: str | None = None
 
@@ -144,7 +144,7 @@ async def _seal(
     tenant: TenantId, db: Db, sealer: EnvelopeCipher, credential: StoredCredential, secret: Credential
 ) -> dict[str, object]:
     key_id, wrapped = await tenant_key(tenant, db, sealer)
-    plain = msgspec.json.encode(_PlainSecret(value=secret.value, username=secret.username))
+    plain = msgspec.json.encode(_PlainCredential(value=secret.value, username=secret.username))
     return {
         "name": credential.name,
         "place": credential.place.value,

@@ -116,10 +116,10 @@ def live_fields(options: LiveOptions) -> JsonObject:
     fields: JsonObject = {}
     for kind, place in kinds.items():
         fields = {"kind": kind.value, "settings": place | settings}
-    return fields | _common_fields(options)
+    return fields | _shared_fields(options)
 
 
-def _common_fields(options: LiveOptions) -> JsonObject:
+def _shared_fields(options: LiveOptions) -> JsonObject:
     flags: JsonObject = {name: options[name] for name in ("accepts_changes", "expose", "enabled")}
     texts: JsonObject = {name: options[name] for name in ("prefix", "credential", "caller_credential")}
     lists: JsonObject = {"include": list(options["include"]), "exclude": list(options["exclude"])}
