@@ -85,6 +85,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
     "tests/unit/identity/test_possession.py": {
         "proof-key": (without(2), "test_a_proof_of_anything_else_is_refused"),
         "proof-method": (NEVER, "test_a_proof_of_anything_else_is_refused"),
+        "proof-cheap-key": (NEVER, "test_keys_that_are_dear_to_verify_are_refused"),
         "proof-once": (NEVER, "test_a_proof_counts_once_in_its_tenant"),
         "proof-public-key": (without(2), "test_a_proof_of_anything_else_is_refused"),
         "proof-rate": (NEVER, "test_proofs_are_refused_while_their_use_cannot_be_stored"),
@@ -113,6 +114,10 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "introspection-streams": (
             value("True"),
             "test_a_stream_goes_on_only_while_the_issuer_vouches_for_its_token",
+        ),
+        "introspection-verified-apart": (
+            value("((self._all, tenant),)"),
+            "test_invented_tokens_use_up_nothing_of_verified_ones",
         ),
         "introspection-waiting": (NEVER, "test_known_tokens_do_not_wait_for_unknown_ones"),
         "remembered-introspection": (

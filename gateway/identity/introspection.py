@@ -1,9 +1,9 @@
 """Token introspection (RFC 7662) of opaque tokens, and of verified JWTs if the issuer is configured for it.
 
 An active result is cached for the configured time, at most a minute and never beyond the token's expiry. An inactive
-result is cached for three seconds. Requests are single-flight per token, four at a time per issuer. Recently active
-tokens have separate slots and no rate limit, so a flood of invented tokens does not delay them. If the endpoint is
-unavailable, the token is refused.
+result is cached for three seconds. Requests are single-flight per token, four at a time per issuer. Verified JWTs and
+recently active tokens have slots and limits of their own, so a flood of invented tokens does not delay them. If the
+endpoint is unavailable, the token is refused.
 
 Signed JWT responses (RFC 9701) are not requested, because the endpoint belongs to the issuer and requires TLS.
 """
@@ -37,6 +37,8 @@ from gateway.upstream.client import UpstreamClient
 log = structlog.get_logger(__name__)
 
 OpenSecret = Callable[[TenantId, Issuer], Awaitable[str]]
+_Limits = tuple[tuple[TokenBuckets, str], ...]
+"""The buckets of inactive tokens from which one token takes, each with its name there."""
 
 _OPAQUE_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]{8,4096}=*")
 """Opaque tokens (RFC 6750 section 2.1)."""
@@ -106,20 +108,25 @@ class Introspection:
             raise TokenRejected("form")
         if _KEY_FORM.search(text) is not None:  # guard: introspection-no-keys
             raise TokenRejected("form")
-        answer = await self._find(found.tenant, issuer, text, client)
+        limits = (self._each, f"{found.tenant} {client}"), (self._all, found.tenant)
+        answer = await self._find(found.tenant, issuer, text, limits, is_invented=True)
         claims = _check(answer, issuer, (audience, *issuer.audiences))
         return replace(token_of(claims, issuer), fresh_s=answer.until - time.monotonic())
 
-    async def confirm(self, tenant: TenantId, text: str, token: VerifiedToken, *, client: str) -> VerifiedToken:
+    async def confirm(self, tenant: TenantId, text: str, token: VerifiedToken) -> VerifiedToken:
         """Return a verified JWT if its issuer needs no introspection, or reports the token as active.
+
+        Invented tokens cannot delay it: its signature is valid, so only tokens of its own subject share its limit.
 
         Raises:
             TokenRejected: the token is no longer active.
-            LimitExceeded, Unavailable: as for opaque tokens.
+            LimitExceeded: too many inactive tokens of this subject were sent.
+            Unavailable: as for opaque tokens.
         """
         if not token.issuer.introspects("jwt"):
             return token
-        answer = await self._find(tenant, token.issuer, text, client)
+        limits = ((self._each, f"{token.issuer.id} {token.person.subject}"),)  # guard: introspection-verified-apart
+        answer = await self._find(tenant, token.issuer, text, limits)
         return replace(token, fresh_s=answer.until - time.monotonic())
 
     async def is_active(self, tenant: TenantId, issuer: Issuer, text: str) -> bool:
@@ -128,12 +135,18 @@ class Introspection:
         if not issuer.introspects("opaque" if is_opaque else "jwt"):
             return not is_opaque
         try:
-            await self._find(tenant, issuer, text, "")
+            await self._find(tenant, issuer, text, ())
         except (TokenRejected, GatewayError):
             return False  # guard: introspection-streams
         return True
 
-    async def _find(self, tenant: TenantId, issuer: Issuer, text: str, client: str) -> _TokenState:
+    async def _find(
+        self, tenant: TenantId, issuer: Issuer, text: str, limits: _Limits, *, is_invented: bool = False
+    ) -> _TokenState:
+        """Return the state of an active token. The limits apply to a token that was not active lately.
+
+        `is_invented` is True for tokens without a verified signature; they wait in slots of their own.
+        """
         mark, now = self._cache_key(issuer, text), time.monotonic()
         held = self._active.get(tenant, mark)
         if held is not None and held.until > now:
@@ -141,19 +154,17 @@ class Introspection:
         if (self._inactive.get(tenant, mark) or 0.0) > now:  # guard: introspection-inactive-cached
             raise TokenRejected("inactive", issuer)
         flights = self._flights.setdefault(issuer.id, _Flights())
-        turns = flights.unknown if held is None else flights.known  # guard: introspection-known-first
+        turns = flights.unknown if held is None and is_invented else flights.known  # guard: introspection-known-first
         if turns.waiting >= _MAX_WAITING:  # guard: introspection-waiting
             raise Unavailable("too many requests wait for an answer of the issuer", retry_after_s=1.0)
-        network = None if held is not None else f"{tenant} {client}"
-        answer = await turns.take(mark, partial(self._ask, tenant, issuer, text, network))
+        answer = await turns.take(mark, partial(self._ask, tenant, issuer, text, limits if held is None else ()))
         if answer is None:
             raise TokenRejected("inactive", issuer)
         return answer
 
-    async def _ask(self, tenant: TenantId, issuer: Issuer, text: str, network: str | None) -> _TokenState | None:
-        """Send the introspection request; with a network, the rate limit of invalid tokens applies."""
-        if network is not None:
-            self._check_rate(tenant, network)  # repeated, because failures may have been counted during the wait
+    async def _ask(self, tenant: TenantId, issuer: Issuer, text: str, limits: _Limits) -> _TokenState | None:
+        """Send the introspection request; an inactive token counts in each of the limits."""
+        _check_rate(limits)  # repeated, because failures may have been counted during the wait
         mark, client, asked_at = self._cache_key(issuer, text), _client_of(issuer), time.monotonic()
         try:
             with anyio.fail_after(_ASK_S):
@@ -171,19 +182,12 @@ class Introspection:
         if members is None:
             self._active.drop(tenant, mark)
             self._inactive.put(tenant, mark, time.monotonic() + _INACTIVE_S)
-            if network is not None:
-                self._each.take(network)
-                self._all.take(tenant)
+            for buckets, name in limits:
+                buckets.take(name)
             return None
         answer = _TokenState(msgspec.json.encode(members), asked_at + _lifetime_of(members, client))
         self._active.put(tenant, mark, answer, len(answer.members) + _ENTRY_BYTES)
         return answer
-
-    def _check_rate(self, tenant: TenantId, network: str) -> None:
-        wait_s = max(self._each.wait_for(network), self._all.wait_for(tenant))
-        if wait_s > 0:  # guard: introspection-rate
-            text = "too many invalid access tokens for this tenant; retry later, with a valid one"
-            raise LimitExceeded(text, retry_after_s=max(1.0, wait_s))
 
     async def _secret_of(self, tenant: TenantId, issuer: Issuer) -> str:
         key = issuer.id, issuer.version
@@ -196,6 +200,13 @@ class Introspection:
         """Return the cache key of a token, which includes the issuer's settings."""
         named = f"{issuer.id} {issuer.version} {text}".encode("utf-8", "replace")
         return hashlib.blake2b(named, key=self._cache_secret, digest_size=16).digest()
+
+
+def _check_rate(limits: _Limits) -> None:
+    wait_s = max((buckets.wait_for(name) for buckets, name in limits), default=0.0)
+    if wait_s > 0:  # guard: introspection-rate
+        text = "too many invalid access tokens for this tenant; retry later, with a valid one"
+        raise LimitExceeded(text, retry_after_s=max(1.0, wait_s))
 
 
 def _client_of(issuer: Issuer) -> IntrospectionClient:

@@ -263,7 +263,7 @@ class People:
         if not is_jwt(text):
             return await self._introspection.verify(text, found, audience=resource.url, client=client)
         token = await verify(text, found, self.keys, audience=resource.url)
-        return await self._introspection.confirm(found.tenant, text, token, client=client)
+        return await self._introspection.confirm(found.tenant, text, token)
 
     async def _accept_issued(self, text: str, found: TenantIssuers, resource: Resource) -> SignedIn:
         """Verify a token that the gateway issued, and look up its grant like a key."""

@@ -9,6 +9,7 @@ import base64
 import hashlib
 import hmac
 import json
+import math
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ import jwt
 from gateway.domain.identifiers import TenantId
 from gateway.domain.refusals import ProofRefused
 from gateway.errors import LimitExceeded
-from gateway.identity.access_tokens import BROKEN, read_key
+from gateway.identity.access_tokens import BROKEN, CLOCK_SKEW_S, read_key
 from gateway.identity.local_token_buckets import TokenBuckets
 
 PROOF_ALGORITHMS = ("ES256", "ES384", "ES512", "EdDSA", "RS256", "PS256")
@@ -30,7 +31,12 @@ WINDOW_S = 60
 MAX_PROOF_LENGTH = 8192
 _MAX_ID_LENGTH = 256
 _PROOFS_PER_S = 500.0
-_BURST = 1000.0
+_PROOFS_PER_S_EACH = 100.0
+_BURST_S = 2
+_LIFE_S = 2 * WINDOW_S + 2 * CLOCK_SKEW_S
+"""Seconds for which an id stays used: a proof of the future is accepted that long by replicas whose clocks differ."""
+_MAX_MODULUS, _EXPONENT = 683, "AQAB"
+"""The length of an RSA modulus of 4096 bits, and the usual exponent; others are dear to verify."""
 _PRIVATE = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
 _THUMBPRINT_MEMBERS = {"EC": ("crv", "kty", "x", "y"), "OKP": ("crv", "kty", "x"), "RSA": ("e", "kty", "n")}
 """The JWK members of a thumbprint, in order (RFC 7638 section 3.2, RFC 8037 section 2)."""
@@ -56,22 +62,24 @@ class ProofChecks:
 
     def __init__(self, use_once: UseOnce) -> None:
         self._use_once = use_once
-        self._rate = TokenBuckets(rate=_PROOFS_PER_S, burst=_BURST)
+        self._tenants = TokenBuckets(rate=_PROOFS_PER_S, burst=_PROOFS_PER_S * _BURST_S)
+        self._each = TokenBuckets(rate=_PROOFS_PER_S_EACH, burst=_PROOFS_PER_S_EACH * _BURST_S)
 
     async def check(self, tenant: TenantId, proof: Proof, *, token: str, url: str, thumbprint: str) -> None:
         """Verify a proof for a request to this URL, with a token that is bound to the key with this thumbprint.
 
         Raises:
             ProofRefused: the proof is missing, invalid for this request, or already used.
-            LimitExceeded: the tenant has too many proofs a second.
+            LimitExceeded: the client's key or the tenant has too many proofs a second.
             Unavailable: Redis is unavailable, so an earlier use cannot be excluded.
         """
         if proof.is_used:
             return
         named = _verify(proof, token=token, url=url, thumbprint=thumbprint)
-        if (wait_s := self._rate.take(tenant)) > 0:  # guard: proof-rate
+        wait_s = self._each.take(f"{tenant} {thumbprint}") or self._tenants.take(tenant)
+        if wait_s > 0:  # guard: proof-rate
             raise LimitExceeded("too many DPoP proofs for this tenant; retry later", retry_after_s=max(1.0, wait_s))
-        is_first = await self._use_once(tenant, f"dpop:{named}", 2 * WINDOW_S + 1)
+        is_first = await self._use_once(tenant, f"dpop:{named}", math.ceil(_LIFE_S))
         if not is_first:  # guard: proof-once
             raise ProofRefused("the DPoP proof was used already; make a new one for each request")
         proof.is_used = True
@@ -116,6 +124,8 @@ def _read(text: str, thumbprint: str) -> Mapping[str, Any]:
             raise ProofRefused(f"the DPoP proof must have the typ dpop+jwt, and one of {', '.join(PROOF_ALGORITHMS)}")
         if not isinstance(jwk, dict) or _PRIVATE & jwk.keys():  # guard: proof-public-key
             raise ProofRefused("the DPoP proof must have the public key as jwk, without its private part")
+        if jwk.get("kty") == "RSA" and not _is_cheap(jwk):  # guard: proof-cheap-key
+            raise ProofRefused("an RSA key of a DPoP proof must have at most 4096 bits and the exponent 65537")
         key = read_key(jwk, algorithm)
         if key is None or not _is_equal(thumbprint_of(jwk), thumbprint):  # guard: proof-key
             raise ProofRefused("the DPoP proof must be signed with the key to which the access token is bound")
@@ -123,6 +133,10 @@ def _read(text: str, thumbprint: str) -> Mapping[str, Any]:
         return jwt.decode(text, key=key, algorithms=[algorithm], options=options, leeway=WINDOW_S)
     except BROKEN:
         raise ProofRefused("the DPoP proof is no signed JWT with jti, htm, htu, iat and ath") from None
+
+
+def _is_cheap(jwk: Mapping[str, Any]) -> bool:
+    return len(str(jwk.get("n")).rstrip("=")) <= _MAX_MODULUS and jwk.get("e") == _EXPONENT
 
 
 def _is_recent(issued_at: object) -> bool:

@@ -25,6 +25,11 @@ _CONCEALING = re.compile(
 _PRINTABLE_ASCII = bytes(byte for byte in range(128) if chr(byte).isprintable() or chr(byte) in "\t\r\n")
 _ANY_INVISIBLE = re.compile(rf"[{INVISIBLE}{_FURTHER_INVISIBLE}]")
 _COMMENT = b"<!--"
+_JOINT = r"(?:\\\r?\n[ \t]*)?"
+"""An escaped line end of YAML, which joins two lines."""
+_ESCAPED_COMMENT = re.compile(
+    _JOINT.join(rf"(?:{character}|\\(?i:x|u00|U000000)(?i:{ord(character):02x}))" for character in "<!--").encode()
+)
 _BACKSLASH = ord("\\")
 _CODE_POINT = (
     "(?:00[01][0-9a-f]|00(?:7f|ad)|034f|115f|1160|180[b-f]|20(?:0[b-f]|2[89a-e]|6[0-9a-f])|2800|3164|db40"
@@ -42,12 +47,14 @@ def may_conceal(source: bytes) -> bool:
     others = source.translate(None, _PRINTABLE_ASCII).decode("utf-8", "ignore")
     if _COMMENT in source or _ANY_INVISIBLE.search(others) is not None:
         return True
+    if any(_is_escape(source, found.start()) for found in _ESCAPED_COMMENT.finditer(source)):
+        return True
     escape = _JSON_ESCAPE if source.lstrip()[:1] in {b"{", b"["} else _YAML_ESCAPE
     return any(_is_escape(source, found.start()) for found in escape.finditer(source))
 
 
 def _is_escape(source: bytes, start: int) -> bool:
-    """True if the backslash at `start` is not itself escaped: an even number of backslashes is before it."""
+    """True if the character at `start` is not escaped: an even number of backslashes is before it."""
     first = start
     while first and source[first - 1] == _BACKSLASH:
         first -= 1

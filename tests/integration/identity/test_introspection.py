@@ -10,12 +10,13 @@ import pytest
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.issuers import IntrospectionClient, Issuer, TenantIssuers
 from gateway.domain.tenancy.principals import Principal
-from gateway.errors import Unauthenticated, Unavailable
+from gateway.errors import LimitExceeded, Unauthenticated, Unavailable
 from gateway.identity import introspection
 from gateway.identity.access_tokens import TokenRejected, VerifiedToken
 from gateway.identity.authenticator import Authenticator
 from gateway.identity.introspection import Introspection
 from gateway.identity.issued_tokens import IssuedTokens
+from gateway.identity.local_token_buckets import TokenBuckets
 from gateway.identity.people import IssuerDirectory, People, Target, TokenVerifiers
 from gateway.upstream.auth.signing_keys import SigningKeys
 from gateway.upstream.client import UpstreamClient
@@ -120,6 +121,28 @@ async def test_known_tokens_do_not_wait_for_unknown_ones(desk: Desk, monkeypatch
     assert (await known).person.subject == "ada"
     outcomes = await asyncio.gather(*crowd, return_exceptions=True)
     assert all(isinstance(outcome, TokenRejected) for outcome in outcomes)
+
+
+async def test_invented_tokens_use_up_nothing_of_verified_ones(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a JWT of the issuer is asked about while the tenant's limit of invented ones is used up (ISO-6)."""
+    monkeypatch.setattr(desk.asks, "_all", TokenBuckets(rate=1e-6, burst=1))
+    monkeypatch.setattr(desk.asks, "_each", TokenBuckets(rate=1e-6, burst=1))
+    keys = desk.tokens.issuer
+    token = await desk.verify(desk.tokens.add("token-of-ada", URL))
+    with pytest.raises(TokenRejected):
+        await desk.verify("invented-token")
+    with pytest.raises(LimitExceeded):
+        await desk.verify("invented-again")
+
+    jwt = desk.tokens.add(keys.token(URL), URL)
+    assert (await desk.asks.confirm(ACME, jwt, token)).person.subject == "ada"
+    with pytest.raises(TokenRejected):  # revoked
+        await desk.asks.confirm(ACME, keys.token(URL, jti="1"), token)
+    with pytest.raises(LimitExceeded):
+        await desk.asks.confirm(ACME, keys.token(URL, jti="2"), token)
+    bob = replace(token, person=replace(token.person, subject="bob"))
+    with pytest.raises(TokenRejected):
+        await desk.asks.confirm(ACME, keys.token(URL, sub="bob"), bob)
 
 
 async def test_a_stream_goes_on_only_while_the_issuer_vouches_for_its_token(desk: Desk) -> None:

@@ -14,13 +14,14 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.refusals import ProofRefused
 from gateway.errors import LimitExceeded, RedisUnavailable
 from gateway.identity import possession
+from gateway.identity.access_tokens import CLOCK_SKEW_S
 from gateway.identity.possession import Proof, ProofChecks, thumbprint_of
 from tests.support.issuer import new_keys
 from tests.support.proofs import ProofKey
 
 ACME, GLOBEX = TenantId("ten_acme"), TenantId("ten_globex")
 URL, TOKEN = "https://gateway.example/t/acme/mcp", "token-of-ada"
-KEY, OTHER = ProofKey(), ProofKey()
+KEY, OTHER, THIRD = ProofKey(), ProofKey(), ProofKey()
 
 
 class Used:
@@ -30,7 +31,7 @@ class Used:
         self.ids: set[tuple[str, str]] = set()
 
     async def __call__(self, tenant: TenantId, named: str, for_s: int) -> bool:
-        assert for_s > 2 * possession.WINDOW_S
+        assert for_s >= 2 * possession.WINDOW_S + 2 * CLOCK_SKEW_S
         is_first = (tenant, named) not in self.ids
         self.ids.add((tenant, named))
         return is_first
@@ -148,12 +149,24 @@ async def test_proofs_are_refused_while_their_use_cannot_be_stored(monkeypatch: 
 
     with pytest.raises(RedisUnavailable):
         await _check(KEY.prove(URL, TOKEN), checks=ProofChecks(away))
-    monkeypatch.setattr(possession, "_BURST", 2.0)
-    monkeypatch.setattr(possession, "_PROOFS_PER_S", 0.001)
+    monkeypatch.setattr(possession, "_BURST_S", 2e6)
+    monkeypatch.setattr(possession, "_PROOFS_PER_S", 2e-6)
+    monkeypatch.setattr(possession, "_PROOFS_PER_S_EACH", 1e-6)
     checks = ProofChecks(Used())
     for _ in range(2):
         await _check(KEY.prove(URL, TOKEN), checks=checks)
     with pytest.raises(LimitExceeded):
         await _check(KEY.prove(URL, TOKEN), checks=checks)
+    for _ in range(2):
+        await _check(OTHER.prove(URL, TOKEN), OTHER, checks=checks)
+    with pytest.raises(LimitExceeded):
+        await _check(THIRD.prove(URL, TOKEN), THIRD, checks=checks)
     proof = Proof(KEY.prove(URL, TOKEN), "POST")
     await checks.check(GLOBEX, proof, token=TOKEN, url=URL, thumbprint=KEY.thumbprint)
+
+
+@pytest.mark.parametrize("dear", [{"n": "A" * 1366, "e": "AQAB"}, {"n": "A" * 342, "e": "_____w"}])
+async def test_keys_that_are_dear_to_verify_are_refused(dear: dict[str, str]) -> None:
+    """Ours: proofs are verified on the event loop, so RSA keys are bounded (ISO-6)."""
+    with pytest.raises(ProofRefused, match="at most 4096 bits"):
+        await _check(KEY.prove(URL, TOKEN, header={"alg": "ES256", "jwk": {"kty": "RSA", **dear}}))
