@@ -321,7 +321,8 @@ class _ResponseSink:
         if name != b"www-authenticate":
             return False
         sent = headers_of(self._scope).get(b"authorization")
-        return sent is not None and sent.partition(b" ")[0].lower() in {b"bearer", b"dpop"}
+        scheme, space, _ = (sent or b"").partition(b" ")
+        return bool(space) and scheme.lower() in {b"bearer", b"dpop"}
 
     def _count_stream(self, content_type: bytes) -> None:
         if content_type.startswith(_STREAM) and not self._is_stream:

@@ -81,7 +81,7 @@ async def test_an_owner_has_so_many_keys(gateway: RunningGateway, owner: Owner) 
         assert (await owner.create("mcp")).status_code == 201
     refused = await owner.create("mcp")
 
-    assert (refused.status_code, "may have 4 keys" in refused.text) == (429, True), refused.text
+    assert (refused.status_code, "limited to 4 keys" in refused.text) == (429, True), refused.text
     await gateway.create_key("acme")
 
 

@@ -15,6 +15,8 @@ from typing import Any
 import uvloop
 
 _unseen: list[Exception] = []
+_REPORTS_CLOSED_PIPES = sys.version_info < (3, 11, 7)
+"""Older releases report the closed standard input of a program that ended, though none need wait for it."""
 
 
 class TestLoop(uvloop.Loop):
@@ -40,6 +42,12 @@ def _keep(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     error = context.get("exception")
     if not isinstance(error, Exception):
         loop.default_exception_handler(context)
+        return
+    if (
+        _REPORTS_CLOSED_PIPES
+        and isinstance(error, BrokenPipeError)
+        and isinstance(context.get("future"), asyncio.Future)
+    ):
         return
     told = {name: value for name, value in context.items() if name not in {"exception", "message"}}
     print(f"unseen on the event loop: {context.get('message')} {told}", file=sys.stderr, flush=True)

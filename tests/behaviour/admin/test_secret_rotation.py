@@ -24,6 +24,8 @@ from tests.support.upstream import RecordingUpstream, recording_upstream
 
 OLD, NEW, OTHER = ("old-secret-key-" * 3, "new-secret-key-" * 3, "another-secret-key-" * 2)
 OLD_NAME, NEW_NAME, OTHER_NAME = (EnvelopeCipher([key]).names[0] for key in (OLD, NEW, OTHER))
+UNUSED = {"mcp_tasks", "issuers", "introspection_secrets", "sign_ins", "accounts"}
+"""Sealed tables without rows here."""
 CANARY = "canary-7f3e"
 
 
@@ -140,7 +142,7 @@ async def test_a_secret_key_is_replaced_while_two_replicas_serve(installation: I
     async with installation.gateway(NEW, OLD) as one, installation.gateway(NEW, OLD) as two:
         preview = (await one.admin.post("/secrets/rotate", json={"dry_run": True})).json()
         [old] = [key for key in preview["keys"] if key["name"] == OLD_NAME]
-        sealed = {table.table.name for table in SEALED_TABLES} - {"mcp_tasks", "issuers", "sign_ins", "accounts"}
+        sealed = {table.table.name for table in SEALED_TABLES} - UNUSED
         assert sealed | {"data_keys", "idempotency_records", "api_keys"} == old["needed_by"].keys()
         assert preview["rotation"] is None
 

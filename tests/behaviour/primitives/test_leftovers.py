@@ -15,11 +15,11 @@ from tests.support.replicas import Mode
 ROWS = [{"id": number, "text": "x" * 100} for number in range(10_000)]
 
 
-async def _link(tenant: Tenant, era: Mode) -> str:
+async def _link(tenant: Tenant, era: Mode, profile: str = "") -> str:
     """Where the rest of a large answer is, as the first replica told a client."""
     await tenant.replicas.a.gateway.import_document(tenant.slug, pets(tenant.upstream.url))
     tenant.upstream.body = json.dumps(ROWS).encode()
-    async with tenant.replicas.client(tenant.slug, tenant.key, era, to=tenant.replicas.a) as client:
+    async with tenant.replicas.client(f"{tenant.slug}{profile}", tenant.key, era, to=tenant.replicas.a) as client:
         result = await client.call_tool("list_pets")
     (link,) = [str(block.uri) for block in result.content if block.type == "resource_link"]
     assert not result.is_error
@@ -59,12 +59,12 @@ async def test_a_cut_result_is_its_callers_alone(tenant: Tenant, slugs: Any) -> 
 
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
 async def test_a_profile_without_resources_reads_it_too(tenant: Tenant, revision: str) -> None:
-    """Ours: whoever may call may read what the call left over, and nothing is declared for it (CAP-1)."""
-    link = await _link(tenant, "2026-07-28")
+    """Ours: the result of a call can be read in the profile of the call, and nothing is declared for it (CAP-1)."""
     profile = {"name": "tools", "include": [{"families": ["tool"]}]}
     path = f"/tenants/{tenant.slug}/profiles"
     (await tenant.replicas.a.gateway.admin.post(path, json=profile)).raise_for_status()
     place, gateway = f"{tenant.slug}/tools", tenant.replicas.b.gateway
+    link = await _link(tenant, "2026-07-28", "/tools")
     if revision == "2026-07-28":
         read = await _read(gateway, place, tenant.key, link)
         listed = (await gateway.rpc(place, tenant.key, "resources/list")).json()

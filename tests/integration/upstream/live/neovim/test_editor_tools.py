@@ -427,7 +427,7 @@ async def test_a_withdrawn_permission_ends_the_attachment(tmp_path: Path) -> Non
             lists.entries = ()
             with pytest.raises(EgressDenied):
                 await one.call("whoami")
-            assert "does not allow" in await one.attachment.wait_closed()
+            assert "no longer allows" in await one.attachment.wait_closed()
 
 
 async def test_a_crowd_of_calls_is_refused_beyond_the_limit(tmp_path: Path) -> None:
