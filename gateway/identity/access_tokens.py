@@ -100,10 +100,10 @@ def _thumbprint_of(claims: Mapping[str, Any], issuer: Issuer) -> str | None:
     """Return the thumbprint of the key to which a token is bound; None for a bearer token."""
     if "cnf" not in claims:
         return None
-    confirmation = claims["cnf"]
-    if isinstance(confirmation, dict) and "x5t#S256" in confirmation:
+    members = cast("dict[str, Any]", claims["cnf"]) if isinstance(claims["cnf"], dict) else {}
+    if "x5t#S256" in members:
         raise TokenRejected("certificate", issuer)  # RFC 8705: TLS ends before the gateway
-    thumbprint = confirmation.get("jkt") if isinstance(confirmation, dict) and len(confirmation) == 1 else None
+    thumbprint = members.get("jkt") if len(members) == 1 else None
     if not isinstance(thumbprint, str) or not thumbprint:  # guard: token-bound-elsewhere
         raise TokenRejected("confirmation", issuer)
     return thumbprint

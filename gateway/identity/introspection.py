@@ -21,6 +21,7 @@ import anyio
 import jwt
 import msgspec
 import structlog
+from jwt.utils import base64url_encode
 
 from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.fairness.fair_cache import FairCache
@@ -243,4 +244,4 @@ def _check(answer: _TokenState, issuer: Issuer, audiences: tuple[str, ...]) -> M
 
 
 def _encode_octets(key: bytes) -> str:
-    return jwt.utils.base64url_encode(key).decode()
+    return base64url_encode(key).decode()

@@ -13,7 +13,7 @@ import math
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import jwt
@@ -119,10 +119,11 @@ def _read(text: str, thumbprint: str) -> Mapping[str, Any]:
     """Verify the signature of a proof by the key with this thumbprint, and return the claims."""
     try:
         header = jwt.get_unverified_header(text)
-        algorithm, jwk = header.get("alg"), header.get("jwk")
+        algorithm, sent = header.get("alg"), header.get("jwk")
+        jwk = cast("dict[str, Any]", sent) if isinstance(sent, dict) else {}
         if header.get("typ") != "dpop+jwt" or algorithm not in PROOF_ALGORITHMS:  # guard: proof-type
             raise ProofRefused(f"the DPoP proof must have the typ dpop+jwt, and one of {', '.join(PROOF_ALGORITHMS)}")
-        if not isinstance(jwk, dict) or _PRIVATE & jwk.keys():  # guard: proof-public-key
+        if not jwk or _PRIVATE & jwk.keys():  # guard: proof-public-key
             raise ProofRefused("the DPoP proof must have the public key as jwk, without its private part")
         if jwk.get("kty") == "RSA" and not _is_cheap(jwk):  # guard: proof-cheap-key
             raise ProofRefused("an RSA key of a DPoP proof must have at most 4096 bits and the exponent 65537")

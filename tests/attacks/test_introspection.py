@@ -73,7 +73,7 @@ def _with(**more: object) -> State:
 
 
 REFUSED: dict[str, State] = {
-    "unknown": lambda *_: {"active": False},
+    "unknown": lambda _issuer, _to: {"active": False},
     "another issuer": _with(iss="https://evil.example"),
     "issuers": lambda issuer, to: {"active": True, **issuer.claims(to), "iss": [issuer.url]},
     "no audience": _with(aud=None),
@@ -233,7 +233,7 @@ async def test_a_client_that_cannot_ask_is_refused_when_it_is_stored(
 
     async def create(name: str = "corp", **more: object) -> tuple[int, str]:
         client = {name: value for name, value in {**tokens.client, **more}.items() if value is not None}
-        body = {"name": name, "url": url, "rules": [{}], "introspection": client}
+        body: dict[str, Any] = {"name": name, "url": url, "rules": [{}], "introspection": client}
         answer = await gateway.admin.post(path, json=body)
         return answer.status_code, answer.text
 
@@ -255,11 +255,12 @@ async def test_a_client_that_cannot_ask_is_refused_when_it_is_stored(
         moved = {"client_id": "gateway", "url": f"{server.url}/introspect"}
         elsewhere = await gateway.admin.patch(f"{path}/corp", json={"introspection": moved})
         liar = OpaqueTokens(new_issuer(server))
+        respond = server.respond
         server.respond = lambda seen: b'{"active":true}' if seen.target == "/introspect" else server.body
         asked = {**liar.client, "tokens": "jwt"}
-        body = {"name": "liar", "url": server.url, "rules": [{}], "introspection": asked}
+        body: dict[str, Any] = {"name": "liar", "url": server.url, "rules": [{}], "introspection": asked}
         lies = await gateway.admin.post(path, json=body)
-        server.respond = liar._respond
+        server.respond = respond
         asked["tokens"] = "opaque"
         two = await gateway.admin.post(path, json=body)
 

@@ -37,5 +37,5 @@ class ProofKey:
         if token is not None:
             standard["ath"] = base64.urlsafe_b64encode(hashlib.sha256(token.encode()).digest()).decode().rstrip("=")
         payload = {name: value for name, value in {**standard, **claims}.items() if value is not None}
-        headers = {"typ": "dpop+jwt", "jwk": self.jwk, **(header or {})}
+        headers: dict[str, Any] = {"typ": "dpop+jwt", "jwk": self.jwk, **(header or {})}
         return jwt.encode(payload, self.private, algorithm=self.algorithm, headers=headers)

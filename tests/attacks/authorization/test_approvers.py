@@ -225,7 +225,7 @@ async def test_admins_give_no_role_that_they_cannot_give_to_a_key(office: Office
     other = LocalProvider(new_issuer(stand.upstreams[1]))
     other.publish()
     await gateway.admin.put("/tenants/acme/egress", json={"allow": [other.issuer.upstream.authority]})
-    made = {"url": other.issuer.url, "rules": [{}], "sign_in": other.client}
+    made: dict[str, Any] = {"url": other.issuer.url, "rules": [{}], "sign_in": other.client}
     assert (await send(admin, "DELETE", "issuers/corp", {})).status_code == 204
     assert (await send(admin, "POST", "issuers", {"name": "corp", **made})).status_code == 403
     partner = await send(admin, "POST", "issuers", {"name": "partner", **made})

@@ -236,11 +236,11 @@ class _Shelf:
         self.kept: list[tuple[str, str, str, bytes]] = []
         self._is_away = is_away
 
-    async def keep(self, tenant: TenantId, subject: str, content_type: str, body: bytes) -> str:
+    async def keep(self, tenant: TenantId, owner: str, content_type: str, body: bytes) -> str:
         """The number of what is kept."""
         if self._is_away:
             raise RedisUnavailable("away")
-        self.kept.append((tenant, subject, content_type, body))
+        self.kept.append((tenant, owner, content_type, body))
         return f"gateway+result://{len(self.kept)}"
 
 
