@@ -175,6 +175,16 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "role-grant": (NEVER, "test_admins_give_no_role_that_they_cannot_give_to_a_key"),
         "role-issuer": (NEVER, "test_admins_give_no_role_that_they_cannot_give_to_a_key"),
     },
+    "tests/integration/connections/test_following.py": {
+        "stream-of-another-token": (
+            swap(".credential == ended", " == principal"),
+            "test_a_revoked_token_ends_its_own_streams_only",
+        ),
+        "stream-of-its-token": (
+            swap("principal.credential: principal", "principal: principal"),
+            "test_a_revoked_token_ends_its_own_streams_only",
+        ),
+    },
     "tests/attacks/test_access_rules.py": {
         "access-gate": (NEVER, "test_no_way_leads_to_a_denied_tool"),
         "access-patterns": (NEVER, "test_rules_of_extreme_size_are_refused"),

@@ -66,12 +66,15 @@ class TenantSubscribers:
 
     @property
     def principals(self) -> Collection[Principal]:
-        """The distinct principals of the subscribers."""
-        return {subscriber.registry.principal for subscriber in self.by_token.values()}
+        """The distinct principals of the subscribers, one per access token."""
+        found = (subscriber.registry.principal for subscriber in self.by_token.values())
+        return {principal.credential: principal for principal in found}.values()  # guard: stream-of-its-token
 
     def drop(self, principal: Principal) -> None:
-        """Remove every subscriber with this principal, and call its listener with None."""
-        gone = [token for token, subscriber in self.by_token.items() if subscriber.registry.principal == principal]
+        """Remove every subscriber with the credential of this principal, and call its listener with None."""
+        ended = principal.credential
+        # guard: stream-of-another-token
+        gone = [token for token, each in self.by_token.items() if each.registry.principal.credential == ended]
         for token in gone:
             subscriber = self.by_token.pop(token, None)
             if subscriber is not None:

@@ -51,6 +51,11 @@ class Principal:
         return f"user:{self.subject}" if self.is_person else f"key:{self.key}"
 
     @property
+    def credential(self) -> tuple["Principal", InboundToken | None, datetime | None]:
+        """The principal with its access token: equal principals of one person may have tokens that end separately."""
+        return self, self.token, self.expires_at
+
+    @property
     def groups(self) -> Sequence[str] | None:
         """The groups of the token, each as `ISSUER:GROUP`; None if they are not known."""
         return None if self.packed_groups is None else msgspec.json.decode(self.packed_groups, type=list[str])

@@ -1,7 +1,7 @@
 """Followers of a catalog over a real database: told at once, told late, told once, never told of anything else."""
 
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import anyio
@@ -14,9 +14,9 @@ from gateway.catalog.snapshots.python_primitives import PythonPrimitive, PythonP
 from gateway.catalog.snapshots.snapshots import Snapshots
 from gateway.connections.connections import Connections, StillValid
 from gateway.definitions.json_schema.validator_cache import Validators
-from gateway.domain.identifiers import KeyId, TenantId, new_tenant_id
+from gateway.domain.identifiers import KeyId, TenantId, new_issuer_id, new_tenant_id
 from gateway.domain.tenancy.keys import Scope
-from gateway.domain.tenancy.principals import Principal
+from gateway.domain.tenancy.principals import InboundToken, Principal
 from gateway.domain.tenancy.tenants import Tenant
 from gateway.errors import DatabaseUnavailable, NotFound
 from gateway.handlers.binding import Binder
@@ -391,3 +391,26 @@ async def test_revisions_that_come_while_keys_are_asked_for_are_not_missed(store
         _tell(made, acme, await made.advance(acme))
         go_on.set()
         await heard.until(3)
+
+
+@pytest.mark.parametrize("tokens", [("active", "revoked"), ("revoked", "active")])
+async def test_a_revoked_token_ends_its_own_streams_only(store: Store, tokens: tuple[str, str]) -> None:
+    """Ours: a person's tokens are valid each for itself, in whatever order their streams began (TEN-2)."""
+
+    async def is_active(principal: Principal) -> bool:
+        return principal.token is not None and principal.token.value == "active"
+
+    made = _parts(store, NEVER, is_active)
+    async with made.connections:
+        acme = await made.create("acme")
+        received = {token: Received() for token in tokens}
+        for token in tokens:
+            person = replace(_principal(acme), is_person=True, token=InboundToken(new_issuer_id(), token))
+            async with made.connections.open(person) as shown:
+                made.connections.subscribe(shown, received[token])
+        made.connections.recheck_all()
+        await received["revoked"].until(None)
+        _tell(made, acme, await made.advance(acme))
+        await received["active"].until(2)
+
+        assert made.connections.subscriber_count == 1
