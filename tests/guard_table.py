@@ -174,6 +174,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "role-delegated": (NEVER, "test_admins_give_no_role_that_they_cannot_give_to_a_key"),
         "role-grant": (NEVER, "test_admins_give_no_role_that_they_cannot_give_to_a_key"),
         "role-issuer": (NEVER, "test_admins_give_no_role_that_they_cannot_give_to_a_key"),
+        "role-issuer-named": (swap("current.name", "name"), "test_admins_give_no_role_that_they_cannot_give_to_a_key"),
     },
     "tests/integration/connections/test_following.py": {
         "stream-of-another-token": (

@@ -98,7 +98,9 @@ async def find_unknown_entries(tenant: TenantId, db: Db, access: AccessRules) ->
         if entry.startswith(KEY):
             is_known = await keys.get(tenant, db, KeyId(entry.removeprefix(KEY))) is not None
         elif entry.startswith((GROUP, ISSUER)):
-            is_known = await issuers.get(tenant, db, entry.split(":")[1]) is not None
+            name = entry.split(":")[1]
+            issuer = await issuers.get(tenant, db, name)
+            is_known = issuer is not None and issuer.name == name  # no caller has an entry with the id
         else:
             continue
         unknown |= set() if is_known else {entry}

@@ -132,8 +132,9 @@ async def update_issuer(
     introspection = revised.introspection
     entry = CatalogChange(action="issuer.update", target=name)
     async with change(tenant, catalog, entry, by=by) as db:
-        await check_issuers(tenant, db, name, by=by)
-        current = await _find(tenant, db, name, locked=True)
+        current = await _find(tenant, db, before.id, locked=True)
+        # rules of roles contain its name, and `name` may be its id
+        await check_issuers(tenant, db, current.name, by=by)  # guard: role-issuer-named
         check_version(current, expected)
         if current.version != before.version:
             if (current.sign_in, current.introspection) != (before.sign_in, before.introspection):

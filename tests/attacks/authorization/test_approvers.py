@@ -220,8 +220,13 @@ async def test_admins_give_no_role_that_they_cannot_give_to_a_key(office: Office
         body = {"rules": [], "roles": [{"role": role, "who": ["people"]}]}
         assert (await send(owner, "PUT", "access", body)).status_code == 400, role
 
-    changed = {"groups_claim": "roles"}
-    assert (await send(admin, "PATCH", "issuers/corp", changed)).status_code == 403
+    corp = (await gateway.admin.get("/tenants/acme/issuers/corp")).json()
+    for named in ("corp", corp["id"]):
+        for changed in ({"groups_claim": "roles"}, {"subject_claim": "email"}, {"jwks_url": f"{corp['url']}/other"}):
+            assert (await send(admin, "PATCH", f"issuers/{named}", changed)).status_code == 403, (named, changed)
+    by_id = {"roles": [{"role": "approve", "who": [f"group:{corp['id']}:leads"]}]}
+    report = await send(admin, "POST", "access/report", by_id)
+    assert "no such issuer" in report.text, report.text
     other = LocalProvider(new_issuer(stand.upstreams[1]))
     other.publish()
     await gateway.admin.put("/tenants/acme/egress", json={"allow": [other.issuer.upstream.authority]})
