@@ -100,14 +100,18 @@ async def open_client_secret(tenant: TenantId, catalog: CatalogContext, issuer: 
     return found
 
 
-async def open_provider_tokens(tenant: TenantId, catalog: CatalogContext, sign_in: SignIn) -> ProviderTokens | None:
-    """The tokens that the issuer returned for a sign-in; None if it was deleted.
+async def open_sign_in(
+    tenant: TenantId, catalog: CatalogContext, sign_in: SignInId
+) -> tuple[SignIn, ProviderTokens] | None:
+    """A sign-in as it is stored now, and the tokens that the issuer returned for it; None if it was deleted.
 
     Raises:
         SecretUnreadable: no configured key decrypts them.
     """
     async with catalog.store.transaction(tenant) as db:
-        return await sign_ins.open_tokens(tenant, db, catalog.sealer, sign_in)
+        found = await sign_ins.get(tenant, db, sign_in)
+        tokens = None if found is None else await sign_ins.open_tokens(tenant, db, catalog.sealer, found)
+    return None if found is None or tokens is None else (found, tokens)
 
 
 async def take_lease(tenant: TenantId, catalog: CatalogContext, sign_in: SignInId, lease: str) -> bool:

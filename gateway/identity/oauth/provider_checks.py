@@ -2,11 +2,12 @@
 
 With a refresh token of the provider, claims older than five minutes are refreshed; while the provider is unavailable,
 they remain valid for an hour. Without one, a sign-in is valid for the time that the issuer's client permits. A lease
-gives the refresh token to one replica at a time, because providers treat a second use as theft.
+gives the refresh token to one request at a time, because providers treat a second use as theft; others wait for it.
 """
 
 import secrets
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Never
@@ -18,7 +19,7 @@ from gateway.catalog.identity.grants import end_grants_of
 from gateway.catalog.identity.sign_ins import (
     end_lease,
     open_client_secret,
-    open_provider_tokens,
+    open_sign_in,
     save_provider_tokens,
     take_lease,
 )
@@ -34,10 +35,13 @@ log = structlog.get_logger(__name__)
 
 FRESH = timedelta(minutes=5)
 """Age up to which claims and tokens are used without a refresh."""
-_STALE = timedelta(hours=1)
+STALE = timedelta(hours=1)
+"""Age up to which they are used while the provider is unavailable."""
+_LEASE_TRIES, _LEASE_PAUSE_S = 20, 0.25
 _EXPIRY_MARGIN_S = 30.0
 _ENDED = frozenset({"invalid_grant", "access_denied"})
 _SIGN_IN_AGAIN = "The provider does not know this sign-in any more; sign in again."
+_Stored = tuple[SignIn, ProviderTokens]
 
 
 class ProviderChecks:
@@ -47,8 +51,12 @@ class ProviderChecks:
         self._catalog = catalog
         self._provider = provider
 
-    async def check(self, tenant: TenantId, holder: SignedInPerson, *, within: timedelta = FRESH) -> SignedInPerson:
+    async def check(
+        self, tenant: TenantId, holder: SignedInPerson, *, within: timedelta = FRESH, unasked: timedelta = STALE
+    ) -> SignedInPerson:
         """Return the holder with valid claims; with a refresh token, the claims are at most `within` old.
+
+        While the provider is unavailable, they may be as old as `unasked`.
 
         Raises:
             SignInRefused: the provider no longer knows the person, or the sign-in is too old.
@@ -57,18 +65,16 @@ class ProviderChecks:
         sign_in, now = holder.sign_in, datetime.now(UTC)
         if now - sign_in.checked_at <= within:
             return holder
-        tokens = await open_provider_tokens(tenant, self._catalog, sign_in)
-        if tokens is None:
-            raise SignInRefused(_SIGN_IN_AGAIN)
+        _, tokens = await self._open(tenant, sign_in)
         if tokens.refresh_token is None:
             max_age = timedelta(seconds=client_of(holder.issuer).max_unchecked_s)
             if now - sign_in.checked_at > max_age:  # guard: sign-in-unchecked
                 raise SignInRefused("The sign-in is too old, and the provider gave no refresh token; sign in again.")
             return holder
-        renewed = await self._renew(tenant, holder, tokens)
+        renewed = await self._renew(tenant, holder, lambda stored: now - stored[0].checked_at <= within)
         if renewed is not None:
             return replace(holder, sign_in=renewed[0])
-        if now - sign_in.checked_at > _STALE:  # guard: sign-in-stale
+        if now - sign_in.checked_at > unasked:  # guard: sign-in-stale
             raise Unavailable("the provider cannot be asked about the person now; retry later", retry_after_s=5.0)
         return holder
 
@@ -79,37 +85,46 @@ class ProviderChecks:
             SignInRefused: the provider no longer knows the person, or issued no refresh token.
             Unavailable: the provider is unavailable.
         """
-        tokens = await open_provider_tokens(tenant, self._catalog, holder.sign_in)
-        if tokens is None:
-            raise SignInRefused(_SIGN_IN_AGAIN)
-        if tokens.access_ends_at - _EXPIRY_MARGIN_S > time.time():
+        stored = await self._open(tenant, holder.sign_in)
+        _, tokens = stored
+        if _has_valid_token(stored):
             return tokens.access_token
         if tokens.refresh_token is None:
             raise SignInRefused("The provider's token of this person has ended, and it gave no refresh token.")
-        renewed = await self._renew(tenant, holder, tokens)
+        renewed = await self._renew(tenant, holder, _has_valid_token)
         if renewed is None:
             raise Unavailable("the provider cannot be asked for a token of the person now", retry_after_s=5.0)
         return renewed[1].access_token
 
+    async def _open(self, tenant: TenantId, sign_in: SignIn) -> _Stored:
+        stored = await open_sign_in(tenant, self._catalog, sign_in.id)
+        if stored is None:
+            raise SignInRefused(_SIGN_IN_AGAIN)
+        return stored
+
     async def _renew(
-        self, tenant: TenantId, holder: SignedInPerson, tokens: ProviderTokens
-    ) -> tuple[SignIn, ProviderTokens] | None:
-        """Return refreshed claims and tokens; None if the provider is unavailable, or another replica is refreshing.
+        self, tenant: TenantId, holder: SignedInPerson, is_renewed: Callable[[_Stored], bool]
+    ) -> _Stored | None:
+        """Return refreshed claims and tokens; None if the provider is unavailable, or another request holds the lease.
 
         Raises:
             SignInRefused: the provider no longer knows the person; the grants of the sign-in are ended.
         """
         lease = secrets.token_hex(8)
-        if not await take_lease(tenant, self._catalog, holder.sign_in.id, lease):
-            return None
-        with anyio.CancelScope(shield=True):  # a cancellation would lose the new refresh token
-            return await self._refresh(tenant, holder, tokens, lease)
+        for _ in range(_LEASE_TRIES):
+            if not await take_lease(tenant, self._catalog, holder.sign_in.id, lease):
+                await anyio.sleep(_LEASE_PAUSE_S)
+                continue
+            with anyio.CancelScope(shield=True):  # a token that the provider has replaced must be stored
+                stored = await self._open(tenant, holder.sign_in)  # the last holder of the lease may have renewed it
+                if not is_renewed(stored):
+                    return await self._refresh(tenant, holder, stored, lease)
+                await end_lease(tenant, self._catalog, holder.sign_in.id, lease)
+                return stored
         return None
 
-    async def _refresh(
-        self, tenant: TenantId, holder: SignedInPerson, tokens: ProviderTokens, lease: str
-    ) -> tuple[SignIn, ProviderTokens] | None:
-        catalog, sign_in = self._catalog, holder.sign_in
+    async def _refresh(self, tenant: TenantId, holder: SignedInPerson, stored: _Stored, lease: str) -> _Stored | None:
+        catalog, (sign_in, tokens), asked_at = self._catalog, stored, datetime.now(UTC)
         try:
             secret = await open_client_secret(tenant, catalog, holder.issuer)
             found = await self._provider.refresh(tenant, holder.issuer, secret, tokens, sign_in.claims)
@@ -121,10 +136,14 @@ class ProviderChecks:
             log.warning("provider_refresh_failed", tenant_id=tenant, reason=error.message)
             await end_lease(tenant, catalog, sign_in.id, lease)
             return None
-        renewed = replace(sign_in, claims=found.claims, checked_at=datetime.now(UTC))
+        renewed = replace(sign_in, claims=found.claims, checked_at=asked_at)
         await save_provider_tokens(tenant, catalog, renewed, found.tokens, lease=lease)
         return renewed, found.tokens
 
     async def _end(self, tenant: TenantId, sign_in: SignIn, reason: str) -> Never:
         await end_grants_of(tenant, self._catalog, sign_in, reason)
         raise SignInRefused(_SIGN_IN_AGAIN) from None
+
+
+def _has_valid_token(stored: _Stored) -> bool:
+    return stored[1].access_ends_at - _EXPIRY_MARGIN_S > time.time()

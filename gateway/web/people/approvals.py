@@ -1,8 +1,9 @@
 """Approval pages for people who sign in at their tenant's provider: `/t/{tenant}/approvals`.
 
 Each request checks that the person has the approver role. The person's groups are refreshed from the provider: for a
-page if they are older than five minutes, for a decision always. Access tokens are not accepted here; the session is a
-cookie of the browser in which the person signed in.
+page if they are older than five minutes, for a decision always. While the provider is unavailable, nothing is approved;
+a denial accepts claims of the last hour. Access tokens are not accepted here; the session is a cookie of the browser in
+which the person signed in.
 """
 
 from collections.abc import Awaitable, Callable
@@ -20,7 +21,7 @@ from gateway.domain.tenancy.access import Role
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import Forbidden
-from gateway.identity.oauth.provider_checks import FRESH, ProviderChecks
+from gateway.identity.oauth.provider_checks import FRESH, STALE, ProviderChecks
 from gateway.web.console.pages import ApprovalPlace
 from gateway.web.console.responder import ApprovalResponder, Approver
 from gateway.web.html.forms import read_form
@@ -75,17 +76,19 @@ class PersonApprovalPages:
             raise Forbidden("sign in first; open the page again")
         form = await read_form(request)
         self._pages.sessions.check_form(session, _PURPOSE, form)
-        return await self._responder.decide(request, await self._admit(session, within=_NOW), form)
+        # people can stop a call while the provider is down; what they approve runs, so its answer is necessary
+        unasked = STALE if form.get("verdict") == "deny" else _NOW  # guard: approval-provider-asked
+        return await self._responder.decide(request, await self._admit(session, within=_NOW, unasked=unasked), form)
 
-    async def _admit(self, session: PersonSession, *, within: timedelta) -> Approver:
-        """Return the person as an approver; the claims from the provider are at most `within` old.
+    async def _admit(self, session: PersonSession, *, within: timedelta, unasked: timedelta = STALE) -> Approver:
+        """Return the person as an approver; the ages are those of the claims from the provider.
 
         Raises:
             Forbidden: the person lacks the approver role, or no rule of the issuer admits the person any more.
             SignInRefused: the provider no longer knows the person, or the sign-in is too old.
             Unavailable: the provider is unavailable.
         """
-        claims = (await self._checks.check(session.tenant, session, within=within)).sign_in.claims
+        claims = (await self._checks.check(session.tenant, session, within=within, unasked=unasked)).sign_in.claims
         principal = replace(principal_of(session), packed_groups=session.issuer.packed_groups(claims))
         if not session.issuer.admits(claims):  # guard: approver-admitted
             raise Forbidden("no rule of the issuer admits you any more; ask the administrator of the tenant")

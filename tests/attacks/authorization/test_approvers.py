@@ -1,5 +1,6 @@
 """Attacks on approvals by people: an agent that approves its own call, lost groups, forged forms, admins' roles."""
 
+import asyncio
 import re
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack
@@ -13,6 +14,7 @@ from tests.support.authorization import Application
 from tests.support.gateway import RunningGateway
 from tests.support.issuer import LocalProvider, add_provider, new_issuer
 from tests.support.primitives import add, static_tool
+from tests.support.servers import TestDatabase, execute
 from tests.support.stand import Stand
 
 LEADS = [{"role": "approve", "who": ["group:corp:leads"], "unless": ["subject:corp:eve"], "reason": "they answer"}]
@@ -155,6 +157,35 @@ async def test_a_group_or_role_lost_between_the_page_and_the_click_counts(office
         assert (await again.http.get(office.page)).status_code == 403, "an exception, or no group"
     assert (await office.state())["state"] == "pending"
     assert (await office.decide(await office.person("carol", "leads"))).status_code == 303
+
+
+async def test_clicks_at_the_same_time_do_not_bring_a_lost_group_back(office: Office, database: TestDatabase) -> None:
+    """Ours: a decision waits until another request has asked the provider, and then asks for itself (IDN-4, SAF-3)."""
+    bob, provider = await office.person("bob", "leads"), office.application.provider
+    form = {**decision_fields(await bob.http.get(office.page)), "verdict": "approve"}
+    provider.publish(sub="bob", groups=["staff"])
+    held = "update sign_ins set checked_at = now() - interval '10 minutes', lease = 'another',"
+    held += " leased_until = now() + interval '300 ms' where subject = 'bob'"
+    await execute(database.superuser_url, held)
+    clicks = await asyncio.gather(*(office.send(bob, form) for _ in range(2)))
+    assert [click.status_code for click in clicks] == [403, 403]
+    assert (await office.state())["state"] == "pending"
+    await execute(database.superuser_url, held)
+    provider.issuer.upstream.seen.clear()
+    pages = await asyncio.gather(*(bob.http.get(office.page) for _ in range(2)))
+    asked = [seen.target for seen in provider.issuer.upstream.seen]
+    assert ([page.status_code for page in pages], asked) == ([403, 403], ["/token"]), "the second page knows the answer"
+
+
+async def test_nothing_is_approved_without_the_providers_answer(office: Office) -> None:
+    """Ours: an approval needs the provider; a denial counts its last answer, so that people stop calls (IDN-4)."""
+    bob, provider = await office.person("bob", "leads"), office.application.provider
+    form = decision_fields(await bob.http.get(office.page))
+    provider.issuer.upstream.status = 503
+    approved = await office.send(bob, {**form, "verdict": "approve"})
+    assert (approved.status_code, (await office.state())["state"]) == (503, "pending")
+    assert (await office.send(bob, {**form, "verdict": "deny"})).status_code == 303
+    assert (await office.state())["state"] == "denied"
 
 
 async def test_a_person_whom_the_issuer_no_longer_admits_decides_nothing(office: Office) -> None:
