@@ -1,8 +1,11 @@
 """Checks of handler results: the form that the protocol requires, the size, and the tool's output schema."""
 
+import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
+import anyio.to_thread
 import msgspec
 
 from gateway.calls import result_rendering
@@ -10,6 +13,7 @@ from gateway.calls.costly_validation import CostlyValidation
 from gateway.calls.result_summary import WHOLE_START
 from gateway.definitions.contract.contents import validate_content, validate_contents, validate_messages
 from gateway.definitions.json_schema.validator import Costly, Validator
+from gateway.definitions.large_results.json_parts import text_of
 from gateway.domain.identifiers import TenantId
 from gateway.domain.results import ABSENT, Completions, Contents, Messages, Result
 from gateway.errors import BadInput, Fault, HandlerFailed, LimitExceeded, OutputInvalid, Unavailable
@@ -20,6 +24,10 @@ MAX_RESULT_BYTES = 10 * 1024 * 1024
 
 _INVALID_FORM = "the handler's result does not have the form that the protocol requires"
 _NO_STRUCTURE = "the result has no structured content, which the tool's output schema promises"
+_INLINE = 1024 * 1024
+"""Bytes up to which a result is checked on the event loop."""
+_TEXT_START = b'"content":[{"type":"text","text":"'
+_CHARACTERS = re.compile(rb'(?:[^"\\]|\\u[0-9A-Fa-f]{4}|\\[^u])*+')
 _MAX_VALUES = 100
 _MAX_VALUE_LENGTH = 4096
 _STRUCTURED = b',"structuredContent":'
@@ -64,7 +72,11 @@ class ResultChecks:
         """
         if not structured:
             raise OutputInvalid(_NO_STRUCTURE)
-        await self._require_valid(tenant, output.check_text(structured))
+        if len(structured) <= _INLINE:
+            found = output.check_text(structured)
+        else:
+            found = await anyio.to_thread.run_sync(output.check_text, structured)
+        await self._require_valid(tenant, found)
 
     async def _require_valid(self, tenant: TenantId, found: tuple[Fault, ...] | Costly) -> None:
         try:
@@ -79,10 +91,13 @@ class ResultChecks:
     async def check_upstream_result(self, tenant: TenantId, output: Validator, members: bytes) -> bytes:
         """Check the members of an upstream's result against the output schema, and return them.
 
-        On a violation, the result becomes an error without structured content; the upstream's text remains in it.
+        On a violation, the result becomes an error without structured content; the upstream's text remains in it. Of a
+        large result only the start of its text remains: an error is not summarised.
         """
         if members.startswith(WHOLE_START):
             return await self._check_whole(tenant, output, members)
+        if len(members) > _INLINE and _STRUCTURED not in members:  # guard: unstructured-result-cut
+            return _violation(OutputInvalid(_NO_STRUCTURE), _start_of_text(members), {})
         result: dict[str, Any] = result_rendering.decode(members)
         if result.get("isError"):
             return members
@@ -116,12 +131,36 @@ def _violation(error: OutputInvalid, content: Sequence[object], meta: Mapping[st
     return b'"content":' + blocks + b',"isError":true,"_meta":' + encoded
 
 
-def check_contents(contents: Contents, bound: BoundResource) -> tuple[Contents, int]:
-    """Return the contents of a resource in the protocol's form, and their size in bytes.
+def _start_of_text(members: bytes) -> Sequence[Mapping[str, object]]:
+    """Return the first text of a result as a block, cut to the size limit of its JSON string."""
+    start = len(_TEXT_START)
+    if not members.startswith(_TEXT_START):
+        return ()
+    found = _CHARACTERS.match(members, start, start + result_rendering.MAX_TEXT_BYTES)
+    shown = b"" if found is None else found[0].decode("utf-8", "ignore").encode()
+    return ({"type": "text", "text": text_of(b'"' + shown + b'"')},)
+
+
+async def check_contents(contents: Contents, bound: BoundResource) -> tuple[Contents, int]:
+    """Return the contents of a resource in the protocol's form, and their size in bytes; large ones use a thread.
 
     Raises:
         HandlerFailed: the value does not have that form, or is too large.
     """
+    work = partial(_check_contents, contents, bound)
+    return await anyio.to_thread.run_sync(work) if _has_large_text(contents.contents) else work()
+
+
+def _has_large_text(contents: Sequence[object]) -> bool:
+    return any(
+        isinstance(value, str) and len(value) > _INLINE
+        for item in contents
+        if isinstance(item, Mapping)
+        for value in cast("Mapping[str, object]", item).values()
+    )
+
+
+def _check_contents(contents: Contents, bound: BoundResource) -> tuple[Contents, int]:
     try:
         checked = validate_contents(list(contents.contents), uri=bound.uri, mime_type=bound.mime_type)
     except BadInput as error:

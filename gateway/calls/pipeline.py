@@ -258,7 +258,7 @@ class CallPipeline:
         call.levels = bound.primitive.levels
         async with RecordedCall(call, self._audit, self._metrics), self._admitted(call, bound.limits):
             contents = await self._perform(call, bound, bound.handler, bound.variables)
-            checked, call.size = check_contents(contents, bound)
+            checked, call.size = await check_contents(contents, bound)
             if bound.guardrails:  # guard: guardrail-contents
                 checked = await self.guardrails.check_contents(call, bound.guardrails, checked)
             return checked
@@ -337,14 +337,17 @@ class CallPipeline:
         note = None
         if call.fields:
             answer, note = await select_fields(answer, call.fields)
+        has_schema = bound.output is not None and not call.fields
         if len(answer.body) <= result_rendering.MAX_TEXT_BYTES:
             members = result_rendering.content(answer)
         else:
             is_kept = not bound.guardrails  # a stored body could be read without the guardrails
             is_whole = is_kept and call.summary_threshold > 0
             # guard: guardrail-leftover
-            members = await self._shaper.content(call, answer, is_kept=is_kept, is_whole=is_whole)
-        if bound.output is not None and not call.fields:
+            members = await self._shaper.content(
+                call, answer, is_kept=is_kept, is_whole=is_whole, has_schema=has_schema
+            )
+        if bound.output is not None and has_schema:
             members = await self._results.check_upstream_result(tenant, bound.output, members)
         if note is not None:
             members = append_text(members, note)

@@ -79,20 +79,25 @@ class ResultRenderer:
     def __init__(self, overflow: OverflowStore | None = None) -> None:
         self._overflow = overflow
 
-    async def content(self, call: ResultOwner, answer: UpstreamAnswer, *, is_kept: bool, is_whole: bool) -> bytes:
-        """Return the members of the result for this response; a truncated result links to its stored body, if any.
+    async def content(
+        self, call: ResultOwner, answer: UpstreamAnswer, *, is_kept: bool, is_whole: bool, has_schema: bool = False
+    ) -> bytes:
+        """Return the members of the result for this response; a truncated result links to the body, if it is stored.
 
-        `is_whole` disables the truncation of text, because the result will be summarised.
+        A whole text is not truncated, because the result will be summarised. With an output schema only JSON is whole:
+        a text does not conform, and becomes an error result, which is not summarised.
         """
         if len(answer.body) <= MAX_TEXT_BYTES or answer.status >= FIRST_ERROR:
             return content(answer)
-        is_whole = is_whole and is_read(answer)
+        is_whole = is_whole and (is_json(kind_of(answer)[0]) if has_schema else is_read(answer))
         link = None
         if is_kept and not is_whole and is_too_large(answer):
             link = await self._keep(call, answer.content_type[:_MAX_TYPE], answer.body)
         if len(answer.body) <= _INLINE:
-            return content(answer, link=link, is_whole=is_whole)
-        return await anyio.to_thread.run_sync(lambda: content(answer, link=link, is_whole=is_whole))
+            return content(answer, link=link, is_whole=is_whole, has_schema=has_schema)
+        return await anyio.to_thread.run_sync(
+            lambda: content(answer, link=link, is_whole=is_whole, has_schema=has_schema)
+        )
 
     async def summarise(self, call: ResultOwner, members: bytes, threshold: int) -> bytes:
         """Return the members of a result with summaries in place of its large parts; see `result_summary`."""
@@ -120,14 +125,16 @@ def is_read(answer: UpstreamAnswer) -> bool:
     return is_json(kind) or is_text(kind) or not kind
 
 
-def content(answer: UpstreamAnswer, *, link: str | None = None, is_whole: bool = False) -> bytes:
+def content(
+    answer: UpstreamAnswer, *, link: str | None = None, is_whole: bool = False, has_schema: bool = False
+) -> bytes:
     """Return the members of the result for this response; a status of 300 or above makes it an error.
 
     `link` is the URI of the complete body, for a truncated result; `is_whole` disables truncation.
     """
     if answer.status >= FIRST_ERROR:
         return error_result(answer)
-    members = _rendered(answer, link, is_whole) if answer.body else _blocks(describe_head(answer))
+    members = _rendered(answer, link, is_whole, has_schema) if answer.body else _blocks(describe_head(answer))
     return add_head(members, answer)
 
 
@@ -176,14 +183,15 @@ def _hidden_faults(error: GatewayError) -> Sequence[Fault]:
     return () if is_explained else error.faults
 
 
-def _rendered(answer: UpstreamAnswer, link: str | None, is_whole: bool) -> bytes:
+def _rendered(answer: UpstreamAnswer, link: str | None, is_whole: bool, has_schema: bool) -> bytes:
     """The members of the result for this body."""
     kind, parameters = kind_of(answer)
+    is_whole_text = is_whole and not has_schema  # guard: text-with-schema-cut
     if not is_json(kind):
-        return _by_kind((kind, parameters), answer, link, is_whole)
+        return _by_kind((kind, parameters), answer, link, is_whole_text)
     compact = _compacted(answer.body, parameters)
     if compact is None:
-        return _text(decode_text(answer.body, parameters), answer, link, is_whole)
+        return _text(decode_text(answer.body, parameters), answer, link, is_whole_text)
     if len(compact) > MAX_TEXT_BYTES and not is_whole:
         return _cut_structure(cut_json(compact, MAX_TEXT_BYTES), answer, link)
     if len(compact) > MAX_TEXT_BYTES:  # a document, which keeps members of one name; the summary is its text

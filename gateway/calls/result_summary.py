@@ -25,6 +25,8 @@ _MAX_INLINE_BYTES: Final = 64 * 1024
 """Result size in bytes above which the summary is built in a thread."""
 _MAX_DOCUMENTS: Final = 4
 """Limit on the summaries of one result; further large texts are unchanged."""
+_MAX_STORED: Final = 20 * 1024 * 1024
+"""Limit on the stored bytes of one result: an owner has 32 MiB, so the last document does not evict the first."""
 _MAX_OUTLINE: Final = 4096
 _MAX_PREVIEW: Final = 4096
 _MAX_PREVIEW_PARTS: Final = 50_000
@@ -79,11 +81,15 @@ async def summarise(members: bytes, threshold: int, *, limit: int, keep: Keep) -
     if plan is None:
         return members
     blocks: list[bytes] = []
+    room = _MAX_STORED
     for block in plan.blocks:
         if isinstance(block, bytes):
             blocks.append(block)
             continue
-        uri = await keep(block.document.content_type, block.document.body)
+        body, uri = block.document.body, None
+        if len(body) <= room:  # guard: stored-per-result
+            uri = await keep(block.document.content_type, body)
+            room -= len(body)
         if uri is None:
             blocks += await _in_thread(len(members), _truncated_blocks, block.document, limit)
         else:

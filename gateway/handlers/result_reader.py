@@ -42,6 +42,11 @@ _PREFIX: Final = f"{RESULT_SCHEME}://"
 _OCTET_STREAM: Final = "application/octet-stream"
 _JSON: Final = "application/json"
 _MAX_INLINE_BYTES: Final = 32 * 1024
+_MAX_INLINE_LEVELS: Final = 16
+_MAX_ANSWER_BYTES: Final = 10 * 1024 * 1024 - 64 * 1024
+"""Limit on the JSON of a whole result; the rest of the result limit is for the other members of the content."""
+_SHORT_ESCAPES: Final = b'"\\\b\f\n\r\t'
+_LONG_ESCAPES: Final = bytes(byte for byte in range(32) if byte not in _SHORT_ESCAPES)
 _MAX_WHOLE_BYTES: Final = 7 * 1024 * 1024
 """Limit on the bytes of a result that a resource returns complete; with JSON escapes, a larger one may be too large."""
 _MAX_READS: Final = 4
@@ -78,15 +83,19 @@ class ResultReader:
         self._store = store
         self.places = FairSlotPool("result reads", slots=_MAX_READS, queue=256)
 
-    async def read_whole(self, call: Call, uri: str) -> StoredResult:
-        """Return a result of the caller.
+    async def read_whole(self, call: Call, uri: str) -> Mapping[str, object]:
+        """Return a result of the caller as the content of a resource.
 
         Raises:
             NotFound: the caller has no such result, or the result has expired.
+            HandlerFailed: the result is too large to be returned whole.
             LimitExceeded: too many results are being read.
         """
         async with self.places.hold(call.principal.tenant):
-            return await self._read(call, uri)
+            found = await self._read(call, uri)
+            if len(found.body) <= _MAX_INLINE_BYTES:
+                return _content(uri, found)
+            return await anyio.to_thread.run_sync(_content, uri, found)
 
     async def _read(self, call: Call, uri: str) -> StoredResult:
         found = await self._store.read(call.principal.tenant, call.result_owner, uri)
@@ -106,7 +115,8 @@ class ResultReader:
         room = call.summary_threshold or DEFAULT_ROOM
         async with self.places.hold(call.principal.tenant):
             found = await self._read(call, uri)
-            if len(found.body) <= _MAX_INLINE_BYTES:
+            is_shallow = not request.where and request.pointer.count("/") <= _MAX_INLINE_LEVELS
+            if len(found.body) <= _MAX_INLINE_BYTES and is_shallow:
                 return _page(found, request, room)
             return await anyio.to_thread.run_sync(_page, found, request, room)
 
@@ -180,10 +190,7 @@ class ResultResource:
         if has_query:
             page = await self._reader.read_page(call, uri, request_of_query(query))
             return Contents(contents=({"uri": self._uri, "mimeType": _JSON, "text": page.decode()},))
-        found = await self._reader.read_whole(call, uri)
-        if len(found.body) > _MAX_WHOLE_BYTES:
-            raise HandlerFailed(f"the result is too large for one answer; read parts of it: {uri}?pointer=")
-        return Contents(contents=(_content(uri, found),))
+        return Contents(contents=(await self._reader.read_whole(call, uri),))
 
 
 def is_result_uri(uri: str) -> bool:
@@ -266,11 +273,27 @@ def _page(found: StoredResult, request: PartRequest, room: int) -> bytes:
 
 def _content(uri: str, found: StoredResult) -> Mapping[str, object]:
     """Text if the bytes are valid UTF-8, whatever their declared type; a blob otherwise."""
-    mime_type = found.content_type.partition(";")[0].strip() or _OCTET_STREAM
+    body, mime_type = found.body, found.content_type.partition(";")[0].strip() or _OCTET_STREAM
+    if len(body) > _MAX_WHOLE_BYTES:
+        raise _too_large(uri)
     try:
-        return {"uri": uri, "mimeType": mime_type, "text": found.body.decode()}
+        text = body.decode()
     except UnicodeDecodeError:
-        return {"uri": uri, "mimeType": mime_type, "blob": b64encode(found.body).decode()}
+        return {"uri": uri, "mimeType": mime_type, "blob": b64encode(body).decode()}
+    if size_as_json(body) > _MAX_ANSWER_BYTES:  # guard: whole-result-size
+        raise _too_large(uri)
+    return {"uri": uri, "mimeType": mime_type, "text": text}
+
+
+def size_as_json(body: bytes) -> int:
+    """Return the bytes of a text as a JSON string, without making it: an escape has two bytes, or six."""
+    size = len(body)
+    short, long = (size - len(body.translate(None, escaped)) for escaped in (_SHORT_ESCAPES, _LONG_ESCAPES))
+    return size + short + 5 * long
+
+
+def _too_large(uri: str) -> HandlerFailed:
+    return HandlerFailed(f"the result is too large for one answer; read parts of it: {uri}?pointer=")
 
 
 def _invalid(pointer: str, reason: str) -> ArgumentsInvalid:

@@ -65,7 +65,10 @@ class Registry(msgspec.Struct, frozen=True):
         """Scope of the principal's stored results: profile and rules. Results of another scope cannot be read."""
         profile = self.view.snapshot.profiles.get(self.profile)
         version = 0 if profile is None else profile.version
-        return f"{self.profile}/{version}/{self.policy_version}{self.shown.variant}"  # guard: result-scope
+        # guard: result-guardrails
+        guardrails = ",".join(f"{one.id}.{one.version}" for one in self.view.snapshot.guardrails)
+        # guard: result-scope
+        return f"{self.profile}/{version}/{self.policy_version}/{guardrails}/{self.shown.variant}"
 
     def finish_result(self, members: bytes, *, is_modern: bool) -> bytes:
         """Return the members of a tool result as the profile sends them in a revision with structured content."""

@@ -7,14 +7,16 @@ because each part becomes a Python object.
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, TypeAlias
 
 import msgspec
 import orjson
 
 Part = tuple[str | None, bytes]
 """The name of a member (None for an element of a list), and the JSON text of its value."""
+Container: TypeAlias = Sequence[msgspec.Raw] | Mapping[str, msgspec.Raw | bytes]
+"""The elements of a list, or the members of an object, the last of several of one name."""
 
 MAX_PARTS: Final = 500_000
 """Limit on the commas of a text that is split; a list of so many elements takes about 25 ms."""
@@ -69,20 +71,27 @@ def is_index(token: str) -> bool:
 
 def part_at(raw: bytes, token: str) -> bytes | None:
     """Return the part that a token of a JSON Pointer names; None if there is none. The last of repeated names wins."""
+    return look_up(split(raw), token)
+
+
+def split(raw: bytes) -> Container:
+    """Return the parts of a container for `look_up`; a value without parts has none."""
     if raw.startswith(b"["):
-        if not is_index(token):
-            return None
-        elements = split_list(raw)
-        return bytes(elements[int(token)]) if int(token) < len(elements) else None
+        return split_list(raw)
     if not raw.startswith(b"{"):
-        return None
+        return ()
     if raw.count(b",") <= _MAX_SPLIT_MEMBERS:
-        found = msgspec.json.decode(raw, type=dict[str, msgspec.Raw]).get(token)
-        return None if found is None else bytes(found)
-    last = None
-    for name, part in _scan(raw):
-        last = part if name == token else last
-    return last
+        return msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+    return {name or "": part for name, part in _scan(raw)}
+
+
+def look_up(parts: Container, token: str) -> bytes | None:
+    """Return the part that a token of a JSON Pointer names, the last of several; None if there is none."""
+    if isinstance(parts, Mapping):
+        found = parts.get(token)
+    else:
+        found = parts[int(token)] if is_index(token) and int(token) < len(parts) else None
+    return None if found is None else bytes(found)
 
 
 def text_of(raw: bytes) -> str:

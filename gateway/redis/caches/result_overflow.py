@@ -32,12 +32,19 @@ MIN_CHARGED_BYTES = 64 * 1024
 
 _URI = re.compile(rf"{re.escape(RESULT_SCHEME)}://([A-Za-z0-9_-]{{32}})")
 _ID_BYTES = 24
+_MEMORY_SHARE = 0.6
+"""The share of the memory of Redis up to which results are stored; sessions, limits and events have the rest."""
 _MAX_INLINE_BYTES = 1024 * 1024
 _Output = TypeVar("_Output")
 
 # KEYS: result, results of the tenant by expiry, their sizes. ARGV: type, body, size, lifetime in ms, the byte limits of
-# the tenant and of an owner, MAC. The name of a result is the owner's prefix, a colon, and 32 characters.
+# the tenant and of an owner, MAC, the share of the memory. The name of a result is the owner's prefix, a colon, and 32
+# characters. Returns 0 if Redis has no room: INFO costs about 20 µs, which is little beside a body of many kilobytes.
 _KEEP = """
+local memory = redis.call('INFO', 'memory')
+local used = tonumber(string.match(memory, 'used_memory:(%d+)') or 0)
+local most = tonumber(string.match(memory, 'maxmemory:(%d+)') or 0)
+if most > 0 and used > most * tonumber(ARGV[8]) then return 0 end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local total, of_owner, held, sizes = 0, {}, {}, {}
@@ -101,14 +108,14 @@ class ResultOverflow:
         bus: EventBus,
         *,
         life_s: float = RESULT_TTL_S,
-        largest: int = MAX_RESULT_BYTES,
         tenant_limit: int = MAX_OF_TENANT,
         owner_limit: int = MAX_OF_OWNER,
         min_charge: int = MIN_CHARGED_BYTES,
+        memory_share: float = _MEMORY_SHARE,
     ) -> None:
-        self._largest = largest
         self._limits = (tenant_limit, owner_limit)
         self._least = min_charge
+        self._memory_share = memory_share
         self._namespace = bus.namespace
         self._life_ms = int(life_s * 1000)
         self._seal = ValueMac(bus, RESULTS)
@@ -116,19 +123,25 @@ class ResultOverflow:
         self._read = bus.script(_READ)
 
     async def keep(self, tenant: TenantId, owner: str, content_type: str, body: bytes) -> str | None:
-        """Store a result and return the URI under which its owner can read it; None when it is too large.
+        """Store a result and return the URI under which its owner can read it; None if it is too large.
+
+        A Redis whose memory is used above the share for results stores none.
 
         Raises:
             RedisUnavailable: the result may or may not be stored.
         """
-        if len(body) > self._largest:
+        if len(body) > MAX_RESULT_BYTES:
             return None
         name = secrets.token_urlsafe(_ID_BYTES)
         of_tenant = f"{self._namespace}:t:{tenant}:leftovers"
         keys = (self._key(tenant, owner, name), f"{of_tenant}:ends", f"{of_tenant}:sizes")
         mac = await _at_once(len(body), lambda: self._seal.make(keys[0], content_type.encode(), body))
         charge = max(len(body), self._least)  # guard: small-results-charged
-        await self._keep(keys, content_type, body, charge, self._life_ms, *self._limits, mac)
+        limits = (*self._limits, mac, self._memory_share)
+        is_kept = await self._keep(keys, content_type, body, charge, self._life_ms, *limits)
+        if not is_kept:  # guard: results-leave-memory
+            log.warning("result_not_stored", reason="Redis is short of memory", tenant_id=tenant)
+            return None
         return f"{RESULT_SCHEME}://{name}"
 
     async def read(self, tenant: TenantId, owner: str, uri: str) -> StoredResult | None:

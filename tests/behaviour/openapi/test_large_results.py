@@ -171,6 +171,16 @@ async def test_rules_that_change_end_results(one: Desk) -> None:
     assert ends == [(place, (True, True), (False, False)) for place, _ in changes]
 
 
+async def test_a_new_guardrail_ends_results(one: Desk) -> None:
+    """Ours: a result that the guardrail has not seen is not read past it (SAF-6)."""
+    uri = await _summary_uri(one)
+    before = await _can_read(one, uri)
+    secrets = {"name": "secrets", "check": "secrets", "phases": ["result"], "action": "block"}
+    await add(one.gateway, SLUG, "guardrails", secrets)
+
+    assert (before, await _can_read(one, uri)) == ((True, True), (False, False))
+
+
 async def test_handlers_read_whole_results(one: Desk) -> None:
     """Ours: a step sees the result of the API; what the client receives is summarised (OAS-10)."""
     steps = [
@@ -217,6 +227,11 @@ async def test_an_output_schema_holds_for_the_whole(desk: Desk) -> None:
     assert [one["isError"] for one in found] == [False, True] * 2
     assert [found[index]["_meta"]["gateway/error"]["code"] for index in (1, 3)] == ["call.output_invalid"] * 2
     assert all("structuredContent" not in one for one in found)
+    for start in (b"", b"{"):  # JSON by its type alone
+        desk.upstream.body = start + b"\x01" * 2_000_000
+        refused = await _call(desk, "op_0000", {})
+        assert refused["_meta"]["gateway/error"]["code"] == "call.output_invalid"
+        assert len(json.dumps(refused)) < 300_000
 
 
 async def _two_forms(desk: Desk) -> tuple[str, bytes]:

@@ -100,6 +100,16 @@ async def test_every_large_text_has_its_own_summary() -> None:
     assert texts[4:] == blocks[4:]  # at most four documents of one result
 
 
+async def test_the_documents_of_one_result_leave_room_for_one_another() -> None:
+    """Ours: what the owner has no room for beside the other documents is cut, so the first link works (OAS-10)."""
+    shelf = _Shelf()
+    blocks = [{"type": "text", "text": "x" * size} for size in (9_000_000, 9_000_000, 9_000_000, 5000)]
+    result = await _summary(shelf, b'"content":' + orjson.dumps(blocks) + b',"isError":false')
+
+    assert [len(body) for _, body in shelf.kept] == [9_000_000, 9_000_000, 5000]
+    assert "could not be stored" in result["content"][5]["text"]
+
+
 @pytest.mark.parametrize("body", [json.dumps(ITEMS).encode(), b"line\n" * 100_000])
 async def test_without_a_place_the_result_is_cut(body: bytes) -> None:
     """Ours: what cannot be stored is cut as before, and says so."""

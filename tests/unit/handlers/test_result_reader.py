@@ -1,15 +1,17 @@
 """The parameters in the URI of a stored result."""
 
+import threading
 from typing import Any, cast
 
 import anyio
+import msgspec
 import pytest
 
 from gateway.definitions.large_results.pages import ElementCondition, PartRequest
 from gateway.domain.identifiers import TenantId
 from gateway.domain.results import StoredResult
-from gateway.errors import ArgumentsInvalid
-from gateway.handlers.result_reader import ResultReader, request_of_query
+from gateway.errors import ArgumentsInvalid, HandlerFailed
+from gateway.handlers.result_reader import ResultReader, request_of_query, size_as_json
 
 
 @pytest.mark.parametrize(
@@ -97,3 +99,67 @@ async def test_few_results_are_in_memory_at_a_time(is_page: bool) -> None:
                 tasks.start_soon(reader.read_whole, call, "gateway+result://x")
 
     assert 1 <= store.peak <= reader.places.share < 30
+
+
+class _TracedBody(bytes):
+    """A body that records the threads that read it."""
+
+    threads: set[int]
+
+    def lstrip(self, removed: Any = None, /) -> bytes:
+        """Strip the start, as the first step of a page."""
+        self.threads.add(threading.get_ident())
+        return super().lstrip(removed)
+
+    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
+        """Decode, as the first step of a whole result."""
+        self.threads.add(threading.get_ident())
+        return super().decode(encoding, errors)
+
+
+class _OneResult:
+    """A store of one result."""
+
+    def __init__(self, body: bytes) -> None:
+        self.body = _TracedBody(body)
+        self.body.threads = set()
+
+    async def read(self, tenant: TenantId, owner: str, uri: str) -> StoredResult:
+        """Return the result."""
+        del tenant, owner, uri
+        return StoredResult(content_type="text/plain", body=self.body)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "is_inline"),
+    [
+        (PartRequest(), True),
+        (PartRequest(where=(ElementCondition(equals=(1,)),)), False),
+        (PartRequest(pointer="/0" * 17), False),
+    ],
+)
+async def test_costly_reads_of_small_results_run_in_threads(wanted: PartRequest, is_inline: bool) -> None:
+    """Ours: conditions and deep pointers on 32 kB cost more than the event loop has time for (ISO-2)."""
+    store = _OneResult(b"[" * 20 + b"1" + b"]" * 20)
+    await ResultReader(store).read_page(cast("Any", _Reading()), "gateway+result://x", wanted)
+
+    assert (store.body.threads == {threading.get_ident()}) is is_inline
+
+
+async def test_a_whole_result_that_is_too_large_as_json_is_refused_early() -> None:
+    """Ours: escapes are counted in a thread before they are written (ISO-2)."""
+    reader, call = ResultReader(_OneResult(b"\x01" * 2_000_000)), cast("Any", _Reading())
+    with pytest.raises(HandlerFailed, match="too large for one answer; read parts of it"):
+        await reader.read_whole(call, "gateway+result://x")
+
+    store = _OneResult(b"a" * 2_000_000)
+    content = await ResultReader(store).read_whole(call, "gateway+result://x")
+    assert content["text"] == "a" * 2_000_000
+    assert threading.get_ident() not in store.body.threads
+
+
+def test_the_size_of_a_text_as_json_is_exact() -> None:
+    """Ours: what is measured is what the encoder writes."""
+    text = "".join(map(chr, range(0x300))) + "😀"
+
+    assert size_as_json(text.encode()) + 2 == len(msgspec.json.encode(text))

@@ -7,7 +7,7 @@ import pytest
 
 from gateway.domain.identifiers import TenantId
 from gateway.domain.results import StoredResult
-from gateway.redis.caches.result_overflow import ResultOverflow
+from gateway.redis.caches.result_overflow import MAX_RESULT_BYTES, ResultOverflow
 from gateway.redis.event_bus import EventBus
 
 ACME, GLOBEX = TenantId("ten_acme"), TenantId("ten_globex")
@@ -71,7 +71,7 @@ async def test_what_a_tenant_keeps_is_bounded(bus: EventBus) -> None:
 
 async def test_what_is_too_large_is_not_kept(bus: EventBus) -> None:
     """Ours: one result has a bound too."""
-    assert await ResultOverflow(bus, largest=3).keep(ACME, "anna", "text/plain", b"xxxx") is None
+    assert await ResultOverflow(bus).keep(ACME, "anna", "text/plain", bytes(MAX_RESULT_BYTES + 1)) is None
 
 
 async def test_a_busy_owner_evicts_its_own(bus: EventBus) -> None:
@@ -103,3 +103,16 @@ async def test_small_results_are_limited_in_number(bus: EventBus, raw: Any) -> N
         await kept.keep(ACME, "anna", "text/plain", b"x")
 
     assert len([key async for key in raw.scan_iter(match="*leftover:*")]) == 4
+
+
+async def test_results_leave_memory_for_the_rest(bus: EventBus, raw: Any) -> None:
+    """Ours: results of many tenants do not fill a Redis that evicts nothing (ISO-2)."""
+    await raw.config_set("maxmemory", 64 * 2**30)
+    try:
+        full = await ResultOverflow(bus, memory_share=1e-9).keep(ACME, "anna", "text/plain", b"x")
+        usual = await ResultOverflow(bus).keep(ACME, "anna", "text/plain", b"x")
+    finally:
+        await raw.config_set("maxmemory", 0)
+    unlimited = await ResultOverflow(bus, memory_share=1e-9).keep(ACME, "anna", "text/plain", b"x")
+
+    assert (full is None, usual is None, unlimited is None) == (True, False, False)

@@ -163,6 +163,38 @@ def test_conditions_of_one_read_are_bounded() -> None:
 
 
 @pytest.mark.parametrize(
+    ("count", "depth", "leaf", "tested"),
+    [(16_000, 8, "1", 15_385), (4, 64, '"' + "x" * 1_500_000 + '"', 3)],
+    ids=["many parses", "many bytes"],
+)
+def test_deep_conditions_of_one_read_are_bounded(count: int, depth: int, leaf: str, tested: int) -> None:
+    """Ours: conditions cost tokens and bytes, not elements; the next page goes on with the next element (OAS-10)."""
+    element, pointer = "[" * depth + leaf + "]" * depth, "/0" * depth
+    document = read_document(f"[{','.join([element] * count)}]".encode())
+    deep = [ElementCondition(pointer=pointer, equals=(json.loads(leaf),))] * 4
+    wanted = (*deep, ElementCondition(pointer=pointer, equals=("no",)))
+
+    assert document is not None
+    first = _page(document, where=wanted)
+    assert (first["value"], first["next_offset"]) == ([], tested)
+    assert "next_offset" not in _page(document, where=wanted, offset=tested)
+
+
+def test_conditions_share_containers() -> None:
+    """Ours: pointers of several conditions may meet, end inside one another, and lead nowhere."""
+    document = _json([{"a": {"b": [number, str(number)], "": number % 3}} for number in range(30)])
+
+    def select(*conditions: tuple[str, str | int]) -> list[int]:
+        where = tuple(ElementCondition(pointer=pointer, equals=(value,)) for pointer, value in conditions)
+        return list(_page(document, 60_000, where=where)["indexes"])
+
+    assert select(("/a/b/0", 7), ("/a/b/1", "7"), ("/a/", 1)) == [7]
+    assert select(("/a/b/0", 7), ("/a/b/0", 8)) == []
+    assert select(("/a/", 1), ("/a/b", 1)) == []
+    assert select(("/a/", 0), ("/a/b/2", 1)) == []
+
+
+@pytest.mark.parametrize(
     ("pointer", "reason"),
     [
         ("/b", "no part 'b' there: the whole result is an object; its first members are a"),
