@@ -93,7 +93,11 @@ async def federation(
 ) -> AsyncGenerator[Federation]:
     """The server speaks the newest revision, or the handshake revisions only."""
     async with running_sdk_server(is_older=request.param == "older") as server:
-        yield await federate(replicas, server, request.param)
+        found = await federate(replicas, server, request.param)
+        for replica in (0, 1):
+            async with found.client("2026-07-28", replica):
+                pass  # a session declares what is listed when it opens
+        yield found
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Any
 
+import asyncpg
 import pytest
 
 from gateway.domain.identifiers import TenantId
@@ -91,7 +92,13 @@ class Outbox:
         for column, interval in columns.items():
             table = "webhook_endpoints" if column in of_endpoints else "webhook_deliveries"
             moved = f"update {table} set {column} = {column} - interval '{interval}' where tenant_id = '{self.tenant}'"
-            await execute(self.stand.database.superuser_url, moved)
+            for tries_left in (2, 1, 0):
+                try:
+                    await execute(self.stand.database.superuser_url, moved)
+                    break
+                except asyncpg.DeadlockDetectedError:  # with the job that updates the same rows in another order
+                    if not tries_left:
+                        raise
 
     async def look(self) -> None:
         """Make the tenant's jobs due."""
