@@ -71,7 +71,8 @@ def unpack_old_release(folder: Path) -> OldRelease:
     archive = _archived()
     tree = folder / "tree"
     with tarfile.open(fileobj=io.BytesIO(archive)) as packed:
-        packed.extractall(tree, filter="data")
+        packed.extraction_filter = getattr(tarfile, "data_filter", None)  # Python before 3.11.4 has none
+        packed.extractall(tree)
     home = folder / "venv"
     venv.create(home, symlinks=True, with_pip=False)
     theirs = Path(sysconfig.get_path("purelib", "venv", vars={"base": str(home)}))
