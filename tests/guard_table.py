@@ -82,7 +82,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "bound-tokens-only": (NEVER, "test_a_token_counts_only_as_what_it_is"),
         "one-proof": (value("fields.get(b'dpop')"), "test_a_proof_that_is_not_of_the_request_is_refused"),
     },
-    "tests/unit/identity/test_possession.py": {
+    "tests/unit/identity/test_dpop.py": {
         "proof-key": (without(2), "test_a_proof_of_anything_else_is_refused"),
         "proof-method": (NEVER, "test_a_proof_of_anything_else_is_refused"),
         "proof-cheap-key": (NEVER, "test_keys_that_are_dear_to_verify_are_refused"),

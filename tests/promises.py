@@ -33,7 +33,7 @@ TITLES = {
     "OAS-7": "references outside the document are never fetched",
     "OAS-8": "what a document's own examples show is accepted, and a choice has one branch that decides or none",
     "OAS-9": "a list has a budget per tool, page and source; what is shortened is reported, and validated in full",
-    "OAS-10": "a result has status and chosen headers; where its profile says so, it is sent once, in selected parts, "
+    "OAS-10": "a result has status and chosen headers; where its profile chooses, it is sent once, in selected parts, "
     "or as a summary whose parts are read without loss",
     "PRG-4": "a taken name is refused and the original stays",
     "RES-3": "cursors are opaque, signed, bound to tenant and profile",

@@ -11,6 +11,7 @@ from gateway.admin.large_bodies import MAX_REST_BYTES, load_large
 from gateway.admin.openapi.formats import WORDS
 from gateway.admin.requests.documents import DocumentSent
 from gateway.admin.requests.models import BodyModel, QueryModel
+from gateway.domain.json_access import point
 from gateway.domain.json_text import load_json
 from gateway.errors import BadInput, Fault, InvalidBody
 
@@ -111,8 +112,8 @@ def _pointer(detail: ErrorDetails, content: object) -> str:
             here = cast("list[object]", here)[part]
         elif not (detail["type"] == "missing" and position == len(detail["loc"]) - 1):
             continue
-        parts.append(str(part).replace("~", "~0").replace("/", "~1")[:200])
-    return "".join(f"/{part}" for part in parts)
+        parts.append(str(part)[:200])
+    return point(*parts)
 
 
 def _reason(detail: ErrorDetails, model: type[BaseModel]) -> str:

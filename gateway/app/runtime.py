@@ -33,6 +33,7 @@ from gateway.handlers.binding import Binder
 from gateway.handlers.factory import HandlerDependencies
 from gateway.handlers.result_reader import ResultReader
 from gateway.identity.authenticator import Authenticator
+from gateway.identity.dpop import ProofChecks
 from gateway.identity.failure_limit import INTERVAL_S, FailureLimit
 from gateway.identity.introspection import Introspection
 from gateway.identity.issued_tokens import TOKEN_PURPOSE, IssuedTokens
@@ -43,7 +44,6 @@ from gateway.identity.oauth.provider_checks import ProviderChecks
 from gateway.identity.oauth.relying_party import RelyingParty
 from gateway.identity.oauth.subject_tokens import SubjectTokens
 from gateway.identity.people import IssuerDirectory, People, TokenVerifiers
-from gateway.identity.possession import ProofChecks
 from gateway.protocol.sessions.orphaned_sessions import OrphanedSessions
 from gateway.redis.caches.oauth_tokens import SharedTokens
 from gateway.redis.caches.single_use import SingleUseIds

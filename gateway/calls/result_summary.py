@@ -14,9 +14,9 @@ import orjson
 
 from gateway.calls.truncation import cut_json, cut_text, describe
 from gateway.calls.upstream_errors import quote
-from gateway.definitions.large_results.definition import READ_RESULT
 from gateway.definitions.large_results.document import ResultDocument, read_document
 from gateway.definitions.large_results.outline import outline
+from gateway.definitions.large_results.read_result import READ_RESULT
 
 Keep: TypeAlias = Callable[[str, bytes], Awaitable[str | None]]
 """Stores a document of a content type for the caller; returns its URI, or None if it cannot be stored."""

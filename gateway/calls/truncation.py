@@ -13,6 +13,8 @@ from typing import TypeVar
 
 import msgspec
 
+from gateway.domain.json_access import point
+
 _MAX_PARTS = 300_000
 _MAX_NOTES = 10
 _MAX_DEPTH = 48
@@ -110,8 +112,7 @@ class _Truncator:
         room = limit - 2 - sum(len(heads[name]) + 1 for name in names)
         shares = _share_bytes({name: len(members[name]) for name in names}, room)
         parts = [
-            heads[name] + self.value(members[name], shares[name], f"{where}/{_pointer_token(name)}", depth + 1)
-            for name in names
+            heads[name] + self.value(members[name], shares[name], where + point(name[:64]), depth + 1) for name in names
         ]
         return b"{" + b",".join(parts) + b"}"
 
@@ -171,7 +172,3 @@ def _cut_after(compact: bytes, limit: int) -> Truncated:
 
 def _quoted(text: str) -> bytes:
     return json.dumps(text, ensure_ascii=False).encode("utf-8", "replace")
-
-
-def _pointer_token(name: str) -> str:
-    return name[:64].replace("~", "~0").replace("/", "~1")

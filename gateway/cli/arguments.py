@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, as_list, as_object, as_objects, is_object, pick, read_json
+from gateway.domain.json_access import tokens_of
 
 _ALL_KINDS = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
 _MAX_DEPTH = 16
@@ -86,7 +87,7 @@ def _resolve_reference(schema: object, root: object) -> JsonObject:
         reference = target.get("$ref")
         if not isinstance(reference, str) or not reference.startswith("#/"):
             break
-        steps = (step.replace("~1", "/").replace("~0", "~") for step in reference[2:].split("/"))
+        steps = tokens_of(reference[1:])
         target = as_object(pick(root, *steps))
     return target
 

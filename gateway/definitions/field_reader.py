@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 
 from gateway.definitions.json_access import is_number, shorten
 from gateway.definitions.json_values import NotJson, copy_json
-from gateway.domain.json_access import Object, as_list, as_object, point
+from gateway.domain.json_access import Object, as_list, as_object, point, unescape_token
 from gateway.errors import BadInput, DefinitionInvalid, Fault
 
 _MAX_FAULTS = 20
@@ -62,7 +62,7 @@ class Faults:
 
 
 def _dotted(pointer: str) -> str:
-    return ".".join(token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/") if token)
+    return ".".join(unescape_token(token) for token in pointer.split("/") if token)
 
 
 class FieldReader:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from gateway.definitions.json_access import quote
-from gateway.domain.json_access import as_list, as_object
+from gateway.domain.json_access import as_list, as_object, tokens_of
 from gateway.errors import HandlerFailed
 
 MAX_POINTER_LENGTH = 512
@@ -42,7 +42,7 @@ def point(value: object, pointer: str) -> object:
     Raises:
         HandlerFailed: the value has no such part.
     """
-    for token in _tokens(pointer):
+    for token in tokens_of(pointer):
         members, elements = as_object(value), as_list(value)
         if members is not None and token in members:
             value = members[token]
@@ -57,7 +57,7 @@ def find_missing(value: object, paths: Sequence[str], *, max_visits: int) -> lis
     """Return the paths at which the value has no part, as far as the number of visited parts allows."""
     missing: list[str] = []
     for path in paths:
-        waiting: list[tuple[object, list[str]]] = [(value, _tokens(path))]
+        waiting: list[tuple[object, list[str]]] = [(value, tokens_of(path))]
         while waiting and waiting[-1][1]:
             part, (token, *rest) = waiting.pop()
             found = [below for _, below in _parts_at(part, token)]
@@ -80,16 +80,12 @@ def drop(value: object, paths: Sequence[str]) -> object:
     return _without(value, (_mark(paths),))
 
 
-def _tokens(pointer: str) -> list[str]:
-    return [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]]
-
-
 def _mark(paths: Sequence[str]) -> Marks:
     """Return the paths as a tree; a path replaces the longer paths that begin with it."""
     root: Marks = {}
     for path in sorted(paths, key=lambda path: path.count("/"), reverse=True):
         below = root
-        *way, last = _tokens(path)
+        *way, last = tokens_of(path)
         for token in way:
             below = below.setdefault(token, {})
         below[last] = {}

@@ -29,3 +29,13 @@ def as_list(value: Any) -> Sequence[object] | None:
 def point(*tokens: str | int) -> str:
     """Return the JSON Pointer (RFC 6901) of these tokens."""
     return "".join("/" + str(token).replace("~", "~0").replace("/", "~1") for token in tokens)
+
+
+def tokens_of(pointer: str) -> list[str]:
+    """Return the tokens of a JSON Pointer."""
+    return [unescape_token(token) for token in pointer.split("/")[1:]]
+
+
+def unescape_token(token: str) -> str:
+    """Return the name that a token of a JSON Pointer escapes."""
+    return token.replace("~1", "/").replace("~0", "~")

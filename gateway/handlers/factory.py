@@ -20,7 +20,7 @@ from gateway.definitions.handlers.specs import (
 from gateway.definitions.json_access import shorten
 from gateway.definitions.json_schema.validator import Validator
 from gateway.definitions.json_schema.validator_cache import Validators
-from gateway.definitions.large_results.definition import READ_RESULT
+from gateway.definitions.large_results.read_result import READ_RESULT
 from gateway.definitions.templates.template import Tree
 from gateway.domain.http.requests import UpstreamAnswer
 from gateway.domain.identifiers import TenantId

@@ -14,7 +14,10 @@ from urllib.parse import parse_qsl
 import anyio.to_thread
 import msgspec
 
-from gateway.definitions.large_results.definition import (
+from gateway.definitions.large_results.document import read_document
+from gateway.definitions.large_results.element_conditions import ElementCondition, Scalar
+from gateway.definitions.large_results.pages import PartRequest, read_part
+from gateway.definitions.large_results.read_result import (
     MAX_CONDITION_POINTER,
     MAX_LIMIT,
     MAX_OFFSET,
@@ -24,8 +27,6 @@ from gateway.definitions.large_results.definition import (
     READ_DEFINITION,
     READ_RESULT,
 )
-from gateway.definitions.large_results.document import read_document
-from gateway.definitions.large_results.pages import ElementCondition, PartRequest, Scalar, read_part
 from gateway.definitions.projection import is_pointer
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import TenantId

@@ -18,6 +18,7 @@ import jwt
 from jwt.utils import from_base64url_uint
 
 from gateway.domain.identifiers import TenantId
+from gateway.domain.json_access import unescape_token
 from gateway.domain.tenancy.issuers import ALGORITHMS, IdentityClaims, Issuer, TenantIssuers
 
 CLOCK_SKEW_S = 60
@@ -289,7 +290,7 @@ def claim_at(claims: Mapping[str, Any], place: str) -> object:
     for part in place[1:].split("/"):
         if not isinstance(value, dict):
             return None
-        value = cast("dict[str, object]", value).get(part.replace("~1", "/").replace("~0", "~"))
+        value = cast("dict[str, object]", value).get(unescape_token(part))
     return value
 
 

@@ -19,10 +19,10 @@ from gateway.domain.tenancy.principals import InboundToken, Principal
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
 from gateway.errors import NotFound, Unauthenticated
 from gateway.identity.access_tokens import KeySource, TokenRejected, VerifiedToken, is_jwt, verify
+from gateway.identity.dpop import ProofChecks
 from gateway.identity.failure_limit import BatchedLookups, RefusalCounter
 from gateway.identity.introspection import Introspection
 from gateway.identity.issued_tokens import IssuedTokens, issuer_claim
-from gateway.identity.possession import ProofChecks
 from gateway.identity.single_flight import SingleFlight
 
 _FRESH_S = 1.5

@@ -7,8 +7,8 @@ from gateway.domain.refusals import ProofRefused
 from gateway.domain.tenancy.principals import Caller, Principal
 from gateway.errors import Unauthenticated
 from gateway.identity.authenticator import REFUSED, Authenticator
+from gateway.identity.dpop import Proof
 from gateway.identity.people import Target
-from gateway.identity.possession import Proof
 from gateway.telemetry.log_context import LABELS
 from gateway.web.headers import headers_of
 

@@ -17,8 +17,8 @@ from starlette.routing import Route
 from gateway.domain.refusals import ProofRefused, ScopeMissing
 from gateway.errors import GatewayError, NotFound, Unauthenticated
 from gateway.identity.authenticator import Authenticator
+from gateway.identity.dpop import PROOF_ALGORITHMS
 from gateway.identity.people import People, Target
-from gateway.identity.possession import PROOF_ALGORITHMS
 from gateway.web.authentication import address_of, is_bound, target_of
 from gateway.web.headers import headers_of
 

@@ -10,7 +10,7 @@ from uuid import uuid4
 import jwt
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from gateway.identity.possession import thumbprint_of
+from gateway.identity.dpop import thumbprint_of
 from tests.support.issuer import PrivateKey, public_jwk
 
 

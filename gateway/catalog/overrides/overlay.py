@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import msgspec
 
+from gateway.domain.json_access import unescape_token
 from gateway.domain.overrides import LoadedOperation, OverrideFields
 from gateway.domain.tools import Tool
 
@@ -132,4 +133,4 @@ def _references(value: object) -> Iterator[str]:
         elif isinstance(part, list):
             pending += cast("list[object]", part)
         elif isinstance(part, str) and part.startswith(_DEFS_PREFIX):
-            yield part.removeprefix(_DEFS_PREFIX).partition("/")[0].replace("~1", "/").replace("~0", "~")
+            yield unescape_token(part.removeprefix(_DEFS_PREFIX).partition("/")[0])

@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from gateway.catalog.snapshots.field_argument import offers_fields, with_fields
-from gateway.definitions.large_results.definition import READ_DEFINITION, READ_RESULT, TEMPLATE, TEMPLATE_DEFINITION
+from gateway.definitions.large_results.read_result import READ_DEFINITION, READ_RESULT, TEMPLATE, TEMPLATE_DEFINITION
 from gateway.domain.identifiers import PrimitiveId
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tenancy.policy import Safety

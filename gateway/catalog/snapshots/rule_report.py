@@ -10,6 +10,7 @@ from gateway.catalog.snapshots.access_coverage import all_items
 from gateway.catalog.snapshots.primitive_policies import subject_of
 from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.definitions.policy.primitive_policy import PolicySubject, is_about
+from gateway.domain.json_access import tokens_of
 from gateway.domain.primitives import Primitive
 from gateway.domain.tenancy.policy import PolicyRule
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
@@ -74,7 +75,7 @@ def _decides(earlier: PolicyRule, rule: PolicyRule, subject: PolicySubject) -> b
 
 def _has_argument(items: Sequence[Tool | Primitive], pointer: str) -> bool:
     """True if one of the tools declares the argument, or if its schema permits unknown arguments."""
-    name = pointer.split("/")[1].replace("~1", "/").replace("~0", "~")
+    name = tokens_of(pointer)[0]
     if len(items) > _MAX_SCHEMAS or any(isinstance(item, Primitive) for item in items):
         return True
     return any(_declares(item.definition, name) for item in items)

@@ -9,6 +9,7 @@ import msgspec
 
 from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import SourceId, TenantId, new_operation_id
+from gateway.domain.json_access import point
 from gateway.domain.sources import (
     Compilation,
     Exposure,
@@ -178,7 +179,7 @@ def check_credentials(credentials: Mapping[str, Credential], compilation: Compil
     declared = ", ".join(compilation.scheme_names[:50]) or "none"
     faults = [
         Fault(
-            pointer=f"/credentials/{_escape(name)}",
+            pointer=point("credentials", name),
             reason=f"the document declares no such scheme; declared schemes: {declared}",
         )
         for name in credentials
@@ -228,7 +229,3 @@ def clean_report(report: ImportReport) -> ImportReport:
 def _clean(text: str) -> str:
     """The text without NUL and lone surrogates, so that it can be stored and shown."""
     return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
-
-
-def _escape(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")

@@ -15,6 +15,7 @@ from gateway.cli.input.list_options import ListArguments, list_options
 from gateway.cli.input.live_options import LiveOptions, live_fields, live_options
 from gateway.cli.input.options import confirm_option, limit_option
 from gateway.cli.output.tables import render_pairs, render_table
+from gateway.domain.json_access import tokens_of
 from gateway.domain.primitives import Family
 
 _NOUN = "live-sources"
@@ -198,7 +199,7 @@ def _describe_held(one: JsonObject) -> str:
     if pick(one, "accepted") is None:
         return render_pairs([*pairs, ("new", _compact(one.get("definition")))])
     for pointer in as_list(one.get("changed")):
-        steps = [step.replace("~1", "/").replace("~0", "~") for step in as_text(pointer).split("/")[1:]]
+        steps = tokens_of(as_text(pointer))
         pairs += [
             (f"{as_text(pointer)} was", _compact(pick(one, "accepted", *steps))),
             (f"{as_text(pointer)} is", _compact(pick(one, "definition", *steps))),

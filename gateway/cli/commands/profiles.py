@@ -62,9 +62,12 @@ def profile_options(command: _Command) -> _Command:
             command = click.option(f"--{verb}-{kind}", multiple=True, metavar=metavar, help=text)(command)
     once = "Send JSON results as structured content alone, with a sentence as text."
     fields = "Give imported tools the argument _fields, which selects parts of JSON results."
-    most = "Summarise results above this number of bytes, and list read_result, which reads their parts."
+    summary = (
+        "Summarise results above this number of bytes, at least 4096, and list read_result, which reads their parts."
+        " 0: no summaries."
+    )
     threshold = click.IntRange(0, MAX_SUMMARY_THRESHOLD)
-    command = click.option("--summary-threshold", type=threshold, metavar="BYTES", help=most)(command)
+    command = click.option("--summary-threshold", type=threshold, metavar="BYTES", help=summary)(command)
     command = click.option("--selects-fields", is_flag=True, help=fields)(command)
     command = click.option("--structured-once", is_flag=True, help=once)(command)
     command = click.option("--description", help="The description, for people.")(command)

@@ -8,6 +8,7 @@ import json
 from typing import Final
 
 from gateway.definitions.large_results.json_parts import Part, is_container, parts_of
+from gateway.domain.json_access import point
 
 _MAX_LINES: Final = 60
 _MAX_MEMBERS: Final = 20
@@ -35,11 +36,6 @@ def outline(raw: bytes, *, room: int) -> str:
     return "\n".join(lines)
 
 
-def escape_token(name: str) -> str:
-    """Return a name as a token of a JSON Pointer."""
-    return name.replace("~", "~0").replace("/", "~1")
-
-
 def _line(pointer: str, raw: bytes, level: int) -> tuple[str, list[tuple[str, bytes, int]]]:
     """Return the line of a part, and the inner parts whose lines follow."""
     shown = pointer if pointer.isprintable() else json.dumps(pointer)
@@ -50,7 +46,7 @@ def _line(pointer: str, raw: bytes, level: int) -> tuple[str, list[tuple[str, by
     kind = f"list of {count:,}" if raw.startswith(b"[") else f"object with {count:,} members"
     if level >= _MAX_LEVELS:
         first = []
-    below = [(f"{pointer}/{'*' if name is None else escape_token(name)}", part, level + 1) for name, part in first]
+    below = [(pointer + point("*" if name is None else name), part, level + 1) for name, part in first]
     more = f", of which the first {len(first)} follow" if raw.startswith(b"{") and 0 < len(first) < count else ""
     return f"{shown or 'whole'}: {kind}{size}{more}", [one for one in below if len(one[0]) <= _MAX_POINTER_LENGTH]
 

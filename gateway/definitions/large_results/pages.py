@@ -7,49 +7,32 @@ larger than a page, so that a client can request them separately. The values of 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Final, TypeAlias
+from typing import Final
 
-import msgspec
 import orjson
 
-from gateway.definitions.large_results.definition import MAX_POINTER
 from gateway.definitions.large_results.document import ResultDocument, json_of
+from gateway.definitions.large_results.element_conditions import ConditionTests, ElementCondition
 from gateway.definitions.large_results.json_parts import (
     Part,
-    is_container,
     is_index,
-    look_up,
     part_at,
     parts_of,
-    split,
     split_list,
     text_of,
 )
-from gateway.definitions.large_results.outline import escape_token
+from gateway.definitions.large_results.read_result import MAX_POINTER
+from gateway.domain.json_access import point, tokens_of
 from gateway.errors import ArgumentsInvalid, Fault
 
 _MAX_TESTED: Final = 100_000
 """Limit on the elements that are tested for one page; a longer list continues on the next page."""
-_MAX_STEPS: Final = 200_000
-"""Limit on the tokens and values that the conditions of one page read; 200,000 small parses take about 0.4 s."""
-_MAX_TESTED_BYTES: Final = 256 * 1024 * 1024
-"""Limit on the bytes of the containers and values that the conditions of one page read."""
 _MAX_WORK: Final = 1024 * 1024 * 1024
 """Limit on the bytes that are parsed to follow a pointer; each level parses its whole container."""
 _MAX_OMITTED: Final = 10
 _MAX_NAMED: Final = 20
 _PAGE_HEAD: Final = 1024
 """Bytes reserved for the other members of a page."""
-Scalar: TypeAlias = str | int | float | bool | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ElementCondition:
-    """A condition on one part of an element: `equals` lists accepted values, `contains` is a case-folded substring."""
-
-    pointer: str = ""
-    equals: tuple[Scalar, ...] = ()
-    contains: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,34 +55,12 @@ class _Parts:
 
 
 @dataclass(slots=True)
-class _Work:
-    """The work of the conditions of one page."""
-
-    steps: int = 0
-    size: int = 0
-
-    @property
-    def is_used_up(self) -> bool:
-        """True if the page ends before its next element."""
-        return self.steps >= _MAX_STEPS or self.size >= _MAX_TESTED_BYTES
-
-
-@dataclass(slots=True)
-class _Tests:
-    """The conditions of one part, and those of the parts below it by the tokens of their pointers."""
-
-    here: list[ElementCondition] = field(default_factory=list[ElementCondition])
-    below: dict[str, "_Tests"] = field(default_factory=dict[str, "_Tests"])
-
-
-@dataclass(slots=True)
 class _Page:
     """The parts of a page so far, and the bytes that remain."""
 
     room: int
     offset: int
-    tests: _Tests
-    work: _Work = field(default_factory=_Work)
+    tests: ConditionTests
     values: list[Part] = field(default_factory=list[Part])
     indexes: list[int] = field(default_factory=list[int])
     omitted: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
@@ -117,7 +78,7 @@ def read_part(document: ResultDocument, request: PartRequest, *, room: int) -> b
     if not document.is_json:
         return _read_text(document, request, room)
     raw, work = document.body, 0
-    tokens = _tokens(request.pointer)
+    tokens = tokens_of(request.pointer)
     for depth, token in enumerate(tokens):
         work += len(raw)
         if work > _MAX_WORK:  # guard: result-pointer-bounded
@@ -130,7 +91,7 @@ def read_part(document: ResultDocument, request: PartRequest, *, room: int) -> b
 
 
 def _read_text(document: ResultDocument, request: PartRequest, room: int) -> bytes:
-    tokens = _tokens(request.pointer)
+    tokens = tokens_of(request.pointer)
     if not tokens:
         lines = islice(document.lines(), request.offset, None)
         parts = _Parts(((None, json_of(line.decode())) for line in lines), "lines", document.count_lines())
@@ -171,7 +132,7 @@ def _read_characters(text: str, request: PartRequest, room: int) -> bytes:
 
 
 def _read_parts(parts: _Parts, request: PartRequest, room: int) -> bytes:
-    page = _Page(room, request.offset, _tests_of(request.where))
+    page = _Page(room, request.offset, ConditionTests(request.where))
     for index, (name, raw) in enumerate(parts.following, request.offset):
         if not _add_part(page, request, index, name, raw):
             page.next_offset = index
@@ -191,15 +152,15 @@ def _add_part(page: _Page, request: PartRequest, index: int, name: str | None, r
     is_full = request.limit is not None and len(page.values) + len(page.omitted) >= request.limit
     if is_full or (request.where and index - page.offset >= _MAX_TESTED):  # guard: result-conditions-bounded
         return False
-    if page.work.is_used_up:  # guard: result-conditions-work
+    if page.tests.is_used_up:  # guard: result-conditions-work
         return False
-    if request.where and not _matches(raw, page):
+    if request.where and not page.tests.matches(raw):
         return True
     size = len(raw) + (0 if name is None else len(name.encode("utf-8", "replace")) + 3) + 12
     if size > page.room:
         if page.values or len(page.omitted) >= _MAX_OMITTED:
             return False
-        pointer = f"{request.pointer}/{index if name is None else escape_token(name)}"
+        pointer = request.pointer + point(index if name is None else name)
         page.omitted.append({"pointer": pointer[:MAX_POINTER], "bytes": len(raw)})
         return True
     page.room -= size
@@ -221,56 +182,8 @@ def _join(request: PartRequest, page: dict[str, object], value: bytes) -> bytes:
     return head[:-1] + b',"value":' + value + b"}"
 
 
-def _tests_of(conditions: Sequence[ElementCondition]) -> _Tests:
-    whole = _Tests()
-    for condition in conditions:
-        tests = whole
-        for token in _tokens(condition.pointer):
-            tests = tests.below.setdefault(token, _Tests())
-        tests.here.append(condition)
-    return whole
-
-
-def _matches(raw: bytes, page: _Page) -> bool:
-    """Test an element; each of its containers is parsed once for all conditions, and is not retained."""
-    waiting, work = [(raw, page.tests)], page.work
-    while waiting:
-        part, tests = waiting.pop()
-        work.steps += len(tests.here) + len(tests.below)
-        work.size += len(part) * (len(tests.here) + bool(tests.below))
-        if not all(_is_met(part, condition) for condition in tests.here):
-            return False
-        parts = split(part) if tests.below else ()
-        for token, below in tests.below.items():
-            found = look_up(parts, token)
-            if found is None:
-                return False
-            waiting.append((found, below))
-    return True
-
-
-def _is_met(part: bytes, condition: ElementCondition) -> bool:
-    if is_container(part):
-        return False
-    if condition.contains is not None:
-        return part.startswith(b'"') and condition.contains in text_of(part).casefold()
-    return any(_equals(part, value) for value in condition.equals)
-
-
-def _equals(raw: bytes, value: Scalar) -> bool:
-    try:
-        found = text_of(raw) if raw.startswith(b'"') else msgspec.json.decode(raw)
-    except msgspec.MsgspecError:  # a number beyond the range of floats
-        return False
-    return isinstance(found, bool) is isinstance(value, bool) and found == value
-
-
-def _tokens(pointer: str) -> Sequence[str]:
-    return [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]]
-
-
 def _missing_part(found: Sequence[str], token: str, raw: bytes) -> ArgumentsInvalid:
-    place = "".join(f"/{escape_token(one)}" for one in found) or "the whole result"
+    place = point(*found) or "the whole result"
     if raw.startswith(b"["):
         what = f"a list of {sum(1 for _ in parts_of(raw)):,}"
     elif raw.startswith(b"{"):

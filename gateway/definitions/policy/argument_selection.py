@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeAlias, cast
 
 from gateway.definitions.credential_names import is_count, is_credential_name
 from gateway.definitions.policy.conditions import fold
+from gateway.domain.json_access import tokens_of
 from gateway.domain.tenancy.policy import RecordingRule
 
 MAX_READ = 500
@@ -72,8 +73,7 @@ class ArgumentSelection:
 
 
 def _split(pointer: str) -> Sequence[_NameToken]:
-    names = (part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:])
-    return [_NameToken(name, fold(name)) for name in names]
+    return [_NameToken(name, fold(name)) for name in tokens_of(pointer)]
 
 
 def _walk(

@@ -15,6 +15,7 @@ import jsonschema_rs
 
 from gateway.definitions.json_access import is_number
 from gateway.definitions.policy.paths import is_inside
+from gateway.domain.json_access import tokens_of
 from gateway.domain.tenancy.policy import ArgumentCondition, ConditionOperator, ConditionValue
 
 MAX_TEXT_LENGTH = 16_384
@@ -48,10 +49,7 @@ class CompiledCondition:
 
     def __init__(self, condition: ArgumentCondition) -> None:
         self.pointer = condition.pointer
-        self._tokens = [
-            (token, fold(token))
-            for token in (part.replace("~1", "/").replace("~0", "~") for part in condition.pointer.split("/")[1:])
-        ]
+        self._tokens = [(token, fold(token)) for token in tokens_of(condition.pointer)]
         self._test = _compile(condition)
 
     def holds(self, arguments: Mapping[str, object]) -> Truth:

@@ -4,7 +4,7 @@ import re
 from typing import cast
 from urllib.parse import unquote
 
-from gateway.domain.json_access import Object, as_list, as_object, point
+from gateway.domain.json_access import Object, as_list, as_object, point, tokens_of
 from gateway.openapi.document.json_access import Unusable, list_at, quote_text
 
 _MAX_CHAIN_LENGTH = 32
@@ -80,8 +80,7 @@ def merge_path_item(target: Object, item: Object) -> dict[str, object]:
 
 def ref_tokens(ref: str) -> list[str]:
     """Return the tokens of the pointer in a local reference."""
-    pointer = unquote(ref[1:])
-    return [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]] if pointer else []
+    return tokens_of(unquote(ref[1:]))
 
 
 def find_step(node: object, token: str) -> tuple[object, bool]:

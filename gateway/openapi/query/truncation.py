@@ -10,7 +10,7 @@ from typing import cast
 
 import msgspec
 
-from gateway.domain.json_access import as_list, as_object, point
+from gateway.domain.json_access import as_list, as_object, point, unescape_token
 from gateway.openapi.document.references import find_step
 from gateway.openapi.query.limits import MAX_ANSWER_BYTES, MAX_POINTER_LENGTH
 from gateway.openapi.query.sizes import INDENT, Sizes, measure
@@ -45,7 +45,7 @@ def find_part(value: object, pointer: str) -> tuple[object, bool]:
     node, is_there = value, not pointer or pointer.startswith("/")
     for token in pointer.split("/")[1:]:
         if is_there:
-            node, is_there = find_step(node, token.replace("~1", "/").replace("~0", "~"))
+            node, is_there = find_step(node, unescape_token(token))
     return node, is_there
 
 

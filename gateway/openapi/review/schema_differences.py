@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import orjson
 
-from gateway.domain.json_access import as_list, as_object, point
+from gateway.domain.json_access import as_list, as_object, point, unescape_token
 from gateway.domain.updates.source_changes import Difference, DifferenceKind, Impact
 from gateway.openapi.review.excerpts import make_difference
 
@@ -88,7 +88,7 @@ class _SchemaComparison:
         reference = schema.get("$ref")
         if not isinstance(reference, str):
             return schema
-        name = reference.removeprefix(_REFERENCE).partition("/")[0].replace("~1", "/").replace("~0", "~")
+        name = unescape_token(reference.removeprefix(_REFERENCE).partition("/")[0])
         found = self._shared[side].get(name, _ANYTHING)
         beside = {key: value for key, value in schema.items() if key != "$ref"}
         return {**(as_object(found) or _ANYTHING), **beside} if found is not False else False

@@ -14,7 +14,7 @@ import msgspec
 import orjson
 from msgspec.structs import replace
 
-from gateway.domain.json_access import Object, point
+from gateway.domain.json_access import Object, point, tokens_of
 from gateway.domain.sources import CompiledOperation
 from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
 from gateway.domain.text_search.invisible import is_concealing
@@ -192,7 +192,7 @@ def _conceals(text: str) -> bool:
 
 def _identity(pointer: str) -> str:
     """The identity of the operation that contains this position of a document."""
-    section, *tokens = (token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:])
+    section, *tokens = tokens_of(pointer)
     return f"{tokens[1].upper()} {tokens[0]}" if section == "paths" and len(tokens) >= _OPERATION_DEPTH else ""
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from gateway.domain.http.plans import BodyKind, BodyPlan, Location, ParameterPlan, RequestPlan
 from gateway.domain.http.requests import UpstreamRequest
+from gateway.domain.json_access import point
 from gateway.errors import ArgumentsInvalid, Fault, NotYetSupported
 from gateway.upstream.serialize.bodies import BodyWriter, body_writer
 from gateway.upstream.serialize.header_checks import is_argument_header, is_header_value, is_sendable_url, is_token
@@ -180,7 +181,7 @@ def _fill_optional(slot: _Slot, arguments: Mapping[str, object]) -> str | None:
 
 
 def _invalid(argument: str, reason: str) -> ArgumentsInvalid:
-    pointer = "/" + argument.replace("~", "~0").replace("/", "~1")
+    pointer = point(argument)
     return ArgumentsInvalid(
         f"The argument {pointer} cannot be sent: {reason}.", faults=[Fault(pointer=pointer, reason=reason)]
     )

@@ -7,7 +7,8 @@ import anyio
 import msgspec
 import pytest
 
-from gateway.definitions.large_results.pages import ElementCondition, PartRequest
+from gateway.definitions.large_results.element_conditions import ElementCondition
+from gateway.definitions.large_results.pages import PartRequest
 from gateway.domain.identifiers import TenantId
 from gateway.domain.results import StoredResult
 from gateway.errors import ArgumentsInvalid, HandlerFailed

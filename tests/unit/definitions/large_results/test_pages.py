@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.definitions.large_results.document import ResultDocument, read_document
+from gateway.definitions.large_results.element_conditions import ElementCondition
 from gateway.definitions.large_results.json_parts import MAX_PARTS, part_at, parts_of
 from gateway.definitions.large_results.outline import outline
-from gateway.definitions.large_results.pages import ElementCondition, PartRequest, read_part
+from gateway.definitions.large_results.pages import PartRequest, read_part
 from gateway.errors import ArgumentsInvalid
 
 ROOM = 1024 + 80

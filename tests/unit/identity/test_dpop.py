@@ -13,9 +13,9 @@ from jwt.algorithms import ECAlgorithm, OKPAlgorithm
 from gateway.domain.identifiers import TenantId
 from gateway.domain.refusals import ProofRefused
 from gateway.errors import LimitExceeded, RedisUnavailable
-from gateway.identity import possession
+from gateway.identity import dpop
 from gateway.identity.access_tokens import CLOCK_SKEW_S
-from gateway.identity.possession import Proof, ProofChecks, thumbprint_of
+from gateway.identity.dpop import Proof, ProofChecks, thumbprint_of
 from tests.support.issuer import new_keys
 from tests.support.proofs import ProofKey
 
@@ -31,7 +31,7 @@ class Used:
         self.ids: set[tuple[str, str]] = set()
 
     async def __call__(self, tenant: TenantId, named: str, for_s: int) -> bool:
-        assert for_s >= 2 * possession.WINDOW_S + 2 * CLOCK_SKEW_S
+        assert for_s >= 2 * dpop.WINDOW_S + 2 * CLOCK_SKEW_S
         is_first = (tenant, named) not in self.ids
         self.ids.add((tenant, named))
         return is_first
@@ -149,9 +149,9 @@ async def test_proofs_are_refused_while_their_use_cannot_be_stored(monkeypatch: 
 
     with pytest.raises(RedisUnavailable):
         await _check(KEY.prove(URL, TOKEN), checks=ProofChecks(away))
-    monkeypatch.setattr(possession, "_BURST_S", 2e6)
-    monkeypatch.setattr(possession, "_PROOFS_PER_S", 2e-6)
-    monkeypatch.setattr(possession, "_PROOFS_PER_S_EACH", 1e-6)
+    monkeypatch.setattr(dpop, "_BURST_S", 2e6)
+    monkeypatch.setattr(dpop, "_PROOFS_PER_S", 2e-6)
+    monkeypatch.setattr(dpop, "_PROOFS_PER_S_EACH", 1e-6)
     checks = ProofChecks(Used())
     for _ in range(2):
         await _check(KEY.prove(URL, TOKEN), checks=checks)
