@@ -32,6 +32,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "account-state": (NEVER, "test_a_code_counts_for_the_browser_and_user_that_began"),
     },
     "tests/behaviour/people/test_accounts.py": {
+        "approval-given-back": (without(3), "test_an_approval_is_kept_until_its_call_has_an_account"),
         "account-endpoints-tls": (SKIP, "test_other_terms_of_a_credential_end_its_accounts"),
         "account-parameters": (NEVER, "test_other_terms_of_a_credential_end_its_accounts"),
         "account-refresh-once": (NEVER, "test_tokens_are_refreshed_once_by_all_replicas"),

@@ -45,7 +45,7 @@ from gateway.domain.events import ApprovalChanged
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import ApprovalId, TenantId
 from gateway.domain.primitives import Primitive
-from gateway.domain.refusals import ApprovalRequired
+from gateway.domain.refusals import AccountRequired, ApprovalRequired
 from gateway.domain.task_supervisor import Spawn
 from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.errors import ClientSilent, GatewayError, PolicyDenied, Unavailable
@@ -140,11 +140,12 @@ class ApprovalStation:
             self._spawn(self._renew)
 
     async def release(
-        self, tenant: TenantId, approval: ApprovalId, claim: str, outcome: str, *, has_next_round: bool
+        self, tenant: TenantId, approval: ApprovalId, claim: str, outcome: str | None, *, has_next_round: bool
     ) -> None:
         """End a run: store its outcome, or keep its approval for the next round of the call.
 
-        If the database is unavailable, the lease expires and the outcome becomes unknown.
+        Without an outcome, the run sent nothing, and the next equal call can use the approval. If the database is
+        unavailable, the lease expires and the outcome becomes unknown.
         """
         self._claims.pop(claim, None)
         try:
@@ -224,9 +225,12 @@ class ApprovedRun:
             self._call.principal.tenant, *self._held, self._outcome_of(error), has_next_round=has_next_round
         )
 
-    def _outcome_of(self, error: BaseException | None) -> str:
+    def _outcome_of(self, error: BaseException | None) -> str | None:
         if error is None:
             return self._call.outcome
+        is_single = self._prepared.request is not None  # steps may have sent other requests before
+        if is_single and isinstance(error, AccountRequired) and not error.is_sent:  # guard: approval-given-back
+            return None
         if isinstance(error, GatewayError):
             return error.code
         return "cancelled" if isinstance(error, anyio.get_cancelled_exc_class()) else "crashed"

@@ -102,17 +102,19 @@ class SignInRefused(Forbidden):
 
 
 class AccountRequired(UpstreamError):
-    """The call needs an account of its caller at the upstream, which is not connected; nothing was sent.
+    """The call needs an account of its caller at the upstream, which is not connected, or whose token was refused.
 
-    `url` is the page on which the caller connects it; it names no user, and is not a credential.
+    `url` is the page on which the caller connects it; it names no user, and is not a credential. `is_sent` is True if
+    the upstream refused a request with the account's token.
     """
 
     code = "upstream.account_required"
 
-    def __init__(self, message: str, *, credential: str, url: str) -> None:
+    def __init__(self, message: str, *, credential: str, url: str, is_sent: bool = False) -> None:
         super().__init__(message)
         self.credential = credential
         self.url = url
+        self.is_sent = is_sent
 
 
 class SignInFailed(UpstreamError):

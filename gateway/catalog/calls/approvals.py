@@ -251,13 +251,17 @@ async def park_approval(tenant: TenantId, catalog: CatalogContext, approval: App
 
 
 async def finish_approval(
-    tenant: TenantId, catalog: CatalogContext, approval: ApprovalId, claim: str, *, outcome: str
+    tenant: TenantId, catalog: CatalogContext, approval: ApprovalId, claim: str, *, outcome: str | None
 ) -> bool:
-    """Store the outcome of a run; False if its lease has expired, so that the outcome stays unknown."""
+    """Store the outcome of a run; False if its lease has expired, so that the outcome stays unknown.
+
+    None is the outcome of a run that sent nothing: the approval can be used again, and no webhook is sent.
+    """
     async with catalog.store.transaction(tenant) as db:
         is_stored = await approvals.finish(tenant, db, approval, claim, outcome=outcome)
         changes = ApprovalChanges(tenant, catalog)
-        await changes.enqueue(db, await read_approval(tenant, catalog, db, approval))
+        if outcome is not None:
+            await changes.enqueue(db, await read_approval(tenant, catalog, db, approval))
     await changes.announce()
     return is_stored
 

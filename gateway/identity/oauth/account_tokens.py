@@ -131,12 +131,12 @@ class StoredAccountTokens:
             owner, found = await find_account(tenant, self._catalog, principal.key, named)
             if found is None or found.account.state is AccountState.REFUSED:
                 text = _NOT_CONNECTED if found is None else _REFUSED
-                raise self._account_required(principal, named, owner, text)
+                raise self._account_required(principal, named, owner, text, is_sent=refused is not None)
             if found.tokens.access_token != refused and _is_fresh(found.tokens):
                 self._held.put(tenant, name, (time.monotonic(), found.tokens))
                 return found.tokens.access_token
             if found.tokens.access_token == refused and not may_refresh:  # guard: account-refresh-once
-                raise self._account_required(principal, named, owner, _REFUSED)
+                raise self._account_required(principal, named, owner, _REFUSED, is_sent=refused is not None)
             lease = await take_lease(tenant, self._catalog, found.account.id)
             if lease is not None:
                 with anyio.CancelScope(shield=True):  # a cancellation would lose the new refresh token
@@ -163,14 +163,14 @@ class StoredAccountTokens:
         tenant, catalog = principal.tenant, self._catalog
         owner, found = await find_account(tenant, catalog, principal.key, named)
         if found is None:
-            raise self._account_required(principal, named, owner, _NOT_CONNECTED)
+            raise self._account_required(principal, named, owner, _NOT_CONNECTED, is_sent=refused is not None)
         before, account = found.tokens, found.account
         if before.access_token != refused and _is_fresh(before):
             await end_lease(tenant, catalog, account.id, lease)
             return before.access_token
         if before.refresh_token is None:
             await end_lease(tenant, catalog, account.id, lease)
-            raise self._account_required(principal, named, owner, _REFUSED)
+            raise self._account_required(principal, named, owner, _REFUSED, is_sent=refused is not None)
         client = Credential(username=terms.client_id, value=named.credential.value)
         wanted = token_refresh(named.name, terms.token_url, client, before.refresh_token)
         try:
@@ -182,7 +182,7 @@ class StoredAccountTokens:
                 raise
             acting = AccountOwner(tenant=tenant, id=owner, subject=principal.subject, name=principal.name)
             await note_refused(catalog, acting, account, lease=lease)
-            raise self._account_required(principal, named, owner, _REFUSED) from None
+            raise self._account_required(principal, named, owner, _REFUSED, is_sent=refused is not None) from None
         except (GatewayError, TimeoutError) as error:
             await end_lease(tenant, catalog, account.id, lease)
             if isinstance(error, GatewayError):
@@ -207,11 +207,11 @@ class StoredAccountTokens:
                 await anyio.sleep(2**tried * _POLL_S)
 
     def _account_required(
-        self, principal: Principal, named: NamedCredential, owner: KeyId, text: str
+        self, principal: Principal, named: NamedCredential, owner: KeyId, text: str, *, is_sent: bool
     ) -> AccountRequired:
         url = self._links.of(principal.tenant, principal.slug, owner, named)
         message = f"{text.format(name=named.name)} Open {url} in a browser, connect your account, and call again."
-        return AccountRequired(message, credential=named.name, url=url)
+        return AccountRequired(message, credential=named.name, url=url, is_sent=is_sent)
 
     @asynccontextmanager
     async def _account_lock(self, tenant: TenantId, name: str) -> AsyncGenerator[None]:

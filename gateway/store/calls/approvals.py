@@ -265,12 +265,12 @@ async def renew(tenant: TenantId, db: Db, claims: Collection[str], *, lease: tim
     await db.execute(update(approvals).where(*is_held, is_running).values(leased_until=func.now() + lease))
 
 
-async def finish(tenant: TenantId, db: Db, approval: ApprovalId, claim: str, *, outcome: str) -> bool:
-    """Store the outcome of a run; False if its lease has expired, so that the outcome is stored as unknown."""
-    updated = ApprovalState.DONE.value
-    return await _update_if(
-        tenant, db, approval, *_is_claimed(claim), state=updated, outcome=outcome, ended_at=func.now()
-    )
+async def finish(tenant: TenantId, db: Db, approval: ApprovalId, claim: str, *, outcome: str | None) -> bool:
+    """Store the outcome of a run, or make its approval usable again if None; False if its lease has expired."""
+    ended: dict[str, object] = {"state": ApprovalState.DONE.value, "outcome": outcome, "ended_at": func.now()}
+    if outcome is None:
+        ended = {"state": ApprovalState.APPROVED.value, "claim": None, "started_at": None, "leased_until": None}
+    return await _update_if(tenant, db, approval, *_is_claimed(claim), **ended)
 
 
 async def supersede(tenant: TenantId, db: Db, approval: ApprovalId) -> bool:

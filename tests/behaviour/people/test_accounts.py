@@ -171,6 +171,32 @@ async def test_a_session_gets_the_error_with_the_page(tracker: Tracker) -> None:
     assert plain["result"]["isError"] is True
 
 
+async def test_an_approval_is_kept_until_its_call_has_an_account(tracker: Tracker) -> None:
+    """Ours: a run that stops for a missing account uses up no approval; one that sent a request does (SAF-3, TEN-4)."""
+    admin = tracker.gateway.admin
+    (await admin.put("/tenants/acme/policy", json={"safe": "approve"})).raise_for_status()
+
+    async def approve() -> None:
+        await tracker.call()
+        [asked] = (await admin.get("/tenants/acme/approvals?state=pending")).json()["items"]
+        (await admin.post(f"/tenants/acme/approvals/{asked['id']}/approve", json={})).raise_for_status()
+
+    await approve()
+    await tracker.connect()  # a call without the account leads to the page
+    done = (await tracker.call(replica=1))["result"]
+    assert (done["isError"], len(tracker.api.seen)) == (False, 1), done
+
+    tracker.api.status = 401
+    refused: dict[str, Any] = {}
+    for _ in range(2):  # after the first, the token is refreshed
+        await approve()
+        refused = (await tracker.call())["result"]
+    states = [each["state"] for each in (await admin.get("/tenants/acme/approvals")).json()["items"]]
+    assert (refused["isError"], len(tracker.api.seen)) == (True, 3), refused
+    assert "accepts the tokens of your account" in str(refused["content"])
+    assert states == ["done", "done", "done"]
+
+
 async def test_tokens_are_refreshed_once_by_all_replicas(tracker: Tracker) -> None:
     """Ours: a refresh token counts once, so calls on two replicas share one refresh; a refusal is refreshed (TEN-4)."""
     tracker.server.life_s = 0
