@@ -16,7 +16,7 @@ from gateway.cli.failures import Failure
 from gateway.cli.input.options import (
     chosen,
     chosen_url,
-    folder_option,
+    data_dir_option,
     json_option,
     key_option,
     tenant_option,
@@ -61,7 +61,7 @@ def with_admin(body: Callable[Concatenate[AdminContext, P], None]) -> Callable[P
             body(AdminContext(admin=admin, tenant=chosen("tenant"), as_json=wants_json()), *args, **kwargs)
 
     command = update_wrapper(run, body)
-    for option in (json_option, folder_option, key_option, url_option):
+    for option in (json_option, data_dir_option, key_option, url_option):
         command = option(command)
     return command
 

@@ -6,7 +6,7 @@ from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_context import AdminContext, confirm, with_tenant
 from gateway.cli.input.json_fields import JsonObject, text_at
 from gateway.cli.input.list_options import ListArguments, list_options
-from gateway.cli.input.options import confirm_option
+from gateway.cli.input.options import yes_option
 from gateway.cli.output.tables import render_pairs, render_table
 from gateway.domain.audit import SinkKind
 
@@ -74,7 +74,7 @@ def update_sink(
 
 @sink.command("delete")
 @click.argument("name")
-@confirm_option
+@yes_option
 @with_tenant
 def delete_sink(context: AdminContext, name: str, yes: bool) -> None:
     """Delete a sink with its position in the trail."""

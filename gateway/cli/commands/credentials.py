@@ -10,7 +10,7 @@ from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.input.declared_items import create_all, declared, delete_one, replace_all, set_all
 from gateway.cli.input.json_fields import JsonObject, text_at
 from gateway.cli.input.list_options import ListArguments, list_options
-from gateway.cli.input.options import confirm_option
+from gateway.cli.input.options import yes_option
 from gateway.cli.input.references import parse_reference
 from gateway.cli.input.secrets import read_secret
 from gateway.cli.output.tables import render_pairs, render_table
@@ -183,7 +183,7 @@ def set_credential(context: AdminContext, file: str | None, **options: Unpack[Cr
 
 @credential.command("delete")
 @click.argument("name")
-@confirm_option
+@yes_option
 @with_tenant
 def delete_credential(context: AdminContext, name: str, yes: bool) -> None:
     """Delete a credential that is not in use."""

@@ -19,7 +19,15 @@ from gateway.cli.client.locations import DEFAULT_FOLDER, find_admin_key, is_loop
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure, failure_of
 from gateway.cli.input.json_fields import JsonObject, as_objects, text_at
-from gateway.cli.input.options import chosen, chosen_url, folder_option, json_option, key_option, url_option, wants_json
+from gateway.cli.input.options import (
+    chosen,
+    chosen_url,
+    data_dir_option,
+    json_option,
+    key_option,
+    url_option,
+    wants_json,
+)
 from gateway.cli.output.printing import show
 from gateway.cli.output.tables import render_table
 from gateway.domain.findings import Finding, Verdict
@@ -39,7 +47,7 @@ _NO_SERVER = Finding(
 @click.command("doctor")
 @url_option
 @key_option
-@folder_option
+@data_dir_option
 @json_option
 def examine() -> None:
     """Examine database, Redis, keys, egress, clock, disk and versions, and print a remedy for each fault.

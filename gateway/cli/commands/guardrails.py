@@ -10,7 +10,7 @@ from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.input.declared_items import create_all, declared, delete_one, set_all
 from gateway.cli.input.json_fields import JsonObject, as_object, number_at, text_at
 from gateway.cli.input.list_options import ListArguments, list_options
-from gateway.cli.input.options import confirm_option
+from gateway.cli.input.options import yes_option
 from gateway.cli.output.tables import render_pairs, render_table
 from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
 from gateway.domain.tenancy.guardrails import GuardrailAction, GuardrailPhase
@@ -154,7 +154,7 @@ def update_guardrail(
 
 @guardrail.command("delete")
 @click.argument("name")
-@confirm_option
+@yes_option
 @with_tenant
 def delete_guardrail(context: AdminContext, name: str, yes: bool) -> None:
     """Delete a guardrail."""

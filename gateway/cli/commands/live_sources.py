@@ -13,7 +13,7 @@ from gateway.cli.input.declared_items import create_all, declared, delete_one, s
 from gateway.cli.input.json_fields import JsonObject, as_list, as_object, as_objects, as_text, pick, text_at
 from gateway.cli.input.list_options import ListArguments, list_options
 from gateway.cli.input.live_options import LiveOptions, live_fields, live_options
-from gateway.cli.input.options import confirm_option, limit_option
+from gateway.cli.input.options import limit_option, yes_option
 from gateway.cli.output.tables import render_pairs, render_table
 from gateway.domain.json_access import tokens_of
 from gateway.domain.primitives import Family
@@ -95,7 +95,7 @@ def update_live_source(context: AdminContext, name: str, **options: Unpack[LiveO
 
 @live_source.command("delete")
 @click.argument("name")
-@confirm_option
+@yes_option
 @with_tenant
 def delete_live_source(context: AdminContext, name: str, yes: bool) -> None:
     """Delete a live source with its primitives and their accepted definitions."""
@@ -105,7 +105,7 @@ def delete_live_source(context: AdminContext, name: str, yes: bool) -> None:
 @live_source.command("accept")
 @click.argument("name")
 @click.argument("primitives", nargs=-1, metavar="[PRIMITIVE]...")
-@confirm_option
+@yes_option
 @with_tenant
 def accept_definitions(context: AdminContext, name: str, primitives: tuple[str, ...], yes: bool) -> None:
     """Show the held definitions of NAME, or only those of each PRIMITIVE, and accept them after confirmation.

@@ -15,7 +15,7 @@ from gateway.cli.input.declarations import only_one, read_declarations, text_in
 from gateway.cli.input.declared_items import send_all
 from gateway.cli.input.json_fields import JsonObject, as_objects, pick, text_at
 from gateway.cli.input.list_options import ListArguments, list_options
-from gateway.cli.input.options import confirm_option
+from gateway.cli.input.options import yes_option
 from gateway.cli.output.tables import render_pairs, render_table, shorten
 
 _DESCRIPTION_WIDTH = 60
@@ -201,7 +201,7 @@ def _switch_command(noun: CommandNoun, verb: str, *, is_enabled: bool) -> click.
 
 def _delete_command(noun: CommandNoun) -> click.Command:
     @click.argument("name", metavar=noun.metavar)
-    @confirm_option
+    @yes_option
     @with_tenant
     def run(context: AdminContext, name: str, yes: bool) -> None:
         confirm(f"Delete {noun.words} {name}?", is_sure=yes)

@@ -10,7 +10,7 @@ from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.input.declared_items import create_all, declared, delete_one, replace_all, set_all
 from gateway.cli.input.json_fields import JsonObject, as_object, as_objects, number_at, text_at
 from gateway.cli.input.list_options import ListArguments, list_options
-from gateway.cli.input.options import confirm_option
+from gateway.cli.input.options import yes_option
 from gateway.cli.output.tables import render_pairs, render_table, thousands
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.policy import Safety
@@ -153,7 +153,7 @@ def set_profile(context: AdminContext, file: str | None, **options: Unpack[Profi
 
 @profile.command("delete")
 @click.argument("name")
-@confirm_option
+@yes_option
 @with_tenant
 def delete_profile(context: AdminContext, name: str, yes: bool) -> None:
     """Delete a profile that no key is bound to."""

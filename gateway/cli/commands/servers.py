@@ -7,6 +7,7 @@ from typing import Unpack
 import click
 
 from gateway.cli.click_group import paused_collection
+from gateway.cli.deferred_imports import defer_imports
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.import_options import (
@@ -21,7 +22,6 @@ from gateway.cli.input.import_options import (
 from gateway.cli.input.options import json_option
 from gateway.cli.input.selections import selection_options
 from gateway.cli.logged_command import LoggedCommand
-from gateway.cli.spared_modules import spare_modules
 from gateway.cli.stdio.command import serve_specs
 from gateway.cli.stdio.options import on_streams
 
@@ -94,6 +94,6 @@ def try_spec(spec: str, port: int, data_dir: Path | None, on_stdio: bool, **opti
 def import_serving() -> ModuleType:
     """Import the modules that serve, without unused dependencies; return the module with the commands."""
     with paused_collection():
-        spare_modules()
+        defer_imports()
         from gateway.cli.commands import serve  # noqa: PLC0415  # 1,400 modules, not needed by `--help`
     return serve

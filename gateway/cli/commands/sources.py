@@ -27,7 +27,7 @@ from gateway.cli.input.import_options import (
 from gateway.cli.input.import_request import REPLACED, Upload, import_fields, upload
 from gateway.cli.input.json_fields import JsonObject, as_object, text_at
 from gateway.cli.input.list_options import ListArguments, list_options
-from gateway.cli.input.options import confirm_option
+from gateway.cli.input.options import yes_option
 from gateway.cli.input.selections import describe_rules, selection_options
 from gateway.cli.output.progress import Progress
 from gateway.cli.output.reports import count_tools, join_parts, render_reasons, render_report, render_totals
@@ -213,7 +213,7 @@ def report_source(context: AdminContext, name: str) -> None:
 
 @source.command("delete")
 @click.argument("name")
-@confirm_option
+@yes_option
 @with_tenant
 def delete_source(context: AdminContext, name: str, yes: bool) -> None:
     """Delete a source with its tools and credentials."""

@@ -12,7 +12,7 @@ from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, as_list, as_text, text_at
 from gateway.cli.input.list_options import ListArguments, list_options
-from gateway.cli.input.options import confirm_option
+from gateway.cli.input.options import yes_option
 from gateway.cli.output.tables import render_pairs, render_table
 
 _ALL = "all"
@@ -106,7 +106,7 @@ def _remaining_entries(entries: list[str], withdrawn: tuple[str, ...]) -> list[s
 
 @tenant.command("delete")
 @click.argument("slug")
-@confirm_option
+@yes_option
 @with_admin
 def delete_tenant(context: AdminContext, slug: str, yes: bool) -> None:
     """Delete a tenant with everything it owns except its audit trail."""

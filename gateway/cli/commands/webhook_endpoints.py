@@ -9,7 +9,7 @@ from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.input.declared_items import delete_one
 from gateway.cli.input.json_fields import JsonObject, text_at
 from gateway.cli.input.list_options import ListArguments, list_options
-from gateway.cli.input.options import confirm_option, limit_option
+from gateway.cli.input.options import limit_option, yes_option
 from gateway.cli.output.tables import render_pairs, render_table
 from gateway.domain.updates.webhook_endpoints import DeliveryState, WebhookEventKind
 
@@ -143,7 +143,7 @@ def replay_delivery(context: AdminContext, name: str, delivery: str) -> None:
 
 @webhook_endpoint.command("delete")
 @click.argument("name")
-@confirm_option
+@yes_option
 @with_tenant
 def delete_endpoint(context: AdminContext, name: str, yes: bool) -> None:
     """Delete a webhook endpoint with its deliveries."""

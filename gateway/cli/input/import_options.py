@@ -27,7 +27,7 @@ class RefreshIntervalType(DurationType):
     """A duration, or `never`, in seconds; 0 for `never`."""
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the seconds; another form is a usage error."""
+        """Return the number of seconds; any other format is a usage error."""
         return 0 if value == "never" else super().convert(value, param, ctx)
 
 

@@ -1,7 +1,7 @@
-"""The options that commands share: URL, credential, tenant and output format.
+"""The options that commands share: URL, credential, tenant, data directory and output format; `--limit` and `--yes`.
 
-They can be given before or after the command's name. The later option takes precedence; both take precedence over the
-environment.
+All but `--limit` and `--yes` can be given before or after the command's name. The later option takes precedence; both
+take precedence over the environment.
 """
 
 from pathlib import Path
@@ -21,7 +21,7 @@ class DurationType(click.ParamType[int]):
     name = "duration"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the seconds; another form is a usage error."""
+        """Return the number of seconds; any other format is a usage error."""
         text = str(value)
         if not text[:-1].isdecimal() or not text.isascii() or text[-1] not in _SECONDS:
             self.fail("must be a number with s, m, h or d, such as 24h", param, ctx)
@@ -59,7 +59,7 @@ url_option = click.option(
 tenant_option = click.option(
     "--tenant", "-t", envvar="GATEWAY_TENANT", expose_value=False, callback=_store_option, help="The tenant's slug."
 )
-folder_option = click.option(
+data_dir_option = click.option(
     "--data-dir",
     envvar="GATEWAY_DATA_DIR",
     type=click.Path(path_type=Path),
@@ -73,10 +73,10 @@ key_option = click.option(
     "--key",
     expose_value=False,
     callback=_store_option,
-    help="The credential. Safer in the environment: process lists show options.",
+    help="The credential. Prefer the environment variable: other users see options in the process list.",
 )
 limit_option = click.option("--limit", type=click.IntRange(min=1), help="The maximum number of items; default: all.")
-confirm_option = click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
+yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
 
 
 def wants_json() -> bool:

@@ -7,12 +7,12 @@ import click
 from click.core import ParameterSource
 
 from gateway.cli.click_group import paused_collection
+from gateway.cli.deferred_imports import defer_imports
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.import_options import credential_option, expose_option, login_option, output_schemas_option
 from gateway.cli.input.options import chosen, key_option, tenant_option
 from gateway.cli.input.selections import selection_options
-from gateway.cli.spared_modules import spare_modules
 from gateway.cli.stdio.options import StdioOptions
 from gateway.domain.tenancy.policy import Decision
 
@@ -86,7 +86,7 @@ def serve_specs(specs: Sequence[str], options: StdioOptions) -> None:
     """
     claimed = _claim()
     with paused_collection():
-        spare_modules(("mcp", "mcp.server", "structlog"))
+        defer_imports(("mcp", "mcp.server", "structlog"))
         from gateway.cli.stdio.documents import serve_documents  # noqa: PLC0415  # the compiler and its workers
     serve_documents(claimed, specs, options)
 

@@ -24,8 +24,8 @@ except SystemExit as ended:
 {REPORT}
 """
 AFTERWARDS = """
-from gateway.cli.spared_modules import spare_modules
-spare_modules()
+from gateway.cli.deferred_imports import defer_imports
+defer_imports()
 import mcp.server.lowlevel, sys
 assert "mcp.client" not in sys.modules and "mcp.server.mcpserver" not in sys.modules
 from mcp import Client
@@ -39,8 +39,8 @@ assert not hasattr(mcp, "nothing_of_this_name") and not hasattr(mcp, "__nothing_
 """
 THREADS = """
 import sys, threading
-from gateway.cli.spared_modules import spare_modules
-spare_modules()
+from gateway.cli.deferred_imports import defer_imports
+defer_imports()
 sys.setswitchinterval(1e-6)
 found, ready = [], threading.Barrier(4)
 def read():

@@ -6,7 +6,7 @@ from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_context import AdminContext, confirm, with_tenant
 from gateway.cli.input.json_fields import text_at
 from gateway.cli.input.list_options import ListArguments, list_options
-from gateway.cli.input.options import confirm_option
+from gateway.cli.input.options import yes_option
 from gateway.cli.output.tables import render_pairs, render_table
 
 _NOUN = "accounts"
@@ -42,7 +42,7 @@ def show_account(context: AdminContext, account_id: str) -> None:
 
 @account.command("disconnect")
 @click.argument("account_id", metavar="ID")
-@confirm_option
+@yes_option
 @with_tenant
 def disconnect_account(context: AdminContext, account_id: str, yes: bool) -> None:
     """Delete an account and its tokens, and revoke them at the upstream if it can; the user can connect again."""

@@ -6,7 +6,7 @@ from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_context import AdminContext, confirm, with_tenant
 from gateway.cli.input.json_fields import JsonObject, text_at
 from gateway.cli.input.list_options import ListArguments, list_options
-from gateway.cli.input.options import confirm_option
+from gateway.cli.input.options import yes_option
 from gateway.cli.output.tables import render_pairs, render_table
 
 _CONSENTS, _GRANTS = "consents", "grants"
@@ -37,7 +37,7 @@ def show_consent(context: AdminContext, consent_id: str) -> None:
 
 @consent.command("revoke")
 @click.argument("consent_id", metavar="ID")
-@confirm_option
+@yes_option
 @with_tenant
 def revoke_consent(context: AdminContext, consent_id: str, yes: bool) -> None:
     """Delete a consent, and revoke the grants of its client; the person is asked again."""

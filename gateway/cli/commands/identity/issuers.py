@@ -10,7 +10,7 @@ from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.input.declared_items import delete_one
 from gateway.cli.input.json_fields import JsonObject, as_object, text_at
 from gateway.cli.input.list_options import ListArguments, list_options
-from gateway.cli.input.options import DURATION, confirm_option
+from gateway.cli.input.options import DURATION, yes_option
 from gateway.cli.input.secrets import read_secret
 from gateway.cli.output.tables import render_pairs, render_table
 
@@ -190,7 +190,7 @@ def update_issuer(
 
 @issuer.command("delete")
 @click.argument("name")
-@confirm_option
+@yes_option
 @with_tenant
 def delete_issuer(context: AdminContext, name: str, yes: bool) -> None:
     """Delete an issuer with its people; their sessions end."""

@@ -11,7 +11,7 @@ from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.input.declared_items import delete_one
 from gateway.cli.input.json_fields import JsonObject, as_objects, text_at
 from gateway.cli.input.list_options import ListArguments, list_options
-from gateway.cli.input.options import DURATION, confirm_option
+from gateway.cli.input.options import DURATION, yes_option
 from gateway.cli.output.tables import render_pairs, render_table
 from gateway.domain.tenancy.keys import Scope
 
@@ -118,7 +118,7 @@ def revoke_key(context: AdminContext, key_id: str) -> None:
 
 @key.command("delete")
 @click.argument("key_id", metavar="ID")
-@confirm_option
+@yes_option
 @with_tenant
 def delete_key(context: AdminContext, key_id: str, yes: bool) -> None:
     """Revoke a key and delete it."""

@@ -9,7 +9,7 @@ from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.input.declared_items import delete_one
 from gateway.cli.input.json_fields import JsonObject, text_at
 from gateway.cli.input.list_options import ListArguments, list_options
-from gateway.cli.input.options import confirm_option
+from gateway.cli.input.options import yes_option
 from gateway.cli.output.tables import render_pairs, render_table
 
 _NOUN = "clients"
@@ -81,7 +81,7 @@ def rotate_client(context: AdminContext, client_id: str) -> None:
 
 @client.command("delete")
 @click.argument("client_id", metavar="ID")
-@confirm_option
+@yes_option
 @with_tenant
 def delete_client(context: AdminContext, client_id: str, yes: bool) -> None:
     """Delete a client with the consents to it; its tokens are refused."""

@@ -16,7 +16,7 @@ from gateway.cli.client.locations import DEFAULT_FOLDER
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure, failure_of
 from gateway.cli.input.json_fields import JsonObject, as_object, as_objects, text_at
-from gateway.cli.input.options import chosen, confirm_option, folder_option, json_option, wants_json
+from gateway.cli.input.options import chosen, data_dir_option, json_option, wants_json, yes_option
 from gateway.cli.output.printing import show
 from gateway.cli.output.tables import render_table
 from gateway.embedded.servers import EmbeddedServers
@@ -61,8 +61,8 @@ def rotate(context: AdminContext, dry_run: bool, no_wait: bool) -> None:
 
 @secrets.command("forget")
 @click.argument("name")
-@confirm_option
-@folder_option
+@yes_option
+@data_dir_option
 @json_option
 def forget_key(name: str, yes: bool) -> None:
     """Give up the secret key NAME, which is lost: what needs it cannot be opened again, and is not deleted.

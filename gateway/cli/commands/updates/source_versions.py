@@ -12,7 +12,7 @@ from gateway.cli.input.documents import name_of, read_document
 from gateway.cli.input.import_options import credential_option, entry_option, login_option
 from gateway.cli.input.import_request import Upload, upload
 from gateway.cli.input.json_fields import JsonObject, as_object, as_text, number_at, text_at
-from gateway.cli.input.options import confirm_option, limit_option
+from gateway.cli.input.options import limit_option, yes_option
 from gateway.cli.input.secrets import parse_credentials
 from gateway.cli.output.progress import Progress
 from gateway.cli.output.reports import join_parts, render_report, render_warnings
@@ -113,7 +113,7 @@ def review_proposal(context: AdminContext, name: str, credentials: tuple[str, ..
 @credential_option
 @login_option
 @_dry_run_option
-@confirm_option
+@yes_option
 @with_tenant
 def activate_version(
     context: AdminContext, name: str, version: int | None, **options: Unpack[ActivationArguments]
@@ -137,7 +137,7 @@ def activate_version(
 
 @click.command("refuse")
 @click.argument("name")
-@confirm_option
+@yes_option
 @with_tenant
 def refuse_proposal(context: AdminContext, name: str, yes: bool) -> None:
     """Refuse the proposal of a source; refreshes do not propose the same document again."""
@@ -155,7 +155,7 @@ def refuse_proposal(context: AdminContext, name: str, yes: bool) -> None:
 @credential_option
 @login_option
 @_dry_run_option
-@confirm_option
+@yes_option
 @with_tenant
 def rollback_source(
     context: AdminContext, name: str, version: int | None, **options: Unpack[ActivationArguments]

@@ -6,7 +6,7 @@ from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_context import AdminContext, confirm, with_tenant
 from gateway.cli.input.json_fields import JsonObject, text_at
 from gateway.cli.input.list_options import ListArguments, list_options
-from gateway.cli.input.options import confirm_option
+from gateway.cli.input.options import yes_option
 from gateway.cli.output.tables import render_pairs, render_table
 
 _NOUN = "watches"
@@ -72,7 +72,7 @@ def update_watch(
 
 @watch.command("delete")
 @click.argument("watch_id", metavar="ID")
-@confirm_option
+@yes_option
 @with_tenant
 def delete_watch(context: AdminContext, watch_id: str, yes: bool) -> None:
     """Delete a watch; its URL is no longer polled."""

@@ -16,7 +16,7 @@ from gateway.cli.failures import Failure
 from gateway.cli.input.declared_items import delete_one
 from gateway.cli.input.json_fields import JsonObject, text_at
 from gateway.cli.input.list_options import ListArguments, list_options
-from gateway.cli.input.options import confirm_option
+from gateway.cli.input.options import yes_option
 from gateway.cli.output.tables import render_pairs, render_table
 from gateway.cli.transport_failures import transport_failure
 
@@ -87,7 +87,7 @@ def test_webhook(context: AdminContext, name: str, uri: str, secret: str | None)
 
 @webhook.command("delete")
 @click.argument("name")
-@confirm_option
+@yes_option
 @with_tenant
 def delete_webhook(context: AdminContext, name: str, yes: bool) -> None:
     """Delete a webhook; further deliveries to it are refused."""

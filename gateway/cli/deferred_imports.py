@@ -1,6 +1,6 @@
 """Omits third-party modules that libraries import only for features that the gateway does not use.
 
-Only the program `gateway` calls `spare_modules`, before it imports the gateway. A program that embeds a gateway keeps
+Only the program `gateway` calls `defer_imports`, before it imports the gateway. A program that embeds a gateway keeps
 its own imports.
 """
 
@@ -19,12 +19,12 @@ _OPTIONAL: Final = {
 """Optional dependencies by library. The library imports each dependency if it is installed."""
 _PACKAGES: Final = ("mcp", "mcp.server", "sqlalchemy.ext.asyncio")
 """Packages whose `__init__` is postponed, because it imports an HTTP client, a framework or an ORM (decision 26)."""
-_STARTED_MARK: Final = "__gateway_began__"
+_INIT_STARTED: Final = "__gateway_init_started__"
 
 
 _init_lock = threading.RLock()
-"""Held while a postponed `__init__` runs. Other threads wait until it has run; the same thread reads the names that are
-already defined.
+"""Held while a postponed `__init__` runs. Other threads wait until it has run; the running thread reads the names
+defined so far, as in a circular import.
 """
 
 
@@ -44,14 +44,17 @@ class _LazyPackage(ModuleType):
 
     def _run(self) -> None:
         spec = self.__spec__
-        if _STARTED_MARK not in self.__dict__ and spec is not None and spec.loader is not None:
-            self.__dict__[_STARTED_MARK] = True
+        if _INIT_STARTED not in self.__dict__ and spec is not None and spec.loader is not None:
+            self.__dict__[_INIT_STARTED] = True
             spec.loader.exec_module(self)
             object.__setattr__(self, "__class__", ModuleType)
 
 
-def spare_modules(libraries: Collection[str] = (*_PACKAGES, *_OPTIONAL)) -> None:
-    """Import the libraries without their optional modules; these modules can still be imported later."""
+def defer_imports(libraries: Collection[str] = (*_PACKAGES, *_OPTIONAL)) -> None:
+    """Make the packages lazy, and import the other libraries without their optional modules.
+
+    The optional modules can still be imported later.
+    """
     for name in _PACKAGES:
         if name in libraries:
             _postpone(name)
