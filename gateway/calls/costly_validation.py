@@ -17,10 +17,10 @@ from gateway.definitions.json_schema.check_worker import (
     LENGTH_BYTES,
     OUT_OF_MEMORY,
     CheckTask,
-    decode_answer,
+    decode_result,
     encode_task,
 )
-from gateway.definitions.json_schema.validator import Costly, Validator
+from gateway.definitions.json_schema.validator import DeferredCheck, Validator
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import TenantId
 from gateway.errors import Fault, Unavailable
@@ -68,33 +68,33 @@ class CostlyValidation:
             Unavailable: the child process did not start or failed.
         """
         found = validator.check(instance)
-        return await self.finish(tenant, found) if isinstance(found, Costly) else found
+        return await self.finish(tenant, found) if isinstance(found, DeferredCheck) else found
 
-    async def finish(self, tenant: TenantId, costly: Costly) -> tuple[Fault, ...]:
+    async def finish(self, tenant: TenantId, check: DeferredCheck) -> tuple[Fault, ...]:
         """Return the violations that a child process finds; see `check`."""
-        refusal = costly.refusal
+        refusal = check.refusal
         if refusal is not None:
             return (refusal,)
         async with self.places.hold(tenant):
             try:
                 with anyio.fail_after(self._limits.wall_s):  # guard: child-wall-time
-                    answer, status = await self._run(costly)
+                    output, status = await self._run(check)
             except TimeoutError:
                 return (self._limit_violation(),)
         if status == 0:
-            return decode_answer(answer).faults
+            return decode_result(output).faults
         if status == OUT_OF_MEMORY or status < 0:  # killed by the system, or aborted by a library without memory
             return (self._limit_violation(),)
         log.error("check_not_started", status=status)
         raise Unavailable("The check of a large value did not start.")
 
-    async def _run(self, costly: Costly) -> tuple[bytes, int]:
+    async def _run(self, check: DeferredCheck) -> tuple[bytes, int]:
         limits, started = self._limits, time.monotonic()
         task = CheckTask(
             memory_bytes=limits.memory_bytes,
             cpu_s=limits.cpu_s,
-            member=costly.member,
-            definition_bytes=len(costly.definition),
+            member=check.member,
+            definition_bytes=len(check.definition),
         )
         head = encode_task(task)
         length = len(head).to_bytes(LENGTH_BYTES, "big")
@@ -102,11 +102,11 @@ class CostlyValidation:
             source, sink = process.stdin, process.stdout
             if source is None or sink is None:  # both are requested as pipes
                 raise Unavailable("The check of a large value has no pipes.")
-            await send_all(source, length, head, costly.definition, costly.instance)
-            answer = b"".join([part async for part in sink])
+            await send_all(source, length, head, check.definition, check.instance)
+            output = b"".join([part async for part in sink])
             status = await process.wait()
-        log.info("value_checked", seconds=round(time.monotonic() - started, 3), units=costly.units, status=status)
-        return answer, status
+        log.info("value_checked", seconds=round(time.monotonic() - started, 3), units=check.units, status=status)
+        return output, status
 
     def _limit_violation(self) -> Fault:
         limits = self._limits

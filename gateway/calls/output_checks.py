@@ -12,7 +12,7 @@ from gateway.calls import result_rendering
 from gateway.calls.costly_validation import CostlyValidation
 from gateway.calls.result_summary import WHOLE_START
 from gateway.definitions.contract.contents import validate_content, validate_contents, validate_messages
-from gateway.definitions.json_schema.validator import Costly, Validator
+from gateway.definitions.json_schema.validator import DeferredCheck, Validator
 from gateway.definitions.large_results.json_parts import text_of
 from gateway.domain.identifiers import TenantId
 from gateway.domain.results import ABSENT, Completions, Contents, Messages, Result
@@ -78,9 +78,9 @@ class ResultChecks:
             found = await anyio.to_thread.run_sync(output.check_text, structured)
         await self._require_valid(tenant, found)
 
-    async def _require_valid(self, tenant: TenantId, found: tuple[Fault, ...] | Costly) -> None:
+    async def _require_valid(self, tenant: TenantId, found: tuple[Fault, ...] | DeferredCheck) -> None:
         try:
-            faults = await self._checks.finish(tenant, found) if isinstance(found, Costly) else found
+            faults = await self._checks.finish(tenant, found) if isinstance(found, DeferredCheck) else found
         except (LimitExceeded, Unavailable) as error:  # the handler has run, so this is not a refusal
             raise OutputInvalid(
                 f"the tool has run, but its result was not checked against its output schema: {error.message}"

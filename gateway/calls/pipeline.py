@@ -24,7 +24,7 @@ from gateway.calls.prompts import check_arguments, embed_resources
 from gateway.calls.recorded_call import AuditSink, RecordedCall, log_failure
 from gateway.calls.safeguards import BoundCall, Safeguards
 from gateway.calls.upstream_head import append_text
-from gateway.definitions.json_schema.validator import Costly
+from gateway.definitions.json_schema.validator import DeferredCheck
 from gateway.definitions.policy.argument_selection import ArgumentSelection
 from gateway.domain.audit import AuditKind
 from gateway.domain.http.requests import UpstreamAnswer
@@ -277,8 +277,8 @@ class CallPipeline:
             raise PolicyDenied(UNAPPROVED)
         return self._approvals.approved(call, bound, handler, prepared)
 
-    async def _refuse_invalid(self, call: Invocation, found: tuple[Fault, ...] | Costly) -> None:
-        faults = await self._checks.finish(call.principal.tenant, found) if isinstance(found, Costly) else found
+    async def _refuse_invalid(self, call: Invocation, found: tuple[Fault, ...] | DeferredCheck) -> None:
+        faults = await self._checks.finish(call.principal.tenant, found) if isinstance(found, DeferredCheck) else found
         if faults:  # guard: arguments-validated
             raise ArgumentsInvalid("the arguments do not match the tool's input schema", faults=faults)
 

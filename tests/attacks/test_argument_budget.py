@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gateway.definitions.json_schema.validator import IN_LOOP, Costly, compile_input
+from gateway.definitions.json_schema.validator import MAX_LOOP_UNITS, DeferredCheck, compile_input
 from gateway.errors import Fault
 from tests.support.examples import at_least
 from tests.support.refusals import Refuser
@@ -123,7 +123,7 @@ def test_refusing_takes_little_memory_whatever_the_schema(name: str, examine: bo
 
 
 def _is_refused(found: object) -> bool:
-    return isinstance(found, Costly) and found.refusal is not None
+    return isinstance(found, DeferredCheck) and found.refusal is not None
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_a_dear_check_is_not_made_on_the_event_loop(name: str, is_refused: bool)
     schema, instance = REPROS[name]
     found = compile_input(_definition(schema)).check(instance)
 
-    assert isinstance(found, Costly)
+    assert isinstance(found, DeferredCheck)
     assert (found.refusal is not None) is is_refused
     if found.refusal is not None:
         assert "send less data in one call" in found.refusal.reason
@@ -212,7 +212,7 @@ def test_whatever_multiplies_the_work_is_counted(name: str) -> None:
     """Ours: each of these takes the event loop long, or a factor away from it; none is made there (ISO-2)."""
     schema, instance = DEAR[name]
 
-    assert isinstance(compile_input(_definition(schema)).check(instance), Costly)
+    assert isinstance(compile_input(_definition(schema)).check(instance), DeferredCheck)
 
 
 CHEAP: dict[str, tuple[dict[str, Any], object]] = {
@@ -351,4 +351,4 @@ def test_no_generated_refusal_takes_more_than_ten_bodies(
     measured = refuser.measure(schema, instance)
 
     assert measured.peak_bytes <= 10 * measured.body_bytes + FLOOR, measured
-    assert not measured.is_costly or measured.units > IN_LOOP
+    assert not measured.is_costly or measured.units > MAX_LOOP_UNITS

@@ -75,7 +75,7 @@ def _main() -> None:
 
 
 def _measure(schema: dict[str, Any], instance: object, *, examine: bool) -> Measured:
-    from gateway.definitions.json_schema.validator import Costly, compile_input  # noqa: PLC0415  # within the limit
+    from gateway.definitions.json_schema.validator import DeferredCheck, compile_input  # noqa: PLC0415  # within the limit
 
     validator = compile_input(json.dumps({"name": "t", "inputSchema": schema}).encode())
     raw = json.dumps(instance, separators=(",", ":")).encode()
@@ -83,11 +83,11 @@ def _measure(schema: dict[str, Any], instance: object, *, examine: bool) -> Meas
     before = _status("VmRSS")
     found = validator.examine(instance, raw) if examine else validator.check(instance)
     peak = max(0, _status("VmHWM") - before)
-    is_costly = isinstance(found, Costly)
+    is_costly = isinstance(found, DeferredCheck)
     return Measured(
         is_costly=is_costly,
-        faults=[] if isinstance(found, Costly) else [f"{fault.pointer}: {fault.reason}" for fault in found],
-        units=found.units if isinstance(found, Costly) else 0,
+        faults=[] if isinstance(found, DeferredCheck) else [f"{fault.pointer}: {fault.reason}" for fault in found],
+        units=found.units if isinstance(found, DeferredCheck) else 0,
         peak_bytes=peak,
         body_bytes=len(raw),
     )

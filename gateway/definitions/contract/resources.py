@@ -38,7 +38,7 @@ class ResourceDefinition:
     meta: Mapping[str, object] | None = None
 
     def to_wire(self) -> dict[str, object]:
-        """Return the definition as an object of the protocol. Its lists and dictionaries are copies."""
+        """Return the definition in wire format. Its lists and dictionaries are copies."""
         return _wire({"uri": self.uri, "name": self.name, "size": self.size}, self)
 
 
@@ -61,7 +61,7 @@ class ResourceTemplateDefinition:
         return UriTemplate.parse(self.uri_template)
 
     def to_wire(self) -> dict[str, object]:
-        """Return the definition as an object of the protocol. Its lists and dictionaries are copies."""
+        """Return the definition in wire format. Its lists and dictionaries are copies."""
         return _wire({"uriTemplate": self.uri_template, "name": self.name}, self)
 
 

@@ -20,7 +20,7 @@ HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolDefinition:
-    """A tool in the form that clients see. Its schemas are listed unchanged, with all keywords."""
+    """A tool as clients see it. Its schemas are listed unchanged, with all keywords."""
 
     name: str
     description: str
@@ -33,7 +33,7 @@ class ToolDefinition:
     meta: Mapping[str, object] | None = None
 
     def to_wire(self) -> dict[str, object]:
-        """Return the definition as an object of the protocol. Its lists and dictionaries are copies."""
+        """Return the definition in wire format. Its lists and dictionaries are copies."""
         fields: dict[str, object] = {
             "name": self.name,
             "title": self.title,
@@ -49,11 +49,11 @@ class ToolDefinition:
 
 
 def validate_tool_definition(raw: object) -> ToolDefinition:
-    """Return the tool definition in an object of the protocol, validated.
+    """Validate a tool definition in wire format and return it.
 
     Raises:
-        ToolValidationError: the object violates the contract. The message names the first wrong field; each fault has a
-            JSON Pointer.
+        ToolValidationError: the object violates the contract. The message names the first invalid field; each fault has
+        a JSON Pointer.
     """
     faults = Faults()
     form = FieldReader(copy_untrusted(raw, ToolValidationError, "definition"), FIELDS, where="", faults=faults)

@@ -28,10 +28,10 @@ from gateway.definitions.handlers.specs import (
     StepsSpec,
     TemplateSpec,
 )
-from gateway.definitions.json_schema.validator import Costly, compile_output
+from gateway.definitions.json_schema.validator import DeferredCheck, compile_output
 from gateway.definitions.templates.budget import RenderingBudget
 from gateway.definitions.templates.template import Tree, is_open
-from gateway.definitions.templates.values import write_out
+from gateway.definitions.templates.values import to_text
 from gateway.domain.json_access import as_list, as_object, point
 from gateway.errors import DefinitionInvalid, Fault, TemplateFailed
 
@@ -63,7 +63,7 @@ def with_text(block: Mapping[str, object]) -> dict[str, object]:
     """
     found = dict(block)
     if "text" in found and not isinstance(found["text"], str):
-        found["text"] = write_out(found["text"], RenderingBudget())
+        found["text"] = to_text(found["text"], RenderingBudget())
     for name in _OBJECT_MEMBERS:
         inner = as_object(found.get(name))
         if inner is not None:
@@ -196,7 +196,7 @@ def _validate(definition: Definition, blocks: list[object]) -> None:
 def _schema_violations(schema_tool: ToolDefinition | None, structured: object, where: str) -> Sequence[Fault]:
     """Return the violations of the output schema; none if the check exceeds its budget."""
     found = () if schema_tool is None else compile_output(orjson.dumps(schema_tool.to_wire())).check(structured)
-    if isinstance(found, Costly):
+    if isinstance(found, DeferredCheck):
         return ()
     return [
         replace(fault, pointer=where + fault.pointer, reason=_SCHEMA_MISMATCH.format(fault.reason)) for fault in found

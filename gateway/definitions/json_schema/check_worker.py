@@ -22,7 +22,7 @@ _NICENESS = 10
 
 
 class CheckTask(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits of the process, and the length of the definition in the rest of the input."""
+    """Limits of the process, the schema to check against, and the length of the definition in the rest of the input."""
 
     memory_bytes: int
     cpu_s: int
@@ -30,14 +30,14 @@ class CheckTask(msgspec.Struct, frozen=True, kw_only=True):
     definition_bytes: int
 
 
-class CheckAnswer(msgspec.Struct, frozen=True):
+class CheckResult(msgspec.Struct, frozen=True):
     """The violations; empty for a value that conforms."""
 
     faults: tuple[Fault, ...]
 
 
 encode_task = msgspec.json.Encoder().encode
-decode_answer = msgspec.json.Decoder(CheckAnswer).decode
+decode_result = msgspec.json.Decoder(CheckResult).decode
 _decode_task = msgspec.json.Decoder(CheckTask).decode
 
 
@@ -57,8 +57,8 @@ def serve(source: BinaryIO, sink: BinaryIO) -> None:
     os.nice(_NICENESS)
     definition = source.read(task.definition_bytes)
     raw = source.read()
-    found = Validator(definition, task.member).examine(msgspec.json.decode(raw), raw)
-    sink.write(msgspec.json.encode(CheckAnswer(found)))
+    found = Validator(definition, task.member).check_unbounded(msgspec.json.decode(raw), raw)
+    sink.write(msgspec.json.encode(CheckResult(found)))
     sink.flush()
 
 

@@ -1,10 +1,10 @@
 """Validators: compiled schemas with an upper bound on the work of a check, computed before the check begins.
 
-A check of at most `IN_LOOP` units runs on the event loop. A larger check is returned as `Costly`: the caller runs it in
-a child process with its own limits, or refuses it above `IN_CHILD` units.
+A check of at most `MAX_LOOP_UNITS` units runs on the event loop. A larger check is returned as `DeferredCheck`: the
+caller runs it in a child process with its own limits, or refuses it above `MAX_CHILD_UNITS` units.
 
-`jsonschema-rs` creates all violations before it returns the first; each contains a copy of the violating value. So it
-collects violations only for values of at most 16 KiB and at most `MAX_COPIES` copies. For other values,
+`jsonschema-rs` creates all violations before it returns the first; each contains a copy of the violating value. So
+`Validator` collects violations only for values of at most 16 KiB and at most `MAX_COPIES` copies. For other values,
 `summarize_violations` finds the missing and wrong arguments.
 """
 
@@ -20,14 +20,14 @@ from gateway.definitions.json_schema.violations import all_violations, summarize
 from gateway.definitions.json_schema.work_bound import ENDLESS, UNKNOWN, WorkBound, work_of
 from gateway.errors import Fault
 
-IN_LOOP = 1_000_000
+MAX_LOOP_UNITS = 1_000_000
 """Units that may be spent on the event loop: at most 40 ms, and 2 to 15 ms for most schemas."""
 
-IN_CHILD = 200_000_000
+MAX_CHILD_UNITS = 200_000_000
 """Units above which a check is refused: seconds of work, which the CPU limit of the child process would interrupt."""
 
 MAX_COPIES = 40_000
-"""Limit on the values that the violations of one explanation may copy: about 180 bytes and 0.5 µs each."""
+"""Limit on the values that `jsonschema-rs` copies into violations; each copy costs about 180 bytes and 0.5 µs."""
 
 MAX_EXPLAINED_BYTES = 16 * 1024
 """Limit on the bytes of JSON of a value whose violations are collected."""
@@ -57,7 +57,7 @@ class CompiledSchema(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Costly:
+class DeferredCheck:
     """A check that is too expensive for the event loop: the definition and the value, as JSON."""
 
     definition: bytes
@@ -67,10 +67,10 @@ class Costly:
 
     @property
     def refusal(self) -> Fault | None:
-        """The fault that refuses a check beyond `IN_CHILD`; None if a child process may run it."""
-        if self.units <= IN_CHILD:  # guard: check-budget-child
+        """The fault that refuses a check beyond `MAX_CHILD_UNITS`; None if a child process may run it."""
+        if self.units <= MAX_CHILD_UNITS:  # guard: check-budget-child
             return None
-        return Fault(pointer="", reason=_UNCHECKED.format(units=min(self.units, ENDLESS), limit=IN_CHILD))
+        return Fault(pointer="", reason=_UNCHECKED.format(units=min(self.units, ENDLESS), limit=MAX_CHILD_UNITS))
 
 
 class Validator:
@@ -86,30 +86,31 @@ class Validator:
         self.work = _work(schema)
         self._free = _free_size(self.work)
 
-    def check(self, instance: object) -> tuple[Fault, ...] | Costly:
-        """Return the violations, empty for a conforming value; or `Costly` if the check is too expensive here."""
+    def check(self, instance: object) -> tuple[Fault, ...] | DeferredCheck:
+        """Return the violations, empty for a conforming value; or `DeferredCheck` if the check is too expensive here.
+        """
         try:
             raw = msgspec.json.encode(instance)
         except (TypeError, ValueError, OverflowError, RecursionError):
             return (Fault(pointer="", reason="is not JSON"),)
         if len(raw) > self._free:
             units = self._units(instance, raw)
-            if units > IN_LOOP:  # guard: check-budget-loop
-                return Costly(definition=self._text, member=self._member, instance=raw, units=units)
+            if units > MAX_LOOP_UNITS:  # guard: check-budget-loop
+                return DeferredCheck(definition=self._text, member=self._member, instance=raw, units=units)
         if self._compiled.is_valid(instance):
             return ()
         return self._explain(instance, raw)
 
-    def check_text(self, raw: bytes) -> tuple[Fault, ...] | Costly:
-        """Check a value given as JSON text, like `check`. A text with too many parts is not decoded here."""
+    def check_text(self, raw: bytes) -> tuple[Fault, ...] | DeferredCheck:
+        """Check a value given as JSON text, like `check`. JSON with too many values is not decoded here."""
         containers, values = _count(raw)
         if containers > MAX_CONTAINERS_READ or values > MAX_VALUES_READ:  # guard: result-unread
             units = self.work.units(containers=containers, values=values, size=len(raw), depth=containers)
-            return Costly(definition=self._text, member=self._member, instance=raw, units=units)
+            return DeferredCheck(definition=self._text, member=self._member, instance=raw, units=units)
         return self.check(msgspec.json.decode(raw))
 
-    def examine(self, instance: object, raw: bytes) -> tuple[Fault, ...]:
-        """Return the violations without a check of the cost; for a process that can be killed."""
+    def check_unbounded(self, instance: object, raw: bytes) -> tuple[Fault, ...]:
+        """Return the violations without an estimate of the work; only for a child process that can be killed."""
         return () if self._compiled.is_valid(instance) else self._explain(instance, raw)
 
     def _units(self, instance: object, raw: bytes) -> int:
@@ -149,8 +150,8 @@ def compile_output(definition: bytes) -> Validator:
 def find_faults(validator: Validator, arguments: Mapping[str, object]) -> tuple[Fault, ...]:
     """Return the violations, at most ten. A check too expensive for the event loop counts as one."""
     found = validator.check(arguments)
-    if isinstance(found, Costly):
-        return (Fault(pointer="", reason=_UNCHECKED.format(units=min(found.units, ENDLESS), limit=IN_LOOP)),)
+    if isinstance(found, DeferredCheck):
+        return (Fault(pointer="", reason=_UNCHECKED.format(units=min(found.units, ENDLESS), limit=MAX_LOOP_UNITS)),)
     return found
 
 
@@ -169,17 +170,18 @@ def depth_of(value: object) -> int:
 
 
 def _count(raw: bytes) -> tuple[int, int]:
-    """Return upper bounds of the number of containers and of all values: punctuation inside texts is counted too."""
+    """Return upper bounds of the number of containers and of all values: punctuation inside strings is counted too."""
     containers = raw.count(b"{") + raw.count(b"[")
     return containers, containers + raw.count(b",") + 1
 
 
 def _free_size(work: WorkBound) -> int:
-    """Return the size in bytes up to which any value costs at most `IN_LOOP`; negative if work grows with depth."""
+    """Return the size in bytes up to which any value costs at most `MAX_LOOP_UNITS`; negative if work grows with depth.
+    """
     if work.growth > 1:
         return -1
     each = 64 * (work.load.container + work.load.plain) + work.load.byte
-    return 64 * IN_LOOP // max(1, each) - 2
+    return 64 * MAX_LOOP_UNITS // max(1, each) - 2
 
 
 def _work(schema: Mapping[str, object]) -> WorkBound:

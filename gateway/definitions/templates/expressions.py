@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from gateway.definitions.templates.filters import FILTERS
 from gateway.definitions.templates.tokens import Word, refuse, split_expression
-from gateway.definitions.templates.values import Nothing
+from gateway.definitions.templates.values import EmptyConstant
 from gateway.errors import TemplateInvalid
 
 _MAX_DEPTH = 16
@@ -18,8 +18,8 @@ _CONSTANTS: Mapping[str, object] = {
     "false": False,
     "nil": None,
     "null": None,
-    "empty": Nothing.EMPTY,
-    "blank": Nothing.BLANK,
+    "empty": EmptyConstant.EMPTY,
+    "blank": EmptyConstant.BLANK,
 }
 _LIST_FILTERS = frozenset(("compact", "concat", "map", "reverse", "sort", "split", "sum", "uniq", "where"))
 """Filters of Liquid that an older release supported."""

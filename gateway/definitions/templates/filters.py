@@ -15,13 +15,13 @@ from urllib.parse import quote_plus, unquote_plus
 
 from gateway.definitions.templates.budget import MAX_TEXT_LENGTH, RenderingBudget
 from gateway.definitions.templates.values import (
-    Nothing,
+    EmptyConstant,
     are_equal,
     count,
     lookup_member,
     spend_on_search,
     to_json,
-    write_out,
+    to_text,
 )
 from gateway.domain.json_access import as_list
 from gateway.errors import TemplateFailed
@@ -56,7 +56,7 @@ class Filter:
 
 
 def _text(budget: RenderingBudget, value: object) -> str:
-    text = write_out(value, budget)
+    text = to_text(value, budget)
     budget.check_text(len(text))
     return text
 
@@ -65,7 +65,7 @@ def _mapped(change: Callable[[str], str], *, growth: int = 1, cost: int = 1) -> 
     """Return a filter whose text is at most `growth` times as long; `cost` is in steps per 1,024 characters."""
 
     def run(budget: RenderingBudget, value: object, _: tuple[object, ...]) -> object:
-        text = write_out(value, budget)
+        text = to_text(value, budget)
         budget.check_text(len(text) * growth)
         budget.spend_on(len(text), cost)
         return change(text)
@@ -74,7 +74,7 @@ def _mapped(change: Callable[[str], str], *, growth: int = 1, cost: int = 1) -> 
 
 
 def _append(budget: RenderingBudget, value: object, arguments: tuple[object, ...]) -> object:
-    left, right = write_out(value, budget), write_out(arguments[0], budget)
+    left, right = to_text(value, budget), to_text(arguments[0], budget)
     budget.check_text(len(left) + len(right))
     return left + right
 
@@ -85,8 +85,8 @@ def _prepend(budget: RenderingBudget, value: object, arguments: tuple[object, ..
 
 def _replaced(*, limit: int = -1, removes: bool = False) -> Run:
     def run(budget: RenderingBudget, value: object, arguments: tuple[object, ...]) -> object:
-        text, old = _text(budget, value), write_out(arguments[0], budget)
-        new = "" if removes else write_out(arguments[1], budget)
+        text, old = _text(budget, value), to_text(arguments[0], budget)
+        new = "" if removes else to_text(arguments[1], budget)
         if not old:
             return text
         spend_on_search(text, old, budget)
@@ -127,7 +127,7 @@ def _slice(budget: RenderingBudget, value: object, arguments: tuple[object, ...]
 
 
 def _join(budget: RenderingBudget, value: object, arguments: tuple[object, ...]) -> object:
-    separator = write_out(arguments[0], budget) if arguments else " "
+    separator = to_text(arguments[0], budget) if arguments else " "
     elements = as_list(value)
     if elements is None:
         elements = [] if value is None else [value]
@@ -135,7 +135,7 @@ def _join(budget: RenderingBudget, value: object, arguments: tuple[object, ...])
     length = 0
     for element in elements:
         budget.spend()
-        parts.append(write_out(element, budget))
+        parts.append(to_text(element, budget))
         length += len(parts[-1]) + len(separator)
         if length > MAX_TEXT_LENGTH:
             break
@@ -151,7 +151,7 @@ def _decode(budget: RenderingBudget, value: object, _: tuple[object, ...]) -> ob
 
 
 def _default(budget: RenderingBudget, value: object, arguments: tuple[object, ...]) -> object:
-    is_missing = value is None or value is False or are_equal(value, Nothing.EMPTY, budget)
+    is_missing = value is None or value is False or are_equal(value, EmptyConstant.EMPTY, budget)
     return arguments[0] if is_missing else value
 
 

@@ -7,7 +7,7 @@ from gateway.definitions.templates.budget import RenderingBudget
 from gateway.definitions.templates.expressions import Comparison, Expression, Filtered, Literal, Test
 from gateway.definitions.templates.filters import FILTERS
 from gateway.definitions.templates.parser import Block, IfNode, TextNode
-from gateway.definitions.templates.values import are_equal, contains, is_less, lookup_member, write_out
+from gateway.definitions.templates.values import are_equal, contains, is_less, lookup_member, to_text
 from gateway.errors import TemplateFailed
 
 Escape: TypeAlias = Callable[[str], str]
@@ -71,7 +71,7 @@ class Rendering:
                 yield self._render_output(node)
 
     def _render_output(self, filtered: Filtered) -> str:
-        text = write_out(self.value(filtered), self._budget)
+        text = to_text(self.value(filtered), self._budget)
         if self._escape is not None:
             self._budget.check_text(3 * len(text))
             text = self._escape(text)

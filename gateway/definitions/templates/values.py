@@ -1,8 +1,8 @@
 """Values in templates: output, comparison and member access. A value is JSON, or one of the constants `empty` and
 `blank`.
 
-Templates cannot access attributes of Python objects. A path is a lookup in a dictionary or a list, or one of the words
-`size`, `first` and `last`.
+Templates cannot access attributes of Python objects. Each step of a path is a dictionary key, a list index, or `size`,
+`first` or `last`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,18 +21,18 @@ _CONTAINERS = (dict, list, tuple)
 _PLACES = {"first": 0, "last": -1}
 
 
-class Nothing(Enum):
-    """The constants `empty` and `blank`, for comparisons; written out they are empty."""
+class EmptyConstant(Enum):
+    """The constants `empty` and `blank`, for comparisons; they render as an empty string."""
 
     EMPTY = "empty"
     BLANK = "blank"
 
 
-def write_out(value: object, budget: RenderingBudget) -> str:
-    """Return the value as text: empty for null, JSON for objects and arrays."""
+def to_text(value: object, budget: RenderingBudget) -> str:
+    """Return the value as a string: empty for null, JSON for objects and arrays."""
     if isinstance(value, str):
         return value
-    if value is None or isinstance(value, Nothing):
+    if value is None or isinstance(value, EmptyConstant):
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -47,7 +47,7 @@ def to_json(value: object, budget: RenderingBudget) -> str:
     Raises:
         TemplateFailed: the value is too large, or is not JSON.
     """
-    if isinstance(value, Nothing):
+    if isinstance(value, EmptyConstant):
         value = ""
     budget.check_text(measure(value, budget, MAX_TEXT_LENGTH))
     try:
@@ -61,7 +61,7 @@ def to_json(value: object, budget: RenderingBudget) -> str:
 def measure(value: object, budget: RenderingBudget, limit: int) -> int:
     """Estimate the number of characters of a value as JSON; counting stops soon after `limit`.
 
-    It runs before the JSON is built, because a value may contain the same long text ten thousand times.
+    It runs before the JSON is built, because a value may contain the same long string ten thousand times.
     """
     size = seen = 0
     left: list[object] = [value]
@@ -114,9 +114,9 @@ def are_equal(left: object, right: object, budget: RenderingBudget) -> bool:
     Raises:
         TemplateFailed: both values are arrays or objects; their comparison could take unbounded time.
     """
-    if isinstance(right, Nothing):
+    if isinstance(right, EmptyConstant):
         return _is_nothing(left, right, budget)
-    if isinstance(left, Nothing):
+    if isinstance(left, EmptyConstant):
         return _is_nothing(right, left, budget)
     if isinstance(left, _CONTAINERS) and isinstance(right, _CONTAINERS):
         raise TemplateFailed("arrays and objects can only be compared with 'empty'")
@@ -128,7 +128,7 @@ def are_equal(left: object, right: object, budget: RenderingBudget) -> bool:
 
 
 def is_less(left: object, right: object, budget: RenderingBudget) -> bool:
-    """True if `left` comes before `right`: two numbers or two texts; False if one is null.
+    """True if `left` comes before `right`: two numbers or two strings; False if one is null.
 
     Raises:
         TemplateFailed: the values have no order.
@@ -149,9 +149,9 @@ def is_less(left: object, right: object, budget: RenderingBudget) -> bool:
 
 
 def contains(container: object, wanted: object, budget: RenderingBudget) -> bool:
-    """True if a text contains this part, an array this element, or an object this key."""
+    """True if a string contains this substring, an array this scalar, or an object this key."""
     if isinstance(container, str):
-        part = write_out(wanted, budget)
+        part = to_text(wanted, budget)
         spend_on_search(container, part, budget)
         return part in container
     if isinstance(container, dict):
@@ -161,7 +161,7 @@ def contains(container: object, wanted: object, budget: RenderingBudget) -> bool
 
 
 def spend_on_search(text: str, part: str, budget: RenderingBudget) -> None:
-    """Charge a search for `part`. Where both repeat, CPython compares up to about 100 characters at each position."""
+    """Charge a search for `part`. In repetitive strings, CPython compares about 100 characters at each position."""
     budget.spend_on(len(text), min(len(part), _MAX_COMPARISON_LENGTH))
 
 
@@ -170,11 +170,11 @@ def _same_scalar(item: object, wanted: object, budget: RenderingBudget) -> bool:
     return not isinstance(item, _CONTAINERS) and are_equal(item, wanted, budget)
 
 
-def _is_nothing(value: object, kind: Nothing, budget: RenderingBudget) -> bool:
-    if isinstance(value, str) and kind is Nothing.BLANK:
+def _is_nothing(value: object, kind: EmptyConstant, budget: RenderingBudget) -> bool:
+    if isinstance(value, str) and kind is EmptyConstant.BLANK:
         budget.spend_on(len(value), 3)  # white space beyond ASCII is looked up character by character
         return not value.strip()
     size = count(value)
     if size is not None:
         return size == 0
-    return kind is Nothing.BLANK and (value is None or value is False)
+    return kind is EmptyConstant.BLANK and (value is None or value is False)

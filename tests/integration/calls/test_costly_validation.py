@@ -12,9 +12,9 @@ import gateway
 from gateway.calls.costly_validation import CheckLimits, CostlyValidation
 from gateway.calls.output_checks import ResultChecks
 from gateway.definitions.json_schema.validator import (
-    IN_CHILD,
-    IN_LOOP,
-    Costly,
+    MAX_CHILD_UNITS,
+    MAX_LOOP_UNITS,
+    DeferredCheck,
     Validator,
     compile_input,
     compile_output,
@@ -43,16 +43,16 @@ def _validator(schema: dict[str, Any]) -> Validator:
     return compile_input(json.dumps({"name": "t", "inputSchema": schema}).encode())
 
 
-def _costly(units: int = IN_LOOP + 1) -> Costly:
+def _costly(units: int = MAX_LOOP_UNITS + 1) -> DeferredCheck:
     definition = json.dumps({"name": "t", "inputSchema": {"type": "object"}}).encode()
-    return Costly(definition=definition, member="inputSchema", instance=b"{}", units=units)
+    return DeferredCheck(definition=definition, member="inputSchema", instance=b"{}", units=units)
 
 
 async def test_a_dear_value_that_conforms_is_taken() -> None:
     """Ours: a large value is checked, if not on the event loop (ISO-2)."""
     validator, value = _validator(DEAR), {"x": [10**30, *range(20_000)]}
 
-    assert isinstance(validator.check(value), Costly)
+    assert isinstance(validator.check(value), DeferredCheck)
     assert await CostlyValidation().check(ACME, validator, value) == ()
 
 
@@ -66,7 +66,7 @@ async def test_a_dear_value_that_does_not_conform_says_where() -> None:
 
 async def test_what_is_beyond_all_bounds_starts_no_process() -> None:
     """Ours: a check that could only be broken off is not begun; the refusal says what to do (ISO-2)."""
-    faults = await CostlyValidation(command=MISSING).finish(ACME, _costly(IN_CHILD + 1))
+    faults = await CostlyValidation(command=MISSING).finish(ACME, _costly(MAX_CHILD_UNITS + 1))
 
     assert "send less data in one call" in faults[0].reason
 
@@ -145,7 +145,7 @@ async def test_a_result_of_many_parts_is_checked_without_being_read() -> None:
     output, results = compile_output(definition.encode()), ResultChecks(CostlyValidation())
     raw = b'{"x":[' + b"{}," * 300_000 + b"{}]}"
 
-    assert isinstance(output.check_text(raw), Costly)
+    assert isinstance(output.check_text(raw), DeferredCheck)
     await results.check_structured(ACME, output, raw)
     with pytest.raises(OutputInvalid, match="does not match") as caught:
         await results.check_structured(ACME, output, raw[:-2] + b",1]}")

@@ -10,7 +10,7 @@ from gateway.calls.costly_validation import CostlyValidation
 from gateway.calls.output_checks import ResultChecks, check_contents
 from gateway.calls.result_rendering import MAX_TEXT_BYTES, content
 from gateway.calls.result_summary import WHOLE_START
-from gateway.definitions.json_schema.validator import Costly, Validator
+from gateway.definitions.json_schema.validator import DeferredCheck, Validator
 from gateway.domain.http.requests import UpstreamAnswer
 from gateway.domain.identifiers import TenantId
 from gateway.domain.results import Contents
@@ -27,7 +27,7 @@ class _TracedValidator(Validator):
         super().__init__(json.dumps({"outputSchema": {"type": "object"}}).encode(), "outputSchema")
         self.threads: set[int] = set()
 
-    def check_text(self, raw: bytes) -> tuple[Fault, ...] | Costly:
+    def check_text(self, raw: bytes) -> tuple[Fault, ...] | DeferredCheck:
         """Check, and record the thread."""
         self.threads.add(threading.get_ident())
         return super().check_text(raw)
