@@ -16,7 +16,7 @@ from gateway.app.python.primitives import (
     ExtraTool,
     Level,
     raw_of,
-    register,
+    to_registration,
 )
 from gateway.app.python.registrations import Registered, Tenants
 from gateway.app.python.typed_definitions import PromptShape, ResourceShape, TemplateShape, ToolShape
@@ -355,7 +355,7 @@ class Gateway:
                 self._served.add(name)
 
     def _register(self, extra: Extra) -> Registered:
-        return self._code.add(register(extra))
+        return self._code.add(to_registration(extra))
 
 
 def _named(

@@ -151,7 +151,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "access-unknown-groups": (NEVER, "test_unknown_groups_are_taken_in_the_stricter_sense"),
         "access-unless": (value("named"), "test_a_deny_rule_wins_then_an_allow_rule_then_the_default"),
         "access-uri": (
-            swap("if not access.bars_uri(rules, route.primitive, uri)", ""),
+            swap("if not access.denies_uri(rules, route.primitive, uri)", ""),
             "test_a_template_is_no_way_to_a_denied_uri",
         ),
         "role-of-people": (NEVER, "test_roles_are_of_people_and_unknown_groups_give_none"),

@@ -54,7 +54,9 @@ class RequestGate:
 
 
 class PathDispatcher:
-    """The ASGI endpoint of one path; `fixed` contains path parameters that a literal path implies."""
+    """The ASGI endpoint of one path; `fixed` contains parameters that the path spells out, such as `name` in
+    `/tools/validate`.
+    """
 
     def __init__(
         self,
@@ -94,7 +96,7 @@ class PathDispatcher:
             is_sent = route.body is not NoBody and not (route.body.is_optional and not has_body(request.scope))
             if is_sent and media_type not in route.body.media_types:  # guard: admin-media-type
                 accepted = ", ".join(route.body.media_types)
-                return _refuse(request, 415, "http.unsupported_media_type", f"the body must be {accepted}")
+                return _refuse(request, 415, "http.unsupported_media_type", f"Content-Type must be {accepted}")
             body = await _read_body(request, route)
             # guard: admin-cost-of-chunks
             # a streamed body has no known size before its end; this check still precedes the parser
@@ -117,10 +119,10 @@ class PathDispatcher:
                 return await respond_once(self._admin, route, received, key, partial(self._run, request, route))
 
     async def _run(self, request: Request, route: Route, received: Received) -> Response:
-        answer = await route.run(self._admin, received)
-        if answer.lines is not None:
-            return await _stream(request, answer.lines, route.media_type)
-        return _write(request, answer)
+        result = await route.run(self._admin, received)
+        if result.lines is not None:
+            return await _stream(request, result.lines, route.media_type)
+        return _write(request, result)
 
     async def _authorise(self, caller: Caller, route: Route, path: Mapping[str, str]) -> TenantId:
         """Return the tenant in the path, after checking that the caller may send this request for the tenant."""
@@ -139,7 +141,7 @@ class PathDispatcher:
 
 
 def work_of(route: Route, query: Sequence[tuple[str, str]]) -> WorkKind:
-    """Return the kind of work of the route, or a scan if a list is searched, filtered or ordered."""
+    """Return the kind of work of the route, or a scan if a list is searched, filtered or sorted."""
     is_plain = all(name in PageQuery.model_fields for name, _ in query)
     # guard: list-search-places
     return WorkKind.SCAN if issubclass(route.query, ListQuery) and not is_plain else route.work
@@ -207,7 +209,7 @@ def _read_media_type(content_type: str) -> str:
 
 
 class LineStream(StreamingResponse):
-    """A response of lines, whose source is closed when the response ends or its client disconnects."""
+    """A line-delimited streaming response; its generator is closed when the response ends or its client disconnects."""
 
     def __init__(self, first: bytes, lines: AsyncGenerator[bytes], headers: Mapping[str, str], media_type: str) -> None:
         super().__init__(self._chunks(first, lines), headers=headers, media_type=media_type)
@@ -229,23 +231,23 @@ class LineStream(StreamingResponse):
 
 
 async def _stream(request: Request, lines: AsyncGenerator[bytes], media_type: str) -> Response:
-    """Build a response of lines; an error before the first line becomes a problem document."""
+    """Build a line-delimited streaming response; an error before the first line becomes a problem document."""
     headers = {"cache-control": "no-store"}
     if request.method == "HEAD":
         return Response(headers=headers, media_type=media_type)
     return LineStream(await anext(lines), lines, headers, media_type)
 
 
-def _write(request: Request, answer: AdminResponse) -> Response:
+def _write(request: Request, result: AdminResponse) -> Response:
     headers = {"cache-control": "no-store"}
-    if answer.tag is not None:
-        headers["etag"] = write_tag(answer.tag)
-    if answer.location is not None:
-        headers["location"] = request.scope.get("root_path", "") + answer.location
-    if answer.content is None:
-        return Response(status_code=answer.status, headers=headers)
-    body = answer.content.model_dump_json().encode()
-    return Response(body, answer.status, headers=headers, media_type="application/json")
+    if result.tag is not None:
+        headers["etag"] = write_tag(result.tag)
+    if result.location is not None:
+        headers["location"] = request.scope.get("root_path", "") + result.location
+    if result.content is None:
+        return Response(status_code=result.status, headers=headers)
+    body = result.content.model_dump_json().encode()
+    return Response(body, result.status, headers=headers, media_type="application/json")
 
 
 def _refuse_method(request: Request, allow: str) -> Response:

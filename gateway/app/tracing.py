@@ -10,7 +10,7 @@ import structlog
 
 from gateway.protocol.server_name import VERSION
 from gateway.settings import Settings
-from gateway.telemetry.traces import Exporting, Traces
+from gateway.telemetry.traces import SpanProvider, Traces
 
 log = structlog.get_logger(__name__)
 
@@ -29,7 +29,7 @@ def build_traces(
     except ImportError:
         log.warning("traces_not_exported", mend="install gateway[traces], or unset OTEL_EXPORTER_OTLP_ENDPOINT")
         return None
-    export_class = cast("Callable[[str], Exporting]", module.Export)
+    export_class = cast("Callable[[str], SpanProvider]", module.Export)
     return Traces(partial(export_class, VERSION), is_joining=settings.trace_join, is_forwarding=settings.trace_forward)
 
 

@@ -1,7 +1,7 @@
-"""JSON results sent once: as structured content, with a sentence about their shape instead of the same JSON as text.
+"""Removal of the text block that repeats structured content: a sentence about its shape replaces it.
 
-MCP recommends the JSON as text as well, for clients that ignore structured content. So this is an
-opt-in setting of the profile.
+MCP recommends the JSON as text as well, for clients that ignore structured content. So the removal is an opt-in setting
+of the profile.
 """
 
 from collections.abc import Mapping
@@ -23,20 +23,21 @@ _MAX_NAMED: Final = 8
 _MAX_NAME_LENGTH: Final = 40
 _KINDS: Final[Mapping[bytes, str]] = {
     b"{": "object",
-    b"[": "list",
-    b'"': "text",
+    b"[": "array",
+    b'"': "string",
     b"t": "true",
     b"f": "false",
     b"n": "null",
 }
 
 
-def send_once(members: bytes, *, is_modern: bool) -> bytes:
-    """Return the members of a successful result with a sentence in place of a text that repeats structured content.
+def replace_duplicate_text(members: bytes, *, is_modern: bool) -> bytes:
+    """Return the members of a successful result with a summary in place of a text block that repeats it.
 
-    All other texts are unchanged. Before 2026-07-28, structured content must be an object, so other JSON remains text.
+    All other results are returned unchanged. Before 2026-07-28, structured content must be an object, so the text block
+    of an array or scalar is kept.
     """
-    at = members.find(_STRUCTURED)  # quotes inside texts are escaped, so the first match is the member
+    at = members.find(_STRUCTURED)  # quotes inside JSON strings are escaped, so the first match is the member
     end = members.rfind(_ERROR)
     if at < 0 or not members.startswith(_SUCCESS, end):
         return members
@@ -62,7 +63,8 @@ def summarise(structured: bytes) -> str:
 
 def _shape(raw: bytes) -> str:
     if not raw.startswith(b"{"):
-        return f"a {_kind(raw)}"
+        kind = _kind(raw)
+        return f"an {kind}" if kind.startswith("array") else f"a {kind}"
     parts = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
     members = [f"{_name(name)} ({_kind(bytes(value))})" for name, value in list(parts.items())[:_MAX_NAMED]]
     further = f" and {len(parts) - len(members)} more" if len(parts) > len(members) else ""
@@ -71,7 +73,7 @@ def _shape(raw: bytes) -> str:
 
 def _kind(raw: bytes) -> str:
     kind = _KINDS.get(raw[:1], "number")
-    return f"list of {len(msgspec.json.decode(raw, type=list[msgspec.Raw]))}" if kind == "list" else kind
+    return f"array of {len(msgspec.json.decode(raw, type=list[msgspec.Raw]))}" if kind == "array" else kind
 
 
 def _name(name: str) -> str:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from gateway.catalog.egress import refusal
 from gateway.catalog.etags import Expected, check_version
-from gateway.catalog.identity.credential_terms import CredentialDraft, find_terms
+from gateway.catalog.identity.delegations import CredentialDraft, build_delegation
 from gateway.catalog.origins import read_origins
 from gateway.catalog.snapshots.credential_cache import read_external_secret
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
@@ -65,7 +65,7 @@ async def create_credential(
         LimitExceeded: the tenant has reached its limit of credentials.
     """
     _check_reference(catalog, draft, by)
-    new_credential, secret = _compose(draft, await find_terms(tenant, catalog, draft))
+    new_credential, secret = _compose(draft, await build_delegation(tenant, catalog, draft))
     entry = CatalogChange(action="credential.create", target=draft.name, detail=_detail(new_credential))
     async with change(tenant, catalog, entry, by=by) as db:
         if await credentials.get(tenant, db, draft.name) is not None:
@@ -88,7 +88,7 @@ async def replace_credential(
         PreconditionFailed: the current version matches no expected tag.
     """
     _check_reference(catalog, draft, by)
-    new_credential, secret = _compose(draft, await find_terms(tenant, catalog, draft))
+    new_credential, secret = _compose(draft, await build_delegation(tenant, catalog, draft))
     entry = CatalogChange(action="credential.update", target=draft.name)
     async with change(tenant, catalog, entry, by=by) as db:
         current = await find_credential(tenant, db, draft.name)

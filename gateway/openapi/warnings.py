@@ -1,4 +1,4 @@
-"""Warnings about parts of a document that the compiler corrected or ignored: the first 500 different texts."""
+"""Warnings about parts of a document that the compiler corrected or ignored: the first 500 distinct warnings."""
 
 _MAX_WARNINGS = 500
 
@@ -8,7 +8,7 @@ class Warnings:
 
     def __init__(self) -> None:
         self._texts: dict[str, None] = {}
-        self._left_out = 0
+        self._omitted = 0
 
     def add(self, where: str, what: str) -> None:
         """Add a warning at `where`: a JSON pointer, an operation, or empty for the whole document."""
@@ -18,9 +18,9 @@ class Warnings:
         if len(self._texts) < _MAX_WARNINGS:
             self._texts[text] = None
         else:
-            self._left_out += 1
+            self._omitted += 1
 
     def texts(self) -> tuple[str, ...]:
-        """Return the warnings; if some were dropped, the last text has their number."""
-        rest = (f"{self._left_out} further warnings are omitted",) if self._left_out else ()
+        """Return the warnings; if some were omitted, the last one states how often, with repetitions."""
+        rest = (f"{self._omitted} further warnings, with repetitions, are omitted",) if self._omitted else ()
         return (*self._texts, *rest)

@@ -15,7 +15,7 @@ from starlette.types import Message, Send
 
 from gateway.protocol.http.request import McpRequest
 from gateway.protocol.request_context import RequestContext
-from gateway.telemetry.traces import TRACE_HEADERS, Traces, fail
+from gateway.telemetry.traces import TRACE_HEADERS, Traces, mark_failed
 
 _MAX_ATTRIBUTE_LENGTH: Final = 128
 _MAX_SCANNED_BODY_BYTES: Final = 1 << 16
@@ -34,7 +34,7 @@ def traced(
 ) -> Generator[McpRequest]:
     """Open a span around the message; yields the request with a `send` that records the outcome of the response."""
     name, attributes = _describe(request, message, context)
-    with traces.serving(name, attributes, _trace_context(request, message)) as span:
+    with traces.message_span(name, attributes, _trace_context(request, message)) as span:
         yield request if span is None else structs.replace(request, send=_observe_send(request.send, span))
 
 
@@ -77,7 +77,7 @@ def _observe_send(send: Send, span: Span) -> Send:
         if message["type"] == "http.response.start":
             span.set_attribute("http.response.status_code", message["status"])
             if message["status"] >= 500:  # a fault of the server, not of the client
-                fail(span, str(message["status"]))
+                mark_failed(span, str(message["status"]))
         elif message["type"] == "http.response.body":
             _record_errors(span, message.get("body", b""))
         await send(message)
@@ -103,9 +103,9 @@ def _record_errors(span: Span, body: bytes) -> None:
         if error:
             code = str(error.get("code"))
             gateway_error = _text(_member(error, "data").get("code"))
-            fail(span, gateway_error or code, **{"rpc.response.status_code": code})
+            mark_failed(span, gateway_error or code, **{"rpc.response.status_code": code})
         elif _member(members, "result").get("isError") is True:
-            fail(span, "tool_error")
+            mark_failed(span, "tool_error")
 
 
 def _member(value: Mapping[str, Any], name: str) -> dict[str, Any]:

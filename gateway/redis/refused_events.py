@@ -26,7 +26,7 @@ class RefusedEvents:
         now = time.monotonic()
         if not self._count or now - self._began_at >= _MINUTE_S:
             if self._count > MAX_PER_MINUTE:
-                log.error("events_refused", suppressed=self._count - MAX_PER_MINUTE)
+                log.error("event_refusals_suppressed", suppressed=self._count - MAX_PER_MINUTE)
             self._began_at, self._count = now, 0
         self._count += 1
         if self._count <= MAX_PER_MINUTE:

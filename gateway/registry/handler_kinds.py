@@ -19,7 +19,7 @@ def kind_of(item: Tool | Primitive) -> str:
     return _spec_of(item).kind
 
 
-def completes(item: Primitive) -> bool:
+def has_completions(item: Primitive) -> bool:
     """True if the item's handler spec defines completions of arguments or variables."""
     return bool(_spec_of(item).completions)
 

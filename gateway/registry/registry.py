@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from gateway.calls.structured_once import send_once
+from gateway.calls.structured_once import replace_duplicate_text
 from gateway.catalog.snapshots.access_table import AccessVerdict
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.queries import Queried
@@ -72,7 +72,7 @@ class Registry(msgspec.Struct, frozen=True):
 
     def finish_result(self, members: bytes, *, is_modern: bool) -> bytes:
         """Return the members of a tool result as the profile sends them in a revision with structured content."""
-        return send_once(members, is_modern=is_modern) if self.sends_once else members
+        return replace_duplicate_text(members, is_modern=is_modern) if self.sends_once else members
 
     async def tool(self, name: str) -> BoundTool | None:
         """Return the tool with this current name or unexpired alias, bound to its handler; None if absent."""
@@ -142,9 +142,9 @@ class Registry(msgspec.Struct, frozen=True):
         return self.shown.is_interactive
 
     @property
-    def completes(self) -> bool:
+    def has_completions(self) -> bool:
         """True if a shown primitive suggests values for its arguments or variables."""
-        return self.shown.completes
+        return self.shown.has_completions
 
     def can_read(self, uri: str) -> bool:
         """True if the profile shows the URI and the policy does not deny it; no handler runs."""

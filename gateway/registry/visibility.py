@@ -22,7 +22,7 @@ from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.errors import ResourceValidationError
 from gateway.handlers.python.registry import PythonHandlers
 from gateway.openapi.query.tools import DETAILS
-from gateway.registry.handler_kinds import completes, kind_of
+from gateway.registry.handler_kinds import has_completions, kind_of
 from gateway.registry.paging import PagedList
 
 log = structlog.get_logger(__name__)
@@ -114,7 +114,7 @@ class VisiblePrimitives:
         if not self._hidden_uris.isdisjoint(map(str.casefold, readings_of_uri(uri))):  # guard: access-hidden-uri
             return iter(())
         access, rules = self._snapshot.access, self.rules
-        return (route for route in fitting if not access.bars_uri(rules, route.primitive, uri))  # guard: access-uri
+        return (route for route in fitting if not access.denies_uri(rules, route.primitive, uri))  # guard: access-uri
 
     @cached_property
     def _hidden_uris(self) -> frozenset[str]:
@@ -154,7 +154,7 @@ class VisiblePrimitives:
         return any(item.origin in _LOGGING_ORIGINS or kind_of(item) == _LOGGING_KIND for item in self._own())
 
     @cached_property
-    def completes(self) -> bool:
+    def has_completions(self) -> bool:
         """True if a prompt or resource template suggests values."""
         return any(self._is_completed(item) for item in (*self.prompts.items, *self.templates.items))
 
@@ -162,7 +162,7 @@ class VisiblePrimitives:
         if item.origin is PrimitiveOrigin.LIVE:  # its source completes arguments, or returns no values
             return True
         if item.origin is not PrimitiveOrigin.CODE or self._code is None:
-            return completes(item)
+            return has_completions(item)
         found = self._code.find(item.family, item.name, self._snapshot.slug)
         return found is not None and found.complete is not None
 

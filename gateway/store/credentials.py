@@ -170,7 +170,7 @@ def _sealing_context(credential: StoredCredential) -> tuple[str, ...]:
 
 
 def sealed_context(row: RowMapping, _: str) -> tuple[str, ...]:
-    """Callback of the key rotation: the encryption context of a stored row."""
+    """Callback for key rotation: the encryption context of a stored row."""
     return _sealing_context(_from_row(row))
 
 

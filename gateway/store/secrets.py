@@ -108,7 +108,7 @@ async def remove_unused_keys(tenant: TenantId, db: Db, sealer: EnvelopeCipher, u
 
 
 def sealed_context(row: RowMapping, _: str) -> tuple[str, ...]:
-    """Callback of the key rotation: the encryption context of a stored row."""
+    """Callback for key rotation: the encryption context of a stored row."""
     return (row["source_id"], row["scheme"], str(row["version"]), *_reference(row["credential"]))
 
 

@@ -32,7 +32,7 @@ _SCOPE = "gateway"
 _MAX_HEADER_LENGTH = 512
 
 
-class Exporting(Protocol):
+class SpanProvider(Protocol):
     """The destination of spans, open from its construction to its shutdown."""
 
     def get_tracer(self, instrumenting_module_name: str, /) -> Tracer:
@@ -40,7 +40,7 @@ class Exporting(Protocol):
         ...
 
     def shutdown(self) -> None:
-        """Send the waiting spans, and stop; blocks."""
+        """Export the pending spans and shut down; blocks."""
         ...
 
 
@@ -51,28 +51,28 @@ class Traces:
     context.
     """
 
-    def __init__(self, export: Callable[[], Exporting], *, is_joining: bool, is_forwarding: bool) -> None:
-        self._export = export
+    def __init__(self, open_provider: Callable[[], SpanProvider], *, is_joining: bool, is_forwarding: bool) -> None:
+        self._open_provider = open_provider
         self._is_joining = is_joining
         self._is_forwarding = is_forwarding
-        self._exporting: Exporting | None = None
+        self._provider: SpanProvider | None = None
         self._tracer: Tracer | None = None
         self._format = TraceContextTextMapPropagator()
 
     async def __aenter__(self) -> Self:
-        self._exporting = self._export()
-        self._tracer = self._exporting.get_tracer(_SCOPE)
+        self._provider = self._open_provider()
+        self._tracer = self._provider.get_tracer(_SCOPE)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Send the waiting spans, for at most `_CLOSE_TIMEOUT_S` seconds."""
-        exporting, self._exporting, self._tracer = self._exporting, None, None
-        if exporting is None:
+        """Export the pending spans, for at most `_CLOSE_TIMEOUT_S` seconds."""
+        provider, self._provider, self._tracer = self._provider, None, None
+        if provider is None:
             return
-        # A daemon thread: unlike threads of a pool, the interpreter does not wait for it at its end.
-        closing = threading.Thread(target=exporting.shutdown, name="traces", daemon=True)
+        # A daemon thread: unlike pool threads, it does not delay the exit of the interpreter.
+        closing = threading.Thread(target=provider.shutdown, name="traces", daemon=True)
         closing.start()
         with anyio.CancelScope(shield=True):
             await to_thread.run_sync(closing.join, _CLOSE_TIMEOUT_S)
@@ -80,24 +80,24 @@ class Traces:
             log.warning("spans_lost")
 
     @contextmanager
-    def serving(self, name: str, attributes: Attributes, carried: Mapping[str, object]) -> Generator[Span | None]:
-        """A span of one message; `carried` may contain the client's trace context."""
-        parent = self._parent(carried) if self._is_joining else Context()
+    def message_span(self, name: str, attributes: Attributes, carrier: Mapping[str, object]) -> Generator[Span | None]:
+        """A span of one message; `carrier` may contain the client's trace context."""
+        parent = self._parent(carrier) if self._is_joining else Context()
         with self._span(name, SpanKind.SERVER, attributes, parent) as span:
             yield span
 
     @contextmanager
-    def asking(self, name: str, attributes: Attributes) -> Generator[Span | None]:
+    def upstream_span(self, name: str, attributes: Attributes) -> Generator[Span | None]:
         """A span of one request to an upstream, inside the span of its message."""
         with self._span(name, SpanKind.CLIENT, attributes, None) as span:
             yield span
 
     def headers(self) -> Mapping[str, str]:
         """Return the trace context headers of the current span for an upstream; none unless `is_forwarding`."""
-        carried: dict[str, str] = {}
+        carrier: dict[str, str] = {}
         if self._is_forwarding:
-            self._format.inject(carried)
-        return carried
+            self._format.inject(carrier)
+        return carrier
 
     @contextmanager
     def _span(
@@ -111,24 +111,24 @@ class Traces:
             try:
                 yield span
             except BaseException as error:
-                fail(span, error.code if isinstance(error, GatewayError) else type(error).__name__)
+                mark_failed(span, error.code if isinstance(error, GatewayError) else type(error).__name__)
                 raise
 
-    def _parent(self, carried: Mapping[str, object]) -> Context:
+    def _parent(self, carrier: Mapping[str, object]) -> Context:
         """Return the context of the client's span; if it is invalid, an empty context, which begins a trace."""
         usable = {
             name: value
             for name in TRACE_HEADERS
-            if isinstance(value := carried.get(name), str) and len(value) <= _MAX_HEADER_LENGTH and value.isascii()
+            if isinstance(value := carrier.get(name), str) and len(value) <= _MAX_HEADER_LENGTH and value.isascii()
         }
         found = self._format.extract(usable, Context(), default_getter)
         return found if get_current_span(found).get_span_context().is_valid else Context()
 
 
-def fail(span: Span | None, word: str, **attributes: str | int) -> None:
+def mark_failed(span: Span | None, error_type: str, **attributes: str | int) -> None:
     """Mark the span as failed, with an error code, a status or an exception type, never with the text of a message."""
     if span is None:
         return
-    span.set_attribute("error.type", word)
+    span.set_attribute("error.type", error_type)
     span.set_attributes(attributes)
     span.set_status(Status(StatusCode.ERROR))

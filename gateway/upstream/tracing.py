@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from gateway.domain.http.requests import UpstreamRequest
 from gateway.domain.identifiers import TenantId
-from gateway.telemetry.traces import TRACE_HEADERS, Traces, fail
+from gateway.telemetry.traces import TRACE_HEADERS, Traces, mark_failed
 from gateway.upstream.http.response import Response
 
 Carried = tuple[Response, bytes, str | None]
@@ -22,12 +22,12 @@ async def run_traced(
 ) -> Carried:
     """Run the request in its own span; if propagation is enabled, send the trace context to the upstream."""
     method = request.method[:_MAX_METHOD_LENGTH]
-    with traces.asking(method, _describe(request, method)) as span:
+    with traces.upstream_span(method, _describe(request, method)) as span:
         response, body, cut = await carry(_with_trace_headers(request, traces), tenant, limit)
         if span is not None:
             span.set_attribute("http.response.status_code", response.status)
         if response.status >= _FIRST_ERROR_STATUS:
-            fail(span, str(response.status))
+            mark_failed(span, str(response.status))
         return response, body, cut
 
 

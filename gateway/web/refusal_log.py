@@ -1,4 +1,4 @@
-"""Rate-limited log of refused credentials: 5 lines per second, burst of 50, with the number of omitted lines."""
+"""Rate-limited log of refused credentials: 5 lines per second, burst of 50, with the number of suppressed lines."""
 
 import time
 from collections.abc import Callable
@@ -14,16 +14,17 @@ BURST = 50.0
 
 
 class RefusalLog:
-    """The refusal log of all listeners of a process. The metric `gateway_http_answers_total` counts every refusal."""
+    """The refusal log of all listeners of a process. `gateway_http_answers_total` counts every refusal by its status.
+    """
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._lines = TokenBuckets(rate=LINES_PER_S, burst=BURST, limit=1, clock=clock)
-        self._left_out = 0
+        self._suppressed = 0
 
     def note(self, client: str | None, path: str) -> None:
-        """Log a refusal; above the rate limit, count it for the next line instead."""
+        """Log a refusal; above the rate limit only count it, and the next line has the number."""
         if self._lines.take(""):  # guard: refusals-logged-few
-            self._left_out += 1
+            self._suppressed += 1
             return
-        left_out, self._left_out = self._left_out, 0
-        log.info("credential_refused", client=client, path=path, **({"left_out": left_out} if left_out else {}))
+        suppressed, self._suppressed = self._suppressed, 0
+        log.info("credential_refused", client=client, path=path, **({"suppressed": suppressed} if suppressed else {}))

@@ -14,7 +14,7 @@ from gateway.admin.requests.primitives import CredentialCreate, CredentialReplac
 from gateway.admin.responses.selections import CredentialPage, CredentialShown, CredentialTested
 from gateway.admin.upserts import Upsert, check_new_name, put
 from gateway.catalog import credentials
-from gateway.catalog.identity.credential_terms import CredentialDraft
+from gateway.catalog.identity.delegations import CredentialDraft
 from gateway.catalog.tenants import get_tenant
 from gateway.domain.credentials import CredentialKind, StoredCredential
 from gateway.domain.identifiers import TenantId

@@ -16,7 +16,7 @@ from gateway.app.python.primitives import (
     ExtraResource,
     ExtraResourceTemplate,
     ExtraTool,
-    register,
+    to_registration,
 )
 from gateway.app.python.registrations import Registrations
 from gateway.definitions.contract.tool_registry import ToolRegistry
@@ -45,7 +45,7 @@ def load_extras(settings: Settings) -> Registrations:
             location = f"{PREFIX}{setting.upper()}: {path}"
             for label, extra in _extras_in(_import(path, location), location, wanted):
                 try:
-                    registrations.add(register(extra))
+                    registrations.add(to_registration(extra))
                 except GatewayError as error:
                     raise BrokenSetting(f"{label}: {_message(error)}") from error
     return registrations

@@ -1,4 +1,4 @@
-"""Primitives written in Python. One value contains definition, function, safety level, tenants and timeout."""
+"""Primitives written in Python. One object holds the definition, function, safety level, tenants and timeout."""
 
 import inspect
 import math
@@ -28,13 +28,13 @@ from gateway.handlers.python.signatures import CompletionFunction, PromptFunctio
 
 Level = Safety | str
 
-_UNDECLARED_REASONS = ("it runs code of the operator, and no safety level was declared",)
+_UNDECLARED_REASONS = ("it runs the operator's code, and no safety level was declared",)
 _DECLARED_REASONS = ("declared at its registration",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtraTool:
-    """A tool; `tenants` contains the slugs of the tenants that have the tool, None means all tenants."""
+    """A tool. `tenants`: slugs of the tenants that get it; None for all."""
 
     definition: ToolDefinition | ToolShape
     handler: ToolFunction
@@ -81,8 +81,8 @@ class ExtraPrompt:
 Extra = ExtraTool | ExtraResource | ExtraResourceTemplate | ExtraPrompt
 
 
-def register(extra: Extra) -> Registration:
-    """Validate an extra and return its registration.
+def to_registration(extra: Extra) -> Registration:
+    """Validate a Python primitive and return its registration.
 
     Raises:
         DefinitionInvalid: the definition, a function, the safety level, the tenants or the timeout is invalid.
@@ -113,7 +113,7 @@ def register(extra: Extra) -> Registration:
 
 
 def _definition_of(extra: Extra) -> tuple[Family, str, Mapping[str, Any]]:
-    """Return family, name and listed form. A definition built in Python is validated like one sent to the admin API."""
+    """Return family, name and wire format. A definition built in Python is validated like one sent to the admin API."""
     match extra:
         case ExtraTool():
             tool = validate_tool_definition(raw_of(extra.definition))
@@ -130,7 +130,7 @@ def _definition_of(extra: Extra) -> tuple[Family, str, Mapping[str, Any]]:
 
 
 def raw_of(definition: object) -> object:
-    """Return a definition object in its protocol form; return any other value unchanged."""
+    """Return a definition object in wire format; return any other value unchanged."""
     if isinstance(definition, ToolDefinition | ResourceDefinition | ResourceTemplateDefinition | PromptDefinition):
         return definition.to_wire()
     return definition
@@ -168,7 +168,7 @@ def _check_function(function: object, field: str) -> None:
     if not callable(function):
         raise HandlerInvalid(message, faults=[Fault(pointer=f"/{field}", reason=message)])
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        message = f"{field} must return its result; a generator function is not possible"
+        message = f"{field} must return its result; generator functions are not supported"
         raise HandlerInvalid(message, faults=[Fault(pointer=f"/{field}", reason=message)])
     try:
         inspect.signature(function).bind(None)

@@ -143,7 +143,9 @@ async def clean_up(catalog: CatalogContext, due: Job) -> None:
             return
         grant_end = await grants.remove_ended(tenant, db, by=now - KEPT, codes_by=now - CODE_KEPT)
         session_end = await sign_ins.remove_ended(tenant, db, now=now)
-        for client in await oauth_clients.remove_unused(tenant, db, made_by=now - UNUSED, used_by=now - IDLE):
+        for client in await oauth_clients.remove_unused(
+            tenant, db, registered_before=now - UNUSED, used_before=now - IDLE
+        ):
             await consents.remove_client(tenant, db, client)
         unused, used = await oauth_clients.oldest_dates(tenant, db)
         ends = [session_end, _later(grant_end, KEPT), _later(unused, UNUSED), _later(used, IDLE)]

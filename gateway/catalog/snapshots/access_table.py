@@ -39,7 +39,8 @@ class AccessVerdict:
 class AccessTable:
     """The compiled rules.
 
-    `coverage` maps each primitive to the rules that match it; primitives that it lacks are hidden.
+    `coverage` maps each primitive to the rules that match it. Primitives without an entry are hidden, unless every
+    caller may use everything.
     """
 
     def __init__(self, access: AccessRules = OPEN, coverage: Mapping[_Key, int] | None = None) -> None:
@@ -50,7 +51,7 @@ class AccessTable:
         self._denies = sum(1 << index for index, rule in enumerate(access.rules) if rule.is_deny)
         self._allows = (1 << len(access.rules)) - 1 & ~self._denies
         self._is_open = access.default is AccessEffect.ALLOW
-        self._of_uris = _uri_tests(access.rules)
+        self._deny_uri_tests = _uri_tests(access.rules)
 
     @property
     def is_trivial(self) -> bool:
@@ -58,7 +59,7 @@ class AccessTable:
         return self._is_open and not self._denies
 
     def rules_for(self, principal: Principal) -> int:
-        """Return the rules that apply to a caller, as a bit set.
+        """Return, as a bit set, the rules that can decide for a caller: with the default `allow`, only deny rules.
 
         If the caller's groups are not known, the stricter interpretation of group rules is used: deny rules apply,
         allow rules do not.
@@ -77,10 +78,10 @@ class AccessTable:
 
     def allows(self, rules: int, item: Item) -> bool:
         """True if a caller to whom these rules apply may use a primitive."""
-        about = self._coverage.get(key_of(item))
-        if about is None:
+        matching = self._coverage.get(key_of(item))
+        if matching is None:
             return self.is_trivial
-        found = about & rules
+        found = matching & rules
         return not found & self._denies and (self._is_open or found != 0)  # guard: access-denies
 
     def denies(self, rules: int, item: Item) -> bool:
@@ -98,14 +99,14 @@ class AccessTable:
         """True if the rule at an index, from 0, matches a primitive."""
         return bool(self._coverage.get(key_of(item), 0) >> index & 1)
 
-    def bars_uri(self, rules: int, template: Primitive, uri: str) -> bool:
+    def denies_uri(self, rules: int, template: Primitive, uri: str) -> bool:
         """True if a deny rule on names matches a URI that a caller reads through a template.
 
         One matching interpretation of the URI is sufficient, and letter case is ignored.
         """
         readings = readings_of_uri(uri)
         facets = [replace(facets_of(template), family=Family(family), safety=template.level) for family in _READ]
-        for index, patterns, matches in self._of_uris:
+        for index, patterns, matches in self._deny_uri_tests:
             if rules >> index & 1 and any(map(matches, facets)) and _any_matches(patterns, readings):
                 return True
         return False
@@ -119,11 +120,11 @@ class AccessTable:
 
 @dataclass(frozen=True, slots=True)
 class CoveredItem:
-    """The attributes of a primitive that rules match: `forms` for all rules, `further` only for deny rules."""
+    """A primitive with the facets that rules match: `facets` for all rules, `deny_only_facets` only for deny rules."""
 
     key: _Key
-    forms: Sequence[Facets]
-    further: Sequence[Facets] = field(default=())
+    facets: Sequence[Facets]
+    deny_only_facets: Sequence[Facets] = field(default=())
 
 
 def key_of(item: Item) -> _Key:
@@ -141,10 +142,10 @@ def compile_access(access: AccessRules, items: Iterable[CoveredItem]) -> AccessT
     denies = sum(1 << index for index, rule in enumerate(access.rules) if rule.is_deny)
     coverage: dict[_Key, int] = {}
     for item in items:
-        about = sum(bits for matches, bits in tests if any(map(matches, item.forms)))
-        if item.further:  # guard: access-operation-behind
-            about |= sum(bits & denies for matches, bits in tests if any(map(matches, item.further)))
-        coverage[item.key] = coverage.get(item.key, 0) | about
+        matching = sum(bits for matches, bits in tests if any(map(matches, item.facets)))
+        if item.deny_only_facets:  # guard: access-operation-behind
+            matching |= sum(bits & denies for matches, bits in tests if any(map(matches, item.deny_only_facets)))
+        coverage[item.key] = coverage.get(item.key, 0) | matching
     return AccessTable(access, coverage)
 
 
@@ -187,5 +188,5 @@ def _any_matches(patterns: Sequence[re.Pattern[str]], readings: Sequence[str]) -
     return any(pattern.match(reading.casefold()) is not None for pattern in patterns for reading in readings)
 
 
-EVERYTHING = AccessTable()
+UNRESTRICTED = AccessTable()
 """The table of a tenant without access rules."""

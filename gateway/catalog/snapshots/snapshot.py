@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from gateway.catalog.snapshots.access_table import EVERYTHING, AccessTable
+from gateway.catalog.snapshots.access_table import UNRESTRICTED, AccessTable
 from gateway.catalog.snapshots.composition import Renamed
 from gateway.domain.identifiers import LiveSourceId, TenantId
 from gateway.domain.live_sources import LiveSource
@@ -61,7 +61,7 @@ class Snapshot:
     live_sources: Mapping[LiveSourceId, LiveSource] = field(default_factory=dict[LiveSourceId, LiveSource])
     """The enabled live sources with their declarations; their status contains only `can_subscribe`."""
 
-    access: AccessTable = EVERYTHING
+    access: AccessTable = UNRESTRICTED
     """The access rules, compiled for the primitives of this snapshot."""
 
     @property

@@ -1,7 +1,7 @@
-"""Stored versions of a source: lists, activation of a proposal, rollback to an earlier document, and their removal.
+"""Stored versions of a source: listing, activation of a proposal, rollback to an earlier document, and pruning.
 
 Options, credentials and overrides belong to the source, not to a version. A rollback compiles the earlier document
-under them, and stores the result as a new version, so version numbers only increase.
+with them, and stores the result as a new version, so version numbers only increase.
 """
 
 from collections.abc import Mapping, Sequence
@@ -80,11 +80,11 @@ async def activate_version(
     """Activate the proposal with this number, or restore the document of a stored version; with `dry_run`, only report.
 
     Raises:
-        NotFound: the tenant has no such source, or the source has no version of this number.
-        PreconditionFailed: the version matches no expected tag.
-        Conflict: the version is active, or the proposal or the source was changed concurrently; nothing was stored.
-        InvalidBody: calls would go to new origins, and there are no credentials for them.
-        NameTaken, LimitExceeded, ReferenceMissing, InvalidDocument, Unavailable: as for an update.
+        NotFound: the tenant has no such source, or the source has no version of this number. PreconditionFailed: the
+        version matches no expected tag. Conflict: the version is active, the proposal was replaced, or the source was
+        changed concurrently; nothing was stored. InvalidBody: calls would go to new origins, and there are no
+        credentials for them. NameTaken, LimitExceeded, ReferenceMissing, InvalidDocument, Unavailable: as for an
+        update.
     """
     async with catalog.store.transaction(tenant) as db:
         current = await find_source(tenant, db, name)
@@ -111,22 +111,23 @@ async def _open(tenant: TenantId, db: Db, source: Source, number: int) -> Prepar
     pending_proposal = await proposals.get(tenant, db, source.id)
     if pending_proposal is not None and pending_proposal.number == number:
         if pending_proposal.replaces != source.active_version:
-            raise Conflict("the source has another active version than the proposal replaces; refresh it again")
+            raise Conflict("the active version changed after this proposal was made; refresh the source again")
         return await open_proposal(tenant, db, source, pending_proposal)
     if number == source.active_version:
         raise Conflict(f"version {number} is already active")
     document = await versions.document(tenant, db, source.id, number)
     if document is not None:
         return Content(document=document, url=source.url)
-    if pending_proposal is not None:
+    if pending_proposal is not None and 0 < number < pending_proposal.number:
         raise Conflict(
-            f"there is no version {number}; the proposal that waits is {pending_proposal.number}, so review that"
+            f"version {number} was replaced or removed; the pending proposal is {pending_proposal.number},"
+            " so review that one"
         )
     raise NotFound("no such version")
 
 
 async def prune_due(catalog: CatalogContext, due: Job) -> None:
-    """Remove excess versions of a source, unless another replica has the job."""
+    """Remove excess versions of a source, unless another replica has claimed the job."""
     tenant, until = due.tenant, datetime.now(UTC) + _LEASE
     async with catalog.store.transaction(tenant) as db:
         if not await jobs.reschedule(tenant, db, due.id, seen=due.due_at, to=until):

@@ -24,7 +24,7 @@ def capabilities_of(registry: Registry) -> ServerCapabilities:
         tools=ToolsCapability(list_changed=True),
         resources=ResourcesCapability(subscribe=True, list_changed=True) if has_resources(registry) else None,
         prompts=PromptsCapability(list_changed=True) if registry.has(Family.PROMPT) else None,
-        completions=CompletionsCapability() if registry.completes else None,
+        completions=CompletionsCapability() if registry.has_completions else None,
         logging=LoggingCapability() if registry.is_interactive else None,
     )
 

@@ -31,7 +31,7 @@ class CompletionMethod:
             GatewayError: the call pipeline rejected the request, or the handler failed.
         """
         context = CURRENT_REQUEST.get()
-        require(context.registry.completes, ctx.method)
+        require(context.registry.has_completions, ctx.method)
         bound = await _find(context, params.ref)
         if bound is None:
             return _result(Completions(values=()))

@@ -22,7 +22,7 @@ from gateway.protocol.sessions.dispatch import SessionDispatcher, read_message
 from gateway.protocol.sessions.get_stream import GetStreams, StreamRequest
 from gateway.protocol.sessions.response_sink import SseSink
 from gateway.protocol.sessions.running_requests import RequestExchange, RequestKey, RunningRequests
-from gateway.protocol.sessions.transport import belongs, not_a_message
+from gateway.protocol.sessions.transport import belongs, invalid_message_response
 from gateway.redis.sessions.records import new_session_id
 from gateway.redis.sessions.stores import SessionStores
 
@@ -81,7 +81,7 @@ class HttpSseTransport:
             return
         parsed = read_message(message)
         if parsed is None:
-            await request.respond(400, not_a_message(message, context))
+            await request.respond(400, invalid_message_response(message, context))
             return
         if not isinstance(parsed, JSONRPCRequest):
             await self._calls.handle_notification(parsed, record)

@@ -1,4 +1,5 @@
-"""The handshake revisions (2024-11-05 to 2025-11-25) over Streamable HTTP, without the SDK's transports.
+"""Protocol revisions with an `initialize` handshake (2024-11-05 to 2025-11-25) over Streamable HTTP, without the SDK's
+transports.
 
 A session is a record in Redis, so any replica can serve any of its requests. A request that may send messages runs on a
 separate SDK connection. Messages before the response, and a slow response, are sent on a stored stream
@@ -39,17 +40,17 @@ class SessionTransport:
 
     def __init__(
         self,
-        calls: SessionDispatcher,
+        dispatcher: SessionDispatcher,
         stores: SessionStores,
-        plain: FastPath,
-        listening: GetStreams,
+        fast_path: FastPath,
+        get_streams: GetStreams,
         running: RunningRequests,
         streams: OpenStreams,
     ) -> None:
-        self._calls = calls
+        self._dispatcher = dispatcher
         self._stores = stores
-        self._plain = plain
-        self._listening = listening
+        self._fast_path = fast_path
+        self._get_streams = get_streams
         self._running = running
         self._streams = streams
 
@@ -57,7 +58,7 @@ class SessionTransport:
         """Serve one message: respond to a request, acknowledge all other messages."""
         parsed = message if is_candidate(message) else read_message(message)
         if parsed is None:
-            await request.respond(400, not_a_message(message, context))
+            await request.respond(400, invalid_message_response(message, context))
             return
         if isinstance(parsed, JSONRPCRequest) and parsed.method == "initialize":
             await self._initialize(request, parsed, context)
@@ -68,14 +69,14 @@ class SessionTransport:
         if isinstance(parsed, JSONRPCRequest | dict):
             await self._serve(request, parsed, record, context)
         else:
-            await self._calls.handle_notification(parsed, record)
+            await self._dispatcher.handle_notification(parsed, record)
             await request.respond(202, headers=session_headers(record))
 
     async def get(self, request: McpRequest, context: RequestContext) -> None:
         """Open a stream or resume one.
 
         Raises:
-            BadInput: `Last-Event-ID` names no position.
+            BadInput: `Last-Event-ID` is malformed.
             LimitExceeded: too many streams are open.
             NotFound: the session has ended.
             Unavailable: Redis is unavailable, or this replica is shutting down.
@@ -92,9 +93,9 @@ class SessionTransport:
         last_event_id = request.headers.get(b"last-event-id")
         position = parse_last_event_id(last_event_id.decode("latin-1")) if last_event_id else None
         if position is None or position.is_standalone:
-            await self._listening.serve_standalone(stream_request, position)
+            await self._get_streams.serve_standalone(stream_request, position)
         else:
-            await self._listening.resume(stream_request, position)
+            await self._get_streams.resume(stream_request, position)
 
     async def delete(self, request: McpRequest, context: RequestContext) -> None:
         """End the session and cancel its running requests."""
@@ -115,7 +116,7 @@ class SessionTransport:
             protocol_version="",
             client={},
         )
-        reply, record = await self._calls.begin(handshake, blank, context)
+        reply, record = await self._dispatcher.begin(handshake, blank, context)
         if record is None:
             await request.respond(200, reply)
             return
@@ -135,27 +136,27 @@ class SessionTransport:
         spawn, correlation_id = self._stores.spawn, context.correlation_id
         try:
             with RequestExchange(self._running, key, sink, spawn=spawn, correlation_id=correlation_id) as exchange:
-                await exchange.serve(self._answer(request, call, record, context, sink))
+                await exchange.serve(self._run_request(request, call, record, context, sink))
         except Conflict as error:
             refused = invalid_request(error.message, correlation_id)  # the id belongs to the other request
             await request.respond(400, refused, headers=session_headers(record))
 
-    async def _answer(
+    async def _run_request(
         self, request: McpRequest, call: _Call, record: SessionRecord, context: RequestContext, sink: PostSink
     ) -> bytes:
         """The response to a request; it is a stream from its start if the client prefers a stream to JSON."""
         if request.prefers(MEDIA_TYPE, to="application/json"):
             await sink.defer()
         if isinstance(call, JSONRPCRequest):
-            return await self._calls.run(call, record, context, sink)
+            return await self._dispatcher.run(call, record, context, sink)
 
         def open_peer(params: Mapping[str, Any]) -> SessionPeer | None:
-            return self._calls.peer(record, sink, params) if record.is_open else None
+            return self._dispatcher.peer(record, sink, params) if record.is_open else None
 
-        reply = await self._plain.handshake(call, context, record.protocol_version, open_peer)
+        reply = await self._fast_path.handshake(call, context, record.protocol_version, open_peer)
         if reply is not None:
             return reply.body
-        return await self._calls.run(JSONRPCRequest.model_validate(call, by_name=False), record, context, sink)
+        return await self._dispatcher.run(JSONRPCRequest.model_validate(call, by_name=False), record, context, sink)
 
     async def _session(
         self, request: McpRequest, context: RequestContext, request_id: str | int | None = None
@@ -175,7 +176,7 @@ class SessionTransport:
         return record
 
 
-def not_a_message(message: dict[str, Any], context: RequestContext) -> bytes:
+def invalid_message_response(message: dict[str, Any], context: RequestContext) -> bytes:
     """Error response to a body that is not a valid JSON-RPC message, for example because of its id."""
     detail, named = "the body is not one JSON-RPC message", id_of(message)
     if "method" in message and "id" in message and (named is None or not is_id(named)):
@@ -184,6 +185,6 @@ def not_a_message(message: dict[str, Any], context: RequestContext) -> bytes:
 
 
 def belongs(record: SessionRecord, context: RequestContext) -> bool:
-    """True if the session belongs to the caller and was opened at this URL's profile."""
+    """True if the session belongs to the caller and was opened under the profile of this URL."""
     # guard: session-owner, session-profile
     return (record.subject, record.profile) == (context.principal.subject, context.registry.profile)

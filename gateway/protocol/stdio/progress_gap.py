@@ -1,6 +1,6 @@
-"""A pause between the last progress of a request and its response, on streams without message frames.
+"""A pause between the last progress notification of a request and its response, on stdio.
 
-A client that reads both lines at once may handle the response first. The SDK for TypeScript does, and reports the
+A client that reads both lines at once may handle the response first. The TypeScript SDK does, and reports the
 progress as an error; some of its users then close the connection (modelcontextprotocol/typescript-sdk#2580).
 """
 
@@ -10,7 +10,7 @@ from typing import Final
 import anyio
 
 GAP_S: Final = 0.02
-"""Seconds in which an idle client reads the progress; a busy one may still read both lines at once."""
+"""Enough for an idle client to read the notification; a busy client may still read both lines at once."""
 
 
 class ProgressGap:

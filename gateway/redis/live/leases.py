@@ -1,8 +1,8 @@
 """Leases of live sources: the replica that holds a source's lease attaches the source and renews the lease.
 
-A sorted set contains for each source the time at which a replica may take it: the end of its lease, the next attempt,
-or now. So another replica takes a crashed replica's sources when their leases expire. PostgreSQL is authoritative:
-`jobs.live` adds missing sources.
+A sorted set holds, for each source, the time from which a replica may acquire it: the end of its lease, the next
+attempt, or now. So another replica takes a crashed replica's sources when their leases expire. PostgreSQL is
+authoritative: `jobs.live` adds missing sources.
 """
 
 from collections.abc import Collection, Sequence
@@ -42,7 +42,7 @@ end
 return lost
 """
 
-# KEYS: due, holders. ARGV: replica, source, ms until it is due, or -1 for never. Does nothing if another replica holds
+# KEYS: due, holders. ARGV: replica, source, ms until it is due, or -1 for never. Does nothing unless this replica holds
 # the lease.
 _RELEASE = f"""{_TIME}
 if redis.call('HGET', KEYS[2], ARGV[2]) ~= ARGV[1] then return 0 end
@@ -87,7 +87,7 @@ class SourceKey:
 
 
 class AttachmentLeases:
-    """The leases of all live sources, as one replica takes and renews them; Redis' clock decides on times."""
+    """The leases of all live sources, as seen by one replica. All times are those of the Redis server."""
 
     def __init__(self, bus: EventBus, *, lease_s: float = LEASE_S) -> None:
         self._replica = bus.replica
@@ -130,7 +130,7 @@ class AttachmentLeases:
         await self._release(self._keys, self._replica, key.member, wait_ms)
 
     async def seize(self, key: SourceKey) -> None:
-        """Take the lease of a source from any holder, because its program has connected to this replica.
+        """Take the lease of a source from any holder, because its client program has connected to this replica.
 
         Raises:
             RedisUnavailable: the source may have another holder.

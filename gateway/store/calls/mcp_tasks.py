@@ -174,7 +174,7 @@ async def remove_expired(tenant: TenantId, db: Db, task: TaskId) -> bool:
 
 
 def sealed_context(row: RowMapping, column: str) -> tuple[str, ...]:
-    """Callback of the key rotation: the encryption context of a column of a stored row."""
+    """Callback for key rotation: the encryption context of a column of a stored row."""
     return context_of(row["id"], SEALED[column])
 
 

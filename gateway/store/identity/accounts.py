@@ -145,7 +145,7 @@ async def remove_other_terms(tenant: TenantId, db: Db, credential: CredentialId,
 
 
 def sealed_context(row: Mapping[Any, Any], _: str) -> tuple[str, ...]:
-    """Callback of the key rotation: the encryption context of a stored row."""
+    """Callback for key rotation: the encryption context of a stored row."""
     return _context(row["id"], row["owner_id"], row["credential_id"], row["terms"])
 
 

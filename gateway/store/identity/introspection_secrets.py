@@ -50,7 +50,7 @@ async def remove(tenant: TenantId, db: Db, issuer: IssuerId) -> bool:
 
 
 def sealed_context(row: Mapping[Any, Any], _: str) -> tuple[str, ...]:
-    """Callback of the key rotation: the encryption context of a stored row."""
+    """Callback for key rotation: the encryption context of a stored row."""
     return _bound(row["id"], row["client_id"], row["url"])
 
 

@@ -110,7 +110,7 @@ async def open_secret(tenant: TenantId, db: Db, sealer: EnvelopeCipher, issuer: 
 
 
 def sealed_context(row: Mapping[Any, Any], _: str) -> tuple[str, ...]:
-    """Callback of the key rotation: the encryption context of a stored row."""
+    """Callback for key rotation: the encryption context of a stored row."""
     return _bound(_issuer(row))
 
 

@@ -1,4 +1,4 @@
-"""OAuth clients that are registered at the authorization server of a tenant."""
+"""OAuth clients that are registered with the authorization server of a tenant."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -25,7 +25,7 @@ async def insert(tenant: TenantId, db: Db, client: OAuthClient) -> None:
 
 async def get(tenant: TenantId, db: Db, client: str, *, locked: bool = False) -> OAuthClient | None:
     """The client with this id; `locked` holds the row until the transaction ends."""
-    query = select(oauth_clients).where(*_is(tenant, client))
+    query = select(oauth_clients).where(*_matches_id(tenant, client))
     row = (await db.execute(query.with_for_update() if locked else query)).mappings().one_or_none()
     return None if row is None else _read(row)
 
@@ -46,26 +46,34 @@ async def count(tenant: TenantId, db: Db, kind: ClientKind) -> int:
 
 
 async def save(tenant: TenantId, db: Db, client: OAuthClient) -> None:
-    """Store a client under the version that it contains."""
+    """Update a client; the caller has set its new version."""
     columns = _row_values(client)
-    await db.execute(update(oauth_clients).where(*_is(tenant, columns.pop("id"))).values(**columns))
+    await db.execute(update(oauth_clients).where(*_matches_id(tenant, columns.pop("id"))).values(**columns))
 
 
 async def note_use(tenant: TenantId, db: Db, client: str, *, at: datetime) -> None:
-    """Store that a person has permitted the client to act; it keeps its version."""
-    await db.execute(update(oauth_clients).where(*_is(tenant, client)).values(used_at=at))
+    """Record the time of the client's latest authorization, without a change of its version."""
+    await db.execute(update(oauth_clients).where(*_matches_id(tenant, client)).values(used_at=at))
 
 
 async def remove(tenant: TenantId, db: Db, client: str) -> bool:
     """Delete a client; True if it existed."""
-    deleted = delete(oauth_clients).where(*_is(tenant, client)).returning(_columns.id)
+    deleted = delete(oauth_clients).where(*_matches_id(tenant, client)).returning(_columns.id)
     return (await db.execute(deleted)).one_or_none() is not None
 
 
-async def remove_unused(tenant: TenantId, db: Db, *, made_by: datetime, used_by: datetime) -> Sequence[str]:
-    """Delete the clients that registered themselves up to `made_by` and were not used since `used_by`."""
-    is_idle = or_(_columns.used_at.is_(None), _columns.used_at <= used_by)
-    own = (_columns.tenant_id == tenant, _columns.kind == ClientKind.DYNAMIC.value, _columns.created_at <= made_by)
+async def remove_unused(
+    tenant: TenantId, db: Db, *, registered_before: datetime, used_before: datetime
+) -> Sequence[str]:
+    """Delete the clients that registered themselves up to `registered_before` and were not used after
+    `used_before`.
+    """
+    is_idle = or_(_columns.used_at.is_(None), _columns.used_at <= used_before)
+    own = (
+        _columns.tenant_id == tenant,
+        _columns.kind == ClientKind.DYNAMIC.value,
+        _columns.created_at <= registered_before,
+    )
     deleted = delete(oauth_clients).where(*own, is_idle).returning(_columns.id)
     return list((await db.execute(deleted)).scalars())
 
@@ -86,7 +94,7 @@ async def oldest_dates(tenant: TenantId, db: Db) -> tuple[datetime | None, datet
     return row[0], row[1]
 
 
-def _is(tenant: TenantId, client: str) -> tuple[Any, ...]:
+def _matches_id(tenant: TenantId, client: str) -> tuple[Any, ...]:
     return (_columns.tenant_id == tenant, _columns.id == client)
 
 

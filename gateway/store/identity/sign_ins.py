@@ -129,7 +129,7 @@ async def _sealed_values(
 
 
 def sealed_context(row: Mapping[Any, Any], _: str) -> tuple[str, ...]:
-    """Callback of the key rotation: the encryption context of a stored row."""
+    """Callback for key rotation: the encryption context of a stored row."""
     return _bound(_read(row))
 
 

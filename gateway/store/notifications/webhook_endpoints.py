@@ -79,12 +79,12 @@ async def open_secrets(
     if row is None:
         return None
     until: datetime | None = row["retires_at"]
-    found = _decode(sealer.open(tenant, row["wrapped"], row["sealed"], *_bound(endpoint, until)))
+    found = _decode(sealer.open(tenant, row["wrapped"], row["sealed"], *_encryption_context(endpoint, until)))
     return found if until is not None and until > now else SigningSecrets(current=found.current)
 
 
 async def save(tenant: TenantId, db: Db, endpoint: OutboundWebhook) -> None:
-    """Store an endpoint under the version that it contains; its secrets are unchanged.
+    """Update an endpoint without its secrets; the caller has set its new version.
 
     Raises:
         NotFound: the tenant has no such endpoint.
@@ -95,7 +95,7 @@ async def save(tenant: TenantId, db: Db, endpoint: OutboundWebhook) -> None:
 async def save_secrets(
     tenant: TenantId, db: Db, sealer: EnvelopeCipher, endpoint: OutboundWebhook, signing: SigningSecrets
 ) -> None:
-    """Store an endpoint with new secrets, under the version that it contains.
+    """Update an endpoint with new secrets; the caller has set its new version.
 
     Raises:
         NotFound: the tenant has no such endpoint.
@@ -111,8 +111,8 @@ async def remove(tenant: TenantId, db: Db, endpoint: WebhookEndpointId) -> bool:
 
 
 def sealed_context(row: RowMapping, _: str) -> tuple[str, ...]:
-    """Callback of the key rotation: the encryption context of a stored row."""
-    return _bound(row["id"], row["retires_at"])
+    """Callback for key rotation: the encryption context of a stored row."""
+    return _encryption_context(row["id"], row["retires_at"])
 
 
 async def _update(tenant: TenantId, db: Db, endpoint: WebhookEndpointId, values: dict[str, Any]) -> None:
@@ -125,11 +125,11 @@ async def _seal(
     tenant: TenantId, db: Db, sealer: EnvelopeCipher, endpoint: OutboundWebhook, signing: SigningSecrets
 ) -> dict[str, Any]:
     key_id, wrapped = await tenant_key(tenant, db, sealer)
-    plain, bound = msgspec.json.encode(signing), _bound(endpoint.id, endpoint.retires_at)
-    return {"data_key_id": key_id, "sealed": sealer.seal(tenant, wrapped, plain, *bound)}
+    plain, context = msgspec.json.encode(signing), _encryption_context(endpoint.id, endpoint.retires_at)
+    return {"data_key_id": key_id, "sealed": sealer.seal(tenant, wrapped, plain, *context)}
 
 
-def _bound(endpoint: WebhookEndpointId, until: datetime | None) -> tuple[str, ...]:
+def _encryption_context(endpoint: WebhookEndpointId, until: datetime | None) -> tuple[str, ...]:
     """The encryption context: secrets of another endpoint, or with another expiry, cannot be decrypted."""
     return ("webhook endpoint", endpoint, "" if until is None else str(round(until.timestamp())))
 

@@ -58,7 +58,7 @@ SEALED_TABLES: Sequence[SealedTable] = (
     SealedTable(accounts_table, accounts.sealed_context),
     SealedTable(tasks_table, mcp_tasks.sealed_context, columns=tuple(mcp_tasks.SEALED), limit=4),
 )
-"""A test compares this with the tables that have a data key."""
+"""A test checks that every table with a `data_key_id` is listed."""
 
 
 class Resealed(NamedTuple):
@@ -69,10 +69,10 @@ class Resealed(NamedTuple):
     last: str | None
 
 
-async def reseal_some(
+async def reseal_batch(
     tenant: TenantId, db: Db, cipher: EnvelopeCipher, sealed: SealedTable, *, to: TenantKey, after: str
 ) -> Resealed:
-    """Re-encrypt the next values of a table that are under another data key; `last` is None after the final batch."""
+    """Re-encrypt the next rows of a table that are under another data key; `last` is None after the final batch."""
     rows = sealed.table
     joined = (data_keys.c.tenant_id == rows.c.tenant_id) & (data_keys.c.id == rows.c.data_key_id)
     query = select(*rows.c, data_keys.c.wrapped.label("data_key")).join_from(rows, data_keys, joined)
@@ -81,28 +81,34 @@ async def reseal_some(
     found = (await db.execute(locked)).mappings().all()
     if not found:
         return Resealed(0, 0, None)
-    resealed = await anyio.to_thread.run_sync(partial(_reseal, tenant, cipher, sealed, found, to))
+    resealed, unreadable = await anyio.to_thread.run_sync(partial(_reseal, tenant, cipher, sealed, found, to))
     for row_id, values in resealed.items():
         own = (rows.c.tenant_id == tenant, rows.c.id == row_id)
         await db.execute(update(rows).where(*own).values(data_key_id=to.id, **values))
     value_count = sum(len(values) for values in resealed.values())
-    return Resealed(value_count, len(found) - len(resealed), str(found[-1]["id"]))
+    return Resealed(value_count, unreadable, str(found[-1]["id"]))
 
 
 def _reseal(
     tenant: TenantId, cipher: EnvelopeCipher, sealed: SealedTable, rows: Sequence[RowMapping], to: TenantKey
-) -> Mapping[str, Mapping[str, bytes]]:
-    """The re-encrypted values by row id; rows that cannot be decrypted are absent."""
+) -> tuple[Mapping[str, Mapping[str, bytes]], int]:
+    """The re-encrypted values by row id, and the number of unreadable values.
+
+    The values of a row share its data key, so a row with an unreadable value is absent and unchanged.
+    """
     resealed: dict[str, Mapping[str, bytes]] = {}
+    unreadable = 0
     for row in rows:
         values: dict[str, bytes] = {}
-        try:
-            for column in sealed.columns:
-                if row[column] is not None:
-                    context = sealed.context(row, column)
-                    plain = cipher.open(tenant, row["data_key"], row[column], *context)
-                    values[column] = cipher.seal(tenant, to.wrapped, plain, *context)
-        except SecretUnreadable:
-            continue
-        resealed[row["id"]] = values
-    return resealed
+        stored = [column for column in sealed.columns if row[column] is not None]
+        for column in stored:
+            context = sealed.context(row, column)
+            try:
+                plain = cipher.open(tenant, row["data_key"], row[column], *context)
+            except SecretUnreadable:
+                unreadable += 1
+                continue
+            values[column] = cipher.seal(tenant, to.wrapped, plain, *context)
+        if len(values) == len(stored):
+            resealed[row["id"]] = values
+    return resealed, unreadable

@@ -101,7 +101,7 @@ async def remove(tenant: TenantId, db: Db, webhook: WebhookId) -> bool:
 
 
 def sealed_context(row: RowMapping, _: str) -> tuple[str, ...]:
-    """Callback of the key rotation: the encryption context of a stored row."""
+    """Callback for key rotation: the encryption context of a stored row."""
     return _sealing_context(_from_row(row))
 
 

@@ -21,7 +21,7 @@ from gateway.web.console import pages
 from gateway.web.console.responder import ApprovalResponder, Approver
 from gateway.web.console.sessions import ConsoleSession, ConsoleSessions, EndedSessions
 from gateway.web.html.documents import HEADERS, page, refuse, respond
-from gateway.web.html.forms import check_own, read_form
+from gateway.web.html.forms import check_same_origin, read_form
 
 _LIST = "/approvals"
 _TARGET = re.compile(r"/approvals(?:/apr_[0-9a-z]{20})?")
@@ -38,7 +38,7 @@ class ApprovalPages:
         self._responder = ApprovalResponder(catalog)
         self._sessions = ConsoleSessions(keys, credentials, ended)
         self.places = FairSlotPool("console pages", slots=_SLOTS, queue=_QUEUE)
-        """Keyed by the tenant of the session; without a session, by the client's address."""
+        """Keyed by the client's address for sign-ins and session lookups, by the tenant for the pages."""
 
     @property
     def routes(self) -> list[Route]:
@@ -56,22 +56,22 @@ class ApprovalPages:
         ]
 
     def _with_error_pages(
-        self, answer: Callable[[Request], Awaitable[Response]]
+        self, handler: Callable[[Request], Awaitable[Response]]
     ) -> Callable[[Request], Awaitable[Response]]:
-        """Refuse forms of other sites, and convert refusals to HTML pages."""
+        """Reject forms posted from other sites, and render errors as HTML pages."""
 
         async def run(request: Request) -> Response:
             try:
                 if request.method == "POST":  # guard: console-origin
-                    check_own(request)
-                return await answer(request)
+                    check_same_origin(request)
+                return await handler(request)
             except GatewayError as error:
                 return refuse(error)
 
         return run
 
-    def _within_session(self, answer: _Page) -> Callable[[Request], Awaitable[Response]]:
-        """Serve the page within a session; a GET without a session redirects to the sign-in."""
+    def _within_session(self, handler: _Page) -> Callable[[Request], Awaitable[Response]]:
+        """Serve the page within a session; a request without a session is redirected to the sign-in page."""
 
         async def run(request: Request) -> Response:
             async with self.places.hold(address_of(request.scope)):
@@ -79,7 +79,7 @@ class ApprovalPages:
             if session is None:
                 return RedirectResponse(_sign_in_url(request.url.path), 303, headers=HEADERS)
             async with self.places.hold(session.principal.tenant):
-                response = await answer(request, session)
+                response = await handler(request, session)
             if "set-cookie" not in response.headers:
                 response.headers.append("set-cookie", self._sessions.cookie_of(session))
             return response
@@ -135,7 +135,7 @@ class ApprovalPages:
 
     def _check_form(self, form: Mapping[str, str], session: ConsoleSession) -> None:
         if not self._sessions.is_form_token(session, form.get("token", "")):  # guard: console-form-token
-            raise Forbidden("the form is not of this session; open the page again")
+            raise Forbidden("the form does not belong to this session; reload the page")
 
 
 def _sign_in_url(path: str) -> str:

@@ -10,33 +10,33 @@ from gateway.web.bodies import declared_length, read_body
 from gateway.web.hosts import AllowedOrigins
 
 _MAX_FORM_BYTES = 16 * 1024
-_FORM_S = 10.0
+_BODY_TIMEOUT_S = 10.0
 MAX_FIELDS = 10
 _OWN_ORIGINS = AllowedOrigins(())
 
 
-def check_own(request: Request) -> None:
+def check_same_origin(request: Request) -> None:
     """Refuse a form unless its `Origin` header is the gateway's own origin.
 
     Raises:
-        Forbidden: the `Origin` header is missing, or has another origin.
+        Forbidden: the `Origin` header is missing, or names another origin.
     """
     origin, host = request.headers.get("origin"), request.headers.get("host", "")
     is_own = origin is not None and _OWN_ORIGINS.allows(origin.encode("latin-1"), host.encode("latin-1"))
     if not is_own:
-        raise Forbidden("the form was not sent by a page of this gateway; open the page again")
+        raise Forbidden("the form was not sent by a page of this gateway; reload the page")
 
 
 async def read_form(request: Request, *, limit: int = MAX_FIELDS) -> Mapping[str, str]:
     """Return the fields of a form.
 
     Raises:
-        BadInput: the body is not a form, or a field is repeated.
+        BadInput: the body is not a form, is malformed, has too many fields, or repeats a field.
     """
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/x-www-form-urlencoded":
-        raise BadInput("the body must be a form")
+        raise BadInput("the body must be application/x-www-form-urlencoded")
     declared = declared_length(request.scope)
-    body = await read_body(request.receive, limit=_MAX_FORM_BYTES, deadline=_FORM_S, declared=declared)
+    body = await read_body(request.receive, limit=_MAX_FORM_BYTES, deadline=_BODY_TIMEOUT_S, declared=declared)
     try:
         return read_fields(body.decode("ascii"), limit=limit)
     except UnicodeDecodeError:

@@ -21,7 +21,7 @@ from gateway.domain.tenancy.issuers import Issuer, TenantIssuers
 from gateway.errors import BadInput, GatewayError, NotFound
 from gateway.identity.oauth.sign_in import PENDING_S, AuthorizationResponse, PendingSignIn, SignInFlow
 from gateway.web.html.documents import HEADERS, page, refuse, respond, visible
-from gateway.web.html.forms import check_own, read_fields, read_form
+from gateway.web.html.forms import check_same_origin, read_fields, read_form
 from gateway.web.html.sealed_cookies import MAX_COOKIE_BYTES, SealedCookies
 from gateway.web.people.sessions import PersonSession, PersonSessions, begin
 from gateway.web.people.tenants import TenantLookup, sign_in_issuers
@@ -111,7 +111,7 @@ class SignInPages:
         async def run(request: Request) -> Response:
             try:
                 if request.method == "POST":  # guard: people-origin
-                    check_own(request)
+                    check_same_origin(request)
                 async with self.places.hold(request.path_params["tenant"]):
                     return await answer(request)
             except GatewayError as error:

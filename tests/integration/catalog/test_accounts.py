@@ -7,7 +7,7 @@ import pytest
 
 from gateway.catalog import credentials
 from gateway.catalog.identity import accounts, issuers, people
-from gateway.catalog.identity.credential_terms import CredentialDraft
+from gateway.catalog.identity.delegations import CredentialDraft
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.audit import CallRecord
 from gateway.domain.credentials import CredentialKind, CredentialLocation

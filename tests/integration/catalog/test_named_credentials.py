@@ -8,7 +8,7 @@ import pytest
 
 from gateway.catalog import audit, credentials, profiles
 from gateway.catalog.identity import keys
-from gateway.catalog.identity.credential_terms import CredentialDraft
+from gateway.catalog.identity.delegations import CredentialDraft
 from gateway.catalog.identity.keys import KeyDraft
 from gateway.catalog.primitives import primitives
 from gateway.catalog.primitives.primitives import Address

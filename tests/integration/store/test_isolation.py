@@ -369,7 +369,7 @@ _CALLS: Mapping[str, _Call] = {
     "secrets.remove_all": lambda t, db, v: secrets.remove_all(t, db, v.source.id),
     "secrets.current_key": lambda t, db, v: secrets.current_key(t, db, NEWER),
     "secrets.remove_unused_keys": lambda t, db, v: secrets.remove_unused_keys(t, db, NEWER, [secrets_table]),
-    "sealed_values.reseal_some": lambda t, db, v: _reseal(t, db),
+    "sealed_values.reseal_batch": lambda t, db, v: _reseal(t, db),
     "export_keys.keep": lambda t, db, v: export_keys.keep(t, db, NEWER),
     "export_keys.verify_keys": lambda t, db, v: export_keys.verify_keys(t, db, SEALER),
     "sources.insert": lambda t, db, v: sources.insert(replace(v.source, tenant=t), db),
@@ -453,7 +453,9 @@ _CALLS: Mapping[str, _Call] = {
     "oauth_clients.save": lambda t, db, v: oauth_clients.save(t, db, replace(v.client, name="planted")),
     "oauth_clients.note_use": lambda t, db, v: oauth_clients.note_use(t, db, v.client.id, at=_LATER),
     "oauth_clients.remove": lambda t, db, v: oauth_clients.remove(t, db, v.client.id),
-    "oauth_clients.remove_unused": lambda t, db, v: oauth_clients.remove_unused(t, db, made_by=_LATER, used_by=_LATER),
+    "oauth_clients.remove_unused": lambda t, db, v: oauth_clients.remove_unused(
+        t, db, registered_before=_LATER, used_before=_LATER
+    ),
     "oauth_clients.oldest_unused": lambda t, db, v: oauth_clients.oldest_unused(t, db),
     "oauth_clients.oldest_dates": lambda t, db, v: oauth_clients.oldest_dates(t, db),
     "consents.enter": lambda t, db, v: consents.enter(t, db, replace(v.consent, id=new_consent_id(), scopes=("x",))),
@@ -568,7 +570,7 @@ async def _reseal(tenant: TenantId, db: Db) -> object:
     key = await secrets.current_key(tenant, db, NEWER)
     assert key is not None or tenant.startswith("ten_")
     wanted = key or TenantKey("dek_planted", NEWER.new_tenant_key(tenant))
-    return [await sealed_values.reseal_some(tenant, db, NEWER, one, to=wanted, after="") for one in SEALED_TABLES]
+    return [await sealed_values.reseal_batch(tenant, db, NEWER, one, to=wanted, after="") for one in SEALED_TABLES]
 
 
 def _queries() -> dict[str, Callable[..., object]]:

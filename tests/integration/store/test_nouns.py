@@ -331,7 +331,9 @@ async def test_secret_keys_are_exchanged_in_three_steps(store: Store, tenant: Te
         assert moved is not None
         assert await secrets.current_key(tenant, db, both) == moved
         assert await secrets.remove_unused_keys(tenant, db, both, [tables.secrets]) == 1
-        resealed = await sealed_values.reseal_some(tenant, db, both, sealed_values.SEALED_TABLES[0], to=moved, after="")
+        resealed = await sealed_values.reseal_batch(
+            tenant, db, both, sealed_values.SEALED_TABLES[0], to=moved, after=""
+        )
         assert (resealed.changed, resealed.unreadable) == (1, 0)
         assert await secrets.remove_unused_keys(tenant, db, both, [tables.secrets]) == 0
         assert await secrets.current_key(tenant, db, both) is None

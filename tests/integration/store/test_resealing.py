@@ -1,5 +1,6 @@
 """Re-encryption in PostgreSQL: leases, and data keys that a writer is about to use."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import anyio
@@ -11,9 +12,9 @@ from gateway.store.calls import mcp_tasks
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Store
 from gateway.store.secret_keys import registry, rotation_state
-from gateway.store.secret_keys.sealed_values import SEALED_TABLES
+from gateway.store.secret_keys.sealed_values import SEALED_TABLES, reseal_batch
 from gateway.store.tables import metadata
-from tests.integration.store.samples import make_tenant
+from tests.integration.store.samples import make_task, make_tenant
 
 LEASE = timedelta(seconds=30)
 OLD, BOTH = EnvelopeCipher(["o" * 32]), EnvelopeCipher(["n" * 32, "o" * 32])
@@ -67,3 +68,28 @@ async def test_a_data_key_stays_while_a_writer_is_about_to_use_it(store: Store) 
         assert await secrets.remove_unused_keys(tenant, db, BOTH, used) == 0
         kept = (await db.execute(text("select count(*) from data_keys"))).scalar_one()
     assert kept == 1
+
+
+async def test_values_not_rows_are_counted(store: Store) -> None:
+    """Ours: a row with an unreadable value stays whole, and each of its unreadable values is counted (IDN-5)."""
+    made = make_tenant()
+    tenant = made.id
+    tasks = next(sealed for sealed in SEALED_TABLES if sealed.table.name == "mcp_tasks")
+    async with store.transaction(tenant) as db:
+        await tenants.insert(made, db)
+        old, wrapped = await secrets.tenant_key(tenant, db, OLD)
+        for name, contents in (("sound", ("TaskCall", "TaskRounds")), ("half", ("TaskCall",)), ("lost", ())):
+            task = make_task(name, old)
+            sealed = [
+                OLD.seal(tenant, wrapped, b"{}", *mcp_tasks.context_of(task.id, content))
+                if content in contents
+                else b"changed"
+                for content in ("TaskCall", "TaskRounds")
+            ]
+            row = replace(task, call=sealed[0], rounds=sealed[1])
+            await mcp_tasks.insert(tenant, db, row, lease=timedelta(0), lifetime=timedelta(hours=1))
+    async with store.upkeep(tenant) as db:
+        key = await secrets.current_key(tenant, db, BOTH)
+        assert key is not None
+        batch = await reseal_batch(tenant, db, BOTH, tasks, to=key, after="")
+    assert (batch.changed, batch.unreadable) == (2, 3)

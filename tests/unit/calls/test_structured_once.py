@@ -7,7 +7,7 @@ import pytest
 
 from gateway.calls import result_rendering
 from gateway.calls.output_checks import encode
-from gateway.calls.structured_once import send_once, summarise
+from gateway.calls.structured_once import replace_duplicate_text, summarise
 from gateway.domain.http.requests import UpstreamAnswer
 from gateway.domain.results import Result
 
@@ -22,7 +22,7 @@ def rendered(value: Any, *, status: int = 200, **more: Any) -> bytes:
 
 def sent(members: bytes, *, is_modern: bool = True) -> dict[str, Any]:
     """The result as it is sent."""
-    found: dict[str, Any] = json.loads(b"{" + send_once(members, is_modern=is_modern) + b"}")
+    found: dict[str, Any] = json.loads(b"{" + replace_duplicate_text(members, is_modern=is_modern) + b"}")
     return found
 
 
@@ -34,7 +34,7 @@ def test_a_text_that_repeats_structured_content_becomes_a_sentence(is_modern: bo
     assert found["structuredContent"] == LONG
     [block] = found["content"]
     assert block["text"].endswith(
-        'in structured content: an object with a (list of 50), x"],"structuredContent": (object), n (number).'
+        'in structured content: an object with a (array of 50), x"],"structuredContent": (object), n (number).'
     )
 
 
@@ -51,7 +51,7 @@ def test_other_texts_stay() -> None:
     own = encode(Result(content=[{"type": "text", "text": "Done. " * 100}], structured=LONG))[0]
     created = rendered(LONG, status=201, headers=(("location", "/pets/7"),))
 
-    assert send_once(own, is_modern=True) == own
+    assert replace_duplicate_text(own, is_modern=True) == own
     assert sent(created)["content"][1]["text"].endswith("Location: /pets/7")
     assert "structuredContent" in sent(created)
 
@@ -61,14 +61,14 @@ def test_small_results_and_lists_of_older_revisions_stay(value: Any) -> None:
     """MCP: before 2026-07-28 structured content is an object, so the text of a list is all there is (OAS-10)."""
     members = rendered(value)
 
-    assert send_once(members, is_modern=False) == members
+    assert replace_duplicate_text(members, is_modern=False) == members
 
 
 def test_errors_stay() -> None:
     """Ours: an error is read by models (OAS-10)."""
     members = encode(Result(structured=LONG, is_error=True))[0]
 
-    assert send_once(members, is_modern=True) == members
+    assert replace_duplicate_text(members, is_modern=True) == members
 
 
 @pytest.mark.parametrize(

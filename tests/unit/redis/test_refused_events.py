@@ -18,6 +18,6 @@ def test_a_flood_of_refusals_is_counted(monkeypatch: pytest.MonkeyPatch) -> None
         refusals.note(b"gw:t:ten_y:events", "form")
 
     logged = ["event_refused"] * MAX_PER_MINUTE
-    assert [line["event"] for line in lines] == [*logged, "events_refused", "event_refused"]
+    assert [line["event"] for line in lines] == [*logged, "event_refusals_suppressed", "event_refused"]
     assert lines[MAX_PER_MINUTE]["suppressed"] == 15
     assert (lines[-1]["channel"], lines[-1]["reason"]) == ("b'gw:t:ten_y:events'", "form")

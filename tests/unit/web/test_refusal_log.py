@@ -22,4 +22,4 @@ def test_a_flood_of_refusals_writes_few_lines_and_counts_the_rest() -> None:
         "path": "/t/acme/mcp",
         "log_level": "info",
     }
-    assert (lines[-1]["client"], lines[-1]["left_out"]) == ("192.0.2.2", 10_000 - BURST)
+    assert (lines[-1]["client"], lines[-1]["suppressed"]) == ("192.0.2.2", 10_000 - BURST)

@@ -28,25 +28,29 @@ async def get_access(admin: AdminDependencies, call: Plain) -> AdminResponse:
 
 
 async def replace_access(admin: AdminDependencies, call: AdminRequest[AccessReplace, NoQuery]) -> AdminResponse:
-    """Replace the access rules, and the roles if they are sent; open lists and sessions apply them within seconds."""
+    """Replace the access rules, and the roles if they are sent; open subscriptions and sessions apply them within
+    seconds.
+    """
     body = call.body
 
-    def revise(stored: AccessRules) -> AccessRules:
-        roles = stored.roles if body.roles is None else _roles(body.roles)
-        return AccessRules(default=body.default, rules=_rules(body.rules), roles=roles)
+    def apply_changes(stored: AccessRules) -> AccessRules:
+        roles = stored.roles if body.roles is None else _to_roles(body.roles)
+        return AccessRules(default=body.default, rules=_to_rules(body.rules), roles=roles)
 
-    replaced = await access_rules.replace_access(call.tenant, admin.catalog, revise, by=call.by, expected=call.expected)
+    replaced = await access_rules.replace_access(
+        call.tenant, admin.catalog, apply_changes, by=call.by, expected=call.expected
+    )
     return _to_response(replaced)
 
 
 async def report_access_rules(admin: AdminDependencies, call: AdminRequest[AccessReportOf, NoQuery]) -> AdminResponse:
-    """Report which current primitives each rule matches; without rules in the body, the stored rules are reported.
+    """Report which current primitives each rule matches; if the body has no rules, the stored ones are used.
 
     Nothing is stored.
     """
     stored, body = await access_rules.get_access(call.tenant, admin.catalog), call.body
-    rules = stored.rules if body.rules is None else _rules(body.rules)
-    roles = stored.roles if body.roles is None else _roles(body.roles)
+    rules = stored.rules if body.rules is None else _to_rules(body.rules)
+    roles = stored.roles if body.roles is None else _to_roles(body.roles)
     access = AccessRules(default=body.default or stored.default, rules=rules, roles=roles)
     access_rules.check_size(access)
     unknown = await access_rules.find_unknown(call.tenant, admin.catalog, access)
@@ -57,8 +61,9 @@ async def report_access_rules(admin: AdminDependencies, call: AdminRequest[Acces
 
 
 async def check_access(admin: AdminDependencies, call: AdminRequest[AccessCheck, NoQuery]) -> AdminResponse:
-    """List the primitives that one key or person may use, and the rule that decides each; profiles are not
-    considered.
+    """List the tenant's primitives with the access of one key or person, and the rule that decides each.
+
+    Profiles are ignored.
     """
     body = call.body
     principal, _, _ = await client_of(admin, call, body.client)
@@ -80,12 +85,12 @@ def _to_items(found: Sequence[AccessFinding]) -> Sequence[AccessFound]:
     return [AccessFound.of(one) for one in found]
 
 
-def _rules(given: Sequence[AccessRuleSent]) -> tuple[AccessRule, ...]:
-    return msgspec.convert([rule.model_dump() for rule in given], tuple[AccessRule, ...])
+def _to_rules(items: Sequence[AccessRuleSent]) -> tuple[AccessRule, ...]:
+    return msgspec.convert([rule.model_dump() for rule in items], tuple[AccessRule, ...])
 
 
-def _roles(given: Sequence[RoleRuleSent]) -> tuple[RoleRule, ...]:
-    return msgspec.convert([rule.model_dump() for rule in given], tuple[RoleRule, ...])
+def _to_roles(items: Sequence[RoleRuleSent]) -> tuple[RoleRule, ...]:
+    return msgspec.convert([rule.model_dump() for rule in items], tuple[RoleRule, ...])
 
 
 def _to_response(access: AccessRules) -> AdminResponse:

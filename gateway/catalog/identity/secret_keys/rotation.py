@@ -26,7 +26,7 @@ from gateway.store import idempotency, secrets, tenants
 from gateway.store.audit import export_keys
 from gateway.store.engine import Db
 from gateway.store.secret_keys import registry, rotation_state
-from gateway.store.secret_keys.sealed_values import SEALED_TABLES, reseal_some
+from gateway.store.secret_keys.sealed_values import SEALED_TABLES, reseal_batch
 from gateway.store.secrets import TenantKey
 
 log = structlog.get_logger(__name__)
@@ -234,7 +234,7 @@ class SecretRotation:
             after: str | None = ""
             while after is not None:
                 async with self._store.upkeep(tenant.id) as db:
-                    batch = await reseal_some(tenant.id, db, self._cipher, sealed, to=key, after=after)
+                    batch = await reseal_batch(tenant.id, db, self._cipher, sealed, to=key, after=after)
                 total += batch.changed
                 progress.values_done += batch.changed
                 progress.unreadable += batch.unreadable

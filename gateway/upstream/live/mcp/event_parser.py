@@ -9,7 +9,7 @@ from gateway.upstream.live.mcp.messages import MAX_MESSAGE_BYTES
 _BOUNDARY = re.compile(rb"(?>\r\n|\n|\r){2}")
 _MAX_BOUNDARY_LENGTH = 4
 _BOM = b"\xef\xbb\xbf"
-_ROOM = 64 * 1024
+_MAX_OVERHEAD_BYTES = 64 * 1024
 """Allowance for the bytes of an event besides its message: field names, ids, comments."""
 _MAX_ID_LENGTH = 4096
 _MAX_RETRY_DIGITS = 6
@@ -49,7 +49,7 @@ class EventParser:
                 events.append(event)
         del buffer[:start]
         self._scanned = max(0, len(buffer) - _MAX_BOUNDARY_LENGTH + 1)
-        if len(buffer) > MAX_MESSAGE_BYTES + _ROOM:  # guard: live-event-size
+        if len(buffer) > MAX_MESSAGE_BYTES + _MAX_OVERHEAD_BYTES:  # guard: live-event-size
             raise LiveSourceFailed(f"the server sent an event of more than {MAX_MESSAGE_BYTES:,} bytes")
         return events
 

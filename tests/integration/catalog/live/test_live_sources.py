@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gateway.catalog import credentials, policies, tenants
-from gateway.catalog.identity.credential_terms import CredentialDraft
+from gateway.catalog.identity.delegations import CredentialDraft
 from gateway.catalog.live import live_sources
 from gateway.catalog.live.attachments import all_enabled, load
 from gateway.catalog.live.live_sources import MAX_LIVE_SOURCES, LiveSourceDraft

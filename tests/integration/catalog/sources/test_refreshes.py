@@ -260,8 +260,10 @@ async def test_what_changed_since_it_was_read_is_not_activated(desk: Desk) -> No
     desk.serve(_with(desk.document, tools=2))
     await desk.refresh()
 
-    with pytest.raises(Conflict, match="the proposal that waits is 3"):
+    with pytest.raises(Conflict, match="the pending proposal is 3"):
         await desk.activate(read.number)
+    with pytest.raises(NotFound):  # a number that was never used, although a proposal is pending
+        await desk.activate(99)
     await desk.update(refresh_policy=RefreshPolicy.ADDITIONS)
     with pytest.raises(PreconditionFailed):
         await desk.activate(3, expected=version_tag(source, 3))
@@ -270,7 +272,7 @@ async def test_what_changed_since_it_was_read_is_not_activated(desk: Desk) -> No
         await stored_sources.save(replace(source, active_version=7), db)
     with pytest.raises(NotFound):
         await desk.proposal()
-    with pytest.raises(Conflict, match="another active version"):
+    with pytest.raises(Conflict, match="the active version changed"):
         await desk.activate(3)
     async with desk.catalog.store.transaction(desk.tenant) as db:
         await stored_sources.save(source, db)

@@ -1,7 +1,7 @@
-"""Requested credentials, and the terms under which a credential identifies the caller of a request.
+"""Requested credentials, and the delegations with which a credential acts for the caller of a request.
 
-The endpoints are read from the server's metadata when the credential is stored. A later change of the metadata
-therefore sends no secret to another host.
+Endpoints that the request does not give are read from the server's metadata when the credential is stored. A later
+change of the metadata therefore sends no secret to another host.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,8 @@ _MEMBERS_OF: Mapping[CredentialKind, tuple[tuple[str, ...], tuple[str, ...]]] = 
     CredentialKind.ASSERTION: (("audience",), ("audience",)),
     CredentialKind.USER: (("client_id", "value"), ("client_id", "scopes", *_ACCOUNT_MEMBERS)),
 }
-"""Required and optional members of each kind, in addition to those of all credentials."""
+"""Required and permitted members of each kind, in addition to those of all credentials. `value` is checked separately.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +43,7 @@ class CredentialDraft:
     """A requested credential: a value, or user name and password, or the members of its delegation.
 
     A token exchange has the name of the issuer and a client id; its value is the client secret. An assertion has no
-    secret. Accounts of users have a client at an authorization server, whose metadata or endpoints are given.
+    secret. A user account needs a client at an authorization server; the draft has the server or its endpoints.
     """
 
     name: str
@@ -67,11 +68,11 @@ class CredentialDraft:
     """Location of the value or password in an external secret store."""
 
 
-async def find_terms(tenant: TenantId, catalog: CatalogContext, draft: CredentialDraft) -> Delegation | None:
-    """The delegation of a requested credential; None for a shared credential.
+async def build_delegation(tenant: TenantId, catalog: CatalogContext, draft: CredentialDraft) -> Delegation | None:
+    """Return the delegation of a requested credential; None for a shared credential.
 
     Raises:
-        InvalidBody: members of the draft do not fit together, or the metadata of a server lacks an endpoint.
+        InvalidBody: the draft lacks a member or has one of another kind, or the server's metadata lacks an endpoint.
         ReferenceMissing: the tenant has no such issuer.
     """
     _check_members(draft)
@@ -83,13 +84,13 @@ async def find_terms(tenant: TenantId, catalog: CatalogContext, draft: Credentia
             raise refusal("/audience", missing.message) from None
         return SignedAssertion(audience=audience)
     if draft.kind is CredentialKind.EXCHANGE:
-        return await _exchange_terms(tenant, catalog, draft)
+        return await _build_exchange(tenant, catalog, draft)
     if draft.kind is CredentialKind.USER:
-        return await _account_terms(tenant, catalog, draft)
+        return await _build_account(tenant, catalog, draft)
     return None
 
 
-async def _exchange_terms(tenant: TenantId, catalog: CatalogContext, draft: CredentialDraft) -> TokenExchange:
+async def _build_exchange(tenant: TenantId, catalog: CatalogContext, draft: CredentialDraft) -> TokenExchange:
     async with catalog.store.transaction(tenant) as db:
         issuer = await issuers.get(tenant, db, draft.issuer or "")
     if issuer is None:
@@ -112,11 +113,11 @@ async def _exchange_terms(tenant: TenantId, catalog: CatalogContext, draft: Cred
 
 def _check_members(draft: CredentialDraft) -> None:
     """Refuse members of other kinds, and locations in which a token cannot be sent."""
-    required_members, optional_members = _MEMBERS_OF[draft.kind]
+    required_members, permitted_members = _MEMBERS_OF[draft.kind]
     required_members = tuple(name for name in required_members if name != "value" or draft.reference is None)
     for name in ("audience", "issuer", "client_id", "scopes", *_ACCOUNT_MEMBERS):
-        if getattr(draft, name) and name not in optional_members:
-            raise refusal(f"/{name}", f"a credential of the kind {draft.kind} does not have this member; omit it")
+        if getattr(draft, name) and name not in permitted_members:
+            raise refusal(f"/{name}", f"not allowed for credentials of the kind {draft.kind}; omit it")
     for name in required_members:
         if not getattr(draft, name):
             raise refusal(f"/{name}", f"required for the kind {draft.kind}")
@@ -127,7 +128,7 @@ def _check_members(draft: CredentialDraft) -> None:
         raise refusal("/value", "an assertion has no secret; omit it")
 
 
-async def _account_terms(tenant: TenantId, catalog: CatalogContext, draft: CredentialDraft) -> AccountTerms:
+async def _build_account(tenant: TenantId, catalog: CatalogContext, draft: CredentialDraft) -> AccountTerms:
     """The terms of user accounts; their endpoints are read from the server's metadata or taken from the draft."""
     if catalog.public_url is None:  # guard: account-public-url
         raise refusal("/kind", "users connect accounts at the gateway's public URL: set GATEWAY_PUBLIC_URL")
