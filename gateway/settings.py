@@ -180,7 +180,7 @@ class Settings(BaseSettings):
     )
     @classmethod
     def split_list(cls, value: object) -> object:
-        """Split a text at commas and line ends; blank parts are dropped."""
+        """Split a string at commas and line ends; blank parts are dropped."""
         if not isinstance(value, str):
             return value
         return tuple(part for raw in value.replace("\n", ",").split(",") if (part := raw.strip()))

@@ -41,7 +41,7 @@ B = TypeVar("B", bound=BodyModel)
 Q = TypeVar("Q", bound=QueryModel)
 P = TypeVar("P", bound=PageQuery)
 
-Answers = Mapping[int, type[BaseModel] | None]
+ResponseModels = Mapping[int, type[BaseModel] | None]
 """The response models by status."""
 Show = Callable[[AdminDependencies, TenantId, Sequence[T]], Awaitable[Sequence[BaseModel]]]
 """Builds the response models of several objects."""
@@ -91,12 +91,12 @@ def endpoint(
     handle: Handle[B, Q],
     body: type[B],
     query: type[Q],
-    answers: Answers,
+    responses: ResponseModels,
     **options: Unpack[AllOptions],
 ) -> Route:
     """Build an endpoint. The default summary is the first paragraph of the handler's docstring."""
     options.setdefault("summary", " ".join((getdoc(handle) or "").partition("\n\n")[0].split()))
-    return Endpoint(method=method, path=path, handle=handle, body=body, query=query, answers=answers, **options)
+    return Endpoint(method=method, path=path, handle=handle, body=body, query=query, responses=responses, **options)
 
 
 def each(show: Callable[[T], BaseModel]) -> Show[T]:
@@ -112,7 +112,7 @@ def each(show: Callable[[T], BaseModel]) -> Show[T]:
 class Noun(Generic[T]):
     """One noun of the admin API; `key` is the path parameter of an object and the name of the matching attribute."""
 
-    one: str
+    singular: str
     """The noun in the names of operations, such as `key` in `get_key`."""
     path: str
     """The path of the list."""
@@ -126,18 +126,18 @@ class Noun(Generic[T]):
         """The path of one object."""
         return f"{self.path}/{{{self.key}}}"
 
-    async def answer(self, admin: AdminDependencies, call: AnyRequest, found: T) -> AdminResponse:
+    async def respond(self, admin: AdminDependencies, call: AnyRequest, found: T) -> AdminResponse:
         """Build the response with one object."""
         [content] = await self.show(admin, call.tenant, [found])
         return AdminResponse(content=content, tag=tag_of(found))
 
-    def created(self, call: AnyRequest, made: T, response: AdminResponse) -> AdminResponse:
+    def to_created(self, call: AnyRequest, new: T, response: AdminResponse) -> AdminResponse:
         """Convert the response with a new object to 201 with its location."""
-        key: str = getattr(made, self.key)
+        key: str = getattr(new, self.key)
         path = self.path.replace("{t}", quote(call.path["t"]))
         return replace(response, status=201, location=f"{path}/{quote(key)}")
 
-    def lists(
+    def list_route(
         self,
         summary: str,
         read: ReadPage[T],
@@ -157,38 +157,50 @@ class Noun(Generic[T]):
         all_options: AllOptions = {**options, "called": f"list_{rules.name}", "summary": summary, "has_tag": False}
         return endpoint("GET", self.path, handle, NoBody, query, {200: page}, **all_options)
 
-    def creates(
-        self, handle: Handle[B, NoQuery], body: type[B], answers: Answers | None = None, **options: Unpack[Options]
+    def create_route(
+        self,
+        handle: Handle[B, NoQuery],
+        body: type[B],
+        responses: ResponseModels | None = None,
+        **options: Unpack[Options],
     ) -> Route:
-        """Build the POST that creates an object; `answers` replaces the default response models."""
-        answers = answers or {201: self.shown}
-        return endpoint("POST", self.path, handle, body, NoQuery, answers, has_tag=True, **options)
+        """Build the POST that creates an object; `responses` replaces the default response models."""
+        responses = responses or {201: self.shown}
+        return endpoint("POST", self.path, handle, body, NoQuery, responses, has_tag=True, **options)
 
-    def shows(self, summary: str, read: Callable[[TenantId, CatalogContext, K], Awaitable[T]]) -> Route:
+    def show_route(self, summary: str, read: Callable[[TenantId, CatalogContext, K], Awaitable[T]]) -> Route:
         """Build the GET endpoint of one object."""
 
         async def handle(admin: AdminDependencies, call: Plain) -> AdminResponse:
             key = cast("K", call.path[self.key])
-            return await self.answer(admin, call, await read(call.tenant, admin.catalog, key))
+            return await self.respond(admin, call, await read(call.tenant, admin.catalog, key))
 
-        all_options = AllOptions(called=f"get_{self.one}", summary=summary, has_tag=True)
+        all_options = AllOptions(called=f"get_{self.singular}", summary=summary, has_tag=True)
         return endpoint("GET", self.item, handle, NoBody, NoQuery, {200: self.shown}, **all_options)
 
-    def upserts(
-        self, handle: Handle[B, NoQuery], body: type[B], answers: Answers | None = None, **options: Unpack[Options]
+    def upsert_route(
+        self,
+        handle: Handle[B, NoQuery],
+        body: type[B],
+        responses: ResponseModels | None = None,
+        **options: Unpack[Options],
     ) -> Route:
         """Build the PUT endpoint that replaces an object or creates it."""
-        answers = answers or {200: self.shown, 201: self.shown}
-        return endpoint("PUT", self.item, handle, body, NoQuery, answers, has_tag=True, **options)
+        responses = responses or {200: self.shown, 201: self.shown}
+        return endpoint("PUT", self.item, handle, body, NoQuery, responses, has_tag=True, **options)
 
-    def updates(
-        self, handle: Handle[B, NoQuery], body: type[B], answers: Answers | None = None, **options: Unpack[Options]
+    def update_route(
+        self,
+        handle: Handle[B, NoQuery],
+        body: type[B],
+        responses: ResponseModels | None = None,
+        **options: Unpack[Options],
     ) -> Route:
         """Build the PATCH endpoint that changes the sent fields of an object."""
-        answers = answers or {200: self.shown}
-        return endpoint("PATCH", self.item, handle, body, NoQuery, answers, has_tag=True, **options)
+        responses = responses or {200: self.shown}
+        return endpoint("PATCH", self.item, handle, body, NoQuery, responses, has_tag=True, **options)
 
-    def deletes(self, summary: str, remove: Remove[K], **options: Unpack[Options]) -> Route:
+    def delete_route(self, summary: str, remove: Remove[K], **options: Unpack[Options]) -> Route:
         """Build the DELETE endpoint of an object."""
 
         async def handle(admin: AdminDependencies, call: Plain) -> AdminResponse:
@@ -196,12 +208,16 @@ class Noun(Generic[T]):
             await remove(call.tenant, admin.catalog, key, by=call.by, expected=call.expected)
             return AdminResponse(status=204)
 
-        all_options: AllOptions = {**options, "called": f"delete_{self.one}", "summary": summary, "has_tag": True}
+        all_options: AllOptions = {**options, "called": f"delete_{self.singular}", "summary": summary, "has_tag": True}
         return endpoint("DELETE", self.item, handle, NoBody, NoQuery, {204: None}, **all_options)
 
-    def acts(
-        self, verb: str, handle: Handle[NoBody, NoQuery], answers: Answers | None = None, **options: Unpack[Options]
+    def action_route(
+        self,
+        verb: str,
+        handle: Handle[NoBody, NoQuery],
+        responses: ResponseModels | None = None,
+        **options: Unpack[Options],
     ) -> Route:
         """Build the POST endpoint of another action on one object, such as `/rotate`."""
-        answers = answers or {200: self.shown}
-        return endpoint("POST", f"{self.item}/{verb}", handle, NoBody, NoQuery, answers, has_tag=True, **options)
+        responses = responses or {200: self.shown}
+        return endpoint("POST", f"{self.item}/{verb}", handle, NoBody, NoQuery, responses, has_tag=True, **options)

@@ -115,7 +115,7 @@ class Endpoint(Generic[B, Q]):
     handle: Handle[B, Q]
     body: type[B]
     query: type[Q]
-    answers: Mapping[int, type[BaseModel] | None]
+    responses: Mapping[int, type[BaseModel] | None]
     """The response models by status."""
     scopes: frozenset[Scope] = ADMIN
     """The key needs one of these scopes. If empty, only the operator may send the request."""
@@ -150,9 +150,9 @@ class Endpoint(Generic[B, Q]):
             GatewayError: the handler refused the request.
         """
         query = read_query(received.query, self.query)
-        places = admin.catalog.workers.places
+        slot_pool = admin.catalog.workers.slot_pool
         # A scan of 32 MiB blocks other threads for 0.1 s, so scans share the few slots of document workers.
-        async with places.hold(received.tenant) if is_large(received.body, self.body) else nullcontext():
+        async with slot_pool.hold(received.tenant) if is_large(received.body, self.body) else nullcontext():
             body = await read_body(received.body, self.body, media_type=received.media_type)
         call = AdminRequest(
             tenant=received.tenant,
@@ -174,4 +174,4 @@ AnyRequest = AdminRequest[BodyModel, QueryModel]
 
 def is_upsert(route: Route) -> bool:
     """True if a PUT of the route creates a missing object."""
-    return route.method == "PUT" and HTTPStatus.CREATED in route.answers
+    return route.method == "PUT" and HTTPStatus.CREATED in route.responses

@@ -1,7 +1,7 @@
-"""Rules of the lists of the admin API: the searched texts, filters and orders of each noun.
+"""Rules of the lists of the admin API: the searched strings, filters and orders of each noun.
 
 Items are compared in Python instead of SQL, so that letter case follows Unicode, regardless of the database's
-collation. No character of a search is a wildcard. A search reads the texts of definitions after overrides are applied.
+collation. No character of a search is a wildcard. A search reads the definitions after overrides are applied.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -62,7 +62,7 @@ class ListRules(Generic[T]):
     attribute: str = ""
     """The attribute of the order `keyed`, if it has another name."""
     texts: Callable[[T], Iterable[str | None]]
-    """The texts that a search reads."""
+    """The strings that a search reads."""
     facts: Mapping[str, Callable[[T], object]] = field(default_factory=dict[str, Callable[[T], object]])
     """The filter values that are not attributes, by query parameter."""
 

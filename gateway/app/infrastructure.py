@@ -75,7 +75,7 @@ class Infrastructure:
     @property
     def pools(self) -> tuple[FairSlotPool, FairQueue[Any]]:
         """Bounded pools of this replica: database connections, and the queue of audit entries."""
-        return self.store.places, self.audit.queue
+        return self.store.slot_pool, self.audit.queue
 
     async def check(self) -> None:
         """Check Redis before the start; PostgreSQL was checked with the secret keys.

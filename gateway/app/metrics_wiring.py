@@ -41,7 +41,7 @@ def connect_metrics(
 def connect_live_metrics(metrics: Metrics, live: LiveParts) -> None:
     """Connect the metrics of live sources."""
     held = live.held
-    metrics.live_held.follow(lambda: {(kind,): count for kind, count in held.count_kinds().items()})
+    metrics.live_attachments.follow(lambda: {(kind,): count for kind, count in held.count_kinds().items()})
     metrics.live_failures.follow(lambda: {(kind,): count for kind, count in held.failures.items()})
     metrics.live_forwarded.follow(lambda: live.forwarding.sent)
 
@@ -77,7 +77,7 @@ def connect_pools(metrics: Metrics, pools: Sequence[Pool], *, paced: Callable[[]
     pools_by_labels = {(pool.name.replace(" ", "_"),): pool for pool in pools}
     metrics.pool_busy.follow(lambda: {labels: pool.busy for labels, pool in pools_by_labels.items()})
     metrics.pool_refusals.follow(lambda: {labels: pool.refused for labels, pool in pools_by_labels.items()})
-    metrics.paced.follow(paced)
+    metrics.delayed_requests.follow(paced)
 
 
 def _version() -> str:

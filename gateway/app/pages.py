@@ -86,7 +86,7 @@ def build_pages(
             *accounts.routes,
             *server.routes,
         ),
-        pools=(approvals.places, sign_in_pages.places, documents.places, server.places),
+        pools=(approvals.slot_pool, sign_in_pages.slot_pool, documents.slot_pool, server.slot_pool),
     )
 
 

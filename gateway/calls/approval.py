@@ -50,7 +50,7 @@ from gateway.domain.task_supervisor import Spawn
 from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.errors import ClientSilent, GatewayError, PolicyDenied, Unavailable
 from gateway.handlers.binding import BoundTool
-from gateway.handlers.interfaces import Handler, InputRequired, Prepared, Question
+from gateway.handlers.interfaces import Handler, InputRequest, InputRequired, Prepared
 from gateway.store.calls.approvals import CredentialUse
 
 log = structlog.get_logger(__name__)
@@ -74,7 +74,7 @@ class ApprovalStation:
 
     def __init__(self, catalog: CatalogContext, *, spawn: Spawn) -> None:
         self.catalog = catalog
-        self.places = FairSlotPool("calls that wait for an approval", slots=MAX_WAITING)
+        self.slot_pool = FairSlotPool("calls that wait for an approval", slots=MAX_WAITING)
         self._spawn = spawn
         self._waiting: dict[tuple[TenantId, ApprovalId], set[asyncio.Event]] = {}
         self._claims: dict[str, TenantId] = {}
@@ -102,14 +102,14 @@ class ApprovalStation:
         """
         tenant, timeout_s = call.principal.tenant, call.peer.approval_timeout_s
         is_bounded = math.isfinite(timeout_s)
-        if timeout_s <= 0 or (is_bounded and not self.places.try_take(tenant)):  # guard: approval-waits-capped
+        if timeout_s <= 0 or (is_bounded and not self.slot_pool.try_take(tenant)):  # guard: approval-waits-capped
             return approval.state
         try:
             async with call.waiting():  # guard: approval-wait-holds-no-slot
                 return await self._follow(call, approval, timeout_s)
         finally:
             if is_bounded:
-                self.places.free(tenant)
+                self.slot_pool.free(tenant)
 
     async def _follow(self, call: Invocation, approval: Approval, timeout_s: float) -> ApprovalState:
         key, changed = (call.principal.tenant, approval.id), asyncio.Event()
@@ -243,7 +243,7 @@ class ApprovedRun:
         message = f"Another person must approve this call ({approval.id})."
         params = {"mode": "url", "message": message, "url": url}
         with suppress(ClientSilent):
-            await call.peer.ask({f"{APPROVE}/{approval.id}": Question(kind="elicitation", params=params)})
+            await call.peer.ask({f"{APPROVE}/{approval.id}": InputRequest(kind="elicitation", params=params)})
         return approval.state
 
     async def _claim(self, approval: ApprovalId, asked: CallToApprove, earlier: str | None) -> Prepared:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.calls.budget import CallBudget
-from gateway.handlers.interfaces import LogLevel, Peer, Question
+from gateway.handlers.interfaces import InputRequest, LogLevel, Peer
 
 
 class CallPeer:
@@ -37,12 +37,12 @@ class CallPeer:
         """Send a log message."""
         await self._peer.log(level, data, logger)
 
-    async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
+    async def ask(self, input_requests: Mapping[str, InputRequest]) -> Mapping[str, Mapping[str, Any]]:
         """Return the client's responses; time limits pause until they arrive. See `Peer`."""
-        prefixed = {self._prefix + key: question for key, question in questions.items()}
+        prefixed = {self._prefix + key: input_request for key, input_request in input_requests.items()}
         with self._budget.paused():
             answers = await self._peer.ask(prefixed)
-        return {key: answers[self._prefix + key] for key in questions}
+        return {key: answers[self._prefix + key] for key in input_requests}
 
     def recall(self, key: str) -> Any:
         """Return a value that an earlier round of this call stored."""

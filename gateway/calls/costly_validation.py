@@ -52,11 +52,15 @@ class CostlyValidation:
     """Checks values against schemas: cheap checks in the event loop, costly checks in a child process."""
 
     def __init__(
-        self, *, command: Sequence[str] = COMMAND, limits: CheckLimits | None = None, places: FairSlotPool | None = None
+        self,
+        *,
+        command: Sequence[str] = COMMAND,
+        limits: CheckLimits | None = None,
+        slot_pool: FairSlotPool | None = None,
     ) -> None:
         self._command = command
         self._limits = limits or CheckLimits()
-        self.places = places or FairSlotPool(
+        self.slot_pool = slot_pool or FairSlotPool(
             "checks of large values", slots=CONCURRENT_CHECKS, queue=_MAX_QUEUE_LENGTH, timeout_s=_QUEUE_TIMEOUT_S
         )
 
@@ -75,7 +79,7 @@ class CostlyValidation:
         refusal = check.refusal
         if refusal is not None:
             return (refusal,)
-        async with self.places.hold(tenant):
+        async with self.slot_pool.hold(tenant):
             try:
                 with anyio.fail_after(self._limits.wall_s):  # guard: child-wall-time
                     output, status = await self._run(check)

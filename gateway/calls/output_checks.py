@@ -132,7 +132,7 @@ def _violation(error: OutputInvalid, content: Sequence[object], meta: Mapping[st
 
 
 def _start_of_text(members: bytes) -> Sequence[Mapping[str, object]]:
-    """Return the first text of a result as a block, cut to the size limit of its JSON string."""
+    """Return the first text block of a result, cut to the size limit of its JSON string."""
     start = len(_TEXT_START)
     if not members.startswith(_TEXT_START):
         return ()
@@ -180,7 +180,7 @@ def check_messages(messages: Messages, bound: BoundPrompt) -> tuple[Messages, in
         raise _form_error(error) from None
     description = messages.description or bound.description
     if not isinstance(cast("object", description), str | None):
-        raise HandlerFailed(f"{_INVALID_FORM}: the description is not text")
+        raise HandlerFailed(f"{_INVALID_FORM}: the description is not a string")
     _limit_size(_json(description))
     return Messages(messages=checked, description=description), len(_limit_size(_json(checked)))
 
@@ -189,7 +189,7 @@ def check_completions(found: Completions) -> Completions:
     """Return at most a hundred values of at most 4096 characters; `has_more` is set if values were dropped.
 
     Raises:
-        HandlerFailed: a value is not a text or not encodable as JSON, or the total is not an integer.
+        HandlerFailed: a value is not a string or not encodable as JSON, or the total is not an integer.
     """
     is_counted = isinstance(cast("object", found.total), int | None)
     if not is_counted or not all(isinstance(cast("object", value), str) for value in found.values):
@@ -228,7 +228,9 @@ def _json(value: object) -> bytes:
 
 
 def _with_spaced_members(encoded: bytes) -> bytes:
-    """Write members named in `_SPACED_MEMBERS` with a space. Quotes inside texts are escaped, so texts do not match."""
+    """Write members named in `_SPACED_MEMBERS` with a space. Quotes inside strings are escaped, so strings do not
+    match.
+    """
     for member, spaced in _SPACED_MEMBERS.items():
         if member in encoded:
             encoded = encoded.replace(member, spaced)

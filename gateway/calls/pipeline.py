@@ -81,7 +81,7 @@ class CallPipeline:
     ) -> None:
         self._approvals = safeguards.approvals
         self._checks = CostlyValidation()
-        self.check_places = self._checks.places
+        self.check_pool = self._checks.slot_pool
         self._results = ResultChecks(self._checks)
         self._limiter = limiter
         self._audit = audit

@@ -10,7 +10,7 @@ from gateway.domain.tenancy.policy import Decision, Judgement
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import CapabilityMissing, ClientSilent, Forbidden, NotFound, PolicyDenied
 from gateway.handlers.binding import BoundPrompt, BoundResource, BoundTemplate, BoundTool
-from gateway.handlers.interfaces import Question
+from gateway.handlers.interfaces import InputRequest
 from gateway.handlers.previews.requests import escape, truncate
 
 BoundPrimitive: TypeAlias = BoundTool | BoundResource | BoundTemplate | BoundPrompt
@@ -39,7 +39,7 @@ class Confirmation(StrEnum):
 
 REFUSALS: Mapping[Confirmation, str] = {
     Confirmation.DECLINED: "the user declined this call",
-    Confirmation.UNANSWERED: "the user was asked to confirm this call and gave no answer",
+    Confirmation.UNANSWERED: "the user was asked to confirm this call and did not respond",
     Confirmation.CHANGED: "the effect of the call has changed since the user was asked; call again",
 }
 """Error messages for calls that were not confirmed. If the client cannot ask, an approval is required instead."""
@@ -110,9 +110,11 @@ async def ask_user(call: Invocation, digest: str, preview: str) -> Confirmation:
         return Confirmation.CHANGED
     call.peer.remember(CONFIRM, digest)
     lines = [line for line in ("Allow this call?", describe_reason(call.judged), preview) if line]
-    question = Question(kind="elicitation", params={"message": "\n".join(lines), "requestedSchema": _CONFIRM_SCHEMA})
+    input_request = InputRequest(
+        kind="elicitation", params={"message": "\n".join(lines), "requestedSchema": _CONFIRM_SCHEMA}
+    )
     try:
-        answers = await call.peer.ask({CONFIRM: question})
+        answers = await call.peer.ask({CONFIRM: input_request})
     except CapabilityMissing:
         return Confirmation.IMPOSSIBLE
     except ClientSilent:

@@ -1,4 +1,4 @@
-"""Steps that only prompts need: checks of text arguments, and the content of resources embedded by URI."""
+"""Steps that only prompts need: checks of string arguments, and the content of resources embedded by URI."""
 
 from collections.abc import Mapping
 from typing import cast
@@ -17,7 +17,7 @@ def check_arguments(bound: BoundPrompt, arguments: Mapping[str, str]) -> None:
 
     Raises:
         MissingArguments: required arguments are missing; the message names them all.
-        ArgumentsInvalid: an argument is unknown, not a text, or too long.
+        ArgumentsInvalid: an argument is unknown, not a string, or too long.
     """
     missing = [name for name in bound.arguments if name in bound.required and name not in arguments]
     if missing:  # guard: prompt-missing
@@ -27,7 +27,7 @@ def check_arguments(bound: BoundPrompt, arguments: Mapping[str, str]) -> None:
         raise ArgumentsInvalid(f"the prompt has no arguments of these names: {', '.join(unknown[:10])}")
     for name, value in arguments.items():
         if not isinstance(cast("object", value), str):
-            raise ArgumentsInvalid(f"the argument {name!r} is not text")
+            raise ArgumentsInvalid(f"the argument {name!r} is not a string")
         if len(value) > _MAX_ARGUMENT_LENGTH:
             raise ArgumentsInvalid(f"the argument {name!r} has more than {_MAX_ARGUMENT_LENGTH} characters")
 

@@ -38,7 +38,7 @@ class ArgumentRecorder:
     ) -> dict[str, object]:
         """Return members for the detail of an audit entry: `arguments` with up to four parts, by JSON Pointer.
 
-        `kept` has texts, numbers, booleans, nulls and empty containers; `hashed` has MACs, which are equal for equal
+        `kept` has strings, numbers, booleans, nulls and empty containers; `hashed` has MACs, which are equal for equal
         values of one tenant. `dropped` and `cut` are lists. `cut` lists shortened strings, and containers with missing
         parts; the empty pointer means all arguments.
         """

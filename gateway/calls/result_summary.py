@@ -1,7 +1,7 @@
 """Summaries of large results: outline, first items, and the URI under which the caller reads every part (decision 60).
 
-A summary replaces structured content, and each text, above the threshold of the caller's profile. Other blocks are
-unchanged. Redaction, guardrails and output schemas are applied before, so they cover the stored documents too.
+A summary replaces structured content, and each text block, above the threshold of the caller's profile. Other blocks
+are unchanged. Redaction, guardrails and output schemas are applied before, so they cover the stored documents too.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -24,7 +24,7 @@ Keep: TypeAlias = Callable[[str, bytes], Awaitable[str | None]]
 _MAX_INLINE_BYTES: Final = 64 * 1024
 """Result size in bytes above which the summary is built in a thread."""
 _MAX_DOCUMENTS: Final = 4
-"""Limit on the summaries of one result; further large texts are unchanged."""
+"""Limit on the summaries of one result; further large text blocks are unchanged."""
 _MAX_STORED: Final = 20 * 1024 * 1024
 """Limit on the stored bytes of one result: an owner has 32 MiB, so the last document does not evict the first."""
 _MAX_OUTLINE: Final = 4096
@@ -130,7 +130,7 @@ def _plan(members: bytes, threshold: int) -> _Plan | None:
 
 def _large_part(body: bytes, budget: int) -> _LargePart:
     document = read_document(body)
-    assert document is not None  # a text of the result, so UTF-8
+    assert document is not None  # a text block of the result, so UTF-8
     room = min(budget, _MAX_PREVIEW)
     shape = None
     if document.is_json:

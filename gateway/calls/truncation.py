@@ -85,7 +85,7 @@ class _Truncator:
             return self._string(raw, limit, where)
         if opening in b"[{" and depth < _MAX_DEPTH and limit >= _MIN_CUT_BYTES:
             return self._list(raw, limit, where, depth) if opening == b"[" else self._object(raw, limit, where, depth)
-        self._note(where, f"{len(raw):,} bytes are left out")
+        self._note(where, f"{len(raw):,} bytes are omitted")
         return b"[]" if opening == b"[" else b"{}" if opening == b"{" else b"null"
 
     def _list(self, raw: bytes, limit: int, where: str, depth: int) -> bytes:
@@ -166,7 +166,7 @@ def _cut_after(compact: bytes, limit: int) -> Truncated:
             closers.pop()
         elif mark in b"[{":
             closers.append(b"]" if mark == b"[" else b"}")
-    note = f"the first {end:,} of {len(compact):,} bytes are shown; what comes after is left out"
+    note = f"the first {end:,} of {len(compact):,} bytes are shown; what comes after is omitted"
     return Truncated(compact[:end] + closing, (note,)) if end else Truncated(b"null", (note,))
 
 

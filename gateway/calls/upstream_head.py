@@ -62,7 +62,7 @@ def head_meta(status: int, headers: dict[str, str]) -> dict[str, object]:
 
 
 def append_text(members: bytes, text: str) -> bytes:
-    """Append a text block. Quotes inside texts are escaped, so the first match is the end of the blocks."""
+    """Append a text block. Quotes inside strings are escaped, so the first match is the end of the blocks."""
     at = members.find(_BODY_END)
     at = members.rfind(_CONTENT_END) if at < 0 else at
     printable = text.encode("utf-8", "replace").decode()

@@ -48,7 +48,7 @@ class TrailVerifier:
         self._sealer = sealer
         self._keys = trail_keys(sealer)
         self._heads = heads
-        self.places = FairSlotPool("verifications", slots=2, queue=16, timeout_s=60)
+        self.slot_pool = FairSlotPool("verifications", slots=2, queue=16, timeout_s=60)
 
     async def verify(self, tenant: TenantId) -> AuditTrail:
         """Verify the chains, the anchor, and the heads in external stores; report the first fault of each chain.
@@ -60,7 +60,7 @@ class TrailVerifier:
         Raises:
             LimitExceeded: too many audit trails are being verified.
         """
-        async with self.places.hold(tenant):
+        async with self.slot_pool.hold(tenant):
             outside = await self._heads.read(tenant)
             head_numbers = {trail.number for found in outside for trail in found.heads}
             async with self._store.reading(tenant) as db:

@@ -42,13 +42,13 @@ class TrailExporter:
         self._store = store
         self._sealer = sealer
         self._keys = trail_keys(sealer)
-        self.places = FairSlotPool("exports of audit trails", slots=4, queue=16, timeout_s=30)
+        self.slot_pool = FairSlotPool("exports of audit trails", slots=4, queue=16, timeout_s=30)
         self.followers = FairSlotPool("followers of audit trails", slots=32, queue=0)
 
     @property
     def pools(self) -> tuple[FairSlotPool, FairSlotPool]:
         """The slot pools of exports and of followers, for metrics."""
-        return self.places, self.followers
+        return self.slot_pool, self.followers
 
     async def public_keys(self, tenant: TenantId) -> Sequence[VerifyKey]:
         """The keys whose signatures are valid; the first one signs new exports."""
@@ -64,7 +64,7 @@ class TrailExporter:
         Raises:
             LimitExceeded: too many audit trails are being exported.
         """
-        async with self.places.hold(tenant):
+        async with self.slot_pool.hold(tenant):
             builder = SealedLines(tenant, ExportKey.of(tenant, self._sealer)[0])
             lines = self._full_trail(tenant) if wanted == _NO_FILTER else self._filtered_trail(tenant, wanted)
             yield builder.add([_header(tenant, wanted)])

@@ -102,13 +102,15 @@ class FieldReader:
             if self.is_object and not self.has(name):
                 self.refuse(name, "is missing")
 
-    def text(self, name: str, *, max_length: int, required: bool = False, is_blank_allowed: bool = False) -> str | None:
-        """Read a text; control and direction characters are refused, except tabs and line breaks."""
+    def string(
+        self, name: str, *, max_length: int, required: bool = False, is_blank_allowed: bool = False
+    ) -> str | None:
+        """Read a string; control and direction characters are refused, except tabs and line breaks."""
         if not self._is_there(name, required=required):
             return None
         value = self._members[name]
         if not isinstance(value, str):
-            self.refuse(name, "must be text")
+            self.refuse(name, "must be a string")
         elif not is_blank_allowed and not value.strip():
             self.refuse(name, "must not be empty")
         elif len(value) > max_length:
@@ -189,17 +191,17 @@ class FieldReader:
             return elements
         return ()
 
-    def texts(self, name: str, *, max_items: int, max_length: int, min_items: int = 0) -> tuple[str, ...]:
-        """Read a list of texts; other elements are faults and are dropped."""
+    def strings(self, name: str, *, max_items: int, max_length: int, min_items: int = 0) -> tuple[str, ...]:
+        """Read a list of strings; other elements are faults and are dropped."""
         found: list[str] = []
         for index, element in enumerate(self.items(name, max_items=max_items, min_items=min_items)):
             if isinstance(element, str) and len(element) <= max_length and not _UNPRINTABLE.search(element):
                 found.append(element)
             else:
-                self.faults.add(self.at(name) + point(index), f"must be text of at most {max_length} characters")
+                self.faults.add(self.at(name) + point(index), f"must be a string of at most {max_length} characters")
         return tuple(found)
 
-    def form(self, name: str, known: Collection[str]) -> "FieldReader | None":
+    def nested(self, name: str, known: Collection[str]) -> "FieldReader | None":
         """Return a reader of the object under a field; None if the field was not sent."""
         return (
             FieldReader(self._members[name], known, where=self.at(name), faults=self.faults) if self.has(name) else None

@@ -117,7 +117,7 @@ class ImportReport:
     examples: ExampleCounts | None = None
     """None in reports of an older version."""
     findings: tuple[TextFinding, ...] = ()
-    """Suspicious texts of the document."""
+    """Suspicious text of the document."""
 
     @property
     def tools_listed(self) -> int:

@@ -69,12 +69,12 @@ class Queries:
         self._outlines = outlines
         self._cursors = cursors
         self.schemas = schemas
-        self.places = FairSlotPool("query threads", slots=_THREADS, queue=_MAX_QUEUE_LENGTH)
+        self.slot_pool = FairSlotPool("query threads", slots=_THREADS, queue=_MAX_QUEUE_LENGTH)
 
     def handler(self, tenant: TenantId, tool: Tool) -> "QueryHandler":
         """Return the handler of one query tool."""
         sources = QuerySources(outlines=self._outlines, cursors=self._cursors, schemas=self.schemas)
-        return QueryHandler(tenant, tool, sources=sources, places=self.places)
+        return QueryHandler(tenant, tool, sources=sources, slot_pool=self.slot_pool)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,13 +89,13 @@ class QuerySources:
 class QueryHandler:
     """Runs one of the query tools for one tenant. Each call supplies the sources that its principal can see."""
 
-    def __init__(self, tenant: TenantId, tool: Tool, *, sources: QuerySources, places: FairSlotPool) -> None:
+    def __init__(self, tenant: TenantId, tool: Tool, *, sources: QuerySources, slot_pool: FairSlotPool) -> None:
         self._tenant = tenant
         self._subject = HandlerSubject(name=tool.name, definition=tool.definition)
         self._outlines = sources.outlines
         self._cursors = sources.cursors
         self._schemas = sources.schemas
-        self._places = places
+        self._slot_pool = slot_pool
         self._answer = ANSWERS.get(tool.name)
 
     def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
@@ -127,7 +127,7 @@ class QueryHandler:
             query = self._build_query(arguments, visible_sources)
             if self._answer is get_endpoint_details:
                 query = replace(query, full_input=await self._full_input_schema(views, query))
-            async with self._places.hold(self._tenant):
+            async with self._slot_pool.hold(self._tenant):
                 return await anyio.to_thread.run_sync(_render, self._answer, views, query)
         except QueryRefused as refused:
             return _refusal_result(refused)
@@ -148,7 +148,7 @@ class QueryHandler:
     async def _full_input_schema(self, views: Sequence[ApiView], query: QueryCall) -> bytes | None:
         """Return the full input schema of the named operation, if its tool lists a shortened one."""
         candidate_views = choose_views(views, query.text("source"))
-        async with self._places.hold(self._tenant):
+        async with self._slot_pool.hold(self._tenant):
             view, endpoint = await anyio.to_thread.run_sync(find_named, candidate_views, query.arguments)
         tool = view.tools.get(endpoint.identity)
         if tool is None or self._schemas is None or not tool.is_shortened:
@@ -182,7 +182,7 @@ class QueryHandler:
         self, views: Sequence[ApiView], visible_sources: Sequence[Queried], arguments: Mapping[str, object], call: Call
     ) -> Result:
         candidate_views = choose_views(views, _text(arguments, "source"))
-        async with self._places.hold(self._tenant):
+        async with self._slot_pool.hold(self._tenant):
             view, endpoint = await anyio.to_thread.run_sync(find_named, candidate_views, arguments)
         tools = next(one.tools for one in visible_sources if one.source.name == view.source)
         tool = tools.get(endpoint.identity)

@@ -49,7 +49,7 @@ class CallMemo:
         if "failed" in kept:
             raise UpstreamError(str(kept["failed"]))
         if "value" not in kept:
-            raise HandlerFailed("a result is too large to store until the client has answered")
+            raise HandlerFailed("a result is too large to store until the client has responded")
         self._left -= _size(kept)
         return kept["value"]
 

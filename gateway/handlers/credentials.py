@@ -12,7 +12,7 @@ from gateway.domain.http.requests import NamedCredential, UpstreamRequest
 from gateway.domain.identifiers import TenantId
 from gateway.domain.refusals import AccountRequired
 from gateway.errors import ClientSilent, CredentialMissing
-from gateway.handlers.interfaces import Call, Peer, Question, SecretReader
+from gateway.handlers.interfaces import Call, InputRequest, Peer, SecretReader
 from gateway.upstream.auth.credentials import apply
 from gateway.upstream.auth.delegation import Delegations
 
@@ -89,7 +89,7 @@ async def ask_to_connect(peer: Peer, required: AccountRequired) -> None:
     message = f"Connect your account for {required.credential!r} at this gateway; then the call continues."
     params = {"mode": "url", "message": message, "url": required.url}
     with suppress(ClientSilent):
-        await peer.ask({f"{_CONNECT}{required.credential}": Question(kind="elicitation", params=params)})
+        await peer.ask({f"{_CONNECT}{required.credential}": InputRequest(kind="elicitation", params=params)})
 
 
 def origin_of(url: str) -> str:

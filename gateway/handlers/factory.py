@@ -31,7 +31,7 @@ from gateway.errors import BadInput
 from gateway.handlers.api_query import Queries, is_interactive
 from gateway.handlers.completion import DeclaredCompleter, PythonCompleter
 from gateway.handlers.credentials import is_among
-from gateway.handlers.declared_answers import StaticAction, TemplateAction
+from gateway.handlers.declared_results import StaticAction, TemplateAction
 from gateway.handlers.http import HttpHandler
 from gateway.handlers.http_request import EgressContext, HttpRequester
 from gateway.handlers.interfaces import Completer, Handler, ResourceHandler, SecretReader, ToolHandler

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Generic, TypeVar
 
 from gateway.domain.http.requests import UpstreamRequest
-from gateway.handlers.declared_answers import variables_of
+from gateway.handlers.declared_results import variables_of
 from gateway.handlers.http_request import HttpRequester
 from gateway.handlers.interfaces import Call, Prepared
 from gateway.handlers.result_forms import ResultForm

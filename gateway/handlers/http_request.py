@@ -186,7 +186,7 @@ def _body(value: object) -> tuple[bytes, str]:
         try:
             return value.encode(), f"{TEXT}; charset=utf-8"
         except UnicodeEncodeError:
-            raise TemplateFailed("a text in the body is not valid Unicode") from None
+            raise TemplateFailed("a string in the body is not valid Unicode") from None
     try:
         return msgspec.json.encode(value), JSON
     except (TypeError, ValueError, RecursionError):

@@ -14,7 +14,7 @@ from gateway.domain.results import Completions, Contents, Messages, Result
 from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tools import Tool
 
-QuestionKind = Literal["elicitation", "sampling", "roots"]
+InputRequestKind = Literal["elicitation", "sampling", "roots"]
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
 
@@ -36,14 +36,14 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class InputRequest:
     """A server-to-client request, with the protocol's parameters.
 
     The parameters are those of `elicitation/create`, `sampling/createMessage` or `roots/list`. An elicitation with
     `mode: "url"` opens a page.
     """
 
-    kind: QuestionKind
+    kind: InputRequestKind
     params: Mapping[str, object]
 
 
@@ -53,9 +53,9 @@ class InputRequired(Exception):  # not an error: the call continues with the cli
     Raised by peers of 2026-07-28 (`InputRequiredResult`); it passes through the call pipeline unchanged.
     """
 
-    def __init__(self, questions: Mapping[str, Question], state: Mapping[str, object]) -> None:
+    def __init__(self, input_requests: Mapping[str, InputRequest], state: Mapping[str, object]) -> None:
         super().__init__("input required")
-        self.questions = questions
+        self.input_requests = input_requests
         self.state = state
 
 
@@ -79,7 +79,7 @@ class Peer(Protocol):
         """Send a log message, if the client requested that log level."""
         ...
 
-    async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
+    async def ask(self, input_requests: Mapping[str, InputRequest]) -> Mapping[str, Mapping[str, Any]]:
         """Send requests to the client; return the result object of each response, by the key of its request.
 
         A key identifies one request within the call. When the call is restarted, the same key returns the stored

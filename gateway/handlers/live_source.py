@@ -14,7 +14,7 @@ from gateway.domain.refusals import LiveSourceFailed
 from gateway.domain.results import Completions
 from gateway.domain.tenancy.principals import ToolCaller
 from gateway.errors import CapabilityMissing
-from gateway.handlers.interfaces import Call, Peer, Question, QuestionKind
+from gateway.handlers.interfaces import Call, InputRequest, InputRequestKind, Peer
 from gateway.handlers.result_forms import ResultForm
 from gateway.upstream.live.interfaces import LiveClient, LiveMethod
 
@@ -24,7 +24,7 @@ _DEFAULT_TIMEOUT_S = 60.0
 _MARGIN_S = 5.0
 _Answer = TypeVar("_Answer")
 
-_CLIENT_REQUESTS: Final[Mapping[str, QuestionKind]] = {
+_CLIENT_REQUESTS: Final[Mapping[str, InputRequestKind]] = {
     "elicitation/create": "elicitation",
     "sampling/createMessage": "sampling",
     "roots/list": "roots",
@@ -173,7 +173,7 @@ class CallClient:
             raise CapabilityMissing(message, capability="other")
         self._request_count += 1
         key = f"live:{self._request_count}"
-        answers = await self.peer.ask({key: Question(kind=kind, params=params)})
+        answers = await self.peer.ask({key: InputRequest(kind=kind, params=params)})
         return answers[key]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from gateway.errors import CapabilityMissing
-from gateway.handlers.interfaces import LogLevel, Peer, Question
+from gateway.handlers.interfaces import InputRequest, LogLevel, Peer
 
 
 class _NullPeer:
@@ -23,14 +23,14 @@ class _NullPeer:
     async def log(self, level: LogLevel, data: object, logger: str | None = None) -> None:
         """Do nothing: the client cannot receive notifications."""
 
-    async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
+    async def ask(self, input_requests: Mapping[str, InputRequest]) -> Mapping[str, Mapping[str, Any]]:
         """Reject every request.
 
         Raises:
             CapabilityMissing: always, unless `questions` is empty.
         """
-        for question in questions.values():
-            raise CapabilityMissing("this client cannot receive questions here", capability=question.kind)
+        for input_request in input_requests.values():
+            raise CapabilityMissing("this client cannot receive input requests here", capability=input_request.kind)
         return {}
 
     def recall(self, key: str) -> Any:

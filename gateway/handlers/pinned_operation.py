@@ -10,7 +10,7 @@ from gateway.definitions.templates.template import Tree
 from gateway.domain.http.requests import UpstreamAnswer
 from gateway.domain.tools import Tool
 from gateway.errors import ArgumentsInvalid, HandlerFailed
-from gateway.handlers.declared_answers import variables_of
+from gateway.handlers.declared_results import variables_of
 from gateway.handlers.interfaces import Call, Handler, Prepared
 from gateway.handlers.result_forms import ResultForm
 

@@ -33,7 +33,7 @@ class ResultForm(Protocol[_Answer_co]):
         ...
 
     def of_text(self, text: str, *, mime_type: str | None = None, is_error: bool = False) -> _Answer_co:
-        """Return a result that is one text."""
+        """Return a result with one text block."""
         ...
 
     def of_json(self, value: object, *, mime_type: str | None = None, is_error: bool = False) -> _Answer_co:
@@ -194,7 +194,7 @@ class ResourceForm:
 
 @dataclass(frozen=True, slots=True)
 class PromptForm:
-    """Results of prompts: messages; a single text becomes a message of the user."""
+    """Results of prompts: messages; a single string becomes a message of the user."""
 
     description: str | None = None
     uri: str | None = None

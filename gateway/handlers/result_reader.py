@@ -82,7 +82,7 @@ class ResultReader:
 
     def __init__(self, store: ResultStore) -> None:
         self._store = store
-        self.places = FairSlotPool("result reads", slots=_MAX_READS, queue=256)
+        self.slot_pool = FairSlotPool("result reads", slots=_MAX_READS, queue=256)
 
     async def read_whole(self, call: Call, uri: str) -> Mapping[str, object]:
         """Return a result of the caller as the content of a resource.
@@ -92,7 +92,7 @@ class ResultReader:
             HandlerFailed: the result is too large to be returned whole.
             LimitExceeded: too many results are being read.
         """
-        async with self.places.hold(call.principal.tenant):
+        async with self.slot_pool.hold(call.principal.tenant):
             found = await self._read(call, uri)
             if len(found.body) <= _MAX_INLINE_BYTES:
                 return _content(uri, found)
@@ -114,7 +114,7 @@ class ResultReader:
             LimitExceeded: too many parts are being read.
         """
         room = call.summary_threshold or DEFAULT_ROOM
-        async with self.places.hold(call.principal.tenant):
+        async with self.slot_pool.hold(call.principal.tenant):
             found = await self._read(call, uri)
             is_shallow = not request.where and request.pointer.count("/") <= _MAX_INLINE_LEVELS
             if len(found.body) <= _MAX_INLINE_BYTES and is_shallow:
@@ -241,7 +241,9 @@ def _condition(
 
 
 def _spellings(text: str) -> Sequence[Scalar]:
-    """Return the values that a text in a URI may mean: itself, and the JSON number, boolean or null that it spells."""
+    """Return the values that a string in a URI may mean: itself, and the JSON number, boolean or null that it
+    spells.
+    """
     try:
         value = msgspec.json.decode(text, type=int | float | bool | None)
     except msgspec.MsgspecError:
@@ -287,14 +289,14 @@ def _content(uri: str, found: StoredResult) -> Mapping[str, object]:
 
 
 def size_as_json(body: bytes) -> int:
-    """Return the bytes of a text as a JSON string, without making it: an escape has two bytes, or six."""
+    """Return the bytes of a string as a JSON string, without making it: an escape has two bytes, or six."""
     size = len(body)
     short, long = (size - len(body.translate(None, escaped)) for escaped in (_SHORT_ESCAPES, _LONG_ESCAPES))
     return size + short + 5 * long
 
 
 def _too_large(uri: str) -> HandlerFailed:
-    return HandlerFailed(f"the result is too large for one answer; read parts of it: {uri}?pointer=")
+    return HandlerFailed(f"the result is too large for one result; read parts of it: {uri}?pointer=")
 
 
 def _invalid(pointer: str, reason: str) -> ArgumentsInvalid:

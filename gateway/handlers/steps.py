@@ -22,9 +22,9 @@ from gateway.definitions.handlers.specs import (
     GatherStep,
     HttpStep,
     IfStep,
+    InputStep,
     LogStep,
     ProgressStep,
-    QuestionStep,
     ReturnStep,
     RootsStep,
     SampleStep,
@@ -35,9 +35,9 @@ from gateway.definitions.handlers.specs import (
 from gateway.domain.http.requests import UpstreamAnswer
 from gateway.errors import HandlerFailed, NotFound
 from gateway.handlers.call_memo import CallMemo
-from gateway.handlers.declared_answers import fill, variables_of
-from gateway.handlers.elicitation import answer_of, question_of
+from gateway.handlers.declared_results import fill, variables_of
 from gateway.handlers.http_request import EgressContext, HttpRequester
+from gateway.handlers.input_steps import read_input_response, to_input_request
 from gateway.handlers.interfaces import Call, LogLevel
 from gateway.handlers.response_body.kinds import is_json
 from gateway.handlers.response_body.reading import kind_of, read_json, read_text
@@ -133,12 +133,12 @@ class _Run(Generic[_Answer]):
                 message = None if step.message is None else step.message.render(self._variables)
                 await self._peer.progress(_number(step.progress.render(self._variables)), total, message)
 
-    async def _ask(self, steps: tuple[QuestionStep, ...]) -> None:
+    async def _ask(self, steps: tuple[InputStep, ...]) -> None:
         self._peer.remember(_COMPLETED, self._step_count)
-        questions = {step.key: question_of(step, self._variables) for step in steps}
+        questions = {step.key: to_input_request(step, self._variables) for step in steps}
         answers = await self._peer.ask(questions)
         for step in steps:
-            self._store_result(step.keep_as, answer_of(step, answers[step.key]))
+            self._store_result(step.keep_as, read_input_response(step, answers[step.key]))
 
     async def _call_tool(self, step: CallStep, path: str) -> _ListEnd[_Answer] | None:
         arguments = step.arguments.render(self._variables)

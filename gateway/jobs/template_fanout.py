@@ -47,7 +47,7 @@ class TemplateFanout:
             while templates := self._pending.pop(tenant, None):
                 await self._notify_instances(tenant, tuple(templates))
         except RedisUnavailable as error:
-            log.warning("followers_not_told", tenant_id=tenant, reason=error.message)
+            log.warning("subscribers_not_notified", tenant_id=tenant, reason=error.message)
         finally:
             self._running.discard(tenant)
             self._pending.pop(tenant, None)

@@ -45,7 +45,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Opening(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Title, version, security schemes, warnings, suspicious texts and listed sizes of a compiled document."""
+    """Title, version, security schemes, warnings, suspicious text and listed sizes of a compiled document."""
 
     title: str
     version: str

@@ -53,8 +53,8 @@ class McpApp:
         self.tasks = tasks
         calls = tasks.calls
         self.running = RunningRequests()
-        self.subscriptions = SubscriptionHub(connections, stores.places)
-        self.streams = OpenStreams(stores.places, keep_alive_s=min(KEEP_ALIVE_S, stores.idle_s / 3))
+        self.subscriptions = SubscriptionHub(connections, stores.stream_limiter)
+        self.streams = OpenStreams(stores.stream_limiter, keep_alive_s=min(KEEP_ALIVE_S, stores.idle_s / 3))
         settings = SessionSettings(stores)
         listen_streams = SubscriptionStreams(self.subscriptions, tasks.records)
         server = build_server(tasks, listen_streams, spawn=stores.spawn)
@@ -81,7 +81,7 @@ class McpApp:
     @property
     def open_requests(self) -> FairSlotPool:
         """The slots for open requests, shared fairly between tenants."""
-        return self._endpoint.in_flight.places
+        return self._endpoint.in_flight.slot_pool
 
     @property
     def paced(self) -> int:

@@ -29,7 +29,7 @@ class InFlightLimiter:
 
     def __init__(self, limit: int = OPEN) -> None:
         self._open: dict[KeyId, int] = {}
-        self.places = FairSlotPool("open requests", slots=limit)
+        self.slot_pool = FairSlotPool("open requests", slots=limit)
 
     def __len__(self) -> int:
         """Number of open requests."""
@@ -48,13 +48,13 @@ class InFlightLimiter:
             if count >= limit:  # guard: requests-of-one-key
                 message = f"too many concurrent requests of this key (limit {limit} per replica); retry later"
                 raise LimitExceeded(message, retry_after_s=_RETRY_S)
-        if not self.places.try_take(principal.tenant):  # guard: share-of-open-requests
-            raise self.places.refuse(principal.tenant)
+        if not self.slot_pool.try_take(principal.tenant):  # guard: share-of-open-requests
+            raise self.slot_pool.refuse(principal.tenant)
         self._open[key] = count + 1
 
     def release(self, principal: Principal) -> None:
         """Release one open request."""
-        self.places.free(principal.tenant)
+        self.slot_pool.free(principal.tenant)
         key = principal.key
         left = self._open[key] - 1
         if left:

@@ -48,7 +48,7 @@ class Store:
         self._url = url
         self._pool_size = pool_size
         self._timeout_s = timeout_s
-        self.places = FairSlotPool(
+        self.slot_pool = FairSlotPool(
             "connections to PostgreSQL", slots=pool_size, queue=_MAX_QUEUE_LENGTH, timeout_s=timeout_s
         )
         """Bulkhead for transactions of tenants. `upkeep` and `unscoped` transactions do not take its slots."""
@@ -177,20 +177,20 @@ class Store:
         if party is None:
             yield
             return
-        if not self.places.try_take(party):
+        if not self.slot_pool.try_take(party):
             try:
                 async with asyncio.timeout(within_s):
-                    await self.places.take(party)
+                    await self.slot_pool.take(party)
             except (LimitExceeded, TimeoutError):
                 raise DatabaseUnavailable(
-                    f"The tenant uses its share of the connections to PostgreSQL ({self.places.share} of "
-                    f"{self.places.slots} per replica), or all are in use; retry later.",
+                    f"The tenant uses its share of the connections to PostgreSQL ({self.slot_pool.share} of "
+                    f"{self.slot_pool.slots} per replica), or all are in use; retry later.",
                     retry_after_s=RETRY_S,
                 ) from None
         try:
             yield
         finally:
-            self.places.free(party)
+            self.slot_pool.free(party)
 
     async def _begin_within(self, seconds: float, db: Db, tenant: TenantId | None, level: Level) -> None:
         if not self._breaker.may_ask():

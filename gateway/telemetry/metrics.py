@@ -42,7 +42,7 @@ class Metrics:
             bounds=_SECONDS,
         )
         self.guardrails = Counter("gateway_guardrail_findings_total", _GUARDRAIL_HELP, ("tenant", "check", "done"))
-        self.answers = Counter("gateway_http_answers_total", "Started HTTP responses, by status.", ("status",))
+        self.http_responses = Counter("gateway_http_answers_total", "Started HTTP responses, by status.", ("status",))
         self.requests = Gauge("gateway_http_requests_open", "Open HTTP requests, including streams.")
         self.streams = Gauge("gateway_streams_open", "Open event streams.")
         self.sessions = Callback("gateway_sessions_served", "Handshake sessions that this replica served recently.")
@@ -61,7 +61,7 @@ class Metrics:
         )
         self._add_audit_deliveries()
         self._add_pools()
-        self.live_held, self.live_failures, self.live_forwarded = _live_metrics()
+        self.live_attachments, self.live_failures, self.live_forwarded = _live_metrics()
         self.webhook_attempts, self.webhook_lag = _webhook_metrics()
         refreshes_help = "Refreshes of sources, scheduled or reported, by outcome; `failed` changes nothing."
         self.source_refreshes = Counter("gateway_source_refreshes_total", refreshes_help, ("outcome",))
@@ -102,7 +102,7 @@ class Metrics:
             kind="counter",
         )
         delayed_help = "Requests that were delayed by the request rate of their tenant."
-        self.paced = Callback("gateway_requests_paced_total", delayed_help, kind="counter")
+        self.delayed_requests = Callback("gateway_requests_paced_total", delayed_help, kind="counter")
 
     @property
     def families(self) -> tuple[MetricFamily, ...]:

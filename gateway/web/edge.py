@@ -68,7 +68,7 @@ class EdgeDependencies:
 
     def note(self, scope: Scope, status: int) -> None:
         """Count a response; log the refusal of a credential."""
-        self.metrics.answers.add(str(status))
+        self.metrics.http_responses.add(str(status))
         if status == _UNAUTHORIZED:
             self.refusals.note(client_of(scope), scope["path"][:_MAX_LOGGED_PATH_LENGTH])
 

@@ -101,7 +101,7 @@ async def _run_check(part: str, check: Callable[[], Awaitable[None]], reasons: d
         with anyio.fail_after(_CHECK_S):
             await check()
     except TimeoutError:
-        reasons[part] = f"no answer within {_CHECK_S:g} seconds"
+        reasons[part] = f"no response within {_CHECK_S:g} seconds"
     except GatewayError as error:
         reasons[part] = error.message
     except Exception:

@@ -14,7 +14,8 @@ BURST = 50.0
 
 
 class RefusalLog:
-    """The refusal log of all listeners of a process. `gateway_http_answers_total` counts every refusal by its status.
+    """The refusal log of all listeners of a process. `gateway_http_answers_total` counts every refusal by its
+    status.
     """
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:

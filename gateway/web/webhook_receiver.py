@@ -46,7 +46,7 @@ class WebhookReceiver:
         self._catalog = catalog
         self._limiter = limiter
         self._delivery_ids = delivery_ids
-        self.places = FairSlotPool("webhook verifications", slots=_CONCURRENT_VERIFICATIONS, queue=_MAX_QUEUE_LENGTH)
+        self.slot_pool = FairSlotPool("webhook verifications", slots=_CONCURRENT_VERIFICATIONS, queue=_MAX_QUEUE_LENGTH)
         """Keyed by the slug in the path, because the tenant is verified only by the signature."""
 
     @property
@@ -73,7 +73,7 @@ class WebhookReceiver:
         body = await read_body(request.receive, limit=MAX_BODY_BYTES, deadline=_BODY_S, declared=declared)
         delivery = _delivery(request.headers, body)
         check_delivery(delivery)
-        async with self.places.hold(slug):
+        async with self.slot_pool.hold(slug):
             tenant = await verify_delivery(slug, self._catalog, webhook, delivery)
         policy = await get_policy(tenant, self._catalog)
         async with self._limiter.admit(tenant, KeyId(webhook), policy.limits):
@@ -108,16 +108,16 @@ def _read_texts(members: Mapping[str, object], singular: str, plural: str) -> Ma
     if several is None:
         return {f"/{singular}": _text(one, f"/{singular}")}
     if not isinstance(several, list) or not several:
-        raise _broken(f"/{plural}", "must be a list with at least one text")
+        raise _broken(f"/{plural}", "must be a list with at least one string")
     texts = cast("list[object]", several)
     if len(texts) > MAX_CHANGES:
-        raise _broken(f"/{plural}", f"must have at most {MAX_CHANGES} texts")
+        raise _broken(f"/{plural}", f"must have at most {MAX_CHANGES} strings")
     return {(pointer := f"/{plural}/{index}"): _text(text, pointer) for index, text in enumerate(texts)}
 
 
 def _text(value: object, pointer: str) -> str:
     if not isinstance(value, str) or not 0 < len(value) <= _MAX_TEXT_LENGTH or not value.isprintable():
-        raise _broken(pointer, f"must be a text of at most {_MAX_TEXT_LENGTH} characters")
+        raise _broken(pointer, f"must be a string of at most {_MAX_TEXT_LENGTH} characters")
     return value
 
 

@@ -51,7 +51,7 @@ def _pools() -> list[FairSlotPool]:
     threads, workers, crowds = ThreadPool(), WorkerPool(), InFlightLimiter()
     verifier = TrailVerifier(store, EnvelopeCipher(["secret-key-of-the-tests-0123456789abc"]), nothing)
     parts = (store, verifier, hooks, pages, queries, lookup, threads, workers, crowds, CostlyValidation())
-    return [part.places for part in parts]
+    return [part.slot_pool for part in parts]
 
 
 def test_the_page_says_the_size_and_the_share_of_each_pool() -> None:
@@ -83,19 +83,19 @@ async def store(servers: TestServers) -> AsyncGenerator[Store]:
 async def test_one_tenant_holds_a_quarter_of_the_connections_to_postgresql(store: Store) -> None:
     """ISO-3: changes of one tenant that wait for each other leave six of eight connections to the others."""
     async with AsyncExitStack() as stack:
-        for _ in range(store.places.share):
+        for _ in range(store.slot_pool.share):
             await stack.enter_async_context(store.transaction(EVIL))
         with pytest.raises(DatabaseUnavailable, match="share of the connections to PostgreSQL"):
             await stack.enter_async_context(store.transaction(EVIL))
         with pytest.raises(DatabaseUnavailable, match="share"):
             await stack.enter_async_context(store.reading(EVIL, within_s=1))
 
-        for _ in range(store.places.share):
+        for _ in range(store.slot_pool.share):
             await stack.enter_async_context(store.transaction(THIRD))
         await stack.enter_async_context(store.unscoped())
 
-        assert (store.places.slots, store.places.held(EVIL), store.places.held(THIRD)) == (8, 2, 2)
-    assert store.places.busy == 0
+        assert (store.slot_pool.slots, store.slot_pool.held(EVIL), store.slot_pool.held(THIRD)) == (8, 2, 2)
+    assert store.slot_pool.busy == 0
 
 
 async def test_a_tenant_at_its_share_does_not_hold_up_the_signing_of_others(store: Store) -> None:
@@ -107,7 +107,7 @@ async def test_a_tenant_at_its_share_does_not_hold_up_the_signing_of_others(stor
             await tenants.insert(replace(make_tenant(tenant[4:]), id=tenant), db)
             await append_change(tenant, db)
     async with AsyncExitStack() as stack:
-        for _ in range(store.places.share):
+        for _ in range(store.slot_pool.share):
             await stack.enter_async_context(store.transaction(EVIL))
         for tenant in (EVIL, THIRD):
             moved.note(tenant, CATALOG)
@@ -129,7 +129,7 @@ async def test_a_transaction_that_fails_leaves_its_place(store: Store) -> None:
         async with store.transaction(EVIL):
             pass
 
-    assert (store.places.busy, store.places.waiting) == (0, 0)
+    assert (store.slot_pool.busy, store.slot_pool.waiting) == (0, 0)
 
 
 async def test_one_tenant_holds_a_quarter_of_the_handler_threads() -> None:
@@ -143,7 +143,7 @@ async def test_one_tenant_holds_a_quarter_of_the_handler_threads() -> None:
         for _ in range(8):
             group.start_soon(threads.run, EVIL, gate.wait)
         await anyio.wait_all_tasks_blocked()
-        assert threads.places.held(EVIL) == threads.places.share == 2
+        assert threads.slot_pool.held(EVIL) == threads.slot_pool.share == 2
         with anyio.fail_after(30):
             await ask(THIRD)
         gate.set()
@@ -154,7 +154,7 @@ async def test_one_tenant_holds_a_quarter_of_the_handler_threads() -> None:
 async def test_one_tenant_holds_one_of_two_document_workers() -> None:
     """ISO-3: a tenant whose documents take long keeps one worker; its queue is a quarter of the queue."""
     workers = WorkerPool()
-    places = workers.places
+    places = workers.slot_pool
     assert places.slots == CONCURRENT_WORKERS == 2
     async with anyio.create_task_group() as group:
         for _ in range(5):
@@ -184,7 +184,7 @@ async def test_names_below_one_domain_hold_a_quarter_of_the_lookups(monkeypatch:
             group.start_soon(lookup.resolve, f"n{number}.attacker.example", 1)
             group.start_soon(lookup.resolve, f"N{number}.Attacker.Example.", 1)
         await anyio.wait_all_tasks_blocked()
-        assert lookup.places.held("attacker.example") == lookup.places.share == 8
+        assert lookup.slot_pool.held("attacker.example") == lookup.slot_pool.share == 8
         with anyio.fail_after(30):
             assert await lookup.resolve("api.third.example", 2) == ["192.0.2.2"]
         group.cancel_scope.cancel()
@@ -210,7 +210,7 @@ async def test_a_lookup_that_fails_after_its_caller_has_left_is_no_unhandled_err
         group.cancel_scope.cancel()
     gate.set()
     with anyio.fail_after(30):
-        while lookup.places.held("gone.example"):
+        while lookup.slot_pool.held("gone.example"):
             await anyio.lowlevel.checkpoint()
     lookup.close()
     gc.collect()  # the loop reports an unretrieved error when its future is collected

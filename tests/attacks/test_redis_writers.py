@@ -153,8 +153,8 @@ def _record(tenant: TenantId) -> SessionRecord:
 
 async def _use_session(stored: Stored, keys: SessionKeys) -> None:
     await stored.stores.subscriptions.subscribe(keys, "note://1")
-    await stored.stores.logs.append(keys, STANDALONE, b"a message", question="question")
-    assert await stored.stores.questions.answer(keys, "question", f"of {keys.session}".encode())
+    await stored.stores.logs.append(keys, STANDALONE, b"a message", request_id="question")
+    assert await stored.stores.pending_requests.accept(keys, "question", f"of {keys.session}".encode())
 
 
 async def test_every_name_in_redis_is_of_a_listed_kind(stored: Stored) -> None:
@@ -162,7 +162,7 @@ async def test_every_name_in_redis_is_of_a_listed_kind(stored: Stored) -> None:
     bus, stores = stored.bus, stored.stores
     async with (
         CallLimiter(bus, spawn=stores.spawn).admit(ACME, _KEY, Limits()),
-        open_stream(stores.places, ACME, _KEY, 5),
+        open_stream(stores.stream_limiter, ACME, _KEY, 5),
     ):
         await stores.nonces.use(ACME, "hook:1:2", for_s=60)
         async with stored.tokens.lock(ACME, "place"):
@@ -228,10 +228,10 @@ async def _forge_message(stored: Stored) -> None:
 
 
 async def _forge_answer(stored: Stored) -> None:
-    questions, mine = stored.stores.questions, stored.mine
-    real = await questions.get_answer(mine, "question")
+    questions, mine = stored.stores.pending_requests, stored.mine
+    real = await questions.get_response(mine, "question")
     assert real == f"of {mine.session}".encode()
-    await stored.stores.logs.append(mine, STANDALONE, b"asked", question="another")
+    await stored.stores.logs.append(mine, STANDALONE, b"asked", request_id="another")
     mac = await stored.intruder.hget(mine.state, "a:question")
     of_colleague, of_stranger = [
         (await stored.intruder.hget(keys.state, "q:question"), await stored.intruder.hget(keys.state, "a:question"))
@@ -249,7 +249,7 @@ async def _forge_answer(stored: Stored) -> None:
         await stored.intruder.hset(mine.state, "q:another", answer)
         if planted is not None:
             await stored.intruder.hset(mine.state, "a:another", planted)
-        assert await questions.get_answer(mine, "another") is None, answer
+        assert await questions.get_response(mine, "another") is None, answer
 
 
 async def _forge_result(stored: Stored) -> None:
@@ -340,7 +340,7 @@ async def test_an_edit_of_plain_state_costs_its_own_tenant_only(stored: Stored, 
     bus, stores, intruder = stored.bus, stored.stores, stored.intruder
     async with (
         CallLimiter(bus, spawn=stores.spawn).admit(ACME, _KEY, Limits()),
-        open_stream(stores.places, ACME, _KEY, 5),
+        open_stream(stores.stream_limiter, ACME, _KEY, 5),
     ):
         await stores.nonces.use(ACME, "hook:1:2", for_s=60)
         async with stored.tokens.lock(ACME, "place"):
@@ -374,7 +374,7 @@ async def _works_for(stored: Stored, tenant: TenantId, keys: SessionKeys) -> Non
     assert await stored.find(keys) is not None
     async with (
         CallLimiter(bus, spawn=stores.spawn).admit(tenant, _KEY, Limits()),
-        open_stream(stores.places, tenant, _KEY, 5),
+        open_stream(stores.stream_limiter, tenant, _KEY, 5),
     ):
         pass
     assert await stores.nonces.use(tenant, "hook:1:2", for_s=60)
@@ -382,7 +382,7 @@ async def _works_for(stored: Stored, tenant: TenantId, keys: SessionKeys) -> Non
     assert await stored.results.keep(tenant, "subject", "text/plain", b"more") is not None
     async with stored.tokens.lock(tenant, "place"):
         assert await stored.tokens.get(tenant, "place") == _TOKEN
-    assert await stores.questions.get_answer(keys, "question") == f"of {keys.session}".encode()
+    assert await stores.pending_requests.get_response(keys, "question") == f"of {keys.session}".encode()
 
 
 async def test_planted_subscribers_reach_no_other_place(stored: Stored) -> None:

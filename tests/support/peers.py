@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.errors import CapabilityMissing, ClientSilent
-from gateway.handlers.interfaces import InputRequired, LogLevel, Question
+from gateway.handlers.interfaces import InputRequest, InputRequired, LogLevel
 
 
 @dataclass(slots=True)
@@ -16,7 +16,7 @@ class TalkingPeer:
     cannot: frozenset[str] = frozenset()
     told: list[object] = field(default_factory=list[object])
     approval_timeout_s: float = 0.0
-    asked: dict[str, Question] = field(default_factory=dict[str, Question])
+    asked: dict[str, InputRequest] = field(default_factory=dict[str, InputRequest])
 
     def can(self, kind: str) -> bool:
         return kind not in self.cannot
@@ -27,7 +27,7 @@ class TalkingPeer:
     async def log(self, level: LogLevel, data: object, logger: str | None = None) -> None:
         self.told.append(("log", level, data, logger))
 
-    async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
+    async def ask(self, questions: Mapping[str, InputRequest]) -> Mapping[str, Mapping[str, Any]]:
         for question in questions.values():
             if not self.can(question.kind):
                 raise CapabilityMissing(f"the client did not declare {question.kind}", capability=question.kind)
@@ -69,7 +69,7 @@ class RoundsPeer:
     async def log(self, level: LogLevel, data: object, logger: str | None = None) -> None:
         self.told.append(("log", data))
 
-    async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
+    async def ask(self, questions: Mapping[str, InputRequest]) -> Mapping[str, Mapping[str, Any]]:
         missing = {key: question for key, question in questions.items() if key not in self.answers}
         if missing:
             raise InputRequired(missing, dict(self.memory))

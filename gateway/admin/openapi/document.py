@@ -30,7 +30,7 @@ _API_DESCRIPTION = """Tenants, keys, sources, tools, policy and audit.
 Every refusal is a problem document (RFC 9457). A method that the path does not have is refused with 405; oversized or
 slow requests are refused with 408, 414 or 431 before the path is read. Objects of other tenants are reported as not
 found. Unknown fields and parameters are refused. Lists are paged: send `next_cursor` of one page as `cursor` of the
-next, with the same search, filters and order. `search` finds a text in names and descriptions, in any letter case;
+next, with the same search, filters and order. `search` finds a string in names and descriptions, in any letter case;
 `%`, `_` and `*` are literal. `sort` takes one field; a `-` in front reverses the order. `If-Match` is optional. A PUT
 by name replaces the object (200) or creates it (201); with `If-None-Match: *` it only creates, with `If-Match` it only
 replaces. `Idempotency-Key` makes a POST inside a tenant repeatable for 24 hours: the request is executed once, and its
@@ -154,7 +154,7 @@ def statuses_of(route: Route) -> frozenset[int]:
 
 def _collect_schemas(routes: Sequence[Route]) -> dict[str, Json]:
     sent: set[type[BaseModel]] = {model for route in routes for model in (route.body, route.query)}
-    shown = {model for route in routes for model in route.answers.values() if model is not None} | {Problem}
+    shown = {model for route in routes for model in route.responses.values() if model is not None} | {Problem}
     models: list[tuple[type[BaseModel], JsonSchemaMode]] = [
         *((model, "validation") for model in _by_name(sent - {NoBody, DocumentSent})),
         *((model, "serialization") for model in _by_name(shown)),
@@ -172,7 +172,7 @@ def _describe_operation(route: Route, schemas: Mapping[str, Json]) -> Json:
             "required": not route.body.is_optional,
             "content": _describe_body(route),
         }
-    answers = {str(status): _describe_answer(route, status) for status in sorted(route.answers)}
+    answers = {str(status): _describe_answer(route, status) for status in sorted(route.responses)}
     refusals = {str(status): _describe_refusal(status) for status in sorted(statuses_of(route))}
     return {**described, "responses": answers | refusals}
 
@@ -186,7 +186,7 @@ def _describe_body(route: Route) -> Json:
 
 def _describe_answer(route: Route, status: int) -> Json:
     described: Json = {"description": HTTPStatus(status).phrase}
-    model = route.answers[status]
+    model = route.responses[status]
     if model is not None:
         described["content"] = {route.media_type: {"schema": _reference(model)}}
         headers: Json = {}
@@ -230,7 +230,7 @@ def _header_parameters(route: Route) -> Iterable[Json]:
 
 
 def _is_conditional(route: Route) -> bool:
-    return route.has_tag and (is_upsert(route) or (route.method != "GET" and HTTPStatus.CREATED not in route.answers))
+    return route.has_tag and (is_upsert(route) or (route.method != "GET" and HTTPStatus.CREATED not in route.responses))
 
 
 def _tag(route: Route) -> str:

@@ -1,4 +1,4 @@
-"""Patterns of names and texts. `WORDS` describes each pattern for error messages."""
+"""Patterns of names and other strings. `WORDS` describes each pattern for error messages."""
 
 LABEL = r"^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$"
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"

@@ -105,7 +105,7 @@ class KeyShown(ResponseModel):
 
 
 class FoundKeyShown(ResponseModel):
-    """A key that was found in a text."""
+    """A key that was found in the searched text."""
 
     id: Id
     match: Annotated[
@@ -120,7 +120,7 @@ class FoundKeyShown(ResponseModel):
 
 
 class KeysChecked(ResponseModel):
-    """The keys that were found in a text."""
+    """The keys that were found in the searched text."""
 
     found: Annotated[Sequence[FoundKeyShown], Field(description="At most 20 keys, in order.")]
 

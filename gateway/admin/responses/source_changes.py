@@ -102,7 +102,7 @@ class ChangesShown(ResponseModel):
     ]
     document_left_out: Annotated[int, Field(description="The number of further differences.")]
     findings: Annotated[
-        Sequence[TextFindingShown], Field(description="Suspicious texts that the previous version does not have.")
+        Sequence[TextFindingShown], Field(description="Suspicious text that the previous version does not have.")
     ]
     is_additive: Annotated[
         bool, Field(description="True if tools are only added or widened, and no text is changed or suspicious.")

@@ -95,7 +95,9 @@ class ReportShown(ResponseModel):
     operations: Annotated[Sequence[OperationShown], Field(description="The result for each operation of the document.")]
     counts: Annotated[CountsShown, Field(description="The number of operations by result.")]
     warnings: Annotated[Sequence[str], Field(description="Warnings about the document as a whole.")]
-    findings: Annotated[Sequence[TextFindingShown], Field(description="Suspicious texts of the document, at most 200.")]
+    findings: Annotated[
+        Sequence[TextFindingShown], Field(description="Suspicious passages of the document, at most 200.")
+    ]
     tools_listed: Annotated[
         int,
         Field(description="The number of listed tools: the tools of this source's operations, and the query tools."),

@@ -13,7 +13,9 @@ from gateway.catalog.calls.approvals import ApprovalVerdict
 from gateway.domain.calls.approvals import Approval, ApprovalFilter
 from gateway.domain.order import join_position, write_moment
 
-_NOUN = Noun(one="approval", path="/tenants/{t}/approvals", key="id", shown=ApprovalShown, show=each(ApprovalShown.of))
+_NOUN = Noun(
+    singular="approval", path="/tenants/{t}/approvals", key="id", shown=ApprovalShown, show=each(ApprovalShown.of)
+)
 
 
 async def list_approvals(admin: AdminDependencies, call: AdminRequest[NoBody, ApprovalQuery]) -> AdminResponse:
@@ -27,7 +29,7 @@ async def list_approvals(admin: AdminDependencies, call: AdminRequest[NoBody, Ap
 
 async def get_approval(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """Show an approval with its request and its warnings."""
-    return await _NOUN.answer(admin, call, await approvals.get_approval(call.tenant, admin.catalog, call.path["id"]))
+    return await _NOUN.respond(admin, call, await approvals.get_approval(call.tenant, admin.catalog, call.path["id"]))
 
 
 async def approve_call(admin: AdminDependencies, call: AdminRequest[ApprovalDecide, NoQuery]) -> AdminResponse:
@@ -45,7 +47,7 @@ async def _decide(
 ) -> AdminResponse:
     verdict = ApprovalVerdict(is_approved=is_approved, comment=call.body.comment or "")
     decide = partial(approvals.decide_approval, call.tenant, admin.catalog, call.path["id"], verdict)
-    return await _NOUN.answer(admin, call, await decide(by=call.by, expected=call.expected))
+    return await _NOUN.respond(admin, call, await decide(by=call.by, expected=call.expected))
 
 
 def _position_of(approval: Approval) -> str:

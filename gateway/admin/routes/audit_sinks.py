@@ -12,7 +12,9 @@ from gateway.admin.responses.audit import SinkPage, SinkShown
 from gateway.catalog import audit_sinks
 from gateway.catalog.audit_sinks import SinkDraft
 
-_NOUN = Noun(one="audit_sink", path="/tenants/{t}/audit-sinks", key="name", shown=SinkShown, show=each(SinkShown.of))
+_NOUN = Noun(
+    singular="audit_sink", path="/tenants/{t}/audit-sinks", key="name", shown=SinkShown, show=each(SinkShown.of)
+)
 
 
 async def create_audit_sink(admin: AdminDependencies, call: AdminRequest[SinkCreate, NoQuery]) -> AdminResponse:
@@ -27,7 +29,7 @@ async def create_audit_sink(admin: AdminDependencies, call: AdminRequest[SinkCre
         is_whole=body.whole,
     )
     made = await audit_sinks.create_sink(call.tenant, admin.catalog, draft, by=call.by)
-    return _NOUN.created(call, made, await _NOUN.answer(admin, call, made))
+    return _NOUN.to_created(call, made, await _NOUN.respond(admin, call, made))
 
 
 async def update_audit_sink(admin: AdminDependencies, call: AdminRequest[SinkUpdate, NoQuery]) -> AdminResponse:
@@ -37,15 +39,15 @@ async def update_audit_sink(admin: AdminDependencies, call: AdminRequest[SinkUpd
         return replace(draft, **call.body.sent())
 
     update = partial(audit_sinks.update_sink, call.tenant, admin.catalog, call.path["name"], revise)
-    return await _NOUN.answer(admin, call, await update(by=call.by, expected=call.expected))
+    return await _NOUN.respond(admin, call, await update(by=call.by, expected=call.expected))
 
 
 ENDPOINTS = (
-    _NOUN.lists(
+    _NOUN.list_route(
         "List the sinks with the state of their delivery.", audit_sinks.page_sinks, SINKS, SinkListQuery, SinkPage
     ),
-    _NOUN.creates(create_audit_sink, SinkCreate, problems={409, 422, 429}),
-    _NOUN.shows("Show a sink with the state of its delivery.", audit_sinks.get_sink),
-    _NOUN.updates(update_audit_sink, SinkUpdate, problems={422}),
-    _NOUN.deletes("Delete a sink with its position in the trail.", audit_sinks.remove_sink),
+    _NOUN.create_route(create_audit_sink, SinkCreate, problems={409, 422, 429}),
+    _NOUN.show_route("Show a sink with the state of its delivery.", audit_sinks.get_sink),
+    _NOUN.update_route(update_audit_sink, SinkUpdate, problems={422}),
+    _NOUN.delete_route("Delete a sink with its position in the trail.", audit_sinks.remove_sink),
 )

@@ -31,7 +31,7 @@ async def _show(
 
 
 _NOUN: Noun[StoredCredential] = Noun(
-    one="credential",
+    singular="credential",
     path="/tenants/{t}/credentials",
     key="name",
     shown=CredentialShown,
@@ -51,7 +51,7 @@ async def replace_credential(admin: AdminDependencies, call: AdminRequest[Creden
     async def replace() -> AdminResponse:
         change = partial(credentials.replace_credential, call.tenant, admin.catalog, _draft(name, call.body))
         saved = await change(by=call.by, expected=call.expected)
-        return await _NOUN.answer(admin, call, saved)
+        return await _NOUN.respond(admin, call, saved)
 
     async def create() -> AdminResponse:
         check_new_name("credential", name, NAME)
@@ -64,7 +64,7 @@ async def replace_credential(admin: AdminDependencies, call: AdminRequest[Creden
 async def _create(admin: AdminDependencies, call: AdminRequest[CredentialReplace, NoQuery], name: str) -> AdminResponse:
     draft = _draft(name, call.body)
     made = await credentials.create_credential(call.tenant, admin.catalog, draft, by=call.by)
-    return _NOUN.created(call, made, await _NOUN.answer(admin, call, made))
+    return _NOUN.to_created(call, made, await _NOUN.respond(admin, call, made))
 
 
 def _draft(name: str, body: CredentialReplace) -> CredentialDraft:
@@ -98,16 +98,16 @@ async def test_credential(admin: AdminDependencies, call: Plain) -> AdminRespons
 
 
 ENDPOINTS = (
-    _NOUN.lists(
+    _NOUN.list_route(
         "List the tenant's credentials, without their secrets.",
         credentials.page_credentials,
         CREDENTIALS,
         CredentialListQuery,
         CredentialPage,
     ),
-    _NOUN.creates(create_credential, CredentialCreate, problems={409, 429}),
-    _NOUN.shows("Show a credential, without its secret.", credentials.get_credential),
-    _NOUN.upserts(replace_credential, CredentialReplace, problems={409, 429}),
+    _NOUN.create_route(create_credential, CredentialCreate, problems={409, 429}),
+    _NOUN.show_route("Show a credential, without its secret.", credentials.get_credential),
+    _NOUN.upsert_route(replace_credential, CredentialReplace, problems={409, 429}),
     endpoint(
         "POST",
         f"{_NOUN.item}/test",
@@ -118,5 +118,5 @@ ENDPOINTS = (
         problems=frozenset({502}),
         work=WorkKind.OUTBOUND,
     ),
-    _NOUN.deletes("Delete a credential that is not in use.", credentials.remove_credential, problems={409}),
+    _NOUN.delete_route("Delete a credential that is not in use.", credentials.remove_credential, problems={409}),
 )

@@ -17,7 +17,7 @@ from gateway.catalog import guardrails
 from gateway.domain.tenancy.guardrails import GuardrailRule, HookSettings
 
 _NOUN = Noun(
-    one="guardrail",
+    singular="guardrail",
     path="/tenants/{t}/guardrails",
     key="name",
     shown=GuardrailShown,
@@ -37,7 +37,7 @@ async def replace_guardrail(admin: AdminDependencies, call: AdminRequest[Guardra
     async def replace_rule() -> AdminResponse:
         update = partial(guardrails.update_guardrail, call.tenant, admin.catalog, name)
         saved = await update(lambda _: _rule(call.body), by=call.by, expected=call.expected)
-        return await _NOUN.answer(admin, call, saved)
+        return await _NOUN.respond(admin, call, saved)
 
     async def create() -> AdminResponse:
         check_new_name("guardrail", name, NAME)
@@ -54,12 +54,12 @@ async def update_guardrail(admin: AdminDependencies, call: AdminRequest[Guardrai
         sent["phases"] = tuple(sent["phases"])
     update = partial(guardrails.update_guardrail, call.tenant, admin.catalog, call.path["name"])
     saved = await update(lambda rule: replace(rule, **sent), by=call.by, expected=call.expected)
-    return await _NOUN.answer(admin, call, saved)
+    return await _NOUN.respond(admin, call, saved)
 
 
 async def _create(admin: AdminDependencies, call: AdminRequest[GuardrailReplace, NoQuery], name: str) -> AdminResponse:
     made = await guardrails.create_guardrail(call.tenant, admin.catalog, name, _rule(call.body), by=call.by)
-    return _NOUN.created(call, made, await _NOUN.answer(admin, call, made))
+    return _NOUN.to_created(call, made, await _NOUN.respond(admin, call, made))
 
 
 def _rule(body: GuardrailReplace) -> GuardrailRule:
@@ -86,16 +86,16 @@ def _rule(body: GuardrailReplace) -> GuardrailRule:
 
 
 ENDPOINTS = (
-    _NOUN.lists(
+    _NOUN.list_route(
         "List the tenant's guardrails; they run in order of position, then of name.",
         guardrails.page_guardrails,
         GUARDRAILS,
         GuardrailListQuery,
         GuardrailPage,
     ),
-    _NOUN.creates(create_guardrail, GuardrailCreate, problems={409, 422, 429}),
-    _NOUN.shows("Show a guardrail.", guardrails.get_guardrail),
-    _NOUN.upserts(replace_guardrail, GuardrailReplace, problems={409, 422, 429}),
-    _NOUN.updates(update_guardrail, GuardrailUpdate, problems={422}),
-    _NOUN.deletes("Remove a guardrail.", guardrails.remove_guardrail),
+    _NOUN.create_route(create_guardrail, GuardrailCreate, problems={409, 422, 429}),
+    _NOUN.show_route("Show a guardrail.", guardrails.get_guardrail),
+    _NOUN.upsert_route(replace_guardrail, GuardrailReplace, problems={409, 422, 429}),
+    _NOUN.update_route(update_guardrail, GuardrailUpdate, problems={422}),
+    _NOUN.delete_route("Remove a guardrail.", guardrails.remove_guardrail),
 )

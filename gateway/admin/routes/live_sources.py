@@ -89,7 +89,7 @@ async def accept_live_definitions(
 async def reattach_live_source(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """Reattach a live source now, before the next scheduled attempt."""
     found = await live_sources.reattach_live_source(call.tenant, admin.catalog, call.path["name"])
-    return await _NOUN.answer(admin, call, found)
+    return await _NOUN.respond(admin, call, found)
 
 
 async def list_live_source_primitives(
@@ -107,7 +107,7 @@ async def list_live_source_primitives(
 
 async def _create(admin: AdminDependencies, call: AdminRequest[LiveSourceReplace, NoQuery], name: str) -> AdminResponse:
     made = await live_sources.create_live_source(call.tenant, admin.catalog, _draft(call.body, name), by=call.by)
-    return _NOUN.created(call, made, await _NOUN.answer(admin, call, made))
+    return _NOUN.to_created(call, made, await _NOUN.respond(admin, call, made))
 
 
 async def _update(
@@ -116,7 +116,7 @@ async def _update(
     revise: Callable[[LiveSourceDraft], LiveSourceDraft],
 ) -> AdminResponse:
     update = partial(live_sources.update_live_source, call.tenant, admin.catalog, call.path["name"], revise)
-    return await _NOUN.answer(admin, call, await update(by=call.by, expected=call.expected))
+    return await _NOUN.respond(admin, call, await update(by=call.by, expected=call.expected))
 
 
 async def _show(admin: AdminDependencies, tenant: TenantId, found: Sequence[LiveSource]) -> Sequence[LiveSourceShown]:
@@ -146,22 +146,22 @@ def _draft(body: LiveSourceReplace, name: str) -> LiveSourceDraft:
 
 
 _NOUN: Noun[LiveSource] = Noun(
-    one="live_source", path="/tenants/{t}/live-sources", key="name", shown=LiveSourceShown, show=_show
+    singular="live_source", path="/tenants/{t}/live-sources", key="name", shown=LiveSourceShown, show=_show
 )
 
 ENDPOINTS = (
-    _NOUN.lists(
+    _NOUN.list_route(
         "List the tenant's live sources, with the state of their attachments.",
         live_sources.page_live_sources,
         LIVE_SOURCES,
         LiveSourceListQuery,
         LiveSourcePage,
     ),
-    _NOUN.creates(create_live_source, LiveSourceCreate, **_REFUSALS),
+    _NOUN.create_route(create_live_source, LiveSourceCreate, **_REFUSALS),
     endpoint("GET", _NOUN.item, show_live_source, NoBody, NoQuery, {200: LiveSourceDetails}, has_tag=True),
-    _NOUN.upserts(replace_live_source, LiveSourceReplace, **_REFUSALS),
-    _NOUN.updates(update_live_source, LiveSourceUpdate, **_REFUSALS),
-    _NOUN.deletes(
+    _NOUN.upsert_route(replace_live_source, LiveSourceReplace, **_REFUSALS),
+    _NOUN.update_route(update_live_source, LiveSourceUpdate, **_REFUSALS),
+    _NOUN.delete_route(
         "Remove a live source with its primitives and their accepted definitions.", live_sources.remove_live_source
     ),
     endpoint(
@@ -174,7 +174,7 @@ ENDPOINTS = (
         problems={409, 422},
         has_tag=True,
     ),
-    _NOUN.acts("reattach", reattach_live_source, work=WorkKind.OUTBOUND),
+    _NOUN.action_route("reattach", reattach_live_source, work=WorkKind.OUTBOUND),
     endpoint(
         "GET",
         f"{_NOUN.item}/primitives",

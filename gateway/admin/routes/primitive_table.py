@@ -41,8 +41,8 @@ _REFUSALS = frozenset({409, 422, 429})
 _NOUNS = (
     PrimitiveNoun(
         family=Family.TOOL,
-        one="tool",
-        many="tools",
+        singular="tool",
+        plural="tools",
         path="/tenants/{t}/tools",
         key="name",
         show=ToolShown.of,
@@ -53,8 +53,8 @@ _NOUNS = (
     ),
     PrimitiveNoun(
         family=Family.RESOURCE,
-        one="resource",
-        many="resources",
+        singular="resource",
+        plural="resources",
         path="/tenants/{t}/resources",
         key="id",
         show=ResourceShown.of,
@@ -65,8 +65,8 @@ _NOUNS = (
     ),
     PrimitiveNoun(
         family=Family.TEMPLATE,
-        one="resource_template",
-        many="resource_templates",
+        singular="resource_template",
+        plural="resource_templates",
         path="/tenants/{t}/resource-templates",
         key="id",
         show=TemplateShown.of,
@@ -77,8 +77,8 @@ _NOUNS = (
     ),
     PrimitiveNoun(
         family=Family.PROMPT,
-        one="prompt",
-        many="prompts",
+        singular="prompt",
+        plural="prompts",
         path="/tenants/{t}/prompts",
         key="name",
         show=PromptShown.of,
@@ -107,12 +107,12 @@ def _list_route(noun: PrimitiveNoun) -> Route:
     return Endpoint(
         method="GET",
         path=noun.path,
-        called=f"list_{noun.many}",
+        called=f"list_{noun.plural}",
         summary=f"List the tenant's {_title(noun)}s{also}",
         handle=partial(list_items, noun),
         body=NoBody,
         query=noun.query,
-        answers={200: noun.page},
+        responses={200: noun.page},
     )
 
 
@@ -120,12 +120,12 @@ def _create_route(noun: PrimitiveNoun) -> Route:
     return Endpoint(
         method="POST",
         path=noun.path,
-        called=f"create_{noun.one}",
+        called=f"create_{noun.singular}",
         summary=f"Create a {_title(noun)} from a definition and a handler.",
         handle=partial(create_item, noun),
         body=PrimitiveSent,
         query=NoQuery,
-        answers={201: noun.shown},
+        responses={201: noun.shown},
         problems=_REFUSALS,
         work=WorkKind.CHECK,
         has_tag=True,
@@ -136,12 +136,12 @@ def _validate_route(noun: PrimitiveNoun) -> Route:
     return Endpoint(
         method="POST",
         path=f"{noun.path}/validate",
-        called=f"validate_{noun.one}",
+        called=f"validate_{noun.singular}",
         summary=f"Validate a {_title(noun)} without storing it; a stored one of the same name is treated as replaced.",
         handle=partial(check_item, noun),
         body=PrimitiveSent,
         query=NoQuery,
-        answers={200: PrimitiveValid},
+        responses={200: PrimitiveValid},
         problems=_REFUSALS,
         work=WorkKind.CHECK,
     )
@@ -151,12 +151,12 @@ def _show_route(noun: PrimitiveNoun, path: str) -> Route:
     return Endpoint(
         method="GET",
         path=path,
-        called=f"get_{noun.one}",
+        called=f"get_{noun.singular}",
         summary=f"Show a {_title(noun)} with its safety level and the reasons for it.",
         handle=partial(get_item, noun),
         body=NoBody,
         query=NoQuery,
-        answers={200: noun.shown},
+        responses={200: noun.shown},
         has_tag=True,
     )
 
@@ -169,12 +169,12 @@ def _change_routes(noun: PrimitiveNoun, path: str, suffix: str, query: type[Q]) 
         Endpoint(
             method="PUT",
             path=path,
-            called=f"replace_{noun.one}{suffix}",
+            called=f"replace_{noun.singular}{suffix}",
             summary=f"Replace the definition and handler of a {_title(noun)}{also}; absent fields have their default.",
             handle=partial(replace_item, noun),
             body=PrimitiveSent,
             query=query,
-            answers={200: noun.shown} | ({201: noun.shown} if creates else {}),
+            responses={200: noun.shown} | ({201: noun.shown} if creates else {}),
             problems=_REFUSALS,
             work=WorkKind.CHECK,
             has_tag=True,
@@ -183,12 +183,12 @@ def _change_routes(noun: PrimitiveNoun, path: str, suffix: str, query: type[Q]) 
         Endpoint(
             method="DELETE",
             path=path,
-            called=f"delete_{noun.one}{suffix}",
+            called=f"delete_{noun.singular}{suffix}",
             summary=f"Delete a {_title(noun)} that the tenant defined.",
             handle=partial(delete_item, noun),
             body=NoBody,
             query=query,
-            answers={204: None},
+            responses={204: None},
             problems={409},
             has_tag=True,
         ),
@@ -206,7 +206,7 @@ def _update_route(noun: PrimitiveNoun, path: str, suffix: str, query: type[Q]) -
             handle=partial(update_tool, noun),
             body=ToolUpdate,
             query=NoQuery,
-            answers={200: noun.shown},
+            responses={200: noun.shown},
             problems=_REFUSALS,
             work=WorkKind.CHECK,
             has_tag=True,
@@ -214,12 +214,12 @@ def _update_route(noun: PrimitiveNoun, path: str, suffix: str, query: type[Q]) -
     return Endpoint(
         method="PATCH",
         path=path,
-        called=f"update_{noun.one}{suffix}",
+        called=f"update_{noun.singular}{suffix}",
         summary=f"Change, enable or disable a {_title(noun)}; absent fields keep their value.",
         handle=partial(update_item, noun),
         body=PrimitiveUpdate,
         query=query,
-        answers={200: noun.shown},
+        responses={200: noun.shown},
         problems=_REFUSALS,
         work=WorkKind.CHECK,
         has_tag=True,
@@ -227,7 +227,7 @@ def _update_route(noun: PrimitiveNoun, path: str, suffix: str, query: type[Q]) -
 
 
 def _title(noun: PrimitiveNoun) -> str:
-    return noun.one.replace("_", " ")
+    return noun.singular.replace("_", " ")
 
 
 ENDPOINTS: Sequence[Route] = tuple(route for noun in _NOUNS for route in routes_of(noun))

@@ -42,8 +42,8 @@ class PrimitiveNoun:
     """One family of primitives in the admin API; `key` is the path parameter of an item: `name` or `id`."""
 
     family: Family
-    one: str
-    many: str
+    singular: str
+    plural: str
     path: str
     key: str
     show: Callable[[Listed], PrimitiveShown]

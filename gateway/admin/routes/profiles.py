@@ -31,7 +31,7 @@ async def replace_profile(admin: AdminDependencies, call: AdminRequest[ProfileRe
     async def replace_rules() -> AdminResponse:
         update = partial(profiles.update_profile, call.tenant, admin.catalog, name)
         saved = await update(partial(_revise, call.body), by=call.by, expected=call.expected)
-        return await _NOUN.answer(admin, call, saved)
+        return await _NOUN.respond(admin, call, saved)
 
     async def create() -> AdminResponse:
         check_new_name("profile", name, LABEL)
@@ -57,13 +57,13 @@ async def update_profile(admin: AdminDependencies, call: AdminRequest[ProfileUpd
         )
 
     update = partial(profiles.update_profile, call.tenant, admin.catalog, call.path["name"])
-    return await _NOUN.answer(admin, call, await update(revise, by=call.by, expected=call.expected))
+    return await _NOUN.respond(admin, call, await update(revise, by=call.by, expected=call.expected))
 
 
 async def _create(admin: AdminDependencies, call: AdminRequest[ProfileReplace, NoQuery], name: str) -> AdminResponse:
     wanted = _revise(call.body, Profile(id=new_profile_id(), name=name))
     made = await profiles.create_profile(call.tenant, admin.catalog, wanted, by=call.by)
-    return _NOUN.created(call, made, await _NOUN.answer(admin, call, made))
+    return _NOUN.to_created(call, made, await _NOUN.respond(admin, call, made))
 
 
 async def _show(admin: AdminDependencies, tenant: TenantId, found: Sequence[Profile]) -> Sequence[ProfileShown]:
@@ -99,19 +99,19 @@ def rule_of(sent: RuleSent) -> Rule:
     )
 
 
-_NOUN = Noun(one="profile", path="/tenants/{t}/profiles", key="name", shown=ProfileShown, show=_show)
+_NOUN = Noun(singular="profile", path="/tenants/{t}/profiles", key="name", shown=ProfileShown, show=_show)
 
 ENDPOINTS = (
-    _NOUN.lists(
+    _NOUN.list_route(
         "List the tenant's profiles with their content and cost; `default` contains all primitives.",
         profiles.page_profiles,
         PROFILES,
         ProfileListQuery,
         ProfilePage,
     ),
-    _NOUN.creates(create_profile, ProfileCreate, problems={409, 429}),
-    _NOUN.shows("Show a profile with its content and cost.", profiles.get_profile),
-    _NOUN.upserts(replace_profile, ProfileReplace, problems={409, 429}),
-    _NOUN.updates(update_profile, ProfileUpdate, problems={409}),
-    _NOUN.deletes("Delete a profile to which no key is bound.", profiles.remove_profile, problems={409}),
+    _NOUN.create_route(create_profile, ProfileCreate, problems={409, 429}),
+    _NOUN.show_route("Show a profile with its content and cost.", profiles.get_profile),
+    _NOUN.upsert_route(replace_profile, ProfileReplace, problems={409, 429}),
+    _NOUN.update_route(update_profile, ProfileUpdate, problems={409}),
+    _NOUN.delete_route("Delete a profile to which no key is bound.", profiles.remove_profile, problems={409}),
 )

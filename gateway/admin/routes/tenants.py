@@ -17,14 +17,14 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.order import Order
 from gateway.domain.tenancy.tenants import Tenant
 
-_NOUN: Noun[Tenant] = Noun(one="tenant", path="/tenants", key="t", shown=TenantShown, show=each(TenantShown.of))
+_NOUN: Noun[Tenant] = Noun(singular="tenant", path="/tenants", key="t", shown=TenantShown, show=each(TenantShown.of))
 
 
 async def create_tenant(admin: AdminDependencies, call: AdminRequest[TenantCreate, NoQuery]) -> AdminResponse:
     """Create a tenant."""
     body = call.body
     made = await tenants.create_tenant(admin.catalog, body.slug, body.name or body.slug, by=call.by)
-    return replace(await _NOUN.answer(admin, call, made), status=201, location=f"/tenants/{quote(made.slug)}")
+    return replace(await _NOUN.respond(admin, call, made), status=201, location=f"/tenants/{quote(made.slug)}")
 
 
 async def update_tenant(admin: AdminDependencies, call: AdminRequest[TenantUpdate, NoQuery]) -> AdminResponse:
@@ -32,7 +32,7 @@ async def update_tenant(admin: AdminDependencies, call: AdminRequest[TenantUpdat
     renamed = await tenants.rename_tenant(
         call.tenant, admin.catalog, call.body.name, by=call.by, expected=call.expected
     )
-    return await _NOUN.answer(admin, call, renamed)
+    return await _NOUN.respond(admin, call, renamed)
 
 
 async def _page(
@@ -50,11 +50,11 @@ async def _remove(tenant: TenantId, catalog: CatalogContext, _: str, *, by: Auth
 
 
 ENDPOINTS = (
-    _NOUN.lists("List the tenants.", _page, TENANTS, TenantListQuery, TenantPage, scopes=OPERATOR_ONLY),
-    _NOUN.creates(create_tenant, TenantCreate, scopes=OPERATOR_ONLY, problems={409}),
-    _NOUN.shows("Show a tenant.", _get),
-    _NOUN.updates(update_tenant, TenantUpdate, scopes=OPERATOR_ONLY),
-    _NOUN.deletes(
+    _NOUN.list_route("List the tenants.", _page, TENANTS, TenantListQuery, TenantPage, scopes=OPERATOR_ONLY),
+    _NOUN.create_route(create_tenant, TenantCreate, scopes=OPERATOR_ONLY, problems={409}),
+    _NOUN.show_route("Show a tenant.", _get),
+    _NOUN.update_route(update_tenant, TenantUpdate, scopes=OPERATOR_ONLY),
+    _NOUN.delete_route(
         "Delete a tenant with everything that it owns except its audit trail.", _remove, scopes=OPERATOR_ONLY
     ),
 )

@@ -15,7 +15,7 @@ from gateway.catalog.updates import watches
 from gateway.catalog.updates.watches import WatchDraft
 from gateway.errors import NotFound
 
-_NOUN = Noun(one="watch", path="/tenants/{t}/watches", key="id", shown=WatchShown, show=each(WatchShown.of))
+_NOUN = Noun(singular="watch", path="/tenants/{t}/watches", key="id", shown=WatchShown, show=each(WatchShown.of))
 
 
 async def list_watches(admin: AdminDependencies, call: AdminRequest[NoBody, WatchListQuery]) -> AdminResponse:
@@ -32,7 +32,7 @@ async def create_watch(admin: AdminDependencies, call: AdminRequest[WatchCreate,
     body = call.body
     draft = WatchDraft(uri=body.uri, url=body.url, interval_s=body.interval_s, credential=body.credential)
     made = await watches.create_watch(call.tenant, admin.catalog, draft, by=call.by)
-    return _NOUN.created(call, made, await _NOUN.answer(admin, call, made))
+    return _NOUN.to_created(call, made, await _NOUN.respond(admin, call, made))
 
 
 async def update_watch(admin: AdminDependencies, call: AdminRequest[WatchUpdate, NoQuery]) -> AdminResponse:
@@ -42,7 +42,7 @@ async def update_watch(admin: AdminDependencies, call: AdminRequest[WatchUpdate,
         return replace(draft, **call.body.sent())
 
     update = partial(watches.update_watch, call.tenant, admin.catalog, call.path["id"], revise)
-    return await _NOUN.answer(admin, call, await update(by=call.by, expected=call.expected))
+    return await _NOUN.respond(admin, call, await update(by=call.by, expected=call.expected))
 
 
 async def _of_uri(admin: AdminDependencies, call: AdminRequest[NoBody, WatchListQuery], uri: str) -> list[WatchShown]:
@@ -55,8 +55,8 @@ async def _of_uri(admin: AdminDependencies, call: AdminRequest[NoBody, WatchList
 
 ENDPOINTS = (
     endpoint("GET", "/tenants/{t}/watches", list_watches, NoBody, WatchListQuery, {200: WatchPage}),
-    _NOUN.creates(create_watch, WatchCreate, problems={409, 422, 429}),
-    _NOUN.shows("Show a watch with the outcome of its polls.", watches.get_watch),
-    _NOUN.updates(update_watch, WatchUpdate, problems={422}),
-    _NOUN.deletes("Delete a watch.", watches.remove_watch),
+    _NOUN.create_route(create_watch, WatchCreate, problems={409, 422, 429}),
+    _NOUN.show_route("Show a watch with the outcome of its polls.", watches.get_watch),
+    _NOUN.update_route(update_watch, WatchUpdate, problems={422}),
+    _NOUN.delete_route("Delete a watch.", watches.remove_watch),
 )

@@ -24,7 +24,7 @@ from gateway.catalog.notifications.webhook_endpoints import EndpointDraft
 from gateway.domain.updates.webhook_endpoints import OutboundWebhook
 
 _NOUN: Noun[OutboundWebhook] = Noun(
-    one="webhook_endpoint",
+    singular="webhook_endpoint",
     path="/tenants/{t}/webhook-endpoints",
     key="name",
     shown=WebhookEndpointShown,
@@ -46,7 +46,7 @@ async def create_webhook_endpoint(
         enabled=body.enabled,
     )
     made, secret = await webhook_endpoints.create_endpoint(call.tenant, admin.catalog, draft, by=call.by)
-    return _NOUN.created(call, made, _minted(made, secret))
+    return _NOUN.to_created(call, made, _minted(made, secret))
 
 
 async def update_webhook_endpoint(
@@ -59,7 +59,7 @@ async def update_webhook_endpoint(
         return replace(changed, kinds=tuple(changed.kinds))
 
     update = partial(webhook_endpoints.update_endpoint, call.tenant, admin.catalog, call.path["name"], revise)
-    return await _NOUN.answer(admin, call, await update(by=call.by, expected=call.expected))
+    return await _NOUN.respond(admin, call, await update(by=call.by, expected=call.expected))
 
 
 async def rotate_webhook_endpoint(admin: AdminDependencies, call: Plain) -> AdminResponse:
@@ -105,19 +105,19 @@ def _minted(made: OutboundWebhook, secret: str) -> AdminResponse:
 
 
 ENDPOINTS = (
-    _NOUN.lists(
+    _NOUN.list_route(
         "List the tenant's outbound webhook endpoints, without their secrets.",
         webhook_endpoints.page_endpoints,
         WEBHOOK_ENDPOINTS,
         WebhookEndpointListQuery,
         WebhookEndpointPage,
     ),
-    _NOUN.creates(
-        create_webhook_endpoint, WebhookEndpointCreate, answers={201: WebhookEndpointMinted}, problems={409, 422, 429}
+    _NOUN.create_route(
+        create_webhook_endpoint, WebhookEndpointCreate, responses={201: WebhookEndpointMinted}, problems={409, 422, 429}
     ),
-    _NOUN.shows("Show an outbound webhook endpoint, without its secret.", webhook_endpoints.get_endpoint),
-    _NOUN.updates(update_webhook_endpoint, WebhookEndpointUpdate, problems={409, 422}),
-    _NOUN.acts("rotate", rotate_webhook_endpoint, answers={200: WebhookEndpointMinted}),
+    _NOUN.show_route("Show an outbound webhook endpoint, without its secret.", webhook_endpoints.get_endpoint),
+    _NOUN.update_route(update_webhook_endpoint, WebhookEndpointUpdate, problems={409, 422}),
+    _NOUN.action_route("rotate", rotate_webhook_endpoint, responses={200: WebhookEndpointMinted}),
     endpoint(
         "POST",
         f"{_NOUN.item}/test",
@@ -138,5 +138,5 @@ ENDPOINTS = (
         {202: WebhookDeliveryShown},
         problems={409},
     ),
-    _NOUN.deletes("Delete an outbound webhook endpoint with its deliveries.", webhook_endpoints.remove_endpoint),
+    _NOUN.delete_route("Delete an outbound webhook endpoint with its deliveries.", webhook_endpoints.remove_endpoint),
 )

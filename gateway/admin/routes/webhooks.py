@@ -21,7 +21,7 @@ async def create_webhook(admin: AdminDependencies, call: AdminRequest[WebhookCre
     """Create a webhook, through which a system reports changed resources; its secret is shown only once."""
     slug = await _slug(admin, call.tenant)
     made, secret = await webhooks.create_webhook(call.tenant, admin.catalog, call.body.name, by=call.by)
-    return _NOUN.created(call, made, _minted(slug, made, secret))
+    return _NOUN.to_created(call, made, _minted(slug, made, secret))
 
 
 async def rotate_webhook(admin: AdminDependencies, call: Plain) -> AdminResponse:
@@ -46,18 +46,18 @@ async def _slug(admin: AdminDependencies, tenant: TenantId) -> str:
     return (await get_tenant(tenant, admin.catalog)).slug
 
 
-_NOUN = Noun(one="webhook", path="/tenants/{t}/webhooks", key="name", shown=WebhookShown, show=_show)
+_NOUN = Noun(singular="webhook", path="/tenants/{t}/webhooks", key="name", shown=WebhookShown, show=_show)
 
 ENDPOINTS = (
-    _NOUN.lists(
+    _NOUN.list_route(
         "List the tenant's webhooks, without their secrets.",
         webhooks.page_webhooks,
         WEBHOOKS,
         WebhookListQuery,
         WebhookPage,
     ),
-    _NOUN.creates(create_webhook, WebhookCreate, answers={201: WebhookMinted}, problems={409, 429}),
-    _NOUN.shows("Show a webhook, without its secret.", webhooks.get_webhook),
-    _NOUN.acts("rotate", rotate_webhook, answers={200: WebhookMinted}),
-    _NOUN.deletes("Delete a webhook; further deliveries are refused.", webhooks.remove_webhook),
+    _NOUN.create_route(create_webhook, WebhookCreate, responses={201: WebhookMinted}, problems={409, 429}),
+    _NOUN.show_route("Show a webhook, without its secret.", webhooks.get_webhook),
+    _NOUN.action_route("rotate", rotate_webhook, responses={200: WebhookMinted}),
+    _NOUN.delete_route("Delete a webhook; further deliveries are refused.", webhooks.remove_webhook),
 )

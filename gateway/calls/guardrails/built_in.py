@@ -1,6 +1,6 @@
-"""Built-in guardrails: searches of texts for patterns, on the event loop or in a thread.
+"""Built-in guardrails: pattern searches in text, on the event loop or in a thread.
 
-A text is searched in overlapping windows. A search of more than one window runs in a thread, two at once on a replica
+Text is searched in overlapping windows. A search of more than one window runs in a thread, two at once on a replica
 and one per tenant, so that large texts delay neither the event loop nor other tenants.
 """
 
@@ -20,7 +20,7 @@ class TextSearch:
     """Searches of this replica for the patterns of guardrails."""
 
     def __init__(self) -> None:
-        self.places = FairSlotPool(
+        self.slot_pool = FairSlotPool(
             "checks of large texts", slots=CONCURRENT_SEARCHES, queue=_MAX_QUEUE_LENGTH, timeout_s=_QUEUE_TIMEOUT_S
         )
 
@@ -34,5 +34,5 @@ class TextSearch:
         """
         if len(text) <= WINDOW:
             return search(check, chosen, text)
-        async with self.places.hold(tenant):
+        async with self.slot_pool.hold(tenant):
             return await anyio.to_thread.run_sync(search, check, chosen, text)

@@ -67,7 +67,7 @@ class Checked:
     """The member `arguments` or `result` of the hook's event."""
     size: int
     texts: object = None
-    """The value whose texts are searched; None if it could not be read."""
+    """The value whose strings are searched; None if it could not be read."""
     binary: Collection[str] = BINARY
     """The members of `texts` that may have binary content."""
 
@@ -93,7 +93,7 @@ class Guardrails:
         self._metrics = metrics
         self._hooks = hooks or _NoHooks()
         self._search = TextSearch()
-        self.places = self._search.places
+        self.slot_pool = self._search.slot_pool
 
     async def check_call(self, call: Invocation, chain: Sequence[Guardrail], arguments: Mapping[str, object]) -> None:
         """Check the settled arguments of a call, before anything is sent.

@@ -152,7 +152,7 @@ class TaskRecords:
             received = {key: answers[key] for key in rounds.questions if key in answers}
             for key, given in received.items():
                 if not is_answer(rounds.questions[key].kind, given):  # guard: task-answer-form
-                    raise BadInput(f"inputResponses/{key[:64]} does not match the question")
+                    raise BadInput(f"inputResponses/{key[:64]} does not match its request")
             if not received:
                 return None
             remaining = {key: question for key, question in rounds.questions.items() if key not in received}
@@ -299,7 +299,7 @@ class TaskRecords:
             raise HandlerFailed("a stored value of the call is not JSON") from error
         if size > MAX_ROUNDS_BYTES:  # guard: task-rounds-bounded
             raise HandlerFailed(
-                f"answers and stored values of the task are larger than {MAX_ROUNDS_BYTES} bytes together"
+                f"responses and stored values of the task are larger than {MAX_ROUNDS_BYTES} bytes together"
             )
         return self._seal(tenant, wrapped, task, rounds)
 

@@ -44,6 +44,6 @@ async def check_sources(url: str) -> Finding:
 def _to_finding(failing: Sequence[str], old_proposals: Sequence[str], skipped_note: str) -> Finding:
     if not failing and not old_proposals:
         return fine("sources", f"no refresh of a source fails repeatedly, and no proposal is old{skipped_note}")
-    problems = (("looks fail", failing), (f"proposals older than {_MAX_PROPOSAL_AGE.days} days", old_proposals))
+    problems = (("refreshes fail", failing), (f"proposals older than {_MAX_PROPOSAL_AGE.days} days", old_proposals))
     detail = "; ".join(f"{problem}: {list_names(names, limit=_MAX_NAMED)}" for problem, names in problems if names)
     return warning("sources", f"{detail}{skipped_note}", _REMEDY)

@@ -121,4 +121,4 @@ async def _test_client(tenant: TenantId, catalog: CatalogContext, draft: Introsp
     introspection = token_introspection("the issuer", client.url, credential, secrets.token_urlsafe(32))
     in_body = client.client_auth == "post"
     if await introspect_token(catalog.upstream, tenant, introspection, in_body=in_body) is not None:
-        raise refusal(_PLACE, "the endpoint calls a random token active, so its answers mean nothing")
+        raise refusal(_PLACE, "the endpoint calls a random token active, so its responses mean nothing")

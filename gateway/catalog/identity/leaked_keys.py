@@ -1,4 +1,4 @@
-"""Search of texts for leaked API keys of this installation. It returns each key with its owner, and can revoke it."""
+"""Search of text for leaked API keys of this installation. It returns each key with its owner, and can revoke it."""
 
 import hmac
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from gateway.domain.tenancy.keys import PEPPER_PURPOSE, Key, KeyMatch, KeyState,
 from gateway.store.identity import keys
 
 MAX_FOUND = 20
-"""Limit on the keys that are checked in one text."""
+"""Limit on the keys that are checked in one search."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -81,7 +81,7 @@ async def enter_client(tenant: TenantId, catalog: CatalogContext, client: OAuthC
 
 async def find_client(tenant: TenantId, catalog: CatalogContext, client: str) -> OAuthClient | None:
     """The stored client with this id; None if there is none."""
-    if not client.isprintable():  # PostgreSQL cannot store NUL in a text
+    if not client.isprintable():  # PostgreSQL cannot store NUL in a string
         return None
     async with catalog.store.transaction(tenant) as db:
         return await oauth_clients.get(tenant, db, client)

@@ -141,7 +141,7 @@ async def clean_up(catalog: CatalogContext, due: Job) -> None:
     async with catalog.store.upkeep(tenant) as db:
         if not await jobs.reschedule(tenant, db, due.id, seen=due.due_at, to=now + _LEASE):
             return
-        grant_end = await grants.remove_ended(tenant, db, by=now - KEPT, codes_by=now - CODE_KEPT)
+        grant_end = await grants.remove_ended(tenant, db, ended_before=now - KEPT, codes_expired_before=now - CODE_KEPT)
         session_end = await sign_ins.remove_ended(tenant, db, now=now)
         for client in await oauth_clients.remove_unused(
             tenant, db, registered_before=now - UNUSED, used_before=now - IDLE

@@ -285,7 +285,7 @@ def _is_own_header(name: str) -> bool:
 
 
 def _detail(source: LiveSource) -> dict[str, object]:
-    """Detail of an audit entry. Settings are omitted, because texts of the tenant may be secret."""
+    """Detail of an audit entry. Settings are omitted, because strings of the tenant may be secret."""
     detail: dict[str, object] = {"id": source.id, "kind": source.kind.value, "enabled": source.enabled}
     if source.kind is LiveKind.MCP:
         detail["origin"] = find_origin(str(source.settings["url"]))

@@ -154,7 +154,7 @@ async def lease_deliveries(catalog: CatalogContext, due: Job) -> LeasedDeliverie
         if endpoint is None:
             await jobs.remove(tenant, db, due.id)
             return None
-        if expired := await deliveries.clean_up(tenant, db, endpoint.id, now=now, expired_by=now - LEASE):
+        if expired := await deliveries.clean_up(tenant, db, endpoint.id, now=now, expired_before=now - LEASE):
             log.warning("webhook_deliveries_expired", tenant_id=tenant, endpoint=endpoint.id, number=expired)
         items: Sequence[OutboundDelivery] = ()
         # guard: webhook-endpoint-held

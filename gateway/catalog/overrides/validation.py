@@ -70,16 +70,16 @@ def pinned_faults(definition: bytes, pinned: Mapping[str, object]) -> Sequence[F
 def _faults_of_members(changes: OverrideFields) -> Sequence[Fault]:
     members = {name: getattr(changes, name) for name in (*_TEXTS, *_OBJECTS)}
     faults = Faults()
-    form = FieldReader(
+    reader = FieldReader(
         {name: value for name, value in members.items() if value is not None}, tuple(members), where="", faults=faults
     )
-    name = form.text("name", max_length=_MAX_NAME_LENGTH)
+    name = reader.string("name", max_length=_MAX_NAME_LENGTH)
     if name is not None and not _NAME.fullmatch(name):
-        form.refuse("name", "must consist of letters, digits and the characters _ . -")
-    read_title(form)
-    read_description(form)
-    read_result(form)
-    hints = form.form("annotations", HINTS)
+        reader.refuse("name", "must consist of letters, digits and the characters _ . -")
+    read_title(reader)
+    read_description(reader)
+    read_result(reader)
+    hints = reader.nested("annotations", HINTS)
     if hints is not None:
         for hint in HINTS:
             hints.flag(hint)

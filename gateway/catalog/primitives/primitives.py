@@ -255,7 +255,9 @@ def _with(primitive: Primitive, draft: PrimitiveDraft, ready: PreparedPrimitive 
 
 
 def _detail(primitive: Primitive) -> dict[str, object]:
-    """Detail of the audit entry, with both levels. The handler is omitted, because it contains texts of the tenant."""
+    """Detail of the audit entry, with both levels. The handler is omitted, because it contains strings of the
+    tenant.
+    """
     override = None if primitive.override is None else primitive.override.value
     detail: dict[str, object] = {
         "id": primitive.id,

@@ -71,11 +71,11 @@ class WorkerPool:
         *,
         command: Sequence[str] = COMMAND,
         limits: WorkerLimits | None = None,
-        places: FairSlotPool | None = None,
+        slot_pool: FairSlotPool | None = None,
     ) -> None:
         self._command = command
         self._limits = limits or WorkerLimits()
-        self.places = places or FairSlotPool(
+        self.slot_pool = slot_pool or FairSlotPool(
             "document workers", slots=CONCURRENT_WORKERS, queue=_MAX_QUEUE_LENGTH, timeout_s=_QUEUE_TIMEOUT_S
         )
 
@@ -119,7 +119,7 @@ class WorkerPool:
 
     async def _run_task(self, task: Task, content: bytes, *, tenant: TenantId | None) -> WorkerAnswer:
         """Run a worker, and return its complete result; raises the same errors as `compile`."""
-        async with self.places.hold(tenant or ""):
+        async with self.slot_pool.hold(tenant or ""):
             try:
                 with anyio.fail_after(self._limits.wall_s):
                     result, status = await self._run(task, content)
@@ -183,7 +183,7 @@ async def _send_task(stream: ByteSendStream, task: Task, content: bytes) -> None
 
 
 async def _listen(stream: ByteReceiveStream, result: WorkerAnswer) -> None:
-    """Receive messages until the answer is complete, the process ends, or a message exceeds `MAX_MESSAGE_LENGTH`.
+    """Receive messages until the result is complete, the process ends, or a message exceeds `MAX_MESSAGE_LENGTH`.
 
     Messages are decoded in a thread.
     """

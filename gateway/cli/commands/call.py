@@ -119,7 +119,7 @@ def _render_guardrail(one: JsonObject) -> str:
 
 
 def render_result(result: JsonObject) -> str:
-    """Render a result: texts, one line for any other content, or the structured content if there is none."""
+    """Render a result: text blocks, one line for any other content, or the structured content if there is none."""
     blocks = as_objects(result.get("content"))
     if not blocks and result.get("structuredContent") is not None:
         return json.dumps(result["structuredContent"], indent=2, ensure_ascii=False)
@@ -143,7 +143,7 @@ def _render_block(block: JsonObject) -> str:
 
 
 def _indent(text: str) -> str:
-    """Indent a text that is a JSON object or array; return any other text unchanged."""
+    """Indent a string that is a JSON object or array; return any other string unchanged."""
     try:
         value: object = json.loads(text)
     except ValueError:

@@ -34,7 +34,7 @@ class CommandNoun:
 
     @property
     def metavar(self) -> str:
-        """The placeholder in help texts for the name or URI of an item."""
+        """The placeholder in the help for the name or URI of an item."""
         return "NAME" if self.member == "name" else "URI"
 
 

@@ -26,7 +26,7 @@ _RULE_MEMBERS = (
     ("safety", "safety", "LEVEL", f"of this level: {', '.join(Safety)}"),
     ("family", "families", "FAMILY", f"of this family: {', '.join(Family)}"),
 )
-"""The members of a rule: option, member of the API, metavar and description of the match in help texts."""
+"""The members of a rule: option, member of the API, metavar and description of the match in the help."""
 
 
 class ProfileOptions(TypedDict):

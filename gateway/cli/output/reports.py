@@ -72,13 +72,13 @@ def render_warnings(report: JsonObject, *, limit: int | None = None) -> str:
 
 
 def render_findings(report: JsonObject, *, limit: int | None = None) -> str:
-    """Render suspicious texts, at most `limit`: the kind and position of each, and the text around it."""
+    """Render the suspicious passages, at most `limit`: the kind and position of each, and the text around it."""
     found = as_objects(report.get("findings"))
     if not found:
         return ""
     more = len(found) - len(found[:limit])
     ending = [f"  and {thousands(more)} more, in the full report"] if more else []
-    return "\n".join(["suspicious texts (read them before agents do):", *map(_render_finding, found[:limit]), *ending])
+    return "\n".join(["suspicious text (read them before agents do):", *map(_render_finding, found[:limit]), *ending])
 
 
 def _render_finding(finding: JsonObject) -> str:
@@ -113,13 +113,13 @@ def render_prices(report: JsonObject) -> str:
 
 
 def render_report(report: JsonObject) -> str:
-    """Render the complete report: operations, suspicious texts, warnings, the most expensive tools, and the totals."""
+    """Render the complete report: operations, suspicious text, warnings, the most expensive tools, and the totals."""
     warnings = (render_findings(report), render_warnings(report))
     return join_parts(render_operations(report), *warnings, render_prices(report), render_totals(report))
 
 
 def join_parts(*parts: str) -> str:
-    """Join the parts of a text with an empty line between them; empty parts are omitted."""
+    """Join paragraphs with an empty line between them; empty parts are omitted."""
     return "\n\n".join(part for part in parts if part)
 
 

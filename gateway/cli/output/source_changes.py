@@ -1,4 +1,4 @@
-"""Text of the changes between two versions of a source: sensitive ones and suspicious texts first."""
+"""Text of the changes between two versions of a source: sensitive ones and suspicious text first."""
 
 from collections.abc import Iterator
 
@@ -22,7 +22,7 @@ def count_changes(changes: JsonObject) -> str:
 
 
 def render_changes(changes: JsonObject) -> str:
-    """Render sensitive differences and suspicious texts, one line for each changed tool, and the numbers of changes."""
+    """Render sensitive differences and suspicious text, one line for each changed tool, and the numbers of changes."""
     first = (_render_sensitive(changes), render_findings(changes))
     return join_parts(*first, _render_table(changes), count_changes(changes))
 
@@ -31,8 +31,8 @@ def render_differences(changes: JsonObject) -> str:
     """Render every difference with its old and new value, grouped by tool."""
     tools = [_render_tool(word, change) for word in _CHANGE_KINDS for change in as_objects(changes.get(word))]
     shown = as_objects(changes.get("document"))
-    left_out = number_at(changes, "document_left_out")
-    document = "\n".join(["what the query tools show:", *_render_all(shown, left_out)]) if shown else ""
+    omitted = number_at(changes, "document_left_out")
+    document = "\n".join(["what the query tools show:", *_render_all(shown, omitted)]) if shown else ""
     return join_parts(*tools, document)
 
 
@@ -72,13 +72,13 @@ def _render_tool(word: str, change: JsonObject) -> str:
     return "\n".join([clean(f"{word} {text_at(change, 'tool')} ({place}{more})"), *lines])
 
 
-def _render_all(differences: list[JsonObject], left_out: int) -> Iterator[str]:
+def _render_all(differences: list[JsonObject], omitted: int) -> Iterator[str]:
     for one in differences:
         yield clean(f"  {text_at(one, 'impact')} {text_at(one, 'kind')} at {text_at(one, 'pointer') or '/'}")
         yield f"    - {_value(one, 'old')}"
         yield f"    + {_value(one, 'new')}"
-    if left_out:
-        yield f"  and {count(left_out, 'further difference')}"
+    if omitted:
+        yield f"  and {count(omitted, 'further difference')}"
 
 
 def _value(difference: JsonObject, side: str) -> str:

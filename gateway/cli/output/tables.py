@@ -35,7 +35,7 @@ def drop_controls(text: str) -> str:
 
 
 def shorten(text: str, width: int) -> str:
-    """Put a text on one line and cut it with an ellipsis if it is wider than `width`; measure each character once."""
+    """Put a string on one line and cut it with an ellipsis if it is wider than `width`; measure each character once."""
     line = " ".join(clean(text).split())
     widths = list(accumulate(_cells(character) for character in line))
     if not widths or widths[-1] <= width:

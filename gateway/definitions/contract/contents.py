@@ -126,14 +126,14 @@ def _read_all(
 
 
 def _check_message(raw: object, where: str, faults: Faults, *, may_name: bool = False) -> dict[str, object]:
-    form = FieldReader(raw, ("role", "content"), where=where, faults=faults)
-    if form.raw("role") == "system":
-        form.refuse("role", "must be user or assistant; MCP has no role system: use user")
+    reader = FieldReader(raw, ("role", "content"), where=where, faults=faults)
+    if reader.raw("role") == "system":
+        reader.refuse("role", "must be user or assistant; MCP has no role system: use user")
     else:
-        form.choice("role", ROLES, required=True)
-    form.require("content")
-    if form.has("content"):
-        _check_block(form.raw("content"), form.at("content"), faults, may_name=may_name)
+        reader.choice("role", ROLES, required=True)
+    reader.require("content")
+    if reader.has("content"):
+        _check_block(reader.raw("content"), reader.at("content"), faults, may_name=may_name)
     return dict(as_object(raw) or {})
 
 
@@ -145,81 +145,85 @@ def _check_block(raw: object, where: str, faults: Faults, *, may_name: bool = Fa
         reason = "must be an object" if members is None else f"must have a type of {', '.join(BLOCK_FIELDS)}"
         faults.add(where if members is None else where + "/type", reason)
         return {}
-    form = FieldReader(raw, known, where=where, faults=faults)
-    read_annotations(form)
-    read_meta(form)
+    reader = FieldReader(raw, known, where=where, faults=faults)
+    read_annotations(reader)
+    read_meta(reader)
     match kind:
         case "text":
-            _check_text(form)
+            _check_text(reader)
         case "image" | "audio":
-            _check_media(form, str(kind))
+            _check_media(reader, str(kind))
         case "resource_link":
-            _check_link(form)
+            _check_link(reader)
         case _:
-            form.require("resource")
-            if form.has("resource"):
-                _check_contents(form.raw("resource"), form.at("resource"), faults, required=("uri",), may_name=may_name)
+            reader.require("resource")
+            if reader.has("resource"):
+                _check_contents(
+                    reader.raw("resource"), reader.at("resource"), faults, required=("uri",), may_name=may_name
+                )
     return dict(members)
 
 
-def _check_text(form: FieldReader) -> None:
-    form.require("text")
-    if form.has("text") and not isinstance(form.raw("text"), str):
-        form.refuse("text", "must be text")
+def _check_text(reader: FieldReader) -> None:
+    reader.require("text")
+    if reader.has("text") and not isinstance(reader.raw("text"), str):
+        reader.refuse("text", "must be a string")
 
 
-def _check_media(form: FieldReader, kind: str) -> None:
-    form.require("data", "mimeType")
-    _check_bytes(form, "data")
-    mime_type = read_mime_type(form)
+def _check_media(reader: FieldReader, kind: str) -> None:
+    reader.require("data", "mimeType")
+    _check_bytes(reader, "data")
+    mime_type = read_mime_type(reader)
     if mime_type is not None and not mime_type.lower().startswith(f"{kind}/"):
-        form.refuse("mimeType", f"must be of the kind {kind}/…")
+        reader.refuse("mimeType", f"must be of the kind {kind}/…")
 
 
-def _check_link(form: FieldReader) -> None:
-    form.text("name", max_length=MAX_TITLE_LENGTH, required=True)
-    read_title(form)
-    read_description(form)
-    read_mime_type(form)
-    read_icons(form)
-    form.whole("size", minimum=0, maximum=MAX_SIZE)
-    form.require("uri")
-    _check_uri(form)
+def _check_link(reader: FieldReader) -> None:
+    reader.string("name", max_length=MAX_TITLE_LENGTH, required=True)
+    read_title(reader)
+    read_description(reader)
+    read_mime_type(reader)
+    read_icons(reader)
+    reader.whole("size", minimum=0, maximum=MAX_SIZE)
+    reader.require("uri")
+    _check_uri(reader)
 
 
 def _check_contents(
     raw: object, where: str, faults: Faults, *, required: tuple[str, ...], may_name: bool = False
 ) -> None:
-    form = FieldReader(raw, CONTENTS_FIELDS, where=where, faults=faults)
-    form.require(*required)
-    _check_uri(form)
-    if form.has("mimeType") and not (isinstance(form.raw("mimeType"), str) and is_mime_type(str(form.raw("mimeType")))):
-        form.refuse("mimeType", "is not a MIME type, such as text/plain")
-    read_meta(form)
-    if form.has("text") and form.has("blob"):
-        form.refuse("blob", "cannot be combined with text")
-    elif form.has("text"):
-        _check_text(form)
-    elif form.has("blob"):
-        _check_bytes(form, "blob")
-    elif form.is_object and not may_name:
-        form.faults.add(where, "must have text or blob")
+    reader = FieldReader(raw, CONTENTS_FIELDS, where=where, faults=faults)
+    reader.require(*required)
+    _check_uri(reader)
+    if reader.has("mimeType") and not (
+        isinstance(reader.raw("mimeType"), str) and is_mime_type(str(reader.raw("mimeType")))
+    ):
+        reader.refuse("mimeType", "is not a MIME type, such as text/plain")
+    read_meta(reader)
+    if reader.has("text") and reader.has("blob"):
+        reader.refuse("blob", "cannot be combined with text")
+    elif reader.has("text"):
+        _check_text(reader)
+    elif reader.has("blob"):
+        _check_bytes(reader, "blob")
+    elif reader.is_object and not may_name:
+        reader.faults.add(where, "must have text or blob")
 
 
-def _check_uri(form: FieldReader) -> None:
-    uri = form.raw("uri")
-    if form.has("uri") and not (isinstance(uri, str) and is_uri(uri)):
-        form.refuse("uri", "must be an absolute URI, percent-encoded")
+def _check_uri(reader: FieldReader) -> None:
+    uri = reader.raw("uri")
+    if reader.has("uri") and not (isinstance(uri, str) and is_uri(uri)):
+        reader.refuse("uri", "must be an absolute URI, percent-encoded")
 
 
-def _check_bytes(form: FieldReader, name: str) -> None:
-    written = form.raw(name)
-    if not form.has(name):
+def _check_bytes(reader: FieldReader, name: str) -> None:
+    written = reader.raw(name)
+    if not reader.has(name):
         return
     try:
         base64.b64decode(cast("str", written), validate=True)
     except (binascii.Error, ValueError, TypeError):
-        form.refuse(name, "must be base64")
+        reader.refuse(name, "must be base64")
     else:
         if not isinstance(written, str):
-            form.refuse(name, "must be base64")
+            reader.refuse(name, "must be base64")

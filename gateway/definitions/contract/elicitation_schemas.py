@@ -31,17 +31,17 @@ def check_ask_schema(schema: Mapping[str, object], where: str, faults: Faults) -
 
     Limits such as `minLength` and the `default` are not checked.
     """
-    form = FieldReader(schema, ("$schema", "type", "properties", "required"), where=where, faults=faults)
-    form.choice("type", ("object",), required=True)
-    properties = form.members("properties", required=True) or {}
+    reader = FieldReader(schema, ("$schema", "type", "properties", "required"), where=where, faults=faults)
+    reader.choice("type", ("object",), required=True)
+    properties = reader.members("properties", required=True) or {}
     if len(properties) > MAX_FIELDS:
-        form.refuse("properties", f"has more than {MAX_FIELDS} fields")
+        reader.refuse("properties", f"has more than {MAX_FIELDS} fields")
         return
     for name, raw in properties.items():
-        _check_field(raw, form.at("properties") + point(name), faults)
-    for index, name in enumerate(form.texts("required", max_items=MAX_FIELDS, max_length=200)):
+        _check_field(raw, reader.at("properties") + point(name), faults)
+    for index, name in enumerate(reader.strings("required", max_items=MAX_FIELDS, max_length=200)):
         if name not in properties:
-            faults.add(form.at("required") + point(index), "is not one of the properties")
+            faults.add(reader.at("required") + point(index), "is not one of the properties")
 
 
 def compile_ask_schema(schema: object) -> Validator:
@@ -68,35 +68,35 @@ def _check_field(raw: object, where: str, faults: Faults) -> None:
     if known is None:
         faults.add(where + "/type", f"must be one of {', '.join(_KEYWORDS)}; a form has no nested objects")
         return
-    form = FieldReader(raw, known, where=where, faults=faults)
-    form.text("title", max_length=200)
-    form.text("description", max_length=2_000)
-    if form.has("format"):
-        form.choice("format", _FORMATS)
-    form.texts("enum", max_items=_MAX_CHOICES, max_length=500, min_items=1)
-    form.texts("enumNames", max_items=_MAX_CHOICES, max_length=500)
-    if form.has("pattern"):
-        _check_pattern(form)
-    _check_choices(form, "oneOf")
+    reader = FieldReader(raw, known, where=where, faults=faults)
+    reader.string("title", max_length=200)
+    reader.string("description", max_length=2_000)
+    if reader.has("format"):
+        reader.choice("format", _FORMATS)
+    reader.strings("enum", max_items=_MAX_CHOICES, max_length=500, min_items=1)
+    reader.strings("enumNames", max_items=_MAX_CHOICES, max_length=500)
+    if reader.has("pattern"):
+        _check_pattern(reader)
+    _check_choices(reader, "oneOf")
     if kind == "array":
-        items = form.form("items", ("type", "enum", "anyOf"))
-        form.require("items")
+        items = reader.nested("items", ("type", "enum", "anyOf"))
+        reader.require("items")
         if items is not None:
-            items.texts("enum", max_items=_MAX_CHOICES, max_length=500, min_items=1)
+            items.strings("enum", max_items=_MAX_CHOICES, max_length=500, min_items=1)
             _check_choices(items, "anyOf")
             if items.has("enum") is items.has("anyOf"):
                 faults.add(items.where, "must have either enum or anyOf: a form offers choices only")
 
 
-def _check_pattern(form: FieldReader) -> None:
+def _check_pattern(reader: FieldReader) -> None:
     try:
-        compile_ask_schema({"pattern": form.raw("pattern")})
+        compile_ask_schema({"pattern": reader.raw("pattern")})
     except ValueError:
-        form.refuse("pattern", "must be a regular expression without look-around and back-references")
+        reader.refuse("pattern", "must be a regular expression without look-around and back-references")
 
 
-def _check_choices(form: FieldReader, name: str) -> None:
-    for index, raw in enumerate(as_list(form.raw(name)) or ()):
-        choice = FieldReader(raw, ("const", "title"), where=form.at(name) + point(index), faults=form.faults)
-        choice.text("const", max_length=500, required=True, is_blank_allowed=True)
-        choice.text("title", max_length=500, required=True)
+def _check_choices(reader: FieldReader, name: str) -> None:
+    for index, raw in enumerate(as_list(reader.raw(name)) or ()):
+        choice = FieldReader(raw, ("const", "title"), where=reader.at(name) + point(index), faults=reader.faults)
+        choice.string("const", max_length=500, required=True, is_blank_allowed=True)
+        choice.string("title", max_length=500, required=True)

@@ -31,74 +31,76 @@ _RESERVED_LABELS = frozenset(("mcp", "modelcontextprotocol"))
 _RESERVED_PREFIX = "gateway"
 
 
-def read_title(form: FieldReader) -> str | None:
+def read_title(reader: FieldReader) -> str | None:
     """Read the title."""
-    return form.text("title", max_length=MAX_TITLE_LENGTH)
+    return reader.string("title", max_length=MAX_TITLE_LENGTH)
 
 
-def read_description(form: FieldReader, *, required: bool = False) -> str | None:
+def read_description(reader: FieldReader, *, required: bool = False) -> str | None:
     """Read the description."""
-    return form.text("description", max_length=MAX_DESCRIPTION_LENGTH, required=required)
+    return reader.string("description", max_length=MAX_DESCRIPTION_LENGTH, required=required)
 
 
-def read_mime_type(form: FieldReader) -> str | None:
+def read_mime_type(reader: FieldReader) -> str | None:
     """Read the MIME type."""
-    value = form.text("mimeType", max_length=300)
+    value = reader.string("mimeType", max_length=300)
     if value is not None and not _MIME.fullmatch(value):
-        form.refuse("mimeType", "is not a MIME type, such as text/plain")
+        reader.refuse("mimeType", "is not a MIME type, such as text/plain")
         return None
     return value
 
 
-def read_icons(form: FieldReader) -> tuple[Mapping[str, object], ...] | None:
+def read_icons(reader: FieldReader) -> tuple[Mapping[str, object], ...] | None:
     """Read the icons. A source is an https URL, or base64 data of an image type that cannot contain script."""
-    if not form.has("icons"):
+    if not reader.has("icons"):
         return None
     icons: list[Mapping[str, object]] = []
-    for index, raw in enumerate(form.items("icons", max_items=_MAX_ICONS)):
-        icon = FieldReader(raw, ICON_FIELDS, where=form.at("icons") + point(index), faults=form.faults)
-        source = icon.text("src", max_length=_MAX_ICON_LENGTH, required=True)
+    for index, raw in enumerate(reader.items("icons", max_items=_MAX_ICONS)):
+        icon = FieldReader(raw, ICON_FIELDS, where=reader.at("icons") + point(index), faults=reader.faults)
+        source = icon.string("src", max_length=_MAX_ICON_LENGTH, required=True)
         if source is not None and not _is_picture(source):
             icon.refuse("src", "must be an https URL, or data:image/png, jpeg, gif or webp in base64")
         read_mime_type(icon)
         icon.choice("theme", THEMES)
-        for number, size in enumerate(icon.texts("sizes", max_items=16, max_length=16)):
+        for number, size in enumerate(icon.strings("sizes", max_items=16, max_length=16)):
             if not _SIZE.fullmatch(size):
                 icon.faults.add(icon.at("sizes") + point(number), "must be WIDTHxHEIGHT or any")
         icons.append(dict(as_object(raw) or {}))
     return tuple(icons)
 
 
-def read_annotations(form: FieldReader) -> Mapping[str, object] | None:
+def read_annotations(reader: FieldReader) -> Mapping[str, object] | None:
     """Read the annotations: audience, priority and time of the last change."""
-    annotations = form.form("annotations", ANNOTATION_FIELDS)
+    annotations = reader.nested("annotations", ANNOTATION_FIELDS)
     if annotations is None:
         return None
     for index, role in enumerate(annotations.items("audience", max_items=len(ROLES))):
         if role not in ROLES:
             annotations.faults.add(annotations.at("audience") + point(index), f"must be one of {', '.join(ROLES)}")
     annotations.number("priority", minimum=0, maximum=1)
-    changed = annotations.text("lastModified", max_length=64)
+    changed = annotations.string("lastModified", max_length=64)
     if changed is not None and not _is_time(changed):
         annotations.refuse("lastModified", "must be a date and time, such as 2030-01-31T12:00:00Z")
-    return form.members("annotations")
+    return reader.members("annotations")
 
 
 GUARDRAILS_META = "gateway/guardrails"
 """The mark of a guardrail. It is accepted in contents, because a handler may return marked contents of a resource."""
 
 
-def read_meta(form: FieldReader) -> Mapping[str, object] | None:
+def read_meta(reader: FieldReader) -> Mapping[str, object] | None:
     """Read `_meta`, at most 16 KiB of JSON. Keys with the prefixes of the protocol or of the gateway are refused."""
-    meta = form.members("_meta")
+    meta = reader.members("_meta")
     for key in meta or {}:
         found = _META_KEY.fullmatch(key)
         if found is None or not key:
-            form.faults.add(form.at("_meta") + point(key), "is not a key: an optional prefix/, then letters and digits")
+            reader.faults.add(
+                reader.at("_meta") + point(key), "is not a key: an optional prefix/, then letters and digits"
+            )
         elif found[1] is not None and _is_reserved(found[1]) and key != GUARDRAILS_META:
-            form.faults.add(form.at("_meta") + point(key), "has a prefix that is reserved")
+            reader.faults.add(reader.at("_meta") + point(key), "has a prefix that is reserved")
     if meta is not None and len(orjson.dumps(meta)) > _MAX_META_BYTES:
-        form.refuse("_meta", f"is larger than {_MAX_META_BYTES} bytes")
+        reader.refuse("_meta", f"is larger than {_MAX_META_BYTES} bytes")
     return meta
 
 

@@ -63,7 +63,7 @@ def validate_prompt_definition(raw: object) -> PromptDefinition:
     """
     faults = Faults()
     reader = FieldReader(copy_untrusted(raw, PromptValidationError, "definition"), FIELDS, where="", faults=faults)
-    name = reader.text("name", max_length=MAX_NAME_LENGTH, required=True)
+    name = reader.string("name", max_length=MAX_NAME_LENGTH, required=True)
     if name is not None and not NAME.fullmatch(name):
         reader.refuse("name", "must consist of letters, digits and the characters _ . / -")
     definition = PromptDefinition(
@@ -85,14 +85,14 @@ def _arguments(reader: FieldReader) -> tuple[PromptArgument, ...] | None:
     names: set[str] = set()
     for index, raw in enumerate(reader.items("arguments", max_items=MAX_ARGUMENTS)):
         one = FieldReader(raw, ARGUMENT_FIELDS, where=reader.at("arguments") + point(index), faults=reader.faults)
-        name = one.text("name", max_length=MAX_NAME_LENGTH, required=True)
+        name = one.string("name", max_length=MAX_NAME_LENGTH, required=True)
         if name is not None and name in names:
             one.refuse("name", "duplicate argument name")
         names.add(name or "")
         arguments.append(
             PromptArgument(
                 name=name or "",
-                title=one.text("title", max_length=MAX_TITLE_LENGTH),
+                title=one.string("title", max_length=MAX_TITLE_LENGTH),
                 description=read_description(one),
                 required=one.flag("required"),
             )

@@ -73,20 +73,20 @@ def validate_resource_definition(raw: object) -> ResourceDefinition:
             has a JSON Pointer.
     """
     faults = Faults()
-    form = FieldReader(copy_untrusted(raw, ResourceValidationError, "definition"), FIELDS, where="", faults=faults)
-    uri = form.text("uri", max_length=MAX_URI_LENGTH, required=True)
+    reader = FieldReader(copy_untrusted(raw, ResourceValidationError, "definition"), FIELDS, where="", faults=faults)
+    uri = reader.string("uri", max_length=MAX_URI_LENGTH, required=True)
     if uri is not None and not is_uri(uri):
-        form.refuse("uri", "must be an absolute URI, percent-encoded (RFC 3986)")
+        reader.refuse("uri", "must be an absolute URI, percent-encoded (RFC 3986)")
     definition = ResourceDefinition(
         uri=uri or "",
-        name=form.text("name", max_length=MAX_TITLE_LENGTH, required=True) or "",
-        title=read_title(form),
-        description=read_description(form),
-        mime_type=read_mime_type(form),
-        size=form.whole("size", minimum=0, maximum=MAX_SIZE),
-        annotations=read_annotations(form),
-        icons=read_icons(form),
-        meta=read_meta(form),
+        name=reader.string("name", max_length=MAX_TITLE_LENGTH, required=True) or "",
+        title=read_title(reader),
+        description=read_description(reader),
+        mime_type=read_mime_type(reader),
+        size=reader.whole("size", minimum=0, maximum=MAX_SIZE),
+        annotations=read_annotations(reader),
+        icons=read_icons(reader),
+        meta=read_meta(reader),
     )
     faults.raise_as(ResourceValidationError, "definition")
     return definition
@@ -99,34 +99,34 @@ def validate_resource_template_definition(raw: object) -> ResourceTemplateDefini
         ResourceValidationError: the object violates the contract, or its URI template does not support matching.
     """
     faults = Faults()
-    form = FieldReader(
+    reader = FieldReader(
         copy_untrusted(raw, ResourceValidationError, "definition"), TEMPLATE_FIELDS, where="", faults=faults
     )
     definition = ResourceTemplateDefinition(
-        uri_template=_uri_template(form) or "",
-        name=form.text("name", max_length=MAX_TITLE_LENGTH, required=True) or "",
-        title=read_title(form),
-        description=read_description(form),
-        mime_type=read_mime_type(form),
-        annotations=read_annotations(form),
-        icons=read_icons(form),
-        meta=read_meta(form),
+        uri_template=_uri_template(reader) or "",
+        name=reader.string("name", max_length=MAX_TITLE_LENGTH, required=True) or "",
+        title=read_title(reader),
+        description=read_description(reader),
+        mime_type=read_mime_type(reader),
+        annotations=read_annotations(reader),
+        icons=read_icons(reader),
+        meta=read_meta(reader),
     )
     faults.raise_as(ResourceValidationError, "definition")
     return definition
 
 
-def _uri_template(form: FieldReader) -> str | None:
-    text = form.text("uriTemplate", max_length=MAX_URI_LENGTH, required=True)
+def _uri_template(reader: FieldReader) -> str | None:
+    text = reader.string("uriTemplate", max_length=MAX_URI_LENGTH, required=True)
     if text is None:
         return None
     try:
         lead = UriTemplate.parse(text).lead
     except ResourceValidationError as wrong:
-        form.faults.take(wrong, form.at("uriTemplate"))
+        reader.faults.take(wrong, reader.at("uriTemplate"))
         return None
     if not is_uri(lead + "x"):
-        form.refuse("uriTemplate", "must begin with a literal scheme, such as notes://")
+        reader.refuse("uriTemplate", "must begin with a literal scheme, such as notes://")
     return text
 
 

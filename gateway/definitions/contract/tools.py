@@ -56,60 +56,60 @@ def validate_tool_definition(raw: object) -> ToolDefinition:
         a JSON Pointer.
     """
     faults = Faults()
-    form = FieldReader(copy_untrusted(raw, ToolValidationError, "definition"), FIELDS, where="", faults=faults)
-    form.require("name", "description", "inputSchema")
+    reader = FieldReader(copy_untrusted(raw, ToolValidationError, "definition"), FIELDS, where="", faults=faults)
+    reader.require("name", "description", "inputSchema")
     definition = ToolDefinition(
-        name=_name(form) or "",
-        title=read_title(form),
-        description=read_description(form) or "",
-        input_schema=_input_schema(form) or {},
-        output_schema=_output_schema(form),
-        annotations=_annotations(form),
-        execution=_execution(form),
-        icons=read_icons(form),
-        meta=read_meta(form),
+        name=_name(reader) or "",
+        title=read_title(reader),
+        description=read_description(reader) or "",
+        input_schema=_input_schema(reader) or {},
+        output_schema=_output_schema(reader),
+        annotations=_annotations(reader),
+        execution=_execution(reader),
+        icons=read_icons(reader),
+        meta=read_meta(reader),
     )
     faults.raise_as(ToolValidationError, "definition")
     return definition
 
 
-def _name(form: FieldReader) -> str | None:
-    name = form.text("name", max_length=MAX_NAME_LENGTH)
+def _name(reader: FieldReader) -> str | None:
+    name = reader.string("name", max_length=MAX_NAME_LENGTH)
     if name is not None and not NAME.fullmatch(name):
-        form.refuse("name", "must consist of letters, digits and the characters _ . / -")
+        reader.refuse("name", "must consist of letters, digits and the characters _ . / -")
     return name
 
 
-def _input_schema(form: FieldReader) -> Mapping[str, object] | None:
-    schema = form.members("inputSchema")
+def _input_schema(reader: FieldReader) -> Mapping[str, object] | None:
+    schema = reader.members("inputSchema")
     if schema is not None:
-        check_root(schema, form.at("inputSchema"), form.faults)
-        tree = check_schema(schema, form.at("inputSchema"), form.faults)
+        check_root(schema, reader.at("inputSchema"), reader.faults)
+        tree = check_schema(schema, reader.at("inputSchema"), reader.faults)
         if tree is not None:
-            check_mirrored_headers(tree, form.at("inputSchema"), form.faults)
+            check_mirrored_headers(tree, reader.at("inputSchema"), reader.faults)
     return schema
 
 
-def _output_schema(form: FieldReader) -> Mapping[str, object] | None:
-    schema = form.members("outputSchema")
+def _output_schema(reader: FieldReader) -> Mapping[str, object] | None:
+    schema = reader.members("outputSchema")
     if schema is not None:
-        check_schema(schema, form.at("outputSchema"), form.faults)
+        check_schema(schema, reader.at("outputSchema"), reader.faults)
     return schema
 
 
-def _annotations(form: FieldReader) -> Mapping[str, object] | None:
-    annotations = form.form("annotations", ("title", *HINTS))
+def _annotations(reader: FieldReader) -> Mapping[str, object] | None:
+    annotations = reader.nested("annotations", ("title", *HINTS))
     if annotations is None:
         return None
-    annotations.text("title", max_length=MAX_TITLE_LENGTH)
+    annotations.string("title", max_length=MAX_TITLE_LENGTH)
     for hint in HINTS:
         annotations.flag(hint)
-    return form.members("annotations")
+    return reader.members("annotations")
 
 
-def _execution(form: FieldReader) -> Mapping[str, object] | None:
-    execution = form.form("execution", ("taskSupport",))
+def _execution(reader: FieldReader) -> Mapping[str, object] | None:
+    execution = reader.nested("execution", ("taskSupport",))
     if execution is None:
         return None
     execution.choice("taskSupport", tuple(TaskSupport))
-    return form.members("execution")
+    return reader.members("execution")

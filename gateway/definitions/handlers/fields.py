@@ -1,4 +1,6 @@
-"""Readers of the fields that several kinds of handlers share: templates, trees, conditions, answers, result names."""
+"""Readers of the fields that several kinds of handlers share: templates, trees, conditions, declared results, result
+names.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -27,91 +29,91 @@ LISTED: Mapping[Family, str] = {
     Family.TEMPLATE: "contents",
     Family.PROMPT: "messages",
 }
-"""For each family, the answer field that contains a list of protocol objects."""
+"""For each family, the result field that contains a list of protocol objects."""
 
 
-def read_template(form: FieldReader, name: str, *, required: bool = False) -> Template | None:
-    """Read a text with placeholders."""
+def read_template(reader: FieldReader, name: str, *, required: bool = False) -> Template | None:
+    """Read a string with placeholders."""
     if required:
-        form.require(name)
-    if not form.has(name):
+        reader.require(name)
+    if not reader.has(name):
         return None
-    text = form.raw(name)
+    text = reader.raw(name)
     if not isinstance(text, str):
-        form.refuse(name, "must be text")
+        reader.refuse(name, "must be a string")
         return None
     try:
         return Template.parse(text)
     except TemplateInvalid as wrong:
-        form.faults.take(wrong, form.at(name))
+        reader.faults.take(wrong, reader.at(name))
         return None
 
 
-def read_tree(form: FieldReader, name: str, *, required: bool = False) -> Tree | None:
-    """Read a JSON value whose texts may contain placeholders."""
+def read_tree(reader: FieldReader, name: str, *, required: bool = False) -> Tree | None:
+    """Read a JSON value whose strings may contain placeholders."""
     if required:
-        form.require(name)
-    if not form.has(name):
+        reader.require(name)
+    if not reader.has(name):
         return None
     try:
-        return Tree.parse(form.json(name))
+        return Tree.parse(reader.json(name))
     except TemplateInvalid as wrong:
-        form.faults.take(wrong, form.at(name))
+        reader.faults.take(wrong, reader.at(name))
         return None
 
 
-def read_condition(form: FieldReader, name: str) -> Condition | None:
+def read_condition(reader: FieldReader, name: str) -> Condition | None:
     """Read a condition."""
-    text = form.text(name, max_length=MAX_TEMPLATE_LENGTH, required=True)
+    text = reader.string(name, max_length=MAX_TEMPLATE_LENGTH, required=True)
     if text is None:
         return None
     try:
         return Condition.parse(text)
     except TemplateInvalid as wrong:
-        form.faults.take(wrong, form.at(name))
+        reader.faults.take(wrong, reader.at(name))
         return None
 
 
-def read_answer(form: FieldReader, family: Family) -> TemplateSpec:
-    """Read an answer; exactly one of the fields that the family allows contains it."""
-    given = [name for name in ("text", "json", "content", "contents", "messages") if form.has(name)]
+def read_answer(reader: FieldReader, family: Family) -> TemplateSpec:
+    """Read a declared result; exactly one of the fields that the family allows contains it."""
+    given = [name for name in ("text", "json", "content", "contents", "messages") if reader.has(name)]
     allowed = _ANSWER_FORMS[family]
     for name in given:
         if name not in allowed:
-            form.refuse(name, f"is not a possible result of a {family.value}; use one of {', '.join(allowed)}")
-    if len(given) != 1 and form.is_object:
-        form.faults.add(form.where, f"must have exactly one of {', '.join(allowed)}")
-    refuse_in_other_families(form, family, "isError", (Family.TOOL,))
-    refuse_in_other_families(form, family, "mimeType", (Family.RESOURCE, Family.TEMPLATE))
-    lists = {name: _read_list(form, name) for name in ("content", "contents", "messages")}
+            reader.refuse(name, f"is not a possible result of a {family.value}; use one of {', '.join(allowed)}")
+    if len(given) != 1 and reader.is_object:
+        reader.faults.add(reader.where, f"must have exactly one of {', '.join(allowed)}")
+    refuse_in_other_families(reader, family, "isError", (Family.TOOL,))
+    refuse_in_other_families(reader, family, "mimeType", (Family.RESOURCE, Family.TEMPLATE))
+    lists = {name: _read_list(reader, name) for name in ("content", "contents", "messages")}
     return TemplateSpec(
-        text=read_template(form, "text"),
-        json=read_tree(form, "json"),
+        text=read_template(reader, "text"),
+        json=read_tree(reader, "json"),
         content=lists["content"],
         contents=lists["contents"],
         messages=lists["messages"],
-        mime_type=read_mime_type(form),
-        is_error=form.flag("isError") or False,
+        mime_type=read_mime_type(reader),
+        is_error=reader.flag("isError") or False,
     )
 
 
-def refuse_in_other_families(form: FieldReader, family: Family, name: str, families: Sequence[Family]) -> None:
+def refuse_in_other_families(reader: FieldReader, family: Family, name: str, families: Sequence[Family]) -> None:
     """Add a fault if the field was sent and the family is not one of `families`."""
-    if form.has(name) and family not in families:
-        form.refuse(name, f"is not possible for a {family.value}")
+    if reader.has(name) and family not in families:
+        reader.refuse(name, f"is not possible for a {family.value}")
 
 
-def read_result_name(form: FieldReader) -> str | None:
+def read_result_name(reader: FieldReader) -> str | None:
     """Read the name under which a result is stored."""
-    name = form.text("as", max_length=64)
+    name = reader.string("as", max_length=64)
     if name is not None and (not _NAME.fullmatch(name) or name in _RESERVED_NAMES):
-        form.refuse("as", "has to consist of letters, digits and _, and must not be a predefined name of templates")
+        reader.refuse("as", "has to consist of letters, digits and _, and must not be a predefined name of templates")
         return None
     return name
 
 
-def _read_list(form: FieldReader, name: str) -> Tree | None:
-    tree = read_tree(form, name)
+def _read_list(reader: FieldReader, name: str) -> Tree | None:
+    tree = read_tree(reader, name)
     if tree is not None and not isinstance(tree.source, list):
-        form.refuse(name, "must be a list")
+        reader.refuse(name, "must be a list")
     return tree

@@ -1,7 +1,7 @@
-"""Checks of a declared handler's answers against the output contract of its primitive, before any call.
+"""Checks of a declared handler's results against the output contract of its primitive, before any call.
 
-A text with placeholders is open: faults in it are ignored, and a `json` tree with open texts is not checked. A refused
-answer is invalid for all arguments. Answers of `http` and `openapi` handlers are not checked.
+A text with placeholders is open: faults in it are ignored, and a `json` tree with open strings is not checked. A
+refused answer is invalid for all arguments. Results of `http` and `openapi` handlers are not checked.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -45,7 +45,7 @@ _SCHEMA_MISMATCH = "does not match the outputSchema: {}"
 
 
 def find_faults(definition: Definition, spec: HandlerSpec, where: str = "/handler") -> Sequence[Fault]:
-    """Return the faults of each answer that can never be valid, with pointers below `where`; empty if none is found."""
+    """Return the faults of each result that can never be valid, with pointers below `where`; empty if none is found."""
     match spec.action:
         case StaticSpec() as static:
             return _static_faults(definition, static, where)
@@ -111,7 +111,7 @@ def _answer_faults(definition: Definition, answer: TemplateSpec, where: str) -> 
 
 
 def _listed(answer: TemplateSpec) -> tuple[str, Tree | None]:
-    """Return the name and the tree of the field with the answer; `("text", None)` if the answer is one text."""
+    """Return the name and the tree of the field with the result; `("text", None)` if the result is one text."""
     fields = (("content", answer.content), ("contents", answer.contents), ("messages", answer.messages))
     return next(((name, tree) for name, tree in fields if tree is not None), ("text", None))
 
@@ -123,7 +123,7 @@ def _type_faults(definition: Definition, answer: TemplateSpec, where: str) -> Se
 
 
 def _tool_with_schema(definition: Definition, is_error: bool) -> ToolDefinition | None:
-    """Return the tool if its output schema applies to the answer; None without a schema, and for error answers."""
+    """Return the tool if its output schema applies to the result; None without a schema, and for error results."""
     if not isinstance(definition, ToolDefinition) or definition.output_schema is None or is_error:
         return None
     return definition
@@ -140,7 +140,7 @@ def _tree_faults(definition: Definition, tree: Tree, where: str) -> Sequence[Fau
 
 
 def _block_faults(definition: Definition, block: object, where: str) -> Sequence[Fault]:
-    """Return the faults of one block, except those in its open texts."""
+    """Return the faults of one block, except those in its open strings."""
     open_pointers: set[str] = set()
     closed = _without_open_texts(block, where, open_pointers)
     members = as_object(closed)

@@ -60,9 +60,9 @@ def parse_handler(
     sent = _copied(raw, where, faults)
     kind = _kind(sent, where, faults)
     faults.raise_as(HandlerInvalid, "handler")
-    form = FieldReader(sent, ("kind", *FIELDS[kind], "completions"), where=where, faults=faults)
-    action = _READERS[kind](form, family)
-    completions = _completions(form, family, arguments)
+    reader = FieldReader(sent, ("kind", *FIELDS[kind], "completions"), where=where, faults=faults)
+    action = _READERS[kind](reader, family)
+    completions = _completions(reader, family, arguments)
     faults.raise_as(HandlerInvalid, "handler")
     if action is None:
         raise HandlerInvalid("handler: invalid JSON")
@@ -91,76 +91,80 @@ def _kind(sent: object, where: str, faults: Faults) -> HandlerKind:
     return HandlerKind.STATIC
 
 
-def _static(form: FieldReader, family: Family) -> Action | None:
+def _static(reader: FieldReader, family: Family) -> Action | None:
     wanted = LISTED[family]
     for name in _DECLARED:
-        if form.has(name) and name != wanted:
-            form.refuse(name, f"is not a possible result of a {family.value}; use one of {wanted}")
-    form.require(wanted)
-    refuse_in_other_families(form, family, "isError", (Family.TOOL,))
-    refuse_in_other_families(form, family, "structuredContent", (Family.TOOL,))
+        if reader.has(name) and name != wanted:
+            reader.refuse(name, f"is not a possible result of a {family.value}; use one of {wanted}")
+    reader.require(wanted)
+    refuse_in_other_families(reader, family, "isError", (Family.TOOL,))
+    refuse_in_other_families(reader, family, "structuredContent", (Family.TOOL,))
     listed: tuple[dict[str, object], ...] = ()
-    if form.has(wanted):
+    if reader.has(wanted):
         try:
-            listed = _DECLARED[wanted](form.raw(wanted))
+            listed = _DECLARED[wanted](reader.raw(wanted))
         except DefinitionInvalid as wrong:
-            form.faults.take(wrong, form.at(wanted))
-    if not listed and wanted == "contents" and form.has(wanted):
-        form.refuse(wanted, "must not be empty")
+            reader.faults.take(wrong, reader.at(wanted))
+    if not listed and wanted == "contents" and reader.has(wanted):
+        reader.refuse(wanted, "must not be empty")
     return StaticSpec(
         content=listed if wanted == "content" else (),
         contents=listed if wanted == "contents" else (),
         messages=listed if wanted == "messages" else (),
-        structured_content=form.raw("structuredContent"),
-        is_error=form.flag("isError") or False,
+        structured_content=reader.raw("structuredContent"),
+        is_error=reader.flag("isError") or False,
     )
 
 
-def _template(form: FieldReader, family: Family) -> Action | None:
-    return read_answer(form, family)
+def _template(reader: FieldReader, family: Family) -> Action | None:
+    return read_answer(reader, family)
 
 
-def _http(form: FieldReader, _: Family) -> Action | None:
-    return read_request(form)
+def _http(reader: FieldReader, _: Family) -> Action | None:
+    return read_request(reader)
 
 
-def _steps(form: FieldReader, family: Family) -> Action | None:
-    return StepsSpec(steps=StepsReader(family, form.faults).read(form, "steps"))
+def _steps(reader: FieldReader, family: Family) -> Action | None:
+    return StepsSpec(steps=StepsReader(family, reader.faults).read(reader, "steps"))
 
 
-def _openapi(form: FieldReader, _: Family) -> Action | None:
-    source = form.text("source", max_length=64, required=True)
-    operation = form.text("operation", max_length=_MAX_OPERATION_LENGTH, required=True)
-    arguments = read_tree(form, "arguments") or Tree.parse({})
+def _openapi(reader: FieldReader, _: Family) -> Action | None:
+    source = reader.string("source", max_length=64, required=True)
+    operation = reader.string("operation", max_length=_MAX_OPERATION_LENGTH, required=True)
+    arguments = read_tree(reader, "arguments") or Tree.parse({})
     if not isinstance(arguments.source, dict):
-        form.refuse("arguments", "must be an object")
+        reader.refuse("arguments", "must be an object")
     if source is None or operation is None:
         return None
     return OpenApiSpec(source=source, operation=operation, arguments=arguments)
 
 
-def _completions(form: FieldReader, family: Family, arguments: Collection[str] | None) -> Mapping[str, CompletionSpec]:
-    refuse_in_other_families(form, family, "completions", _FAMILIES_WITH_COMPLETIONS)
+def _completions(
+    reader: FieldReader, family: Family, arguments: Collection[str] | None
+) -> Mapping[str, CompletionSpec]:
+    refuse_in_other_families(reader, family, "completions", _FAMILIES_WITH_COMPLETIONS)
     found: dict[str, CompletionSpec] = {}
-    for name, raw in (form.members("completions") or {}).items():
-        where = form.at("completions") + point(name)
+    for name, raw in (reader.members("completions") or {}).items():
+        where = reader.at("completions") + point(name)
         if arguments is not None and name not in arguments:
-            form.faults.add(where, "is not an argument or variable of this primitive")
-        completion = _completion(FieldReader(raw, ("values", "http"), where=where, faults=form.faults))
+            reader.faults.add(where, "is not an argument or variable of this primitive")
+        completion = _completion(FieldReader(raw, ("values", "http"), where=where, faults=reader.faults))
         if completion is not None:
             found[name] = completion
     return found
 
 
-def _completion(form: FieldReader) -> CompletionSpec | None:
-    if form.has("values") is form.has("http"):
-        if form.is_object:
-            form.faults.add(form.where, "must have either values or http")
+def _completion(reader: FieldReader) -> CompletionSpec | None:
+    if reader.has("values") is reader.has("http"):
+        if reader.is_object:
+            reader.faults.add(reader.where, "must have either values or http")
         return None
-    if form.has("values"):
-        values = form.texts("values", max_items=MAX_VALUES, max_length=MAX_VALUE_LENGTH)
+    if reader.has("values"):
+        values = reader.strings("values", max_items=MAX_VALUES, max_length=MAX_VALUE_LENGTH)
         return ListedValues(values=tuple(dict.fromkeys(values)))
-    request = read_request(FieldReader(form.raw("http"), LOOKUP_FIELDS, where=form.at("http"), faults=form.faults))
+    request = read_request(
+        FieldReader(reader.raw("http"), LOOKUP_FIELDS, where=reader.at("http"), faults=reader.faults)
+    )
     return None if request is None else FetchedValues(http=request)
 
 

@@ -26,18 +26,18 @@ _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}")
 _MAX_NAME_LENGTH = 64
 
 
-def read_request(form: FieldReader) -> HttpSpec | None:
+def read_request(reader: FieldReader) -> HttpSpec | None:
     """Read a request; None if its URL is unusable. The request of a completion has no method or body: it is a GET."""
-    is_lookup = not form.has("method") and "method" not in form.known
-    method = "GET" if is_lookup else form.choice("method", METHODS, required=True)
-    if form.has("body") and method in _BODILESS:
-        form.refuse("body", f"cannot be sent with {method}")
-    url = read_url(form, "url")
-    headers = tuple(_headers(form))
-    body = read_tree(form, "body")
-    credential = form.text("credential", max_length=_MAX_NAME_LENGTH)
-    result = read_result(form)
-    timeout_s = form.number("timeout_s", minimum=MIN_TIMEOUT_S, maximum=MAX_TIMEOUT_S)
+    is_lookup = not reader.has("method") and "method" not in reader.known
+    method = "GET" if is_lookup else reader.choice("method", METHODS, required=True)
+    if reader.has("body") and method in _BODILESS:
+        reader.refuse("body", f"cannot be sent with {method}")
+    url = read_url(reader, "url")
+    headers = tuple(_headers(reader))
+    body = read_tree(reader, "body")
+    credential = reader.string("credential", max_length=_MAX_NAME_LENGTH)
+    result = read_result(reader)
+    timeout_s = reader.number("timeout_s", minimum=MIN_TIMEOUT_S, maximum=MAX_TIMEOUT_S)
     if url is None:
         return None
     return HttpSpec(
@@ -51,40 +51,40 @@ def read_request(form: FieldReader) -> HttpSpec | None:
     )
 
 
-def read_url(form: FieldReader, name: str) -> UrlTemplate | None:
+def read_url(reader: FieldReader, name: str) -> UrlTemplate | None:
     """Read a URL with placeholders."""
-    form.require(name)
-    if not form.has(name):
+    reader.require(name)
+    if not reader.has(name):
         return None
-    text = form.raw(name)
+    text = reader.raw(name)
     if not isinstance(text, str):
-        form.refuse(name, "must be text")
+        reader.refuse(name, "must be a string")
         return None
     try:
         return UrlTemplate.parse(text)
     except (HandlerInvalid, TemplateInvalid) as wrong:
-        form.faults.take(wrong, form.at(name))
+        reader.faults.take(wrong, reader.at(name))
         return None
 
 
-def read_result(form: FieldReader) -> ResultSpec:
+def read_result(reader: FieldReader) -> ResultSpec:
     """Read the projection of a JSON response."""
-    result = form.form("result", RESULT_FIELDS)
+    result = reader.nested("result", RESULT_FIELDS)
     if result is None:
         return ResultSpec()
-    pointer = result.text("pointer", max_length=MAX_POINTER_LENGTH, is_blank_allowed=True)
+    pointer = result.string("pointer", max_length=MAX_POINTER_LENGTH, is_blank_allowed=True)
     if pointer is not None and not is_pointer(pointer):
         result.refuse("pointer", "is not a JSON Pointer, such as /items/0")
     return ResultSpec(pointer=pointer, keep=_paths(result, "keep"), drop=_paths(result, "drop"))
 
 
-def _headers(form: FieldReader) -> list[tuple[str, Template]]:
-    if not form.has("headers"):
+def _headers(reader: FieldReader) -> list[tuple[str, Template]]:
+    if not reader.has("headers"):
         return []
-    members: Mapping[str, object] = as_object(form.raw("headers")) or {}
-    headers = FieldReader(form.raw("headers"), tuple(members), where=form.at("headers"), faults=form.faults)
+    members: Mapping[str, object] = as_object(reader.raw("headers")) or {}
+    headers = FieldReader(reader.raw("headers"), tuple(members), where=reader.at("headers"), faults=reader.faults)
     if len(members) > _MAX_HEADERS:
-        form.refuse("headers", f"has more than {_MAX_HEADERS} headers")
+        reader.refuse("headers", f"has more than {_MAX_HEADERS} headers")
     found: list[tuple[str, Template]] = []
     seen: set[str] = set()
     for name in list(members)[:_MAX_HEADERS]:
@@ -117,9 +117,9 @@ def _objection(name: str) -> str | None:
     return None
 
 
-def _paths(form: FieldReader, name: str) -> tuple[str, ...]:
-    paths = form.texts(name, max_items=MAX_PATHS, max_length=MAX_POINTER_LENGTH, min_items=1)
+def _paths(reader: FieldReader, name: str) -> tuple[str, ...]:
+    paths = reader.strings(name, max_items=MAX_PATHS, max_length=MAX_POINTER_LENGTH, min_items=1)
     for index, path in enumerate(paths):
         if not is_path(path):
-            form.faults.add(form.at(name) + point(index), "is not a path, such as /items/*/id")
+            reader.faults.add(reader.at(name) + point(index), "is not a path, such as /items/*/id")
     return paths

@@ -26,7 +26,7 @@ class HandlerKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StaticSpec:
-    """A constant, validated answer: `content` of a tool, `contents` of a resource or `messages` of a prompt."""
+    """A constant, validated result: `content` of a tool, `contents` of a resource or `messages` of a prompt."""
 
     content: tuple[dict[str, object], ...] = ()
     contents: tuple[dict[str, object], ...] = ()
@@ -37,7 +37,7 @@ class StaticSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TemplateSpec:
-    """An answer with placeholders; exactly one of `text`, `json`, `content`, `contents` and `messages` is set.
+    """A result with placeholders; exactly one of `text`, `json`, `content`, `contents` and `messages` is set.
 
     `content`, `contents` and `messages` are rendered first and then validated by `contract.contents`.
     """
@@ -138,14 +138,14 @@ class RootsStep:
     keep_as: str | None = None
 
 
-QuestionStep: TypeAlias = AskStep | SampleStep | RootsStep
+InputStep: TypeAlias = AskStep | SampleStep | RootsStep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatherStep:
     """Send several requests to the client, in one round if the protocol revision supports that."""
 
-    questions: tuple[QuestionStep, ...]
+    questions: tuple[InputStep, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +176,7 @@ class IfStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReturnStep:
-    """End the list with an answer."""
+    """End the list with a result."""
 
     answer: TemplateSpec
 

@@ -87,7 +87,8 @@ class Validator:
         self._free = _free_size(self.work)
 
     def check(self, instance: object) -> tuple[Fault, ...] | DeferredCheck:
-        """Return the violations, empty for a conforming value; or `DeferredCheck` if the check is too expensive here.
+        """Return the violations, empty for a conforming value; or `DeferredCheck` if the check is too expensive
+        here.
         """
         try:
             raw = msgspec.json.encode(instance)
@@ -176,7 +177,8 @@ def _count(raw: bytes) -> tuple[int, int]:
 
 
 def _free_size(work: WorkBound) -> int:
-    """Return the size in bytes up to which any value costs at most `MAX_LOOP_UNITS`; negative if work grows with depth.
+    """Return the size in bytes up to which any value costs at most `MAX_LOOP_UNITS`; negative if work grows with
+    depth.
     """
     if work.growth > 1:
         return -1

@@ -39,39 +39,39 @@ def validate_settings(kind: LiveKind, raw: object) -> Mapping[str, object]:
     """
     faults = Faults()
     sent = copy_untrusted(raw, DefinitionInvalid, "settings")
-    form = FieldReader(sent, FIELDS[kind], where="/settings", faults=faults)
-    _READERS[kind](form)
+    reader = FieldReader(sent, FIELDS[kind], where="/settings", faults=faults)
+    _READERS[kind](reader)
     if "timeout_s" in FIELDS[kind]:
-        form.number("timeout_s", minimum=1, maximum=MAX_TIMEOUT_S)
+        reader.number("timeout_s", minimum=1, maximum=MAX_TIMEOUT_S)
     faults.raise_as(DefinitionInvalid, "settings")
-    return {name: form.raw(name) for name in FIELDS[kind] if form.has(name)}
+    return {name: reader.raw(name) for name in FIELDS[kind] if reader.has(name)}
 
 
-def _read_mcp(form: FieldReader) -> None:
-    url = form.text("url", max_length=MAX_URL_LENGTH, required=True)
+def _read_mcp(reader: FieldReader) -> None:
+    url = reader.string("url", max_length=MAX_URL_LENGTH, required=True)
     if url is not None and not _is_url(url):
-        form.refuse("url", "must be an http or https URL without user name and fragment")
-    form.choice("transport", TRANSPORTS)
-    _read_pairs(form, "headers", HEADER, max_items=MAX_HEADERS)
+        reader.refuse("url", "must be an http or https URL without user name and fragment")
+    reader.choice("transport", TRANSPORTS)
+    _read_pairs(reader, "headers", HEADER, max_items=MAX_HEADERS)
 
 
-def _read_neovim(form: FieldReader) -> None:
-    address = form.text("address", max_length=MAX_TEXT_LENGTH, required=True)
+def _read_neovim(reader: FieldReader) -> None:
+    address = reader.string("address", max_length=MAX_TEXT_LENGTH, required=True)
     if address is not None and not _is_address(address):
-        form.refuse("address", "must be unix:/absolute/path or tcp:HOST:PORT")
+        reader.refuse("address", "must be unix:/absolute/path or tcp:HOST:PORT")
 
 
-def _read_agent(form: FieldReader) -> None:
+def _read_agent(reader: FieldReader) -> None:
     """Read the subject whose keys may connect as this source; without it, those of all subjects."""
-    form.text("subject", max_length=MAX_TEXT_LENGTH)
+    reader.string("subject", max_length=MAX_TEXT_LENGTH)
 
 
-def _read_command(form: FieldReader) -> None:
-    form.require("argv")
-    arguments = form.texts("argv", max_items=MAX_ARGUMENTS, max_length=MAX_TEXT_LENGTH, min_items=1)
+def _read_command(reader: FieldReader) -> None:
+    reader.require("argv")
+    arguments = reader.strings("argv", max_items=MAX_ARGUMENTS, max_length=MAX_TEXT_LENGTH, min_items=1)
     if arguments and not arguments[0].strip():
-        form.refuse("argv", "must begin with the name or path of a program")
-    _read_pairs(form, "env", VARIABLE, max_items=MAX_VARIABLES)
+        reader.refuse("argv", "must begin with the name or path of a program")
+    _read_pairs(reader, "env", VARIABLE, max_items=MAX_VARIABLES)
 
 
 _READERS: Mapping[LiveKind, Callable[[FieldReader], None]] = {
@@ -82,18 +82,18 @@ _READERS: Mapping[LiveKind, Callable[[FieldReader], None]] = {
 }
 
 
-def _read_pairs(form: FieldReader, field: str, names: str, *, max_items: int) -> None:
-    """Read an object of texts."""
-    pairs = form.members(field) or {}
+def _read_pairs(reader: FieldReader, field: str, names: str, *, max_items: int) -> None:
+    """Read an object of strings."""
+    pairs = reader.members(field) or {}
     if len(pairs) > max_items:
-        form.refuse(field, f"has more than {max_items} members")
+        reader.refuse(field, f"has more than {max_items} members")
         return
     for name, value in pairs.items():
-        place = form.at(field) + point(name)
+        place = reader.at(field) + point(name)
         if re.fullmatch(names, name) is None:
-            form.faults.add(place, f"{shorten(name)} is not a valid name")
+            reader.faults.add(place, f"{shorten(name)} is not a valid name")
         if not isinstance(value, str) or len(value) > MAX_TEXT_LENGTH or not value.isprintable():
-            form.faults.add(place, f"must be printable text of at most {MAX_TEXT_LENGTH} characters")
+            reader.faults.add(place, f"must be printable text of at most {MAX_TEXT_LENGTH} characters")
 
 
 def _is_url(url: str) -> bool:

@@ -68,7 +68,7 @@ def _fault_of(condition: ArgumentCondition) -> str:
     value, operator = condition.value, condition.operator
     if operator is ConditionOperator.IN:
         if not isinstance(value, tuple) or not value:
-            return f"`in` needs a list of 1 to {MAX_VALUES} texts, numbers or booleans"
+            return f"`in` needs a list of 1 to {MAX_VALUES} strings, numbers or booleans"
         return next((reason for each in value if (reason := _fault_of_value(each))), "")
     if isinstance(value, tuple):
         return f"`{operator}` needs one value; `in` takes a list"
@@ -77,7 +77,7 @@ def _fault_of(condition: ArgumentCondition) -> str:
 
 def _fault_of_value(value: ConditionValue) -> str:
     if isinstance(value, str):
-        return "" if value.isprintable() else "a text must be printable"
+        return "" if value.isprintable() else "a string must be printable"
     if is_number(value) and not (isfinite(value) and abs(value) <= _MAX_INTEGER):
         return f"a number must be finite and at most {_MAX_INTEGER}"
     return ""
@@ -87,9 +87,9 @@ def _faults_of_kind(operator: ConditionOperator, value: ConditionValue) -> Itera
     if operator in _NUMBERS and not is_number(value):
         yield f"`{operator}` needs a number"
     if operator in _TEXTS and not isinstance(value, str):
-        yield f"`{operator}` needs a text"
+        yield f"`{operator}` needs a string"
     if operator in {ConditionOperator.CONTAINS, *_TEXTS} and isinstance(value, str) and not value.strip():
-        yield f"`{operator}` needs a text with more than spaces"
+        yield f"`{operator}` needs a string with more than spaces"
     if operator in _PATHS and not (isinstance(value, str) and is_root(value)):
         yield f"`{operator}` needs an absolute, normalised folder such as /tmp, without `..`, %, ?, #, ; or a backslash"
     if operator is ConditionOperator.EXISTS and not isinstance(value, bool):

@@ -63,7 +63,7 @@ class CompiledCondition:
         """Return the value at the pointer, or `_MISSING`.
 
         Raises:
-            Unclear: another member resembles the wanted name, or the path leads through a text, number or list.
+            Unclear: another member resembles the wanted name, or the path leads through a string, number or list.
         """
         for token, folded in self._tokens:
             if isinstance(value, dict):

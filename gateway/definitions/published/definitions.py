@@ -13,7 +13,7 @@ Schema = dict[str, object]
 
 
 def text(max_length: int, **more: object) -> Schema:
-    """Schema of a text that is not blank."""
+    """Schema of a string that is not blank."""
     return {"type": "string", "minLength": 1, "maxLength": max_length, "pattern": r"\S", **more}
 
 

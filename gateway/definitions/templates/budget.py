@@ -1,4 +1,4 @@
-"""Budget of one rendering: limits on steps, texts and output.
+"""Budget of one rendering: limits on steps, strings and output.
 
 Templates have no loops, so the number of operations is at most the template's length. The budget limits what they do
 to large values: a step is about a microsecond of work, charged by the value's size before the work is done. Work is
@@ -41,7 +41,7 @@ class RenderingBudget:
             raise TemplateFailed(f"the template's output is larger than {self.max_output} bytes")
 
     def check_text(self, length: int) -> None:
-        """Check the length of a text, and charge it, before it is built."""
+        """Check the length of a string, and charge it, before it is built."""
         if length > MAX_TEXT_LENGTH:  # guard: template-texts
             raise TemplateFailed(f"the result of a filter has more than {MAX_TEXT_LENGTH} characters")
         self.spend_on(length)

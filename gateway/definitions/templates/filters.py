@@ -1,4 +1,4 @@
-"""The closed list of filters over texts and numbers. A filter charges the budget before it builds a text.
+"""The closed list of filters over strings and numbers. A filter charges the budget before it builds a string.
 
 Integers outside -2^63 to 2^64-1 and infinite floats are refused, so numbers stay bounded.
 """

@@ -108,9 +108,10 @@ _Node: TypeAlias = "Template | dict[str, _Node] | list[_Node] | str | int | floa
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A JSON value whose texts are templates; names of members are not templates.
+    """A JSON value whose strings are templates; names of members are not templates.
 
-    A text that is exactly one `{{ … }}` is replaced by the value of any type. Filled values cannot change other parts.
+    A string that is exactly one `{{ … }}` is replaced by the value of any type. Filled values cannot change other
+    parts.
     """
 
     source: object
@@ -119,17 +120,17 @@ class Tree:
 
     @classmethod
     def parse(cls, value: object) -> "Tree":
-        """Parse every text of a JSON value.
+        """Parse every string of a JSON value.
 
         Raises:
-            TemplateInvalid: a text is not well-formed, or the value is too deep, too large or not JSON. The fault has a
-                JSON Pointer.
+            TemplateInvalid: a string is not well-formed, or the value is too deep, too large or not JSON. The fault has
+            a JSON Pointer.
         """
         reader = _TreeReader()
         return cls(value, reader.read(value, (), _MAX_DEPTH), reader.is_constant)
 
     def render(self, variables: Mapping[str, object]) -> object:
-        """Return the value with its texts filled. A constant tree returns `source` itself; treat it as read-only.
+        """Return the value with its strings filled. A constant tree returns `source` itself; treat it as read-only.
 
         Raises:
             TemplateFailed: a limit was exceeded, or a value cannot be used.

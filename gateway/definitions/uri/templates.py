@@ -176,7 +176,7 @@ class _MatcherBuilder:
         names = [variable.name for variable in expression.variables]
         if sign == ";":
             raise _refuse(
-                f"{text} is not supported: ';' parameters may be left out; use {_format_expression('?', names)}"
+                f"{text} is not supported: ';' parameters may be omitted; use {_format_expression('?', names)}"
             )
         if self._fragment is not None:
             raise _refuse(f"{text} cannot follow the fragment; put it before")

@@ -95,10 +95,10 @@ class BoundedPolicy:
 
 
 def read_ceilings(given: Iterable[str]) -> Limits:
-    """Return the installation's default ceilings: `DEFAULT_CEILINGS`, overridden by texts of the form `limit=number`.
+    """Return the installation's default ceilings: `DEFAULT_CEILINGS`, overridden by strings of the form `limit=number`.
 
     Raises:
-        BrokenSetting: a text names no limit, or its value is not a positive number within `HIGHEST`.
+        BrokenSetting: a string names no limit, or its value is not a positive number within `HIGHEST`.
     """
     found: dict[str, Any] = asdict(DEFAULT_CEILINGS)
     for text in given:

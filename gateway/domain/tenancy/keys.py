@@ -18,7 +18,7 @@ from enum import StrEnum
 from gateway.domain.identifiers import IssuerId, KeyId, TenantId, mint
 
 PEPPER_PURPOSE = "pepper"
-"""Purpose of the derived key under which the texts of API keys are digested."""
+"""Purpose of the derived key under which the API keys are digested."""
 
 MAX_OVERLAP_S = 30 * 86400
 """Limit on the overlap of a rotation, so that a forgotten old secret ends within a month."""

@@ -156,10 +156,10 @@ def weaker_levels(policy: Policy) -> Sequence[Safety]:
 
 
 def read_decisions(given: Iterable[str]) -> Policy:
-    """Return the policy of new tenants: `PROTECTING`, changed by texts of the form `level=decision`.
+    """Return the policy of new tenants: `PROTECTING`, changed by strings of the form `level=decision`.
 
     Raises:
-        BrokenSetting: a text is not of this form.
+        BrokenSetting: a string is not of this form.
     """
     decision_by_level: dict[str, Decision] = {}
     for text in given:

@@ -68,7 +68,7 @@ class Principal:
 def pack_groups(groups: Iterable[str]) -> bytes:
     """Pack groups, each as `ISSUER:GROUP`, for a principal; rules name printable groups only.
 
-    Cached credentials contain them: 1,000 texts in a set would take ten times the memory of the token.
+    Cached credentials contain them: 1,000 strings in a set would take ten times the memory of the token.
     """
     return msgspec.json.encode(sorted(group for group in groups if group.isprintable()))  # guard: access-group-form
 

@@ -1,1 +1,1 @@
-"""Searches of untrusted texts for secrets, personal data and injected instructions, even if they are disguised."""
+"""Searches of untrusted text for secrets, personal data and injected instructions, even if they are disguised."""

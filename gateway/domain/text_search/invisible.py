@@ -6,11 +6,11 @@ INVISIBLE = (
     "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
     "\ufff9-\ufffb\U000e0000-\U000e007f"
 )
-"""Content of a character class for patterns; imports remove these characters from the texts of tools."""
+"""Content of a character class for patterns; imports remove these characters from the definitions of tools."""
 
 _FURTHER_INVISIBLE = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0080-\U000e0fff"
 ESCAPED = re.compile(rf"[{INVISIBLE}{_FURTHER_INVISIBLE}\n\t\r\ud800-\udfff]")
-"""Characters that are escaped in single-line texts shown to people."""
+"""Characters that are escaped in single lines shown to people."""
 
 _ALWAYS_CONCEALING = (
     "[\x00-\x08\x0e-\x1f\x7f\u115f\u1160\u180e\u202a-\u202e\u2061-\u206f\u2800\u3164\uffa0\ufff9-\ufffb"

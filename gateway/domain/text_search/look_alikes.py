@@ -17,7 +17,7 @@ _SIMILAR_PAIRS = (("rn", "m"), ("vv", "w"), ("cl", "d"))
 def has_mixed_letters(text: str) -> bool:
     """True if a word mixes Latin letters with similar ones of other alphabets, or uses mathematical or wide letters."""
     others = text.encode("utf-8", "surrogatepass").translate(None, _ASCII).decode("utf-8", "surrogatepass")
-    if _FULL_WIDTH.search(others) is None and _OTHER_SCRIPTS.search(others) is None:  # nearly all texts end here
+    if _FULL_WIDTH.search(others) is None and _OTHER_SCRIPTS.search(others) is None:  # nearly every search ends here
         return False
     if _FULL_WIDTH.search(text) is not None:
         return True

@@ -14,7 +14,7 @@ class Impact(StrEnum):
     WIDENING = "widening"
     """Every call that worked still works; more is possible."""
     TEXT = "text"
-    """Only texts that agents read differ, such as descriptions."""
+    """Only text that agents read differs, such as descriptions."""
 
 
 class DifferenceKind(StrEnum):
@@ -142,7 +142,7 @@ class ImportChanges:
     """Differences in the output of the query tools, beyond the tools."""
     document_left_out: int = 0
     findings: tuple[TextFinding, ...] = ()
-    """Suspicious texts that are new in this version."""
+    """Suspicious text that is new in this version."""
 
     @property
     def is_empty(self) -> bool:

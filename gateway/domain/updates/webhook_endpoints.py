@@ -87,7 +87,7 @@ class OutboundDelivery:
 def describe_approval(approval: Approval, *, url: str) -> Mapping[str, object]:
     """The payload of an event about an approval, without arguments, headers, body or credentials.
 
-    `url` is the page on which a person decides. The lengths of texts are limited.
+    `url` is the page on which a person decides. The lengths of strings are limited.
     """
     return {
         "id": approval.id,

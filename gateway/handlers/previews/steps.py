@@ -13,7 +13,7 @@ from gateway.definitions.handlers.specs import CallStep, GatherStep, HttpSpec, H
 from gateway.definitions.templates.template import Tree
 from gateway.domain.http.requests import Credential, UpstreamRequest
 from gateway.errors import EgressDenied, TemplateFailed
-from gateway.handlers.declared_answers import variables_of
+from gateway.handlers.declared_results import variables_of
 from gateway.handlers.http_request import EgressContext, HttpRequester
 from gateway.handlers.previews.requests import escape, show_json, show_request, truncate
 from gateway.handlers.response_body.reading import JSON

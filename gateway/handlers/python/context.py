@@ -10,7 +10,7 @@ from gateway.domain.results import Contents
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import HandlerFailed
 from gateway.handlers.call_memo import CallMemo
-from gateway.handlers.interfaces import Call, LogLevel, Question
+from gateway.handlers.interfaces import Call, InputRequest, LogLevel
 from gateway.handlers.python.http_client import HttpClient
 from gateway.upstream.client import UpstreamClient
 
@@ -223,7 +223,7 @@ class Context:
     ) -> Mapping[str, Any]:
         self._asked += 1
         chosen = key or f"question/{self._asked}"
-        answers = await self._call.peer.ask({chosen: Question(kind=kind, params=params)})
+        answers = await self._call.peer.ask({chosen: InputRequest(kind=kind, params=params)})
         return answers[chosen]
 
 
@@ -234,5 +234,5 @@ async def _awaited(awaitable: Awaitable[_T]) -> _T:
 def _reply(answer: Mapping[str, Any]) -> ClientReply:
     action, content = answer.get("action"), answer.get("content")
     if action not in _ACTIONS:
-        raise HandlerFailed("the client's answer does not have the form that the protocol requires")
+        raise HandlerFailed("the client's response does not have the form that the protocol requires")
     return ClientReply(action=action, content=cast("dict[str, Any]", content) if isinstance(content, dict) else {})

@@ -23,13 +23,15 @@ _T = TypeVar("_T")
 class ThreadPool:
     """The thread slots of one gateway."""
 
-    def __init__(self, places: int = 64) -> None:
-        self.places = FairSlotPool("handler threads", slots=places, queue=_MAX_QUEUE_LENGTH, timeout_s=_QUEUE_TIMEOUT_S)
+    def __init__(self, threads: int = 64) -> None:
+        self.slot_pool = FairSlotPool(
+            "handler threads", slots=threads, queue=_MAX_QUEUE_LENGTH, timeout_s=_QUEUE_TIMEOUT_S
+        )
 
     @property
     def busy(self) -> int:
         """Number of running functions, including those of abandoned calls."""
-        return self.places.busy
+        return self.slot_pool.busy
 
     async def run(self, tenant: str, function: Callable[[], _T]) -> _T:
         """Run the function in a thread when a slot is free; return its result or raise its exception.
@@ -37,12 +39,12 @@ class ThreadPool:
         Raises:
             LimitExceeded: no slot was released in time for this tenant, or too many calls wait.
         """
-        job = _Job(function, partial(self.places.free, tenant))
-        await self.places.take(tenant)
+        job = _Job(function, partial(self.slot_pool.free, tenant))
+        await self.slot_pool.take(tenant)
         try:
             threading.Thread(target=contextvars.copy_context().run, args=(job.run,), daemon=True).start()
         except BaseException:
-            self.places.free(tenant)
+            self.slot_pool.free(tenant)
             raise
         return await job.done
 

@@ -44,7 +44,7 @@ class ClientDocuments:
         self._upstream = upstream
         self._held = FairCache[str, tuple[float, OAuthClient | ClientRefused]](_CAPACITY)
         self._rates = TokenBuckets(rate=_RATE, burst=_BURST)
-        self.places = FairSlotPool("fetches of client documents", slots=16, queue=64)
+        self.slot_pool = FairSlotPool("fetches of client documents", slots=16, queue=64)
 
     async def find(self, tenant: TenantId, url: str) -> OAuthClient:
         """Return the client whose metadata document is at this URL.
@@ -55,7 +55,7 @@ class ClientDocuments:
         """
         held = self._held.get(tenant, url)
         if held is None or held[0] <= time.monotonic():
-            async with self.places.hold(tenant):
+            async with self.slot_pool.hold(tenant):
                 held = self._held.get(tenant, url)  # another request may have fetched it
                 if held is None or held[0] <= time.monotonic():
                     held = await self._fetch(tenant, url)

@@ -66,7 +66,7 @@ class LiveAttachments:
         self._scopes = held.scopes
         self._dialled: set[SourceKey] = set()
         self._tasks = TaskSupervisor()
-        self.places = FairSlotPool("discoveries", slots=4, queue=2 * MAX_HELD, timeout_s=_QUEUE_TIMEOUT_S)
+        self.slot_pool = FairSlotPool("discoveries", slots=4, queue=2 * MAX_HELD, timeout_s=_QUEUE_TIMEOUT_S)
 
     async def __aenter__(self) -> Self:
         self._tasks.open(self._run_rounds, self._recheck_periodically)
@@ -241,7 +241,7 @@ class LiveAttachments:
 
     async def _record(self, held: HeldAttachment, discovery: Discovery, *, is_again: bool = False) -> bool:
         source = held.source
-        async with self.places.hold(source.tenant):
+        async with self.slot_pool.hold(source.tenant):
             return await records.record_attached(
                 source.tenant,
                 self._catalog,

@@ -141,7 +141,7 @@ def write(value: object) -> bytes:
 
 
 def read_members(text: bytes | None) -> dict[str, Any]:
-    """Return a JSON object from its text; without a text, an empty one."""
+    """Return a JSON object from its JSON; without JSON, an empty one."""
     found: dict[str, Any] = {} if text is None else json.loads(text)
     return found
 

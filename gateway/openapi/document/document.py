@@ -46,7 +46,7 @@ class Document:
     version: str
     identifiers: Identifiers
     may_conceal: bool
-    """True if its texts may have invisible characters or HTML comments."""
+    """True if its strings may have invisible characters or HTML comments."""
 
 
 def read_document(raw: bytes | Mapping[str, object], *, url: str | None = None) -> Document:

@@ -46,7 +46,7 @@ class TextCollector(HTMLParser):
         self._break(tag, ends=True)
 
     def collect(self, data: str) -> None:
-        """Add a text, unless it is hidden."""
+        """Add text, unless it is hidden."""
         if not self._silent:
             self.parts.append(data)
 

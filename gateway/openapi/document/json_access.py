@@ -1,4 +1,4 @@
-"""Typed access to untrusted JSON of a document, and cleaning of its texts for messages and tools."""
+"""Typed access to untrusted JSON of a document, and cleaning of its strings for messages and tools."""
 
 import re
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ def list_at(node: Object, key: str) -> Sequence[object]:
 
 
 def text_at(node: Object, key: str) -> str | None:
-    """Return the text under the key; None if it is empty or not a text."""
+    """Return the string under the key; None if it is empty or not a string."""
     value = node.get(key)
     return value if isinstance(value, str) and value else None
 

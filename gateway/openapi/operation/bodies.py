@@ -20,7 +20,7 @@ _RAW = frozenset((BodyKind.TEXT, BodyKind.BYTES, BodyKind.JSON_LINES))
 _EXEMPLIFIED = frozenset((BodyKind.JSON, BodyKind.FORM, BodyKind.MULTIPART, BodyKind.TEXT))
 _OBJECTS = frozenset((BodyKind.FORM, BodyKind.MULTIPART))
 _READABLE = frozenset((BodyKind.TEXT, BodyKind.XML, BodyKind.JSON_LINES))
-"""Kinds of media types for which a body of raw bytes may also be passed as a text."""
+"""Kinds of media types for which a body of raw bytes may also be passed as a string."""
 
 _MAX_CHOICES = 12
 _SCALARS = ("string", "integer", "number", "boolean")

@@ -98,7 +98,7 @@ class FormFields:
 
     def _form_field(self, name: str, encoding: Object, schema: object) -> FieldPlan:
         if encoding.keys() & _STYLED:
-            return _styled(name, encoding)
+            return _style_plan(name, encoding)
         is_list, is_structure = self._shape(schema)
         named = encoding.get("contentType", _JSON if is_structure else None)
         if not isinstance(named, str) or not is_media_type(named) or not is_json(named):
@@ -109,7 +109,7 @@ class FormFields:
         headers = _fixed_headers(self._headers(encoding))
         # OpenAPI 3.0 ignores styles here; in other versions a style overrides the content type
         if encoding.keys() & _STYLED and self._dialect != (3, 0):
-            plan = _styled(name, encoding)
+            plan = _style_plan(name, encoding)
             return FieldPlan(
                 name=name, style=plan.style, explode=plan.explode, is_styled=True, is_list=True, headers=headers
             )
@@ -172,7 +172,7 @@ class FormFields:
 
     def _schema_type(self, schema: object) -> str | None:
         """The media type that the text schema of a part declares (from OpenAPI 3.1 on)."""
-        target = self._plain(self._member(schema))
+        target = self._without_refs(self._member(schema))
         if self._dialect < (3, 1) or not (_is_type(target, "string") or "type" not in target):
             return None
         if "contentEncoding" in target:
@@ -189,20 +189,20 @@ class FormFields:
 
     def _shape(self, schema: object) -> tuple[bool, bool]:
         """Two flags: the property is a list; the property is an object, or a list of objects or lists."""
-        target = self._plain(schema)
+        target = self._without_refs(schema)
         is_list = _is_type(target, "array")
-        item = self._plain(target.get("items")) if is_list else target
+        item = self._without_refs(target.get("items")) if is_list else target
         is_structure = _is_type(item, "object") or "properties" in item or (is_list and _is_type(item, "array"))
         return is_list, is_structure or self._is_merged_object(item)
 
     def _is_whole(self, media_type: str | None, schema: object) -> bool:
         """True if a list is a single part: JSON lines, or a multipart body whose parts are its members."""
         if _inner_kind(media_type) is BodyKind.MULTIPART:
-            item = self._plain(self._plain(schema).get("items"))
+            item = self._without_refs(self._without_refs(schema).get("items"))
             return not (_is_type(item, "array") or _is_type(item, "object") or "properties" in item)
         return media_type is not None and kind_of(media_type, is_text=False) is BodyKind.JSON_LINES
 
-    def _plain(self, schema: object) -> Object:
+    def _without_refs(self, schema: object) -> Object:
         """The schema, or its only branch besides null if it has no `type`."""
         target = self._uploads.target(schema)
         for key in ("anyOf", "oneOf"):
@@ -229,7 +229,7 @@ def _writes_structure(media_types: str) -> bool:
     return not kinds.isdisjoint((BodyKind.JSON, BodyKind.FORM, BodyKind.MULTIPART, BodyKind.JSON_LINES, BodyKind.XML))
 
 
-def _styled(name: str, encoding: Object) -> FieldPlan:
+def _style_plan(name: str, encoding: Object) -> FieldPlan:
     style = _STYLES.get(str(encoding.get("style", "form")), Style.FORM)
     explode = encoding.get("explode")
     return FieldPlan(

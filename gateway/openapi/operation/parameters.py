@@ -102,8 +102,8 @@ class Parameters:
                 except _Credential as credential:
                     credentials[credential.name] = credential.is_required
                     continue
-                except _Skipped as left_out:
-                    losses.append(left_out.reason)
+                except _Skipped as skipped:
+                    losses.append(skipped.reason)
                     continue
                 if parameter is not None:
                     merged[parameter.key] = parameter

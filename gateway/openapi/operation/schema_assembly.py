@@ -60,14 +60,14 @@ def assemble(arguments: Sequence[Argument], needed: Sequence[Component], compone
         needed = [components.brief(part) for part in needed]
         losses = (f"descriptions are dropped, because it would exceed {_LIMITS}",)
     included = needed if _fits(base, arguments, needed) else _nearest(base, arguments, needed)
-    left_out = needed[len(included) :]
-    if left_out:
-        losses = (*losses, f"{len(left_out)} of its schemas lie beyond {_LIMITS}; anything is accepted there")
+    omitted = needed[len(included) :]
+    if omitted:
+        losses = (*losses, f"{len(omitted)} of its schemas lie beyond {_LIMITS}; anything is accepted there")
     is_costly = sum(part.pattern_bytes for part in parts(arguments, included)) > MAX_PATTERN_BYTES
     if is_costly:
         losses = (*losses, _TOO_PATTERNED)
-    if left_out or is_costly or any(part.is_loosened for part in parts(arguments, included)):
-        stubs = _stubs(arguments, included, left_out)
+    if omitted or is_costly or any(part.is_loosened for part in parts(arguments, included)):
+        stubs = _stubs(arguments, included, omitted)
         relaxed = relax(define(root, {part.name: part.schema for part in included} | stubs))
         schema = cast("dict[str, object]", forget_patterns(relaxed) if is_costly else relaxed)
         return Assembly(schema=schema, text=orjson.dumps(schema), losses=losses)
@@ -147,8 +147,8 @@ def _nearest(base: int, arguments: Sequence[Argument], needed: Sequence[Componen
 
 
 def _stubs(
-    arguments: Sequence[Argument], included: Sequence[Component], left_out: Sequence[Component]
+    arguments: Sequence[Argument], included: Sequence[Component], omitted: Sequence[Component]
 ) -> dict[str, Schema]:
     """Return empty schemas for dropped ones, so that references from included schemas stay valid."""
     linked = {link for part in parts(arguments, included) for link in part.links}
-    return {part.name: {} for part in left_out if part.ref in linked}
+    return {part.name: {} for part in omitted if part.ref in linked}

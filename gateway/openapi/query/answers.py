@@ -51,7 +51,7 @@ class QueryCall:
         return cast("int", self.arguments.get("limit", DEFAULT_LIMIT))
 
     def text(self, name: str) -> str | None:
-        """Return an argument if it is a text, else None."""
+        """Return an argument if it is a string, else None."""
         value = self.arguments.get(name)
         return value if isinstance(value, str) else None
 
@@ -238,7 +238,7 @@ def _find_schema(views: Sequence[ApiView], name: str) -> tuple[ApiView, SchemaEn
 
 
 def _api_description(view: ApiView, room: int) -> Answer:
-    """The description of a source. If it exceeds `room` bytes, its texts, servers and tags are shortened."""
+    """The description of a source. If it exceeds `room` bytes, its strings, servers and tags are shortened."""
     outline = view.api.outline
     about: Answer = {"source": view.source, "title": outline.title, "version": outline.version}
     texts = _message(summary=outline.summary, description=outline.description)
@@ -253,7 +253,7 @@ def _api_description(view: ApiView, room: int) -> Answer:
 
 
 def _first(texts: Sequence[str], room: int) -> Sequence[str]:
-    """As many of the first texts as fit into `room` bytes."""
+    """As many of the first strings as fit into `room` bytes."""
     shown: list[str] = []
     for text in texts:
         room -= measure(text) + _SEPARATOR_BYTES

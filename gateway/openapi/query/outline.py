@@ -255,12 +255,12 @@ class _Outliner:
 
 
 def clean(text: str) -> str:
-    """Clean a text for storage: NUL and unpaired surrogates are replaced."""
+    """Clean a string for storage: NUL and unpaired surrogates are replaced."""
     return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def _plain(value: object) -> object:
-    """The value, with `clean` applied to all keys and texts."""
+    """The value, with `clean` applied to all keys and strings."""
     mapping, items = as_object(value), as_list(value)
     if mapping is not None:
         return {clean(str(key)): _plain(member) for key, member in mapping.items()}

@@ -93,7 +93,7 @@ class WordIndex:
         ]
 
     def _index_text(self, number: int, field: str, text: str) -> None:
-        """Adds the words of a text to the index."""
+        """Adds the words of a string to the index."""
         if self._room <= 0:
             return
         for word in {*split_words(text), *map(_stem, _WHOLE.findall(text.lower()))}:
@@ -142,7 +142,7 @@ class WordIndex:
 
 
 def split_words(text: str) -> list[str]:
-    """Split a text or a name such as `listPets` into lower-case words without a plural `s`."""
+    """Split a string or a name such as `listPets` into lower-case words without a plural `s`."""
     return [_stem(word.lower()) for word in _WORDS.findall(text)]
 
 

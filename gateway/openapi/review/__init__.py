@@ -1,1 +1,1 @@
-"""Review of an import: semantic differences from the version before, and suspicious texts."""
+"""Review of an import: semantic differences from the version before, and suspicious text."""

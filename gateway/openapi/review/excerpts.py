@@ -1,4 +1,6 @@
-"""Differences in readable form: limited excerpts, escaped invisible characters, texts cut to their differing parts."""
+"""Differences in readable form: limited excerpts, escaped invisible characters, strings cut to their differing
+parts.
+"""
 
 import re
 
@@ -21,7 +23,7 @@ def make_difference(kind: DifferenceKind, impact: Impact, pointer: str, old: obj
 
 
 def show(value: object) -> str:
-    """Return a JSON value as a bounded text."""
+    """Return a JSON value as a bounded string."""
     return cut(value if isinstance(value, str) else orjson.dumps(value).decode())
 
 
@@ -36,7 +38,7 @@ def cut(text: str) -> str:
 
 
 def _differing_parts(old: str, new: str) -> tuple[str, str]:
-    """The parts of two texts that differ, each with some characters around it."""
+    """The parts of two strings that differ, each with some characters around it."""
     start, shortest = 0, min(len(old), len(new))
     while start < shortest and old[start] == new[start]:
         start += 1

@@ -44,7 +44,7 @@ def token_urls(plan: RequestPlan) -> frozenset[str]:
 
 
 def sources_using(plan: RequestPlan) -> frozenset[str]:
-    """Return the security schemes of a plan, as texts."""
+    """Return the security schemes of a plan, as strings."""
     return frozenset(_scheme(scheme) for alternative in plan.security for scheme in alternative)
 
 

@@ -1,7 +1,7 @@
-"""Suspicious texts of an import: injected instructions, secrets, look-alike letters, and text hidden from people.
+"""Suspicious text of an import: injected instructions, secrets, look-alike letters, and text hidden from people.
 
-Texts of tools and of query tools are searched in the form that agents read, each text once. Invisible characters and
-HTML comments are searched in the document itself, because imports remove them from the texts of tools.
+Texts of tools and of query tools are searched in the form that agents read, each string once. Invisible characters and
+HTML comments are searched in the document itself, because imports remove them from the definitions of tools.
 """
 
 import re
@@ -93,7 +93,7 @@ class _TextPart:
     pointer: str
     text: bytes
     texts: Sequence[str] = ()
-    """The names and texts of at least `_MIN_LENGTH` characters."""
+    """The names and strings of at least `_MIN_LENGTH` characters."""
 
 
 def _outlined(outline: Outline, tools: Mapping[str, str]) -> Iterator[_TextPart]:
@@ -120,7 +120,7 @@ def _batches(parts: Iterable[_TextPart], limit: int) -> Iterator[Sequence[_TextP
 
 
 class _Search:
-    """Search of many parts; each different text is searched once."""
+    """Search of many parts; each distinct string is searched once."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[_Suspicion, ...]] = {}
@@ -135,7 +135,9 @@ class _Search:
         return not any(map(self._known.get, texts))
 
     def find(self, part: _TextPart) -> Iterator[TextFinding]:
-        """Yield the findings in one part. Its texts are searched as one, so that a phrase across two texts is found."""
+        """Yield the findings in one part. Its strings are searched as one, so that a phrase across two strings is
+        found.
+        """
         texts = dict.fromkeys(part.texts)
         fresh = [text for text in texts if text not in self._known]
         whole = _find_suspicions(_join(fresh)) if fresh else ()
@@ -145,12 +147,12 @@ class _Search:
             yield from _locate(orjson.loads(part.text), suspicious, part)
             return
         for kind, pattern in whole:
-            excerpt = "several of its texts, read in sequence"
+            excerpt = "several of its strings, read in sequence"
             yield TextFinding(kind=kind, pointer=part.pointer, excerpt=excerpt, tool=part.tool, pattern=pattern)
 
 
 def _join(texts: Sequence[str]) -> str:
-    """Join texts. Each one ends a sentence, and is followed by words that no suspicious phrase can span."""
+    """Join strings. Each one ends a sentence, and is followed by words that no suspicious phrase can span."""
     return "\n".join(f"{text}\n{_SEPARATOR}" if text.endswith(_ENDS) else text for text in texts)
 
 
@@ -176,7 +178,7 @@ def _locate(value: object, suspicious: Mapping[str, Sequence[_Suspicion]], part:
 
 
 def _find_concealed(root: Object, tools: Mapping[str, str]) -> Iterator[TextFinding]:
-    """Locate concealed texts of a document. A comment in an example belongs to a page, so it is not concealed."""
+    """Locate concealed text of a document. A comment in an example belongs to a page, so it is not concealed."""
     for place, text in _located_texts(root, "#"):
         if not _conceals(text):
             continue
@@ -197,7 +199,7 @@ def _identity(pointer: str) -> str:
 
 
 def _collect(value: object, shortest: int = 0) -> list[str]:
-    """All names and texts in a JSON value, in order; a tight loop, because documents have hundreds of thousands."""
+    """All names and strings in a JSON value, in order; a tight loop, because documents have hundreds of thousands."""
     found: list[str] = []
     pending: list[Any] = [value]
     while pending:
@@ -211,7 +213,7 @@ def _collect(value: object, shortest: int = 0) -> list[str]:
 
 
 def _located_texts(value: object, pointer: str) -> Iterator[tuple[str, str]]:
-    """All texts in a JSON value, and the names of its members, with their pointers."""
+    """All strings in a JSON value, and the names of its members, with their pointers."""
     pending: list[tuple[str, object]] = [(pointer, value)]
     while pending:
         place, one = pending.pop()

@@ -100,7 +100,7 @@ class BranchDiscriminator:
         return self._references.canonical(target) if target.startswith("#") else _name_of(target.partition("#")[0])
 
     def _allowed(self, part: object) -> Values:
-        """The texts that a branch allows for the property by `const` or `enum`; empty if it allows others."""
+        """The strings that a branch allows for the property by `const` or `enum`; empty if it allows others."""
         for schema in self._merged(part):
             known = self._target(object_at(schema, "properties").get(self.name or ""))
             values: Sequence[object] = [known["const"]] if "const" in known else list_at(known, "enum")

@@ -53,7 +53,7 @@ def holder_examples(node: Object, references: References) -> Sequence[object]:
 
 
 def read_text(value: object) -> object:
-    """Return the parsed value of a JSON text; other values, and texts that are not JSON, unchanged."""
+    """Return the parsed value of a JSON text; other values, and strings that are not JSON, unchanged."""
     if not isinstance(value, str) or len(value) > MAX_EXAMPLE_BYTES:
         return value
     try:

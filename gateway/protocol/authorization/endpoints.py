@@ -76,7 +76,7 @@ class AuthorizationEndpoints:
         self._tenants = TokenBuckets(
             rate=_REGISTRATION_RATE * _TENANT_FACTOR, burst=_REGISTRATION_BURST * _TENANT_FACTOR
         )
-        self.places = FairSlotPool("requests for tokens", slots=_SLOTS, queue=_QUEUE)
+        self.slot_pool = FairSlotPool("requests for tokens", slots=_SLOTS, queue=_QUEUE)
         """Keyed by the tenant in the path, because a provider may be contacted before tokens are issued."""
 
     @property
@@ -138,7 +138,7 @@ class AuthorizationEndpoints:
 
         async def run(request: Request) -> Response:
             try:
-                async with self.places.hold(request.path_params["tenant"]):
+                async with self.slot_pool.hold(request.path_params["tenant"]):
                     return self._complete_response(request, await answer(request))
             except (LimitExceeded, Unavailable) as error:
                 return _error("temporarily_unavailable", error.message, error_of=error)

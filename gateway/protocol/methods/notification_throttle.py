@@ -11,7 +11,7 @@ from typing import Final
 
 from gateway.domain.task_supervisor import Spawn
 from gateway.handlers.interfaces import LogLevel
-from gateway.protocol.methods.client_requests import LEVELS
+from gateway.protocol.methods.input_requests import LEVELS
 
 MAX_PER_S: Final = 50
 """Messages per second that a call may send, and the size of its burst."""

@@ -14,7 +14,7 @@ import structlog
 
 from gateway.errors import RedisUnavailable
 from gateway.protocol.http import jsonrpc
-from gateway.protocol.methods.client_requests import ANSWER_TIMEOUT_S
+from gateway.protocol.methods.input_requests import ANSWER_TIMEOUT_S
 from gateway.redis.sessions.keys import SessionKeys
 from gateway.redis.sessions.pending_requests import PendingRequests
 
@@ -30,10 +30,10 @@ _CLOSE_TIMEOUT_S = 2.0
 class PingMonitor:
     """The pings of one stream; it is polled after each keep-alive, so it needs no separate timer."""
 
-    __slots__ = ("_active_at", "_every_s", "_keys", "_next_id", "_open_ping", "_questions", "_unanswered")
+    __slots__ = ("_active_at", "_every_s", "_keys", "_next_id", "_open_ping", "_pending_requests", "_unanswered")
 
-    def __init__(self, questions: PendingRequests, keys: SessionKeys, *, every_s: float) -> None:
-        self._questions = questions
+    def __init__(self, pending_requests: PendingRequests, keys: SessionKeys, *, every_s: float) -> None:
+        self._pending_requests = pending_requests
         self._keys = keys
         self._every_s = every_s
         self._active_at = time.monotonic()
@@ -62,7 +62,7 @@ class PingMonitor:
             return None
         self._next_id = self._next_id or secrets.token_urlsafe(12)
         try:
-            ping_state = await self._questions.ping(
+            ping_state = await self._pending_requests.ping(
                 self._keys, self._open_ping, self._next_id, is_patient=silent_s < ANSWER_TIMEOUT_S + self._every_s
             )
         except RedisUnavailable:
@@ -84,6 +84,6 @@ class PingMonitor:
 
     async def _close(self, name: str) -> None:
         try:
-            await self._questions.close(self._keys, name)
+            await self._pending_requests.close(self._keys, name)
         except RedisUnavailable:
             log.debug("ping_not_closed")

@@ -72,7 +72,7 @@ class SessionDispatcher:
         self._kernel = kernel
         self._stores = stores
         self._running = running
-        self._asking = ClientChannel(stores.bus, stores.spawn, stores.questions, stores.preferences)
+        self._asking = ClientChannel(stores.bus, stores.spawn, stores.pending_requests, stores.preferences)
 
     async def begin(
         self, request: JSONRPCRequest, record: SessionRecord, context: RequestContext
@@ -128,7 +128,7 @@ class SessionDispatcher:
         if isinstance(message, JSONRPCResponse | JSONRPCError):
             if isinstance(message.id, str):
                 answer = message.model_dump_json(by_alias=True, exclude_none=True, include={"result", "error"})
-                await self._stores.questions.answer(self._keys(record), message.id, answer.encode())
+                await self._stores.pending_requests.accept(self._keys(record), message.id, answer.encode())
         elif isinstance(message, JSONRPCNotification) and message.method == _CANCELLED:
             await self._cancel(message.params or {}, record)
 

@@ -13,18 +13,18 @@ from mcp_types import ClientCapabilities
 
 from gateway.domain.task_supervisor import Spawn
 from gateway.errors import ClientSilent, RedisUnavailable
-from gateway.handlers.interfaces import LogLevel, Question
+from gateway.handlers.interfaces import InputRequest, LogLevel
 from gateway.protocol.http import jsonrpc
-from gateway.protocol.methods.client_requests import (
+from gateway.protocol.methods.content_kinds import known_messages
+from gateway.protocol.methods.input_requests import (
     ANSWER_TIMEOUT_S,
     check_response,
     is_valid_response,
     levels_from,
-    request_of,
     require_capability,
     supports,
+    to_wire_request,
 )
-from gateway.protocol.methods.content_kinds import known_messages
 from gateway.protocol.methods.notification_throttle import NotificationThrottle
 from gateway.protocol.sessions.response_sink import MessageSink
 from gateway.redis.event_bus import EventBus
@@ -46,7 +46,7 @@ class ClientChannel:
 
     bus: EventBus
     spawn: Spawn
-    questions: PendingRequests
+    pending_requests: PendingRequests
     preferences: LogLevels
     timeout_s: float = ANSWER_TIMEOUT_S
     approval_timeout_s: float = APPROVAL_TIMEOUT_S
@@ -104,7 +104,7 @@ class SessionPeer:
         if level in self._levels:
             await self._throttle.log(level, partial(self._send_log, level, data, logger))
 
-    async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
+    async def ask(self, input_requests: Mapping[str, InputRequest]) -> Mapping[str, Mapping[str, Any]]:
         """Send the requests to the client and wait for all responses.
 
         Raises:
@@ -114,20 +114,20 @@ class SessionPeer:
             HandlerFailed: the schema of a form is invalid.
             RedisUnavailable: a request or a response could not be stored or read.
         """
-        for question in questions.values():
-            require_capability(question, self.can)
-        names = {key: secrets.token_urlsafe(12) for key in questions}
+        for input_request in input_requests.values():
+            require_capability(input_request, self.can)
+        names = {key: secrets.token_urlsafe(12) for key in input_requests}
         woken = _RepeatableEvent()
         async with self._channel.bus.listening(self._keys.wake, woken.set):
             try:
                 with anyio.move_on_after(self._channel.timeout_s):
-                    for key, question in questions.items():
-                        await self._send_request(names[key], question)
+                    for key, input_request in input_requests.items():
+                        await self._send_request(names[key], input_request)
                     return {
-                        key: await self._wait_for_response(names[key], question, woken)
-                        for key, question in questions.items()
+                        key: await self._wait_for_response(names[key], input_request, woken)
+                        for key, input_request in input_requests.items()
                     }
-                raise ClientSilent("the client did not answer in time")
+                raise ClientSilent("the client did not respond in time")
             except BaseException:
                 with anyio.move_on_after(_POLL_S, shield=True):
                     await self._cancel_requests(names.values())
@@ -155,24 +155,26 @@ class SessionPeer:
     async def _send_log(self, level: LogLevel, data: object, logger: str | None = None) -> None:
         await self._notify("notifications/message", {"level": level, "logger": logger, "data": data})
 
-    async def _send_request(self, name: str, question: Question) -> None:
-        request = request_of(question)
+    async def _send_request(self, name: str, input_request: InputRequest) -> None:
+        request = to_wire_request(input_request)
         params = request.get("params")
         if params is not None and self._revision < _FIRST_WITH_URL_MODE and params.get("mode") == "form":
             del params["mode"]  # earlier revisions have a single mode without a name
-        if params is not None and question.kind == "sampling":
+        if params is not None and input_request.kind == "sampling":
             params["messages"] = known_messages(params["messages"], self._revision)
-        if not await self._sink.send(jsonrpc.request(name, request["method"], params), question=name):
+        if not await self._sink.send(jsonrpc.request(name, request["method"], params), request_id=name):
             raise ClientSilent("the client accepts no stream, or its session has ended")
 
-    async def _wait_for_response(self, name: str, question: Question, woken: "_RepeatableEvent") -> Mapping[str, Any]:
+    async def _wait_for_response(
+        self, name: str, input_request: InputRequest, woken: "_RepeatableEvent"
+    ) -> Mapping[str, Any]:
         while True:
-            response = await self._channel.questions.get_answer(self._keys, name)
+            response = await self._channel.pending_requests.get_response(self._keys, name)
             if response is None:
                 raise ClientSilent("the session has ended")
             if response:
-                await self._channel.questions.close(self._keys, name)
-                return _parse_response(response, question)
+                await self._channel.pending_requests.close(self._keys, name)
+                return _parse_response(response, input_request)
             with anyio.move_on_after(_POLL_S):  # the wake-up may be lost
                 await woken.wait()
 
@@ -180,9 +182,9 @@ class SessionPeer:
         """Send a cancellation for each open request, and close all requests."""
         try:
             for name in names:
-                if await self._channel.questions.get_answer(self._keys, name) == b"":
+                if await self._channel.pending_requests.get_response(self._keys, name) == b"":
                     await self._sink.send(jsonrpc.notification("notifications/cancelled", {"requestId": name}))
-                await self._channel.questions.close(self._keys, name)
+                await self._channel.pending_requests.close(self._keys, name)
         except RedisUnavailable:
             log.debug("question_not_withdrawn")
 
@@ -217,13 +219,13 @@ class _RepeatableEvent:
         self._event = anyio.Event()
 
 
-def _parse_response(text: bytes, question: Question) -> Mapping[str, Any]:
+def _parse_response(text: bytes, input_request: InputRequest) -> Mapping[str, Any]:
     answer: dict[str, Any] = msgspec.json.decode(text)
     result = answer.get("result")
     if result is None:
-        raise ClientSilent("the client answered with an error")
-    if not is_valid_response(question.kind, result):
+        raise ClientSilent("the client responded with an error")
+    if not is_valid_response(input_request.kind, result):
         raise ClientSilent("the client's response does not match the request")
     found: dict[str, Any] = result
-    check_response(question, found)  # guard: form-content-of-sessions
+    check_response(input_request, found)  # guard: form-content-of-sessions
     return found

@@ -138,7 +138,7 @@ class StandaloneReplay:
         self._registry = registry
         self._is_current = is_current
         self._changes = ListChangeDebouncer(to.wake)
-        self._pings = PingMonitor(stores.questions, self._keys, every_s=ping_s)
+        self._pings = PingMonitor(stores.pending_requests, self._keys, every_s=ping_s)
         self._reader = ""
 
     def on_catalog_change(self, before: Registry, after: Registry | None) -> None:

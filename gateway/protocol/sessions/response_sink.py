@@ -60,7 +60,7 @@ class SinkState(Enum):
 class MessageSink(Protocol):
     """Receives the messages that a call sends before its response."""
 
-    async def send(self, text: bytes, *, question: str = "") -> bool:
+    async def send(self, text: bytes, *, request_id: str = "") -> bool:
         """Send a message before the response; False if the client accepts no stream or the session has ended."""
         ...
 
@@ -150,7 +150,7 @@ class PostSink:
         except RedisUnavailable:
             log.warning("stream_not_opened")  # the response stays JSON
 
-    async def send(self, text: bytes, *, question: str = "") -> bool:
+    async def send(self, text: bytes, *, request_id: str = "") -> bool:
         """Store a message and send it on the stream, which the first message opens.
 
         Messages beyond `MAX_MESSAGE_BYTES` of one call are dropped, except requests to the client.
@@ -161,10 +161,10 @@ class PostSink:
         if not await self._open():
             return False
         self._sent_bytes += len(text)
-        if self._sent_bytes > MAX_MESSAGE_BYTES and not question:
+        if self._sent_bytes > MAX_MESSAGE_BYTES and not request_id:
             log.warning("message_dropped", message=self._sent_bytes)
             return True
-        added = await self._logs.append(self._keys, self._stream, text, question=question)
+        added = await self._logs.append(self._keys, self._stream, text, request_id=request_id)
         self._to.wake()
         return added is not None
 
@@ -301,13 +301,13 @@ class SseSink:
     async def defer(self) -> None:
         """Do nothing, because the response goes to a stream anyway."""
 
-    async def send(self, text: bytes, *, question: str = "") -> bool:
+    async def send(self, text: bytes, *, request_id: str = "") -> bool:
         """Store a message, which the session's stream then sends; False if the session has ended.
 
         Raises:
             RedisUnavailable: the message may not have been stored.
         """
-        return await self._logs.append(self._keys, STANDALONE, text, question=question) is not None
+        return await self._logs.append(self._keys, STANDALONE, text, request_id=request_id) is not None
 
     async def detach(self) -> None:
         """Do nothing, because the stream cannot be resumed."""

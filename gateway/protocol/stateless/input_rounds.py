@@ -19,14 +19,14 @@ from pydantic import BaseModel
 
 from gateway.domain.task_supervisor import Spawn
 from gateway.errors import ClientSilent, HandlerFailed
-from gateway.handlers.interfaces import InputRequired, LogLevel, Question, QuestionKind
-from gateway.protocol.methods.client_requests import (
+from gateway.handlers.interfaces import InputRequest, InputRequestKind, InputRequired, LogLevel
+from gateway.protocol.methods.input_requests import (
     check_response,
     is_valid_response,
     levels_from,
-    request_of,
     require_capability,
     supports,
+    to_wire_request,
 )
 from gateway.protocol.methods.notification_throttle import NotificationThrottle
 from gateway.protocol.request_context import SdkContext
@@ -41,7 +41,7 @@ class RoundState(msgspec.Struct, frozen=True, kw_only=True):
 
     answers: dict[str, dict[str, Any]] = {}
     memory: dict[str, Any] = {}
-    asked: dict[str, QuestionKind] = {}
+    asked: dict[str, InputRequestKind] = {}
     nonce: str = ""
 
 
@@ -87,7 +87,7 @@ class StatelessPeer:
         if level in self._levels:
             await self._throttle.log(level, partial(self._send_log, level, data, logger))
 
-    async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
+    async def ask(self, input_requests: Mapping[str, InputRequest]) -> Mapping[str, Mapping[str, Any]]:
         """Return the responses that the client sent in this or earlier rounds, or in advance.
 
         Raises:
@@ -96,18 +96,18 @@ class StatelessPeer:
             ClientSilent: the content of a response does not match the schema of its form.
             HandlerFailed: the schema of a form is invalid.
         """
-        for key, question in questions.items():
+        for key, input_request in input_requests.items():
             if key in self.answers:
-                check_response(question, self.answers[key])  # guard: form-content-of-rounds
-        missing = {key: question for key, question in questions.items() if key not in self.answers}
-        for question in missing.values():
-            require_capability(question, self.can)
-        for key in [key for key, question in missing.items() if self._is_answered_early(key, question)]:
+                check_response(input_request, self.answers[key])  # guard: form-content-of-rounds
+        missing = {key: input_request for key, input_request in input_requests.items() if key not in self.answers}
+        for input_request in missing.values():
+            require_capability(input_request, self.can)
+        for key in [key for key, input_request in missing.items() if self._is_answered_early(key, input_request)]:
             self.answers[key] = self._early_answers[key]
             del missing[key]
         if missing:
             raise InputRequired(missing, {"answers": self.answers, "memory": self.memory})
-        return {key: self.answers[key] for key in questions}
+        return {key: self.answers[key] for key in input_requests}
 
     def recall(self, key: str) -> Any:
         """Return a value that an earlier round stored."""
@@ -144,12 +144,12 @@ class StatelessPeer:
         note = LoggingMessageNotification(params=params)
         await self._ctx.session.send_notification(note, related_request_id=self._ctx.request_id)
 
-    def _is_answered_early(self, key: str, question: Question) -> bool:
+    def _is_answered_early(self, key: str, input_request: InputRequest) -> bool:
         answer = self._early_answers.get(key)
-        if answer is None or not is_valid_response(question.kind, answer):
+        if answer is None or not is_valid_response(input_request.kind, answer):
             return False
         try:
-            check_response(question, answer)
+            check_response(input_request, answer)
         except ClientSilent:
             return False  # ignored, because the gateway has not sent this request yet
         return True
@@ -170,7 +170,7 @@ def resume_peer(
         if key in client_responses:
             answer = _to_json_object(client_responses[key])
             if not is_valid_response(kind, answer):
-                raise MCPError(INVALID_PARAMS, f"inputResponses/{key[:64]} does not match the question")
+                raise MCPError(INVALID_PARAMS, f"inputResponses/{key[:64]} does not match its request")
             requested_responses[key] = answer
     early_answers = {
         key: _to_json_object(client_responses[key])
@@ -194,7 +194,7 @@ def input_required(raised: InputRequired, *, nonce: str) -> dict[str, Any]:
     rounds = RoundState(
         answers=saved_state.get("answers", {}),
         memory=saved_state.get("memory", {}),
-        asked={key: question.kind for key, question in raised.questions.items()},
+        asked={key: input_request.kind for key, input_request in raised.input_requests.items()},
         nonce=nonce,
     )
     try:
@@ -203,7 +203,7 @@ def input_required(raised: InputRequired, *, nonce: str) -> dict[str, Any]:
         raise HandlerFailed("a stored value of the call is not JSON") from error
     if len(state) > MAX_STATE_BYTES:
         raise HandlerFailed(f"the state of the call between its rounds is larger than {MAX_STATE_BYTES} bytes")
-    input_requests = {key: request_of(question) for key, question in raised.questions.items()}
+    input_requests = {key: to_wire_request(input_request) for key, input_request in raised.input_requests.items()}
     return {"resultType": "input_required", "inputRequests": input_requests, "requestState": state}
 
 

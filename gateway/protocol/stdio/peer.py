@@ -9,14 +9,14 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitRequest, ElicitResult
 
 from gateway.errors import ClientSilent
-from gateway.handlers.interfaces import LogLevel, Question
-from gateway.protocol.methods.client_requests import (
+from gateway.handlers.interfaces import InputRequest, LogLevel
+from gateway.protocol.methods.input_requests import (
     ANSWER_TIMEOUT_S,
     check_response,
     is_valid_response,
-    request_of,
     require_capability,
     supports,
+    to_wire_request,
 )
 from gateway.protocol.stdio.progress_gap import ProgressGap
 
@@ -47,18 +47,18 @@ class StdioPeer:
     async def log(self, level: LogLevel, data: object, logger: str | None = None) -> None:
         """Do nothing: the logging capability is not declared."""
 
-    async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
+    async def ask(self, input_requests: Mapping[str, InputRequest]) -> Mapping[str, Mapping[str, Any]]:
         """Send the requests to the client one after the other, and return the responses.
 
         Raises:
             CapabilityMissing: the client cannot ask its user.
             ClientSilent: a response is late, an error, or does not match the schema of its form.
         """
-        for question in questions.values():
-            require_capability(question, self.can)
+        for input_request in input_requests.values():
+            require_capability(input_request, self.can)
         with anyio.move_on_after(ANSWER_TIMEOUT_S):
-            return {key: await self._ask(question) for key, question in questions.items()}
-        raise ClientSilent("the client did not answer in time")
+            return {key: await self._ask(input_request) for key, input_request in input_requests.items()}
+        raise ClientSilent("the client did not respond in time")
 
     def recall(self, key: str) -> Any:
         """Return a value that `remember` stored; a call has a single round."""
@@ -74,17 +74,17 @@ class StdioPeer:
     async def end_stream(self) -> None:
         """Do nothing: standard output stays open until the client closes it."""
 
-    async def _ask(self, question: Question) -> Mapping[str, Any]:
-        asked = request_of(question)
+    async def _ask(self, input_request: InputRequest) -> Mapping[str, Any]:
+        asked = to_wire_request(input_request)
         if self._ctx.protocol_version < _FIRST_WITH_MODES:
             asked["params"].pop("mode", None)  # earlier revisions have a single mode without a name
         try:
             request = ElicitRequest.model_validate(asked, by_name=False)
             answer = await self._ctx.session.send_request(request, ElicitResult)
         except (MCPError, ValueError) as error:  # an error, or a result of another form
-            raise ClientSilent("the client answered the question with an error") from error
+            raise ClientSilent("the client responded with an error") from error
         found = answer.model_dump(by_alias=True, mode="json", exclude_none=True)
-        if not is_valid_response(question.kind, found):
-            raise ClientSilent("the client's answer does not match its question")
-        check_response(question, found)
+        if not is_valid_response(input_request.kind, found):
+            raise ClientSilent("the client's response does not match the request")
+        check_response(input_request, found)
         return found

@@ -12,7 +12,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from gateway.domain.identifiers import mint
 from gateway.errors import CapabilityMissing, NotFound
 from gateway.protocol.errors import TASKS, unknown
-from gateway.protocol.methods.client_requests import is_valid_response
+from gateway.protocol.methods.input_requests import is_valid_response
 from gateway.protocol.request_context import CURRENT_REQUEST, SdkContext
 from gateway.protocol.tasks.runs import TaskRunner, owner_of
 from gateway.protocol.tasks.task_objects import declares_tasks, detailed_task

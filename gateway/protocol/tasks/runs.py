@@ -384,7 +384,9 @@ class TaskRunner:
             await records.postpone(tenant, task.id, holder=run.holder, seconds=0)
 
     async def _park(self, task: McpTask, raised: InputRequired) -> None:
-        asked = {key: TaskQuestion(kind=each.kind, params=dict(each.params)) for key, each in raised.questions.items()}
+        asked = {
+            key: TaskQuestion(kind=each.kind, params=dict(each.params)) for key, each in raised.input_requests.items()
+        }
         state: Mapping[str, Any] = raised.state
         rounds = TaskRounds(answers=dict(state["answers"]), memory=dict(state["memory"]), questions=asked)
         try:

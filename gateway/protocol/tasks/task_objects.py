@@ -9,9 +9,9 @@ from mcp_types import CLIENT_CAPABILITIES_META_KEY
 from gateway.calls import result_rendering
 from gateway.domain.calls.mcp_tasks import McpTask, TaskState
 from gateway.domain.json_access import as_object
-from gateway.handlers.interfaces import Question
+from gateway.handlers.interfaces import InputRequest
 from gateway.protocol.errors import TASKS
-from gateway.protocol.methods.client_requests import request_of
+from gateway.protocol.methods.input_requests import to_wire_request
 from gateway.protocol.request_context import SdkContext
 
 POLL_MS: Final = 1000
@@ -37,7 +37,7 @@ def detailed_task(task: McpTask) -> dict[str, Any]:
     members = _members(task)
     if task.state is TaskState.INPUT_REQUIRED:
         members["inputRequests"] = {
-            key: request_of(Question(kind=question.kind, params=question.params))
+            key: to_wire_request(InputRequest(kind=question.kind, params=question.params))
             for key, question in task.rounds.questions.items()
         }
     outcome = task.outcome

@@ -60,31 +60,31 @@ class PendingRequests:
         self._close = bus.script(_CLOSE)
         self._ping = bus.script(_PING)
 
-    async def answer(self, keys: SessionKeys, question: str, answer: bytes) -> bool:
+    async def accept(self, keys: SessionKeys, request_id: str, response: bytes) -> bool:
         """Accept a response; False if the session has ended, or the request is unknown or already has a response.
 
         Raises:
             RedisUnavailable: the response may or may not have been accepted.
         """
-        mac = self._seal.make(keys.state, question.encode(), answer)
-        is_accepted: int = await self._accept((keys.record, keys.state, keys.wake), question, answer, mac)
+        mac = self._seal.make(keys.state, request_id.encode(), response)
+        is_accepted: int = await self._accept((keys.record, keys.state, keys.wake), request_id, response, mac)
         return bool(is_accepted)
 
-    async def get_answer(self, keys: SessionKeys, question: str) -> bytes | None:
+    async def get_response(self, keys: SessionKeys, request_id: str) -> bytes | None:
         """Return the response; empty while the request is pending, None if the request does not exist.
 
         None is also returned if the response's MAC does not match this session and request.
         """
-        answer: bytes | None
-        answer, mac = await self._get((keys.state,), question)
-        if answer and not self._seal.holds(keys.state, question.encode(), answer, mac=mac):  # guard: answer-seal
+        response: bytes | None
+        response, mac = await self._get((keys.state,), request_id)
+        if response and not self._seal.holds(keys.state, request_id.encode(), response, mac=mac):  # guard: answer-seal
             log.error("answer_refused", tenant_id=keys.tenant, session=keys.session[:8])
             return None
-        return answer
+        return response
 
-    async def close(self, keys: SessionKeys, question: str) -> None:
+    async def close(self, keys: SessionKeys, request_id: str) -> None:
         """Delete a request and its response."""
-        await self._close((keys.state,), question)
+        await self._close((keys.state,), request_id)
 
     async def ping(self, keys: SessionKeys, before: str, name: str, *, is_patient: bool) -> Pinged:
         """Store a ping in place of the previous one ('' for none), and return the outcome of the previous ping.

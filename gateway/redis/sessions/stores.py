@@ -26,10 +26,10 @@ class SessionStores:
     sessions: Sessions
     logs: StreamLog
     claims: RequestClaims
-    questions: PendingRequests
+    pending_requests: PendingRequests
     preferences: LogLevels
     subscriptions: SessionSubscriptions
-    places: StreamLimiter
+    stream_limiter: StreamLimiter
     nonces: SingleUseIds
     overflow: ResultOverflow
     idle_s: int
@@ -45,10 +45,10 @@ def session_stores(bus: EventBus, *, spawn: Spawn, idle_s: int) -> SessionStores
         sessions=sessions,
         logs=StreamLog(bus, sessions),
         claims=RequestClaims(bus, spawn=spawn),
-        questions=PendingRequests(bus),
+        pending_requests=PendingRequests(bus),
         preferences=LogLevels(bus),
         subscriptions=SessionSubscriptions(bus, sessions),
-        places=StreamLimiter(bus, spawn=spawn),
+        stream_limiter=StreamLimiter(bus, spawn=spawn),
         nonces=SingleUseIds(bus),
         overflow=ResultOverflow(bus),
         idle_s=idle_s,

@@ -116,7 +116,7 @@ _TRIM = "return redis.call('XTRIM', KEYS[1], 'MINID', ARGV[1])"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedMessage:
-    """One message of a stream; a resource update has a URI instead of a text.
+    """One message of a stream; a resource update has a URI instead of a message.
 
     A message with an invalid MAC keeps its id, without content.
     """
@@ -186,7 +186,7 @@ class StreamLog:
         )
 
     async def append(
-        self, keys: SessionKeys, stream: str, text: bytes, *, is_final: bool = False, question: str = ""
+        self, keys: SessionKeys, stream: str, text: bytes, *, is_final: bool = False, request_id: str = ""
     ) -> str | None:
         """Add one message and return its id; None, without adding it, when the stream or the session has ended.
 
@@ -198,7 +198,9 @@ class StreamLog:
         redis_keys = (keys.record, keys.log(stream), keys.state, keys.index, keys.wake)
         flag = _FINAL if is_final else _TEXT
         mac = self._seal.make(keys.log(stream), flag, text)
-        return _text(await self._append(redis_keys, stream, ttl_ms, _MAX_ENTRIES, flag, question, mac, *pieces)) or None
+        return (
+            _text(await self._append(redis_keys, stream, ttl_ms, _MAX_ENTRIES, flag, request_id, mac, *pieces)) or None
+        )
 
     async def read(
         self, keys: SessionKeys, stream: str, after: str, *, run: RequestOwner | None = None, reader: str = ""

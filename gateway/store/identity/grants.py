@@ -120,13 +120,17 @@ async def beyond(tenant: TenantId, db: Db, person: KeyId, *, limit: int) -> Sequ
     return [KeyId(row) for row in (await db.execute(wanted)).scalars()]
 
 
-async def remove_ended(tenant: TenantId, db: Db, *, by: datetime, codes_by: datetime) -> datetime | None:
-    """Delete grants that ended by `by`, or whose unused code expired by `codes_by`; return the next end of a grant."""
+async def remove_ended(
+    tenant: TenantId, db: Db, *, ended_before: datetime, codes_expired_before: datetime
+) -> datetime | None:
+    """Delete grants that ended up to `ended_before`, or whose unused code expired up to `codes_expired_before`; return
+    the next end of a grant.
+    """
     ended = or_(
-        _columns.idle_ends_at <= by,
-        _columns.ends_at <= by,
-        _columns.revoked_at <= by,
-        _columns.code_used_at.is_(None) & (_columns.code_ends_at <= codes_by),
+        _columns.idle_ends_at <= ended_before,
+        _columns.ends_at <= ended_before,
+        _columns.revoked_at <= ended_before,
+        _columns.code_used_at.is_(None) & (_columns.code_ends_at <= codes_expired_before),
     )
     await db.execute(delete(grants).where(_columns.tenant_id == tenant, ended))
     ends = func.least(_columns.idle_ends_at, _columns.ends_at, _columns.revoked_at)

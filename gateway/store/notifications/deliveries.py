@@ -154,7 +154,7 @@ async def release(tenant: TenantId, db: Db, endpoint: WebhookEndpointId, claimed
 
 
 async def clean_up(
-    tenant: TenantId, db: Db, endpoint: WebhookEndpointId, *, now: datetime, expired_by: datetime
+    tenant: TenantId, db: Db, endpoint: WebhookEndpointId, *, now: datetime, expired_before: datetime
 ) -> int:
     """Delete deliveries that ended long ago, and fail those that expired; return the number of the latter."""
     is_old = and_(deliveries.c.state.in_(_ENDED_STATES), deliveries.c.due_at <= now)
@@ -162,7 +162,7 @@ async def clean_up(
     expired = (
         *_of(tenant, endpoint),
         deliveries.c.state == DeliveryState.PENDING,
-        deliveries.c.expires_at <= expired_by,
+        deliveries.c.expires_at <= expired_before,
     )
     reason = func.coalesce(deliveries.c.error, "no attempt was possible in time")
     ended = {"state": DeliveryState.FAILED, "error": reason, "ended_at": now, "due_at": now + RETENTION}

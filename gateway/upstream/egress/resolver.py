@@ -35,7 +35,7 @@ class SystemLookup:
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="lookup")
         self._asked: dict[str, asyncio.Future[list[str]]] = {}
-        self.places = FairSlotPool("name lookups", slots=_THREADS, queue=_MAX_QUEUE_LENGTH)
+        self.slot_pool = FairSlotPool("name lookups", slots=_THREADS, queue=_MAX_QUEUE_LENGTH)
 
     async def resolve(self, host: str, port: int) -> Sequence[str]:
         """Return the addresses of a name; a numeric spelling such as 0x7f000001 resolves to the address it denotes.
@@ -47,12 +47,12 @@ class SystemLookup:
         if running is None:
             domain = _domain_of(host)  # guard: share-of-lookups
             try:
-                await self.places.take(domain)
+                await self.slot_pool.take(domain)
             except LimitExceeded as error:
                 raise OSError(error.message) from None
             running = self._asked.get(host)  # started while this call waited
             if running is not None:
-                self.places.free(domain)
+                self.slot_pool.free(domain)
                 return await asyncio.shield(running)
             running = self._ask(host, port, domain)
         return await asyncio.shield(running)
@@ -64,7 +64,7 @@ class SystemLookup:
 
         def end(ended: "asyncio.Future[list[str]]") -> None:
             self._asked.pop(host, None)
-            self.places.free(domain)
+            self.slot_pool.free(domain)
             # retrieves the exception, because asyncio logs unretrieved ones
             if not ended.cancelled():
                 ended.exception()

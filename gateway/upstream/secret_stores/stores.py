@@ -49,7 +49,7 @@ class SecretStores:
             timeouts = Timeouts(connect_s=2.0, first_byte_s=3.0, total_s=4.0)
             self._client = UpstreamClient(egress_allow=[_authority(vault.url)], timeouts=timeouts)
             self._vault = VaultClient(self._client, vault)
-        self.places = FairSlotPool("reads of secret stores", slots=_SLOTS, queue=_QUEUE, timeout_s=_READ_S)
+        self.slot_pool = FairSlotPool("reads of secret stores", slots=_SLOTS, queue=_QUEUE, timeout_s=_READ_S)
 
     @asynccontextmanager
     async def opened(self) -> AsyncGenerator[None]:
@@ -78,7 +78,7 @@ class SecretStores:
             SecretUnavailable: the secret is missing, or the store refuses the request or does not respond in time.
         """
         try:
-            async with self.places.hold(tenant):
+            async with self.slot_pool.hold(tenant):
                 with anyio.fail_after(_READ_S):
                     value = await self._read(slug, reference)
         except LimitExceeded:

@@ -79,7 +79,7 @@ class VaultClient:
         stored = _member(_member(_members(response), "data"), "data")
         value = stored.get(field_name)
         if not isinstance(value, str):
-            raise SecretUnavailable("the secret in vault has no text in this field")
+            raise SecretUnavailable("the secret in vault has no string in this field")
         return value
 
     async def _get(self, url: str, token: str) -> UpstreamAnswer:

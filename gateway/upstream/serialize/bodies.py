@@ -88,7 +88,7 @@ def _text(plan: BodyPlan) -> BodyWriter:
 
     def write(value: object) -> tuple[bytes, str]:
         if is_list(value) or is_object(value):
-            raise Unwritable("it must be text")
+            raise Unwritable("it must be a string")
         raw = to_bytes(to_text(value), charset)
         declares_charset = declared is not None or raw.isascii() or not plan.media_type.lower().startswith("text/")
         return raw, plan.media_type if declares_charset else f"{plan.media_type}; charset=utf-8"

@@ -39,7 +39,7 @@ def read_file(value: object) -> File:
     if not isinstance(encoded, str):
         raise Unwritable("it must be an object with the member 'base64'")
     if name is not None and not isinstance(name, str):
-        raise Unwritable("its 'filename' is not text")
+        raise Unwritable("its 'filename' is not a string")
     if media_type is not None and not _is_media_type(media_type):
         raise Unwritable("its 'content_type' is not a media type")
     try:

@@ -192,7 +192,7 @@ def _first(body: BodyPlan | None) -> tuple[BodyPlan, ...]:
 
 
 def _compile_path(plan: RequestPlan) -> tuple[str, tuple[tuple[str, _Slot | None], ...]]:
-    """Return the origin with the fixed start of the path, and the following fixed texts and slots in order."""
+    """Return the origin with the fixed start of the path, and the following fixed strings and slots in order."""
     if not _ORIGIN.fullmatch(plan.origin):
         raise NotYetSupported("The server of this operation is not an http or https origin.")
     pieces: list[tuple[str, _Slot | None]] = []

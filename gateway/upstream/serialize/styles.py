@@ -1,8 +1,8 @@
 """Writers of parameter values: OpenAPI's style table, one function per location.
 
-Each function takes the style of a parameter plan and returns a writer. A writer turns a value into its encoded text, or
-raises `Unwritable`. An empty text means that nothing is sent, except for an empty string in a header. Null members of
-lists and objects are dropped (undefined in RFC 6570 section 2.3). OpenAPI does not define lists and objects inside a
+Each function takes the style of a parameter plan and returns a writer. A writer turns a value into its encoded string,
+or raises `Unwritable`. An empty string means that nothing is sent, except for an empty string in a header. Null members
+of lists and objects are dropped (undefined in RFC 6570 section 2.3). OpenAPI does not define lists and objects inside a
 list or object; they are written as compact JSON, except in deepObject.
 """
 
@@ -111,7 +111,7 @@ def cookie_writer(name: str, style: Style, *, explode: bool, encode: Encode) -> 
 
 
 def list_divider(styles: Sequence[Style]) -> Callable[[object], object]:
-    """Return a function that joins each list inside a list into one text (Swagger 2.0), with one style per level."""
+    """Return a function that joins each list inside a list into one string (Swagger 2.0), with one style per level."""
     delimiters = [_DELIMITERS.get(style, (",", ","))[0] for style in styles]
     if not delimiters:
         return lambda value: value
@@ -128,7 +128,7 @@ def _divided(value: object, delimiters: Sequence[str]) -> object:
 
 
 def text_pairs(name: str, value: object, style: Style, *, explode: bool) -> Iterator[tuple[str, str]]:
-    """Yield the names and texts of a value in a style, before encoding."""
+    """Yield the names and strings of a value in a style, before encoding."""
     if style is Style.DEEP_OBJECT:
         yield from _deep_texts(name, value)
     elif _is_scalar(value):

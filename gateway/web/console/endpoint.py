@@ -37,7 +37,7 @@ class ApprovalPages:
     ) -> None:
         self._responder = ApprovalResponder(catalog)
         self._sessions = ConsoleSessions(keys, credentials, ended)
-        self.places = FairSlotPool("console pages", slots=_SLOTS, queue=_QUEUE)
+        self.slot_pool = FairSlotPool("console pages", slots=_SLOTS, queue=_QUEUE)
         """Keyed by the client's address for sign-ins and session lookups, by the tenant for the pages."""
 
     @property
@@ -74,11 +74,11 @@ class ApprovalPages:
         """Serve the page within a session; a request without a session is redirected to the sign-in page."""
 
         async def run(request: Request) -> Response:
-            async with self.places.hold(address_of(request.scope)):
+            async with self.slot_pool.hold(address_of(request.scope)):
                 session = await self._sessions.find(request.cookies)
             if session is None:
                 return RedirectResponse(_sign_in_url(request.url.path), 303, headers=HEADERS)
-            async with self.places.hold(session.principal.tenant):
+            async with self.slot_pool.hold(session.principal.tenant):
                 response = await handler(request, session)
             if "set-cookie" not in response.headers:
                 response.headers.append("set-cookie", self._sessions.cookie_of(session))
@@ -92,7 +92,7 @@ class ApprovalPages:
         form = await read_form(request)
         target, origin = _target(form.get("next")), request.headers.get("origin", "")
         try:
-            async with self.places.hold(address_of(request.scope)):
+            async with self.slot_pool.hold(address_of(request.scope)):
                 session = await self._sessions.begin(
                     form.get("key", "").strip(),
                     address=address_of(request.scope),

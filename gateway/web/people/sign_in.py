@@ -93,7 +93,7 @@ class SignInPages:
         self.sessions = sessions
         self._flow = flow
         self._pending = SealedCookies(keys, "gateway-sign-in", life_s=PENDING_S, same_site="Lax")
-        self.places = FairSlotPool("pages of people", slots=_SLOTS, queue=_QUEUE)
+        self.slot_pool = FairSlotPool("pages of people", slots=_SLOTS, queue=_QUEUE)
         """Keyed by the tenant in the path, because requests to one tenant's provider may take long."""
 
     @property
@@ -112,7 +112,7 @@ class SignInPages:
             try:
                 if request.method == "POST":  # guard: people-origin
                     check_same_origin(request)
-                async with self.places.hold(request.path_params["tenant"]):
+                async with self.slot_pool.hold(request.path_params["tenant"]):
                     return await answer(request)
             except GatewayError as error:
                 return refuse(error, headers=PAGE_HEADERS)

@@ -58,7 +58,7 @@ async def test_content_that_does_not_match_the_form_ends_the_call(talk: Talk, mo
     for refused, place in ((wrong, "/confirm: "), (empty, "/: ")):
         assert refused.is_error
         said = cast(TextContent, refused.content[0]).text
-        assert said.startswith("the client's answer does not match the schema of its form\n" + place)
+        assert said.startswith("the client's response does not match the schema of its form\n" + place)
         assert (refused.meta or {})["gateway/error"]["code"] == "call.client_silent"
     assert cast(TextContent, right.content[0]).text == "accept true"
 

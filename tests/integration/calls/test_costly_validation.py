@@ -122,8 +122,8 @@ async def test_a_check_that_does_not_start_is_no_verdict() -> None:
 
 async def test_a_tenant_holds_a_quarter_of_the_places_and_waits_in_a_bounded_line() -> None:
     """Ours: dear checks of one tenant leave places for all others (ISO-2, ISO-3)."""
-    checks = CostlyValidation(command=SLEEPER, places=FairSlotPool("checks", slots=4, queue=8, timeout_s=60))
-    usual = CostlyValidation().places
+    checks = CostlyValidation(command=SLEEPER, slot_pool=FairSlotPool("checks", slots=4, queue=8, timeout_s=60))
+    usual = CostlyValidation().slot_pool
     assert (usual.share, usual.slots, usual.queue) == (1, 4, 16)
     async with anyio.create_task_group() as group:
         for tenant in (ACME, ACME, ACME, GLOBEX):
@@ -134,9 +134,9 @@ async def test_a_tenant_holds_a_quarter_of_the_places_and_waits_in_a_bounded_lin
         assert caught.value.retry_after_s is not None
         group.start_soon(checks.finish, INITECH, _costly())  # there is a place, and no line before it
         await anyio.wait_all_tasks_blocked()
-        assert checks.places.busy == 3
+        assert checks.slot_pool.busy == 3
         group.cancel_scope.cancel()
-    assert checks.places.busy == 0
+    assert checks.slot_pool.busy == 0
 
 
 async def test_a_result_of_many_parts_is_checked_without_being_read() -> None:
@@ -155,6 +155,6 @@ async def test_a_result_of_many_parts_is_checked_without_being_read() -> None:
 async def test_a_result_that_cannot_be_checked_now_says_that_the_tool_has_run() -> None:
     """Ours: a busy check after the call is no refusal of the call."""
     definition = json.dumps({"outputSchema": {"type": "object"}}).encode()
-    results = ResultChecks(CostlyValidation(places=FairSlotPool("checks", slots=0, queue=0)))
+    results = ResultChecks(CostlyValidation(slot_pool=FairSlotPool("checks", slots=0, queue=0)))
     with pytest.raises(OutputInvalid, match="the tool has run"):
         await results.check_structured(ACME, compile_output(definition), b'{"x":[' + b"{}," * 60_000 + b"{}]}")

@@ -562,8 +562,8 @@ def _spawn(*_: object) -> None:
 async def test_a_replica_lets_only_so_many_calls_wait(office: Office) -> None:
     """Ours: a call beyond the tenant's share of waiting calls ends at once, and its approval stays (TEN-3)."""
     station, asked = ApprovalStation(office.catalog, spawn=_spawn), await office.open()
-    for _ in range(station.places.share):
-        assert station.places.try_take(office.tenant)
+    for _ in range(station.slot_pool.share):
+        assert station.slot_pool.try_take(office.tenant)
 
     with anyio.fail_after(5):
         assert await station.wait(_waiting_call(office, 60), asked) is ApprovalState.PENDING
@@ -584,7 +584,7 @@ async def test_a_wait_ends_without_the_event(office: Office, monkeypatch: pytest
             await anyio.wait_all_tasks_blocked()
             await office.approve(asked)
     assert states == [ApprovalState.APPROVED]
-    assert station.places.busy == 0
+    assert station.slot_pool.busy == 0
 
 
 async def test_a_database_that_is_away_for_a_moment_ends_no_wait(
@@ -602,9 +602,9 @@ async def test_a_database_that_is_away_for_a_moment_ends_no_wait(
         with anyio.fail_after(10):
             async with anyio.create_task_group() as group:
                 async with busy.transaction(office.tenant):
-                    refused = busy.places.refused
+                    refused = busy.slot_pool.refused
                     group.start_soon(wait)
-                    while busy.places.refused == refused:  # noqa: ASYNC110  # bounded
+                    while busy.slot_pool.refused == refused:  # noqa: ASYNC110  # bounded
                         await anyio.sleep(0.01)
                 await office.approve(asked)
     assert states == [ApprovalState.APPROVED]

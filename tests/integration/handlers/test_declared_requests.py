@@ -544,7 +544,9 @@ async def test_code_posts_once_though_it_runs_twice(place: Place) -> None:
 
     with pytest.raises(InputRequired) as asked:
         await place.house.call("orders", {}, peer)
-    result = await place.house.call("orders", {}, peer.answered(**{key: accepted() for key in asked.value.questions}))
+    result = await place.house.call(
+        "orders", {}, peer.answered(**{key: accepted() for key in asked.value.input_requests})
+    )
 
     assert result["content"][0]["text"] == '200 200 {"ok":true} accept'
     assert [seen.target for seen in place.api.seen] == ["/stock", "/orders", "/stock"]
@@ -567,7 +569,7 @@ async def test_a_request_of_code_that_failed_is_not_sent_again_either(place: Pla
 
     with pytest.raises(InputRequired) as asked:
         await place.house.call("orders", {}, peer)
-    await place.house.call("orders", {}, peer.answered(**{key: accepted() for key in asked.value.questions}))
+    await place.house.call("orders", {}, peer.answered(**{key: accepted() for key in asked.value.input_requests}))
 
     assert len(place.api.seen) == 1
     assert len(said) == 2

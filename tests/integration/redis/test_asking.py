@@ -27,47 +27,47 @@ ALICE, BOB = KeyId("key_alice"), KeyId("key_bob")
 
 async def test_an_answer_is_found_whichever_replica_took_it(two: Two) -> None:
     """Ours: the one who asked finds the answer without being told of it (SRV-2)."""
-    await two.here.logs.append(two.keys, "r-1", b"asked", question="q-1")
-    assert await two.here.questions.get_answer(two.keys, "q-1") == b""
+    await two.here.logs.append(two.keys, "r-1", b"asked", request_id="q-1")
+    assert await two.here.pending_requests.get_response(two.keys, "q-1") == b""
 
-    assert await two.there.questions.answer(two.keys, "q-1", b'{"result":{}}')
+    assert await two.there.pending_requests.accept(two.keys, "q-1", b'{"result":{}}')
 
-    assert await two.here.questions.get_answer(two.keys, "q-1") == b'{"result":{}}'
+    assert await two.here.pending_requests.get_response(two.keys, "q-1") == b'{"result":{}}'
 
 
 async def test_only_the_first_answer_counts(two: Two) -> None:
     """Ours: a second answer changes nothing (SRV-2)."""
-    await two.here.logs.append(two.keys, "r-1", b"asked", question="q-1")
+    await two.here.logs.append(two.keys, "r-1", b"asked", request_id="q-1")
 
-    taken = [await two.there.questions.answer(two.keys, "q-1", answer) for answer in (b"yes", b"no")]
+    taken = [await two.there.pending_requests.accept(two.keys, "q-1", answer) for answer in (b"yes", b"no")]
 
     assert taken == [True, False]
-    assert await two.here.questions.get_answer(two.keys, "q-1") == b"yes"
+    assert await two.here.pending_requests.get_response(two.keys, "q-1") == b"yes"
 
 
 async def test_what_was_not_asked_here_cannot_be_answered_here(two: Two) -> None:
     """Ours: an answer belongs to the session that was asked, and to its tenant (TEN-1, TEN-5)."""
     other = make_record()
     await two.here.sessions.create(other, cap=10)
-    await two.here.logs.append(two.keys, "r-1", b"asked", question="q-1")
-    questions = two.there.questions
+    await two.here.logs.append(two.keys, "r-1", b"asked", request_id="q-1")
+    questions = two.there.pending_requests
 
     assert not await questions.answer(two.keys, "q-2", b"yes")
     assert not await questions.answer(two.there.sessions.keys(other.tenant, other.id), "q-1", b"yes")
     assert not await questions.answer(two.there.sessions.keys(GLOBEX, two.record.id), "q-1", b"yes")
-    assert await two.here.questions.get_answer(two.keys, "q-1") == b""
+    assert await two.here.pending_requests.get_response(two.keys, "q-1") == b""
 
 
 async def test_a_closed_question_and_one_of_an_ended_session_are_gone(two: Two) -> None:
     """Ours: who waits learns that there will be no answer (SRV-2)."""
     for name in ("q-1", "q-2"):
-        await two.here.logs.append(two.keys, "r-1", b"asked", question=name)
-    await two.here.questions.close(two.keys, "q-1")
-    assert not await two.there.questions.answer(two.keys, "q-1", b"late")
+        await two.here.logs.append(two.keys, "r-1", b"asked", request_id=name)
+    await two.here.pending_requests.close(two.keys, "q-1")
+    assert not await two.there.pending_requests.accept(two.keys, "q-1", b"late")
     await two.there.sessions.remove(two.record.tenant, two.record.id)
 
-    assert await two.here.questions.get_answer(two.keys, "q-1") is None
-    assert await two.here.questions.get_answer(two.keys, "q-2") is None
+    assert await two.here.pending_requests.get_response(two.keys, "q-1") is None
+    assert await two.here.pending_requests.get_response(two.keys, "q-2") is None
 
 
 async def test_whoever_listens_to_a_session_is_woken(two: Two) -> None:
@@ -79,9 +79,9 @@ async def test_whoever_listens_to_a_session_is_woken(two: Two) -> None:
             await receive.receive()
 
     async with send, receive, two.there.bus.listening(two.keys.wake, lambda: send.send_nowait(None)):
-        await two.here.logs.append(two.keys, "r-1", b"asked", question="q-1")
+        await two.here.logs.append(two.keys, "r-1", b"asked", request_id="q-1")
         await wait()
-        await two.here.questions.answer(two.keys, "q-1", b"yes")
+        await two.here.pending_requests.accept(two.keys, "q-1", b"yes")
         await wait()
         await two.here.logs.take_over(two.keys)
         await wait()
@@ -262,15 +262,15 @@ async def test_streams_are_counted_over_replicas(backings: tuple[SessionStores, 
     """Ours: the tenant's streams are counted exactly, wherever they are open (TEN-3)."""
     here, there = backings
     async with contextlib.AsyncExitStack() as stack:
-        await _fill(stack, here.places, ALICE, 2, 5)
-        await _fill(stack, there.places, ALICE, 3, 5)
+        await _fill(stack, here.stream_limiter, ALICE, 2, 5)
+        await _fill(stack, there.stream_limiter, ALICE, 3, 5)
         with pytest.raises(LimitExceeded) as caught:
-            await _fill(stack, there.places, BOB, 1, 5)
+            await _fill(stack, there.stream_limiter, BOB, 1, 5)
         assert caught.value.retry_after_s is not None
-        async with open_stream(there.places, GLOBEX, ALICE, 5):
+        async with open_stream(there.stream_limiter, GLOBEX, ALICE, 5):
             pass
-    async with open_stream(here.places, ACME, BOB, 1):
-        assert (len(here.places), len(there.places)) == (1, 0)
+    async with open_stream(here.stream_limiter, ACME, BOB, 1):
+        assert (len(here.stream_limiter), len(there.stream_limiter)) == (1, 0)
 
 
 async def test_one_key_leaves_streams_to_the_others(backings: tuple[SessionStores, SessionStores]) -> None:
@@ -278,10 +278,10 @@ async def test_one_key_leaves_streams_to_the_others(backings: tuple[SessionStore
     here, there = backings
     assert share_of(20) == 18
     async with contextlib.AsyncExitStack() as stack:
-        await _fill(stack, here.places, ALICE, 18, 20)
+        await _fill(stack, here.stream_limiter, ALICE, 18, 20)
         with pytest.raises(LimitExceeded):
-            await _fill(stack, there.places, ALICE, 1, 20)
-        await _fill(stack, there.places, BOB, 2, 20)
+            await _fill(stack, there.stream_limiter, ALICE, 1, 20)
+        await _fill(stack, there.stream_limiter, BOB, 2, 20)
 
 
 async def test_one_subject_leaves_sessions_to_the_others(backings: tuple[SessionStores, SessionStores]) -> None:
@@ -303,7 +303,7 @@ async def test_without_redis_each_replica_counts_by_itself(own_redis: OwnRedis) 
     await own_redis.start()
     async with EventBus(own_redis.url, secret=SECRET) as bus, TaskSupervisor() as tasks:
         own_redis.kill()
-        places = session_stores(bus, spawn=tasks.spawn, idle_s=60).places
+        places = session_stores(bus, spawn=tasks.spawn, idle_s=60).stream_limiter
         async with contextlib.AsyncExitStack() as stack:
             await _fill(stack, places, ALICE, 2, 2)
             with pytest.raises(LimitExceeded):

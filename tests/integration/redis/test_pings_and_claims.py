@@ -11,7 +11,7 @@ REQUEST = b'"one"'
 
 async def test_a_ping_is_answered_at_any_replica_once(two: Two) -> None:
     """MCP: what became of a ping is known when the next one takes its place (SRV-2)."""
-    here, there, keys = two.here.questions, two.there.questions, two.keys
+    here, there, keys = two.here.pending_requests, two.there.pending_requests, two.keys
 
     assert await here.ping(keys, "", "p1", is_patient=True) == "unanswered"
     assert await there.answer(keys, "p1", b'{"result":{}}')
@@ -20,29 +20,29 @@ async def test_a_ping_is_answered_at_any_replica_once(two: Two) -> None:
     assert not await there.answer(keys, "p1", b'{"result":{}}')
     assert await here.ping(keys, "p2", "p3", is_patient=True) == "unanswered"
     await here.close(keys, "p3")
-    assert await here.get_answer(keys, "p3") is None
+    assert await here.get_response(keys, "p3") is None
 
 
 async def test_no_ping_is_opened_while_something_is_asked(two: Two) -> None:
-    """Ours: whoever ponders a question is left alone, for as long as anybody waits for its answer (SRV-1)."""
+    """Ours: whoever ponders a request_id is left alone, for as long as anybody waits for its answer (SRV-1)."""
     here, keys = two.here, two.keys
-    assert await two.there.logs.append(keys, "g", b"{}", question="q") is not None
+    assert await two.there.logs.append(keys, "g", b"{}", request_id="q") is not None
 
-    assert await here.questions.ping(keys, "", "p1", is_patient=True) == "asking"
-    assert await here.questions.get_answer(keys, "p1") is None
-    assert await here.questions.ping(keys, "", "p1", is_patient=False) == "unanswered"
-    assert await here.questions.ping(keys, "p1", "p2", is_patient=True) == "asking"
-    await two.there.questions.answer(keys, "q", b"{}")
-    assert await here.questions.ping(keys, "p1", "p2", is_patient=True) == "unanswered"
+    assert await here.pending_requests.ping(keys, "", "p1", is_patient=True) == "asking"
+    assert await here.pending_requests.get_response(keys, "p1") is None
+    assert await here.pending_requests.ping(keys, "", "p1", is_patient=False) == "unanswered"
+    assert await here.pending_requests.ping(keys, "p1", "p2", is_patient=True) == "asking"
+    await two.there.pending_requests.accept(keys, "q", b"{}")
+    assert await here.pending_requests.ping(keys, "p1", "p2", is_patient=True) == "unanswered"
 
 
 async def test_an_ended_session_is_pinged_no_more(two: Two) -> None:
     """Ours: nothing is written into what is gone (RES-6)."""
     await two.here.sessions.remove(two.record.tenant, two.record.id)
 
-    assert await two.there.questions.ping(two.keys, "", "p1", is_patient=True) == "ended"
+    assert await two.there.pending_requests.ping(two.keys, "", "p1", is_patient=True) == "ended"
     assert await two.there.claims.of(two.keys, "s", REQUEST).acquire()
-    assert await two.there.questions.get_answer(two.keys, "p1") is None
+    assert await two.there.pending_requests.get_response(two.keys, "p1") is None
 
 
 async def test_a_claimed_id_is_nobody_elses_until_it_is_given_back(two: Two) -> None:

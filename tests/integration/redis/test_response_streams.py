@@ -115,12 +115,12 @@ class _Away(StreamLog):
     failures = 4
 
     async def append(
-        self, keys: SessionKeys, stream: str, text: bytes, *, is_final: bool = False, question: str = ""
+        self, keys: SessionKeys, stream: str, text: bytes, *, is_final: bool = False, request_id: str = ""
     ) -> str | None:
         if is_final and self.failures:
             self.failures -= 1
             raise RedisUnavailable("away")
-        return await super().append(keys, stream, text, is_final=is_final, question=question)
+        return await super().append(keys, stream, text, is_final=is_final, request_id=request_id)
 
 
 async def test_a_stream_whose_answer_is_not_kept_any_longer_ends_all_the_same(

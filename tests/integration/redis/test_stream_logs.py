@@ -95,7 +95,7 @@ async def test_nothing_is_left_of_a_session(two: Two, raw: Any) -> None:
     """Ours: with the session all that belongs to it is gone from Redis (RES-6)."""
     here = two.here
     await here.logs.open(two.keys, "r-1", b"1")
-    await here.logs.append(two.keys, "r-1", b"asked", question="q")
+    await here.logs.append(two.keys, "r-1", b"asked", request_id="q")
     await here.logs.append(two.keys, STANDALONE, b"told")
     await here.logs.take_over(two.keys)
     await here.preferences.set_level(two.keys, "error")

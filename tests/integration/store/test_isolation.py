@@ -479,7 +479,9 @@ _CALLS: Mapping[str, _Call] = {
         t, db, GrantFilter(person_id=v.person.id), at=NOW, reason="planted"
     ),
     "grants.beyond": lambda t, db, v: grants.beyond(t, db, v.person.id, limit=0),
-    "grants.remove_ended": lambda t, db, v: grants.remove_ended(t, db, by=_LATER, codes_by=_LATER),
+    "grants.remove_ended": lambda t, db, v: grants.remove_ended(
+        t, db, ended_before=_LATER, codes_expired_before=_LATER
+    ),
     "grants.credential": lambda t, db, v: grants.credential(t, db, v.grant.id),
     "people.enter": lambda t, db, v: people.enter(t, db, replace(v.person, tenant=t, expires_at=_LATER)),
     "people.get": lambda t, db, v: people.get(t, db, v.person.id),
@@ -517,7 +519,7 @@ _CALLS: Mapping[str, _Call] = {
         t, db, v.endpoint.id, [replace(v.delivery, due_at=NOW - timedelta(1))]
     ),
     "deliveries.clean_up": lambda t, db, v: deliveries.clean_up(
-        t, db, v.endpoint.id, now=NOW, expired_by=NOW + timedelta(10)
+        t, db, v.endpoint.id, now=NOW, expired_before=NOW + timedelta(10)
     ),
     "deliveries.next_times": lambda t, db, v: deliveries.next_times(t, db, v.endpoint.id),
     "watches.insert": lambda t, db, v: watches.insert(t, db, replace(v.watch, uri="note://planted")),

@@ -113,7 +113,7 @@ async def test_ended_sessions_are_deleted_and_many_end_the_oldest(store: Store, 
         next_at = await sign_ins.remove_ended(tenant, db, now=NOW)
         assert next_at == first.session_ends_at
         assert await sign_ins.get(tenant, db, first.id) is not None
-        await grants.remove_ended(tenant, db, by=acme.grant.ends_at, codes_by=NOW)
+        await grants.remove_ended(tenant, db, ended_before=acme.grant.ends_at, codes_expired_before=NOW)
         await sign_ins.remove_ended(tenant, db, now=NOW)
         assert await sign_ins.get(tenant, db, first.id) is None
         await sign_ins.end_session(tenant, db, made.id, at=NOW)

@@ -99,7 +99,7 @@ async def test_in_rounds_the_answer_comes_with_the_next_one(house: Household) ->
 
     with pytest.raises(InputRequired) as asked:
         await house.call("pays", {"amount": 5}, peer)
-    assert (list(asked.value.questions), paid) == ([CONFIRM], [])
+    assert (list(asked.value.input_requests), paid) == ([CONFIRM], [])
     result = await house.call("pays", {"amount": 5}, peer.answered(**{CONFIRM: accepted(confirm=True)}))
 
     assert (result["isError"], paid) == (False, [5])
@@ -140,7 +140,7 @@ async def test_inner_calls_are_confirmed_one_by_one(house: Household) -> None:
     for _ in range(2):
         with pytest.raises(InputRequired) as asked:
             await house.call("pays_twice", {}, peer)
-        peer = peer.answered(**{key: accepted(confirm=True) for key in asked.value.questions})
+        peer = peer.answered(**{key: accepted(confirm=True) for key in asked.value.input_requests})
 
     result = await house.call("pays_twice", {}, peer)
 
@@ -161,7 +161,7 @@ async def test_a_confirmation_is_recorded_once_however_many_rounds_follow(house:
         with pytest.raises(InputRequired) as asked:
             await house.call("pays_by", {}, peer)
         peer = RoundsPeer(peer.answers, dict(asked.value.state)).answered(
-            **{key: accepted(confirm=True) for key in asked.value.questions}
+            **{key: accepted(confirm=True) for key in asked.value.input_requests}
         )
 
     assert (await house.call("pays_by", {}, peer))["content"][0]["text"] == "accept"

@@ -18,7 +18,7 @@ async def test_a_client_of_2026_is_sent_to_the_page_once() -> None:
     """MCP 2026-07-28: an input request with the URL; after its answer, the call goes on or fails (TEN-4)."""
     with pytest.raises(InputRequired) as asked:
         await ask_to_connect(RoundsPeer(), REQUIRED)
-    [(key, question)] = asked.value.questions.items()
+    [(key, question)] = asked.value.input_requests.items()
     assert (key, question.kind) == (KEY, "elicitation")
     assert (question.params["mode"], question.params["url"]) == ("url", REQUIRED.url)
     for action in ("accept", "decline"):

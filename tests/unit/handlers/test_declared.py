@@ -347,7 +347,7 @@ async def test_in_rounds_nothing_is_done_or_told_twice(house: Household) -> None
         await house.call("buys", {"item": "tea"}, peer)
     result = await house.call("buys", {"item": "tea"}, peer.answered(bought=accepted(n=1)))
 
-    assert list(asked.value.questions) == ["bought"]
+    assert list(asked.value.input_requests) == ["bought"]
     assert result["content"][0]["text"] == "reserved tea, 1 bought"
     assert made == ["tea"]
     assert peer.told == [("log", "begun")]
@@ -388,7 +388,7 @@ async def test_several_questions_are_asked_at_once(house: Household) -> None:
 
     with pytest.raises(InputRequired) as asked:
         await house.call("gathers", {"land": "Italy"}, peer)
-    questions = asked.value.questions
+    questions = asked.value.input_requests
     answers = {"elicitation": accepted(), "sampling": {"model": "m"}, "roots": {"roots": [{"uri": "file:///a"}]}}
     given = {key: answers[question.kind] for key, question in questions.items()}
     result = await house.call("gathers", {"land": "Italy"}, peer.answered(**given))

@@ -200,7 +200,7 @@ async def test_what_was_done_before_a_question_is_not_done_again(house: Househol
     with pytest.raises(InputRequired) as asked:
         await house.call("orders", peer=peer)
     assert house.desk.lines[-1] == "call orders call input_required"
-    result = await house.call("orders", peer=peer.answered(**{key: accepted() for key in asked.value.questions}))
+    result = await house.call("orders", peer=peer.answered(**{key: accepted() for key in asked.value.input_requests}))
 
     assert made == ["a", "b"]
     assert result["structuredContent"]["first"][0]["text"] == "reserved a"
@@ -219,7 +219,7 @@ async def test_a_plain_function_asks_in_rounds_too(house: Household) -> None:
 
     with pytest.raises(InputRequired) as asked:
         await house.call("asks", peer=peer)
-    result = await house.call("asks", peer=peer.answered(**{key: accepted() for key in asked.value.questions}))
+    result = await house.call("asks", peer=peer.answered(**{key: accepted() for key in asked.value.input_requests}))
 
     assert result["content"][0]["text"] == "accept False"
     assert house.desk.lines.count("call leaf call ok") == 1
@@ -245,7 +245,7 @@ async def test_questions_of_two_inner_calls_are_told_apart(house: Household) -> 
         try:
             result = await house.call("both", peer=peer)
         except InputRequired as asked:
-            peer = peer.answered(**{key: accepted(n=number) for key in asked.questions})
+            peer = peer.answered(**{key: accepted(n=number) for key in asked.input_requests})
 
     assert result["structuredContent"] == {"said": ["x=1", "y=2"]}
 
@@ -268,7 +268,7 @@ async def test_an_answer_too_large_to_be_carried_is_never_asked_for_twice(house:
 
     with pytest.raises(InputRequired) as asked:
         await house.call("orders", peer=peer)
-    result = await house.call("orders", peer=peer.answered(**{key: accepted() for key in asked.value.questions}))
+    result = await house.call("orders", peer=peer.answered(**{key: accepted() for key in asked.value.input_requests}))
 
     assert result["_meta"]["gateway/error"]["code"] == "call.handler_failed"
     assert made == [1]

@@ -14,7 +14,7 @@ from gateway.domain.refusals import LiveSourceFailed
 from gateway.domain.results import Contents, Result
 from gateway.domain.tenancy.principals import ToolCaller
 from gateway.errors import CapabilityMissing
-from gateway.handlers.interfaces import Call, Peer, Question
+from gateway.handlers.interfaces import Call, InputRequest, Peer
 from gateway.handlers.live_source import CallClient, LiveAction, LiveCompleter, LiveTarget
 from gateway.handlers.null_peer import NULL_PEER
 from gateway.handlers.result_forms import PromptForm, ResourceForm, ResultForm, ToolForm
@@ -133,7 +133,7 @@ class Recalling:
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
+    async def ask(self, questions: Mapping[str, InputRequest]) -> Mapping[str, Mapping[str, Any]]:
         self.asked += [f"{key} {question.kind}" for key, question in questions.items()]
         return {key: {"action": "accept"} for key in questions}
 

@@ -99,7 +99,7 @@ async def test_few_results_are_in_memory_at_a_time(is_page: bool) -> None:
             else:
                 tasks.start_soon(reader.read_whole, call, "gateway+result://x")
 
-    assert 1 <= store.peak <= reader.places.share < 30
+    assert 1 <= store.peak <= reader.slot_pool.share < 30
 
 
 class _TracedBody(bytes):

@@ -47,7 +47,7 @@ def test_all_keys_of_a_tenant_have_a_quarter_of_the_open_requests() -> None:
     crowds.acquire(_of("ten_b", "key_other"), FEW)
     crowds.release(_of("ten_a", "key_0"))
     crowds.acquire(_of("ten_a", "key_last"), FEW)
-    assert (crowds.places.held("ten_a"), crowds.places.held("ten_b")) == (10, 1)
+    assert (crowds.slot_pool.held("ten_a"), crowds.slot_pool.held("ten_b")) == (10, 1)
 
 
 def test_nothing_is_kept_of_who_has_left() -> None:

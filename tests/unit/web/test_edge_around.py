@@ -68,8 +68,8 @@ async def test_answers_are_counted_also_those_of_the_edge_itself() -> None:
     await _ask(_answering(200), around)
     await _ask(_answering(200), around, (b"host", b"gw"))
 
-    assert around.metrics.answers.value("200") == 1
-    assert around.metrics.answers.value("400") == 1
+    assert around.metrics.http_responses.value("200") == 1
+    assert around.metrics.http_responses.value("400") == 1
     assert around.metrics.requests.now == 0
 
 

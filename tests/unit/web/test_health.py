@@ -62,8 +62,8 @@ async def test_every_failing_part_is_named(monkeypatch: pytest.MonkeyPatch) -> N
         "failing": [
             {"part": "database", "reason": "PostgreSQL does not respond"},
             {"part": "odd", "reason": "failed; see the log"},
-            {"part": "redis", "reason": "no answer within 0.05 seconds"},
-            {"part": "audit", "reason": "no answer within 0.05 seconds"},
+            {"part": "redis", "reason": "no response within 0.05 seconds"},
+            {"part": "audit", "reason": "no response within 0.05 seconds"},
         ],
     }
 

@@ -32,7 +32,7 @@ async def _show(admin: AdminDependencies, tenant: TenantId, found: Sequence[Issu
     return [IssuerShown.at(one, slug, admin.catalog.public_url) for one in found]
 
 
-_NOUN: Noun[Issuer] = Noun(one="issuer", path="/tenants/{t}/issuers", key="name", shown=IssuerShown, show=_show)
+_NOUN: Noun[Issuer] = Noun(singular="issuer", path="/tenants/{t}/issuers", key="name", shown=IssuerShown, show=_show)
 
 
 async def create_issuer(admin: AdminDependencies, call: AdminRequest[IssuerCreate, NoQuery]) -> AdminResponse:
@@ -53,7 +53,7 @@ async def create_issuer(admin: AdminDependencies, call: AdminRequest[IssuerCreat
         introspection=_introspection(body.introspection),
     )
     made = await issuers.create_issuer(call.tenant, admin.catalog, draft, by=call.by)
-    return _NOUN.created(call, made, await _NOUN.answer(admin, call, made))
+    return _NOUN.to_created(call, made, await _NOUN.respond(admin, call, made))
 
 
 async def update_issuer(admin: AdminDependencies, call: AdminRequest[IssuerUpdate, NoQuery]) -> AdminResponse:
@@ -72,7 +72,7 @@ async def update_issuer(admin: AdminDependencies, call: AdminRequest[IssuerUpdat
         return replace(draft, **sent)
 
     update = partial(issuers.update_issuer, call.tenant, admin.catalog, call.path["name"], revise)
-    return await _NOUN.answer(admin, call, await update(by=call.by, expected=call.expected))
+    return await _NOUN.respond(admin, call, await update(by=call.by, expected=call.expected))
 
 
 def _client(given: SignInClientGiven | None) -> SignInDraft | None:
@@ -117,15 +117,15 @@ def _rules(given: Sequence[AdmissionRuleGiven]) -> tuple[AdmissionRule, ...]:
 
 
 ENDPOINTS = (
-    _NOUN.lists(
+    _NOUN.list_route(
         "List the issuers whose access tokens the tenant accepts.",
         issuers.page_issuers,
         ISSUERS,
         IssuerListQuery,
         IssuerPage,
     ),
-    _NOUN.creates(create_issuer, IssuerCreate, problems={409, 422, 429}, work=WorkKind.OUTBOUND),
-    _NOUN.shows("Show an issuer.", issuers.get_issuer),
-    _NOUN.updates(update_issuer, IssuerUpdate, problems={422}, work=WorkKind.OUTBOUND),
-    _NOUN.deletes("Delete an issuer with its people; their sessions end.", issuers.remove_issuer),
+    _NOUN.create_route(create_issuer, IssuerCreate, problems={409, 422, 429}, work=WorkKind.OUTBOUND),
+    _NOUN.show_route("Show an issuer.", issuers.get_issuer),
+    _NOUN.update_route(update_issuer, IssuerUpdate, problems={422}, work=WorkKind.OUTBOUND),
+    _NOUN.delete_route("Delete an issuer with its people; their sessions end.", issuers.remove_issuer),
 )

@@ -18,7 +18,7 @@ from gateway.catalog.identity.leaked_keys import check_text
 from gateway.domain.identifiers import KeyId
 from gateway.domain.tenancy.keys import Key, MintedKey
 
-_NOUN = Noun(one="key", path="/tenants/{t}/keys", key="id", shown=KeyShown, show=each(KeyShown.of))
+_NOUN = Noun(singular="key", path="/tenants/{t}/keys", key="id", shown=KeyShown, show=each(KeyShown.of))
 
 
 async def create_key(admin: AdminDependencies, call: AdminRequest[KeyCreate, NoQuery]) -> AdminResponse:
@@ -32,7 +32,7 @@ async def create_key(admin: AdminDependencies, call: AdminRequest[KeyCreate, NoQ
         expires_at=body.expires_at,
     )
     key, minted = await keys.create_key(call.tenant, admin.catalog, draft, by=call.by)
-    return _NOUN.created(call, key, _minted(key, minted))
+    return _NOUN.to_created(call, key, _minted(key, minted))
 
 
 async def update_key(admin: AdminDependencies, call: AdminRequest[KeyUpdate, NoQuery]) -> AdminResponse:
@@ -42,7 +42,7 @@ async def update_key(admin: AdminDependencies, call: AdminRequest[KeyUpdate, NoQ
         return replace(key, **call.body.sent())
 
     update = partial(keys.update_key, call.tenant, admin.catalog, KeyId(call.path["id"]), revise)
-    return await _NOUN.answer(admin, call, await update(by=call.by, expected=call.expected))
+    return await _NOUN.respond(admin, call, await update(by=call.by, expected=call.expected))
 
 
 async def rotate_key(admin: AdminDependencies, call: AdminRequest[KeyRotate, NoQuery]) -> AdminResponse:
@@ -57,13 +57,13 @@ async def rotate_key(admin: AdminDependencies, call: AdminRequest[KeyRotate, NoQ
 async def end_old_secret(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """End the old secret of a key now, on all replicas within five seconds."""
     end = partial(keys.end_old_secret, call.tenant, admin.catalog, KeyId(call.path["id"]))
-    return await _NOUN.answer(admin, call, await end(by=call.by, expected=call.expected))
+    return await _NOUN.respond(admin, call, await end(by=call.by, expected=call.expected))
 
 
 async def revoke_key(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """Revoke a key, on all replicas within five seconds; it stays in the list."""
     revoke = partial(keys.revoke_key, call.tenant, admin.catalog, KeyId(call.path["id"]))
-    return await _NOUN.answer(admin, call, await revoke(by=call.by, expected=call.expected))
+    return await _NOUN.respond(admin, call, await revoke(by=call.by, expected=call.expected))
 
 
 async def check_keys(admin: AdminDependencies, call: AdminRequest[KeyCheck, NoQuery]) -> AdminResponse:
@@ -77,11 +77,11 @@ def _minted(key: Key, minted: MintedKey) -> AdminResponse:
 
 
 ENDPOINTS = (
-    _NOUN.lists("List the tenant's keys, without their secrets.", keys.page_keys, KEYS, KeyListQuery, KeyPage),
-    _NOUN.creates(create_key, KeyCreate, answers={201: KeyMinted}, problems={422}),
-    _NOUN.shows("Show a key, without its secret.", keys.get_key),
-    _NOUN.updates(update_key, KeyUpdate),
-    _NOUN.deletes("Revoke and delete a key.", keys.delete_key),
+    _NOUN.list_route("List the tenant's keys, without their secrets.", keys.page_keys, KEYS, KeyListQuery, KeyPage),
+    _NOUN.create_route(create_key, KeyCreate, responses={201: KeyMinted}, problems={422}),
+    _NOUN.show_route("Show a key, without its secret.", keys.get_key),
+    _NOUN.update_route(update_key, KeyUpdate),
+    _NOUN.delete_route("Revoke and delete a key.", keys.delete_key),
     endpoint(
         "POST",
         f"{_NOUN.item}/rotate",
@@ -92,8 +92,8 @@ ENDPOINTS = (
         problems=frozenset({409}),
         has_tag=True,
     ),
-    _NOUN.acts("end-old-secret", end_old_secret),
-    _NOUN.acts("revoke", revoke_key),
+    _NOUN.action_route("end-old-secret", end_old_secret),
+    _NOUN.action_route("revoke", revoke_key),
     endpoint(
         "POST",
         "/keys/check",

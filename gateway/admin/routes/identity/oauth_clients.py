@@ -15,7 +15,7 @@ from gateway.catalog.identity.oauth_clients import ClientDraft
 from gateway.domain.tenancy.grants import OAuthClient
 
 _NOUN: Noun[OAuthClient] = Noun(
-    one="client", path="/tenants/{t}/clients", key="id", shown=ClientShown, show=each(ClientShown.of)
+    singular="client", path="/tenants/{t}/clients", key="id", shown=ClientShown, show=each(ClientShown.of)
 )
 
 
@@ -24,7 +24,7 @@ async def create_client(admin: AdminDependencies, call: AdminRequest[ClientCreat
     body = call.body
     draft = ClientDraft(name=body.name, redirect_uris=tuple(body.redirect_uris), is_confidential=body.confidential)
     made, secret = await oauth_clients.create_client(call.tenant, admin.catalog, draft, by=call.by)
-    return _NOUN.created(call, made, _minted(made, secret))
+    return _NOUN.to_created(call, made, _minted(made, secret))
 
 
 async def update_client(admin: AdminDependencies, call: AdminRequest[ClientUpdate, NoQuery]) -> AdminResponse:
@@ -37,7 +37,7 @@ async def update_client(admin: AdminDependencies, call: AdminRequest[ClientUpdat
         return replace(client, **sent)
 
     update = partial(oauth_clients.update_client, call.tenant, admin.catalog, call.path["id"], revise)
-    return await _NOUN.answer(admin, call, await update(by=call.by, expected=call.expected))
+    return await _NOUN.respond(admin, call, await update(by=call.by, expected=call.expected))
 
 
 async def rotate_client(admin: AdminDependencies, call: Plain) -> AdminResponse:
@@ -51,16 +51,16 @@ def _minted(client: OAuthClient, secret: str | None) -> AdminResponse:
 
 
 ENDPOINTS = (
-    _NOUN.lists(
+    _NOUN.list_route(
         "List the clients of the authorization server, without their secrets.",
         oauth_clients.page_clients,
         CLIENTS,
         ClientListQuery,
         ClientPage,
     ),
-    _NOUN.creates(create_client, ClientCreate, answers={201: ClientMinted}, problems={429}),
-    _NOUN.shows("Show a client, without its secret.", oauth_clients.get_client),
-    _NOUN.updates(update_client, ClientUpdate),
-    _NOUN.deletes("Delete a client with the consents to it; its tokens are refused.", oauth_clients.remove_client),
-    _NOUN.acts("rotate", rotate_client, answers={200: ClientMinted}, problems={409}),
+    _NOUN.create_route(create_client, ClientCreate, responses={201: ClientMinted}, problems={429}),
+    _NOUN.show_route("Show a client, without its secret.", oauth_clients.get_client),
+    _NOUN.update_route(update_client, ClientUpdate),
+    _NOUN.delete_route("Delete a client with the consents to it; its tokens are refused.", oauth_clients.remove_client),
+    _NOUN.action_route("rotate", rotate_client, responses={200: ClientMinted}, problems={409}),
 )

@@ -9,30 +9,30 @@ from gateway.admin.requests.people import PersonListQuery
 from gateway.admin.responses.people import PersonPage, PersonShown
 from gateway.catalog.identity import people
 
-_NOUN = Noun(one="person", path="/tenants/{t}/people", key="id", shown=PersonShown, show=each(PersonShown.of))
+_NOUN = Noun(singular="person", path="/tenants/{t}/people", key="id", shown=PersonShown, show=each(PersonShown.of))
 
 
 async def deny_person(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """Deny a person: every token of the person and every key of the same subject is refused."""
     deny = partial(people.deny_person, call.tenant, admin.catalog, call.path["id"])
-    return await _NOUN.answer(admin, call, await deny(by=call.by, expected=call.expected))
+    return await _NOUN.respond(admin, call, await deny(by=call.by, expected=call.expected))
 
 
 async def allow_person(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """Allow a denied person again, with the keys of the same subject."""
     allow = partial(people.allow_person, call.tenant, admin.catalog, call.path["id"])
-    return await _NOUN.answer(admin, call, await allow(by=call.by, expected=call.expected))
+    return await _NOUN.respond(admin, call, await allow(by=call.by, expected=call.expected))
 
 
 ENDPOINTS = (
-    _NOUN.lists(
+    _NOUN.list_route(
         "List the people who signed in with an access token.",
         people.page_people,
         PEOPLE,
         PersonListQuery,
         PersonPage,
     ),
-    _NOUN.shows("Show a person who signed in with an access token.", people.get_person),
-    _NOUN.acts("deny", deny_person),
-    _NOUN.acts("allow", allow_person),
+    _NOUN.show_route("Show a person who signed in with an access token.", people.get_person),
+    _NOUN.action_route("deny", deny_person),
+    _NOUN.action_route("allow", allow_person),
 )

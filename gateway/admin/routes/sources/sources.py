@@ -37,7 +37,7 @@ from gateway.errors import BadInput, Fault
 from gateway.openapi.options import DocumentForm
 
 _NOUN: Noun[Source] = Noun(
-    one="source", path="/tenants/{t}/sources", key="name", shown=SourceShown, show=each(SourceShown.of)
+    singular="source", path="/tenants/{t}/sources", key="name", shown=SourceShown, show=each(SourceShown.of)
 )
 _IMPORT = Options(problems={409, 422, 429, 502, 504}, limit=LARGE_BODY, work=WorkKind.OUTBOUND)
 
@@ -94,7 +94,7 @@ async def _create(admin: AdminDependencies, call: AdminRequest[SourceReplace, No
     draft = _revise(call.body, SourceDraft(name=name), fields=SourceReplace.model_fields)
     imported = await imports.import_source(call.tenant, admin.catalog, draft, by=call.by)
     response = await show_import(imported, name)
-    return response if imported.source is None else _NOUN.created(call, imported.source, response)
+    return response if imported.source is None else _NOUN.to_created(call, imported.source, response)
 
 
 async def _update(
@@ -150,12 +150,12 @@ def _rules(sent: Sequence[OperationRuleSent]) -> tuple[OperationRule, ...]:
 
 
 ENDPOINTS = (
-    _NOUN.lists("List the tenant's sources.", sources.page_sources, SOURCES, SourceListQuery, SourcePage),
-    _NOUN.creates(create_source, SourceCreate, answers={201: SourceImported, 200: ImportTried}, **_IMPORT),
-    _NOUN.shows("Show a source.", sources.get_source),
-    _NOUN.upserts(replace_source, SourceReplace, answers={200: SourceChanged, 201: SourceImported}, **_IMPORT),
-    _NOUN.updates(update_source, SourceUpdate, answers={200: SourceChanged}, **_IMPORT),
-    _NOUN.deletes("Remove a source with its tools, documents and credentials.", sources.remove_source),
+    _NOUN.list_route("List the tenant's sources.", sources.page_sources, SOURCES, SourceListQuery, SourcePage),
+    _NOUN.create_route(create_source, SourceCreate, responses={201: SourceImported, 200: ImportTried}, **_IMPORT),
+    _NOUN.show_route("Show a source.", sources.get_source),
+    _NOUN.upsert_route(replace_source, SourceReplace, responses={200: SourceChanged, 201: SourceImported}, **_IMPORT),
+    _NOUN.update_route(update_source, SourceUpdate, responses={200: SourceChanged}, **_IMPORT),
+    _NOUN.delete_route("Remove a source with its tools, documents and credentials.", sources.remove_source),
     endpoint(
         "PUT",
         f"{_NOUN.item}/document",

@@ -82,7 +82,7 @@ class ProviderContext:
         answer = await self._messages.ask("elicitation/create", params)
         action, content = answer.get("action"), answer.get("content")
         if action not in {"accept", "decline", "cancel"}:
-            raise QuestionRefused("the answer has an unknown action")
+            raise QuestionRefused("the response has an unknown action")
         values = cast("dict[str, Any]", content) if isinstance(content, dict) else {}
         return UserReply(action=cast("Literal['accept', 'decline', 'cancel']", action), content=values)
 

@@ -91,7 +91,7 @@ def read_function(function: Callable[..., object]) -> ProvidedFunction:
 
 
 def tool_result(returned: object) -> Mapping[str, object]:
-    """Convert a `Result`, a text, None or any value that JSON can represent to the result object of a tool."""
+    """Convert a `Result`, a string, None or any value that JSON can represent to the result object of a tool."""
     if returned is None:
         return {"content": []}
     if isinstance(returned, str):
@@ -111,7 +111,7 @@ def tool_result(returned: object) -> Mapping[str, object]:
 
 
 def resource_result(returned: object, *, uri: str, mime_type: str | None) -> Mapping[str, object]:
-    """Convert a text, bytes or any value that JSON can represent to the result object of a resource."""
+    """Convert a string, bytes or any value that JSON can represent to the result object of a resource."""
     content: dict[str, object] = {"uri": uri}
     if mime_type is not None:
         content["mimeType"] = mime_type
@@ -122,7 +122,7 @@ def resource_result(returned: object, *, uri: str, mime_type: str | None) -> Map
 
 
 def prompt_result(returned: object) -> Mapping[str, object]:
-    """Convert one text of the user, or a list of messages, to the result object of a prompt."""
+    """Convert the string of one user message, or a list of messages, to the result object of a prompt."""
     if isinstance(returned, str):
         return {"messages": [{"role": "user", "content": {"type": "text", "text": returned}}]}
     return {"messages": list(cast("Sequence[Mapping[str, object]]", returned))}

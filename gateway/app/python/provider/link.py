@@ -137,7 +137,7 @@ class ProviderLink:
         finally:
             del self._pending_requests[question]
         if response.error is not None or response.members is None:
-            raise QuestionRefused(response.error[1] if response.error else "the answer is not an object")
+            raise QuestionRefused(response.error[1] if response.error else "the response is not an object")
         return response.members
 
     async def _keep_connected(self, group: asyncio.TaskGroup) -> None:

@@ -89,7 +89,7 @@ _OPTIONS = (
         help="The tokens about which it is asked (opaque).",
     ),
     click.option(
-        "--introspection-cache", "introspection_cache_s", type=DURATION, help="Time for which an answer counts (30s)."
+        "--introspection-cache", "introspection_cache_s", type=DURATION, help="Time for which a response counts (30s)."
     ),
     click.option("--enable/--disable", "enabled", default=None, help="Accept or refuse its tokens."),
 )

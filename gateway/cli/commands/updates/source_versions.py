@@ -42,7 +42,7 @@ class ActivationArguments(TypedDict):
 @_shrink_option
 @with_tenant
 def refresh_source(context: AdminContext, name: str, allow_removals: bool) -> None:
-    """Look at the URL of a source now; a change becomes a proposal."""
+    """Refresh a source from its URL now; a change becomes a proposal."""
     found = context.admin.send("POST", _path(context, name, "refresh"), {"allow_removals": allow_removals})
     context.show(found, lambda: _render_refresh(found))
 

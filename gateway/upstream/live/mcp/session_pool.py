@@ -22,7 +22,7 @@ class SessionPool:
 
     def __init__(self, spawn: Spawn) -> None:
         self._spawn = spawn
-        self._places = asyncio.Semaphore(MAX_SESSIONS)
+        self._semaphore = asyncio.Semaphore(MAX_SESSIONS)
         self._idle: list[tuple[SessionKey, HandshakeSession]] = []
 
     @asynccontextmanager
@@ -30,7 +30,7 @@ class SessionPool:
         self, key: SessionKey, opened: Callable[[], Awaitable[HandshakeSession]]
     ) -> AsyncGenerator[HandshakeSession]:
         """Wait for a slot, and lease an idle session of this key or a new one."""
-        async with self._places:
+        async with self._semaphore:
             session = self._pop_idle(key) or await opened()
             try:
                 yield session

@@ -329,7 +329,7 @@ async def test_sources_that_are_not_read_are_named(changes: Changes, sound: Inst
 
     found = (await _examine(replace(sound, database_url=database_url)))["sources"]
 
-    assert (found.status, found.detail) == (Verdict.WARNING, "looks fail: acme: pets")
+    assert (found.status, found.detail) == (Verdict.WARNING, "refreshes fail: acme: pets")
     assert "source status" in found.mend
 
 

@@ -689,7 +689,7 @@ async def test_a_look_for_which_no_worker_is_free_does_not_count_as_failed(desk:
     """Ours: a tenant with many sources that change at once is not slowed as if its upstreams failed (OAS-6)."""
     await desk.add(refresh_interval_s=FLOOR_S)
     desk.serve(_with(desk.document))
-    places = desk.catalog.workers.places
+    places = desk.catalog.workers.slot_pool
     while places.try_take(desk.tenant):
         pass
     async with anyio.create_task_group() as tasks:

@@ -167,7 +167,7 @@ async def test_a_caller_that_goes_away_takes_the_process_along(tmp_path: Path) -
     fifo = tmp_path / "pids"
     os.mkfifo(fifo)
     reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
-    workers = WorkerPool(command=script(HANG, fifo), places=FairSlotPool("workers", slots=1))
+    workers = WorkerPool(command=script(HANG, fifo), slot_pool=FairSlotPool("workers", slots=1))
     try:
         hung: list[int] = []
         async with anyio.create_task_group() as group:
@@ -178,7 +178,7 @@ async def test_a_caller_that_goes_away_takes_the_process_along(tmp_path: Path) -
         await wait_closed(reader)
     finally:
         os.close(reader)
-    async with workers.places.hold(""):
+    async with workers.slot_pool.hold(""):
         pass
 
 
@@ -213,7 +213,7 @@ async def test_no_more_than_so_many_run_at_once(tmp_path: Path) -> None:
     told.touch()
     workers = WorkerPool(
         command=script(f"{count}from gateway.openapi.worker import main; main(){ends}", told),
-        places=FairSlotPool("workers", slots=1, queue=16, timeout_s=60),
+        slot_pool=FairSlotPool("workers", slots=1, queue=16, timeout_s=60),
     )
 
     async with anyio.create_task_group() as group:
@@ -228,7 +228,7 @@ async def test_a_tenant_that_imports_without_end_is_told_to_wait(tmp_path: Path)
     fifo = tmp_path / "pids"
     os.mkfifo(fifo)
     reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
-    workers = WorkerPool(command=script(HANG, fifo), places=FairSlotPool("workers", slots=1, queue=8))
+    workers = WorkerPool(command=script(HANG, fifo), slot_pool=FairSlotPool("workers", slots=1, queue=8))
     try:
         async with anyio.create_task_group() as group:
             for _ in range(3):

@@ -166,7 +166,7 @@ async def test_a_refused_question_reaches_the_program_as_that(both: Both) -> Non
 
 
 async def test_a_client_that_answers_later_ends_the_request_at_the_holder(both: Both) -> None:
-    """DYN-5: in 2026-07-28 the question leaves the call, so the request is cancelled and runs again later."""
+    """DYN-5: in 2026-07-28 the request_id leaves the call, so the request is cancelled and runs again later."""
     later = InputRequired({}, {})
     with pytest.raises(InputRequired):
         await both.call("talk", RecordingClient(answer=later))

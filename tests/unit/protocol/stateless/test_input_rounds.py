@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from mcp.shared.exceptions import MCPError
 
 from gateway.errors import HandlerFailed
-from gateway.handlers.interfaces import InputRequired, Question
+from gateway.handlers.interfaces import InputRequest, InputRequired
 from gateway.protocol.stateless.input_rounds import MAX_STATE_BYTES, RoundState, decode_state, input_required
 
-ASK = Question(kind="elicitation", params={"message": "Really?"})
+ASK = InputRequest(kind="elicitation", params={"message": "Really?"})
 JSON = st.recursive(st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(), st.lists, max_leaves=5)
 
 

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-from gateway.definitions.handlers.specs import AskStep, QuestionStep, RootsStep, SampleStep
+from gateway.definitions.handlers.specs import AskStep, InputStep, RootsStep, SampleStep
 from gateway.errors import HandlerFailed
-from gateway.handlers.interfaces import Question
+from gateway.handlers.interfaces import InputRequest
 
 _ACTIONS = frozenset({"accept", "decline", "cancel"})
 
 
-def question_of(step: QuestionStep, variables: Mapping[str, object]) -> Question:
+def to_input_request(step: InputStep, variables: Mapping[str, object]) -> InputRequest:
     """Return the client request of a step, with its templates rendered.
 
     Raises:
@@ -18,14 +18,14 @@ def question_of(step: QuestionStep, variables: Mapping[str, object]) -> Question
     """
     match step:
         case AskStep():
-            return Question(kind="elicitation", params=_elicitation_params(step, variables))
+            return InputRequest(kind="elicitation", params=_elicitation_params(step, variables))
         case SampleStep():
-            return Question(kind="sampling", params=_sampling_params(step, variables))
+            return InputRequest(kind="sampling", params=_sampling_params(step, variables))
         case RootsStep():
-            return Question(kind="roots", params={})
+            return InputRequest(kind="roots", params={})
 
 
-def answer_of(step: QuestionStep, answer: Mapping[str, Any]) -> object:
+def read_input_response(step: InputStep, answer: Mapping[str, Any]) -> object:
     """Return the part of the client's response that the step stores.
 
     Raises:
@@ -63,4 +63,4 @@ def _sampling_params(step: SampleStep, variables: Mapping[str, object]) -> dict[
 
 
 def _malformed_response() -> HandlerFailed:
-    return HandlerFailed("the client's answer does not have the form that the protocol requires")
+    return HandlerFailed("the client's response does not have the form that the protocol requires")

@@ -6,14 +6,14 @@ import pytest
 from mcp_types import ClientCapabilities
 
 from gateway.errors import CapabilityMissing, ClientSilent, HandlerFailed
-from gateway.handlers.interfaces import Question, QuestionKind
-from gateway.protocol.methods.client_requests import (
+from gateway.handlers.interfaces import InputRequest, InputRequestKind
+from gateway.protocol.methods.input_requests import (
     check_response,
     is_valid_response,
     levels_from,
-    request_of,
     require_capability,
     supports,
+    to_wire_request,
 )
 
 KINDS = ("elicitation", "elicitation.url", "sampling", "roots")
@@ -41,8 +41,8 @@ def test_a_client_can_what_it_declared(declared: dict[str, Any], able: set[str])
 
 def test_a_page_needs_the_mode_of_pages() -> None:
     """MCP: URL mode only where it was declared (SRV-1)."""
-    page = Question(kind="elicitation", params={"mode": "url", "message": "x", "url": "https://x"})
-    form = Question(kind="elicitation", params={"message": "x", "requestedSchema": {}})
+    page = InputRequest(kind="elicitation", params={"mode": "url", "message": "x", "url": "https://x"})
+    form = InputRequest(kind="elicitation", params={"message": "x", "requestedSchema": {}})
     with pytest.raises(CapabilityMissing) as caught:
         require_capability(page, lambda kind: kind == "elicitation")
     require_capability(form, lambda kind: kind == "elicitation")
@@ -65,7 +65,7 @@ def test_a_page_needs_the_mode_of_pages() -> None:
         ("roots", [], False),
     ],
 )
-def test_an_answer_has_the_form_of_its_question(kind: QuestionKind, answer: object, is_one: bool) -> None:
+def test_an_answer_has_the_form_of_its_question(kind: InputRequestKind, answer: object, is_one: bool) -> None:
     """Ours: a handler is never handed the answer to something else (SRV-1)."""
     assert is_valid_response(kind, answer) is is_one
 
@@ -97,7 +97,7 @@ FORM: dict[str, Any] = {
 )
 def test_what_was_filled_in_matches_the_form(answer: dict[str, Any], pointer: str | None) -> None:
     """MCP: elicited content is validated against the schema that was asked for (SRV-1)."""
-    question = Question(kind="elicitation", params={"message": "x", "requestedSchema": FORM})
+    question = InputRequest(kind="elicitation", params={"message": "x", "requestedSchema": FORM})
     if pointer is None:
         check_response(question, answer)
         return
@@ -113,18 +113,18 @@ def test_a_form_that_cannot_be_checked_is_not_shown(schema: dict[str, Any]) -> N
     """Ours: code learns that its schema is wrong before a user fills it in (CAL-4)."""
     with pytest.raises(HandlerFailed):
         require_capability(
-            Question(kind="elicitation", params={"message": "x", "requestedSchema": schema}), lambda _: True
+            InputRequest(kind="elicitation", params={"message": "x", "requestedSchema": schema}), lambda _: True
         )
 
 
 def test_a_question_is_written_as_the_protocol_has_it() -> None:
     """MCP: the methods of the three requests of a server (SRV-1)."""
-    assert request_of(Question(kind="roots", params={})) == {"method": "roots/list"}
-    assert request_of(Question(kind="sampling", params={"maxTokens": 1})) == {
+    assert to_wire_request(InputRequest(kind="roots", params={})) == {"method": "roots/list"}
+    assert to_wire_request(InputRequest(kind="sampling", params={"maxTokens": 1})) == {
         "method": "sampling/createMessage",
         "params": {"maxTokens": 1},
     }
-    assert request_of(Question(kind="elicitation", params={"message": "x"}))["method"] == "elicitation/create"
+    assert to_wire_request(InputRequest(kind="elicitation", params={"message": "x"}))["method"] == "elicitation/create"
 
 
 def test_levels_are_wanted_from_the_least_one_on() -> None:

@@ -18,9 +18,9 @@ from pydantic import TypeAdapter, ValidationError
 from gateway.definitions.contract.elicitation_schemas import compile_ask_schema
 from gateway.definitions.json_schema.validator import Validator, find_faults
 from gateway.errors import CapabilityMissing, ClientSilent, HandlerFailed
-from gateway.handlers.interfaces import LogLevel, Question, QuestionKind
+from gateway.handlers.interfaces import InputRequest, InputRequestKind, LogLevel
 
-METHODS: Final[Mapping[QuestionKind, str]] = {
+METHODS: Final[Mapping[InputRequestKind, str]] = {
     "elicitation": "elicitation/create",
     "sampling": "sampling/createMessage",
     "roots": "roots/list",
@@ -31,32 +31,32 @@ ANSWER_TIMEOUT_S: Final = 300.0
 LEVELS: Final[tuple[LogLevel, ...]] = get_args(LogLevel)
 """Log levels from the least severe to the most severe (RFC 5424)."""
 
-_RESPONSE_TYPES: Final[Mapping[QuestionKind, TypeAdapter[Any]]] = {
+_RESPONSE_TYPES: Final[Mapping[InputRequestKind, TypeAdapter[Any]]] = {
     "elicitation": TypeAdapter(ElicitResult),
     "sampling": TypeAdapter(CreateMessageResult | CreateMessageResultWithTools),
     "roots": TypeAdapter(ListRootsResult),
 }
 
 
-def request_of(question: Question) -> dict[str, Any]:
+def to_wire_request(input_request: InputRequest) -> dict[str, Any]:
     """The JSON-RPC method and parameters of a request to the client."""
-    request: dict[str, Any] = {"method": METHODS[question.kind]}
-    if question.params:
-        request["params"] = dict(question.params)
+    request: dict[str, Any] = {"method": METHODS[input_request.kind]}
+    if input_request.params:
+        request["params"] = dict(input_request.params)
     return request
 
 
-def require_capability(question: Question, can: Callable[[str], bool]) -> None:
+def require_capability(input_request: InputRequest, has_capability: Callable[[str], bool]) -> None:
     """Check that a request can be sent to the client and its response validated.
 
     Raises:
         CapabilityMissing: the client did not declare the required capability.
         HandlerFailed: the schema of the form is invalid.
     """
-    is_url_mode = question.kind == "elicitation" and question.params.get("mode") == "url"
-    _compile_form_validator(question)
-    capability = "elicitation.url" if is_url_mode else question.kind
-    if not can(capability):
+    is_url_mode = input_request.kind == "elicitation" and input_request.params.get("mode") == "url"
+    _compile_form_validator(input_request)
+    capability = "elicitation.url" if is_url_mode else input_request.kind
+    if not has_capability(capability):
         raise CapabilityMissing(f"the client did not declare {capability}", capability=capability)
 
 
@@ -81,7 +81,7 @@ def supports(capabilities: ClientCapabilities | None, kind: str) -> bool:
             return False
 
 
-def is_valid_response(kind: QuestionKind, answer: object) -> bool:
+def is_valid_response(kind: InputRequestKind, answer: object) -> bool:
     """True if the object is a valid response to this kind of request."""
     try:
         _RESPONSE_TYPES[kind].validate_python(answer, by_name=False)
@@ -90,26 +90,26 @@ def is_valid_response(kind: QuestionKind, answer: object) -> bool:
     return True
 
 
-def check_response(question: Question, answer: Mapping[str, Any]) -> None:
+def check_response(input_request: InputRequest, answer: Mapping[str, Any]) -> None:
     """Validate the content of an accepted form against its schema; other responses are not checked.
 
     Raises:
         ClientSilent: the content does not match the schema; `faults` points to the invalid values.
         HandlerFailed: the schema of the form is invalid.
     """
-    validator = _compile_form_validator(question)
+    validator = _compile_form_validator(input_request)
     if validator is None or answer.get("action") != "accept":
         return
     faults = find_faults(validator, answer.get("content") or {})
     if faults:
-        raise ClientSilent("the client's answer does not match the schema of its form", faults=faults)
+        raise ClientSilent("the client's response does not match the schema of its form", faults=faults)
 
 
-def _compile_form_validator(question: Question) -> Validator | None:
-    if question.kind != "elicitation" or "requestedSchema" not in question.params:
+def _compile_form_validator(input_request: InputRequest) -> Validator | None:
+    if input_request.kind != "elicitation" or "requestedSchema" not in input_request.params:
         return None
     try:
-        return compile_ask_schema(question.params["requestedSchema"])
+        return compile_ask_schema(input_request.params["requestedSchema"])
     except ValueError as error:
         raise HandlerFailed("the schema of a form for the client is not valid") from error
 

@@ -11,17 +11,17 @@ from gateway.errors import HandlerFailed
 from gateway.handlers.interfaces import Call
 from gateway.handlers.result_forms import Blocks, ResultForm
 
-_Answer = TypeVar("_Answer")
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
-class StaticAction(Generic[_Answer]):
+class StaticAction(Generic[_Result]):
     """Returns a constant result."""
 
     spec: StaticSpec
-    form: ResultForm[_Answer]
+    form: ResultForm[_Result]
 
-    async def run(self, arguments: Mapping[str, object], call: Call, /) -> _Answer:
+    async def run(self, arguments: Mapping[str, object], call: Call, /) -> _Result:
         """Return the declared result."""
         del arguments, call
         spec = self.spec
@@ -31,13 +31,13 @@ class StaticAction(Generic[_Answer]):
 
 
 @dataclass(frozen=True, slots=True)
-class TemplateAction(Generic[_Answer]):
+class TemplateAction(Generic[_Result]):
     """Fills the placeholders of a declared result."""
 
     spec: TemplateSpec
-    form: ResultForm[_Answer]
+    form: ResultForm[_Result]
 
-    async def run(self, arguments: Mapping[str, object], call: Call, /) -> _Answer:
+    async def run(self, arguments: Mapping[str, object], call: Call, /) -> _Result:
         """Return the result for these arguments."""
         del call
         return fill(self.spec, variables_of(arguments), self.form)
@@ -48,7 +48,7 @@ def variables_of(arguments: Mapping[str, object]) -> dict[str, object]:
     return {**arguments, "arguments": dict(arguments)}
 
 
-def fill(spec: TemplateSpec, variables: Mapping[str, object], form: ResultForm[_Answer]) -> _Answer:
+def fill(spec: TemplateSpec, variables: Mapping[str, object], form: ResultForm[_Result]) -> _Result:
     """Return the result with its placeholders filled.
 
     Raises:
