@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from gateway.cli.input.json_fields import JsonObject, as_list, as_objects, as_text, number_at, text_at
+from gateway.cli.input.json_fields import JsonObject, as_text, number_at, text_at, to_list, to_objects
 from gateway.cli.output.reports import count_tools
 from gateway.cli.output.tables import clean, count, render_pairs, thousands
 
@@ -39,13 +39,13 @@ def advise(report: JsonObject) -> str:
 
 
 def _skipped_reasons(report: JsonObject) -> Sequence[str]:
-    operations = [found for found in as_objects(report.get("operations")) if found.get("tool") is None]
-    return [as_text(reason) for found in operations for reason in as_list(found.get("reasons")) or ["no reason given"]]
+    operations = [found for found in to_objects(report.get("operations")) if found.get("tool") is None]
+    return [as_text(reason) for found in operations for reason in to_list(found.get("reasons")) or ["no reason given"]]
 
 
 def _narrowing_options(report: JsonObject) -> list[tuple[str, str]]:
     """Return options that shorten the list, each with its effect: query tools, GET only, frequent path prefixes."""
-    made = [found for found in as_objects(report.get("operations")) if found.get("tool") is not None]
+    made = [found for found in to_objects(report.get("operations")) if found.get("tool") is not None]
     of = f"of {count(len(made), 'tool')}"
     reads = sum(text_at(found, "method").upper() == "GET" for found in made)
     parts = Counter(pattern for pattern in _patterns([text_at(found, "path") for found in made]))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
-from gateway.cli.input.json_fields import JsonObject, as_list, as_object, as_objects, is_object, pick, read_json
+from gateway.cli.input.json_fields import JsonObject, is_object, pick, read_json, to_list, to_object, to_objects
 from gateway.domain.json_access import tokens_of
 
 _ALL_KINDS = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
@@ -63,10 +63,10 @@ def allowed_kinds(schema: object, *, root: object, depth: int = 0) -> frozenset[
     target = _resolve_reference(schema, root)
     kinds = _declared_kinds(target)
     for keyword in ("anyOf", "oneOf"):
-        if branches := as_list(target.get(keyword)):
+        if branches := to_list(target.get(keyword)):
             either = [allowed_kinds(branch, root=root, depth=depth + 1) for branch in branches]
             kinds &= frozenset[str]().union(*either)
-    for branch in as_objects(target.get("allOf")):
+    for branch in to_objects(target.get("allOf")):
         kinds &= allowed_kinds(branch, root=root, depth=depth + 1)
     return kinds
 
@@ -74,21 +74,21 @@ def allowed_kinds(schema: object, *, root: object, depth: int = 0) -> frozenset[
 def _declared_kinds(schema: JsonObject) -> frozenset[str]:
     named = schema.get("type")
     if named is not None:
-        return frozenset(kind for kind in (as_list(named) or [named]) if isinstance(kind, str))
+        return frozenset(kind for kind in (to_list(named) or [named]) if isinstance(kind, str))
     if "const" in schema or "enum" in schema:
-        values = [schema["const"]] if "const" in schema else as_list(schema.get("enum"))
+        values = [schema["const"]] if "const" in schema else to_list(schema.get("enum"))
         return frozenset[str]().union(*(kinds_of(value) for value in values))
     return _ALL_KINDS
 
 
 def _resolve_reference(schema: object, root: object) -> JsonObject:
-    target = as_object(schema)
+    target = to_object(schema)
     for _ in range(_MAX_DEPTH):
         reference = target.get("$ref")
         if not isinstance(reference, str) or not reference.startswith("#/"):
             break
         steps = tokens_of(reference[1:])
-        target = as_object(pick(root, *steps))
+        target = to_object(pick(root, *steps))
     return target
 
 

@@ -10,7 +10,7 @@ import httpx
 from gateway.cli.client.locations import segment_of
 from gateway.cli.exit_codes import ExitCode, exit_for_status
 from gateway.cli.failures import Failure
-from gateway.cli.input.json_fields import JsonObject, as_object, as_objects, is_object, number_at, pick, text_at
+from gateway.cli.input.json_fields import JsonObject, is_object, number_at, pick, text_at, to_object, to_objects
 from gateway.cli.transport_failures import transport_failure
 from gateway.errors import Fault
 
@@ -62,12 +62,12 @@ class AdminApi:
         Raises:
             Failure: the gateway refused, or was not reached.
         """
-        return as_object(self._request("GET", path).json())
+        return to_object(self._request("GET", path).json())
 
     def get_with_tag(self, path: str) -> tuple[JsonObject, str | None]:
         """Return one object and its ETag, for a change that must not overwrite a concurrent change."""
         response = self._request("GET", path)
-        return as_object(response.json()), response.headers.get("ETag")
+        return to_object(response.json()), response.headers.get("ETag")
 
     def send(
         self, method: str, path: str, body: Mapping[str, object] | None = None, *, if_match: str | None = None
@@ -91,10 +91,10 @@ class AdminApi:
         left, cursor = limit, None
         while left is None or left > 0:
             parameters = {**query, "limit": str(_PAGE_SIZE if left is None else min(left, _PAGE_SIZE))}
-            page = as_object(
+            page = to_object(
                 self._request("GET", path, params=parameters | ({"cursor": cursor} if cursor else {})).json()
             )
-            items = as_objects(page.get("items"))
+            items = to_objects(page.get("items"))
             yield from items if left is None else items[:left]
             left = None if left is None else left - len(items)
             cursor = text_at(page, "next_cursor")
@@ -121,7 +121,7 @@ class AdminApi:
     ) -> JsonObject:
         content_type = {} if content is None else {"Content-Type": "application/json"}
         response = self._request(method, path, content=content, headers={**content_type, **headers})
-        return as_object(response.json()) if response.content else {}
+        return to_object(response.json()) if response.content else {}
 
     def _request(
         self,
@@ -143,7 +143,7 @@ class AdminApi:
 
 def failure_from(response: httpx.Response) -> Failure:
     """Convert an error response to a failure, with its problem document if it has one."""
-    problem = as_object(_json_of(response))
+    problem = to_object(_json_of(response))
     if not problem:
         return Failure(f"HTTP {response.status_code} {response.reason_phrase}", exit_for_status(response.status_code))
     message = text_at(problem, "detail") or text_at(problem, "title") or f"HTTP {response.status_code}"
@@ -182,12 +182,12 @@ def _faults_of(problem: JsonObject) -> list[Fault]:
             line=number_at(error, "line") or None,
             column=number_at(error, "column") or None,
         )
-        for error in as_objects(pick(problem, "errors"))
+        for error in to_objects(pick(problem, "errors"))
     ]
 
 
 def _conflicts_of(problem: JsonObject) -> list[Fault]:
     return [
         Fault(pointer=text_at(conflict, "name"), reason=f"belongs to {text_at(conflict, 'owner')}")
-        for conflict in as_objects(pick(problem, "conflicts"))
+        for conflict in to_objects(pick(problem, "conflicts"))
     ]

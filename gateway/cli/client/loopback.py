@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from gateway.cli.client.locations import is_loopback
 from gateway.cli.input.documents import DocumentArgument
-from gateway.cli.input.json_fields import JsonObject, as_list, as_object, as_objects, as_text, pick, text_at
+from gateway.cli.input.json_fields import JsonObject, as_text, pick, text_at, to_list, to_object, to_objects
 from gateway.errors import InvalidDocument
 from gateway.openapi.document import document as openapi
 
@@ -34,24 +34,24 @@ def _server_urls(text: str | None) -> Iterator[str]:
     if text is None or not _HINT.search(text):
         return
     root = _load(text)
-    yield from _urls_of(as_list(root.get("servers")))
-    for path in as_object(root.get("paths")).values():
-        yield from _urls_of(as_list(pick(path, "servers")))
-        for operation in as_object(path).values():
-            yield from _urls_of(as_list(pick(operation, "servers")))
+    yield from _urls_of(to_list(root.get("servers")))
+    for path in to_object(root.get("paths")).values():
+        yield from _urls_of(to_list(pick(path, "servers")))
+        for operation in to_object(path).values():
+            yield from _urls_of(to_list(pick(operation, "servers")))
     if host := text_at(root, "host"):
-        yield from (f"{as_text(scheme)}://{host}" for scheme in as_list(root.get("schemes")) or ["http"])
+        yield from (f"{as_text(scheme)}://{host}" for scheme in to_list(root.get("schemes")) or ["http"])
 
 
 def _load(text: str) -> JsonObject:
     try:
-        return as_object(openapi.read_document(text.encode()).root)
+        return to_object(openapi.read_document(text.encode()).root)
     except InvalidDocument:
         return {}  # the import reports the fault and its position
 
 
 def _urls_of(servers: Iterable[object]) -> Iterator[str]:
-    for server in as_objects(list(servers)):
+    for server in to_objects(list(servers)):
         url = text_at(server, "url")
         for name in _VARIABLE.findall(url):
             url = url.replace(f"{{{name}}}", text_at(server, "variables", name, "default"))

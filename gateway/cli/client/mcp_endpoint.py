@@ -10,7 +10,7 @@ import httpx
 
 from gateway.cli.exit_codes import ExitCode, exit_for_status
 from gateway.cli.failures import Failure
-from gateway.cli.input.json_fields import JsonObject, as_object, as_objects, is_object, number_at, pick, text_at
+from gateway.cli.input.json_fields import JsonObject, is_object, number_at, pick, text_at, to_object, to_objects
 from gateway.cli.transport_failures import transport_failure
 from gateway.domain.http.mcp_requests import header_value, request_body, request_headers
 
@@ -21,7 +21,7 @@ _LIMIT_REACHED = 42900
 def mirrored_headers(schema: object, arguments: Mapping[str, object]) -> dict[str, str]:
     """Return the `Mcp-Param-…` headers that the tool's schema requires for these arguments."""
     headers: dict[str, str] = {}
-    for name, inner in as_object(pick(schema, "properties")).items():
+    for name, inner in to_object(pick(schema, "properties")).items():
         value = arguments.get(name)
         token = pick(inner, "x-mcp-header")
         if is_object(value):
@@ -51,7 +51,7 @@ class McpClient:
         params: JsonObject = {}
         while True:
             result = self._request("tools/list", params)
-            yield from as_objects(result.get("tools"))
+            yield from to_objects(result.get("tools"))
             cursor = result.get("nextCursor")
             if not isinstance(cursor, str):
                 return
@@ -105,7 +105,7 @@ class McpClient:
 def _result_of(response: httpx.Response) -> JsonObject:
     message = _message_of(response)
     if isinstance(message.get("result"), dict):
-        return as_object(message["result"])
+        return to_object(message["result"])
     raise _refusal(response, message)
 
 
@@ -113,7 +113,7 @@ def _message_of(response: httpx.Response) -> JsonObject:
     if response.headers.get("Content-Type", "").startswith("text/event-stream"):
         return _last_response(response.text)
     try:
-        return as_object(response.json())
+        return to_object(response.json())
     except ValueError:
         return {}
 
@@ -124,7 +124,7 @@ def _last_response(stream: str) -> JsonObject:
     for event in stream.replace("\r\n", "\n").split("\n\n"):
         lines = [line.removeprefix("data:").removeprefix(" ") for line in event.split("\n") if line.startswith("data:")]
         try:
-            message = as_object(json.loads("\n".join(lines))) if lines else {}
+            message = to_object(json.loads("\n".join(lines))) if lines else {}
         except ValueError:
             continue
         if "result" in message or "error" in message:

@@ -8,7 +8,7 @@ import click
 
 from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_context import AdminContext, with_tenant
-from gateway.cli.input.json_fields import JsonObject, as_list, as_object, text_at
+from gateway.cli.input.json_fields import JsonObject, text_at, to_list, to_object
 from gateway.cli.input.options import limit_option
 from gateway.cli.output.tables import clean, drop_controls, render_pairs, render_table
 from gateway.domain.calls.approvals import ApprovalState
@@ -120,14 +120,14 @@ def _line(item: JsonObject) -> str:
 
 
 def _summary(item: JsonObject) -> str:
-    request = as_object(item.get("request"))
+    request = to_object(item.get("request"))
     return " ".join(part for part in (text_at(request, "method"), text_at(request, "url")) if part)
 
 
 def _describe(found: JsonObject) -> str:
-    request = as_object(found.get("request"))
+    request = to_object(found.get("request"))
     pairs = [(name.replace("_", " "), text_at(found, name)) for name in (*_REQUEST_FIELDS, *_DECISION_FIELDS)]
-    warnings = [f"! {clean(str(fact))}" for fact in as_list(found.get("warnings"))]
-    headers = [": ".join(str(part) for part in as_list(header)) for header in as_list(request.get("headers"))]
+    warnings = [f"! {clean(str(fact))}" for fact in to_list(found.get("warnings"))]
+    headers = [": ".join(str(part) for part in to_list(header)) for header in to_list(request.get("headers"))]
     sent = [_summary(found), *headers, *(["", body] if (body := text_at(request, "body")) else [])]
     return "\n".join([render_pairs(pairs), "", *warnings, "", *(drop_controls(line) for line in sent)])

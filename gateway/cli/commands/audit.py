@@ -15,7 +15,7 @@ from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.commands.audit_sinks import sink
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
-from gateway.cli.input.json_fields import JsonObject, as_list, as_object, as_objects, is_object, number_at, text_at
+from gateway.cli.input.json_fields import JsonObject, is_object, number_at, text_at, to_list, to_object, to_objects
 from gateway.cli.output.tables import count, render_pairs, render_table
 from gateway.domain.audit import AuditKind
 
@@ -117,7 +117,7 @@ def _stream_entries(context: AdminContext, since: str | None) -> Iterator[JsonOb
     rest = b""
     for chunk in context.admin.download(context.tenant_path("audit", "tail"), wanted):
         *lines, rest = (rest + chunk).split(b"\n")
-        yield from (as_object(json.loads(line)) for line in lines if line)
+        yield from (to_object(json.loads(line)) for line in lines if line)
 
 
 def _print_entry(context: AdminContext, entry: JsonObject) -> None:
@@ -130,7 +130,7 @@ def _print_entry(context: AdminContext, entry: JsonObject) -> None:
 def list_keys(context: AdminContext) -> None:
     """List the public keys that sign exports of the tenant's audit trail; note them where the exports are verified."""
     found = context.admin.get(context.tenant_path("audit", "export-keys"))
-    rows = [[text_at(key, "id"), text_at(key, "public")] for key in as_objects(found.get("keys"))]
+    rows = [[text_at(key, "id"), text_at(key, "public")] for key in to_objects(found.get("keys"))]
     context.show(found, lambda: f"tenant {text_at(found, 'tenant')}\n{render_table(('key', 'public'), rows)}")
 
 
@@ -167,10 +167,10 @@ audit.add_command(sink)
 
 
 def _render_retention(found: JsonObject) -> str:
-    old = as_object(found.get("removable")) or {}
+    old = to_object(found.get("removable")) or {}
     prefix = " at least" if old.get("is_partial") is True else ""
     span = f", from {text_at(old, 'oldest')} to {text_at(old, 'newest')}" if number_at(old, "entries") else ""
-    held = ", ".join(str(name) for name in as_list(old.get("held_by")))
+    held = ", ".join(str(name) for name in to_list(old.get("held_by")))
     days = "forever" if found.get("days") is None else count(number_at(found, "days"), "day", "days")
     pairs = [
         ("kept", f"{days} (the operator's minimum: {number_at(found, 'minimum_days')})"),
@@ -193,12 +193,12 @@ def _read_earlier(path: Path) -> Mapping[str, JsonObject]:
         kept = None
     if not is_object(kept) or not isinstance(kept.get("writers"), list):
         raise Failure(f"{path} is not the output of `gateway audit verify --json`", ExitCode.USAGE)
-    return {text_at(chain, "writer"): chain for chain in as_objects(kept["writers"])}
+    return {text_at(chain, "writer"): chain for chain in to_objects(kept["writers"])}
 
 
 def _with_earlier(found: JsonObject, earlier: Mapping[str, JsonObject]) -> JsonObject:
     """Add a fault for each chain that is shorter than before, or differs at the same length."""
-    writers = as_objects(found.get("writers"))
+    writers = to_objects(found.get("writers"))
     absent: list[JsonObject] = [
         {"writer": writer, "entries": 0, "first": 0, "last": 0, "head": "", "ok": True, "faults": 0, "fault": None}
         for writer in earlier.keys() - {text_at(chain, "writer") for chain in writers}
@@ -218,12 +218,12 @@ def _compare(chain: JsonObject, before: JsonObject | None) -> JsonObject:
         kind = "changed"
     else:
         return chain
-    fault = as_object(chain.get("fault")) or {"kind": kind, "number": then, "entry": None}
+    fault = to_object(chain.get("fault")) or {"kind": kind, "number": then, "entry": None}
     return {**chain, "ok": False, "faults": number_at(chain, "faults") + 1, "fault": fault}
 
 
 def _render_verified(found: JsonObject) -> str:
-    chains = as_objects(found.get("writers"))
+    chains = to_objects(found.get("writers"))
     bad = [chain for chain in chains if chain.get("ok") is not True]
     writers = [chain for chain in chains if not text_at(chain, "writer").startswith("heads:")]
     message = f"{count(number_at(found, 'entries'), 'entry', 'entries')} of {count(len(writers), 'writer')}"
@@ -231,8 +231,8 @@ def _render_verified(found: JsonObject) -> str:
     removed = number_at(found, "removed")
     message += f", {removed} more removed by retention" if removed else ""
     lines = [f"ok: {message}, all chains are intact" if is_whole else f"NOT ok: {message}"]
-    lines += [_render_anchor(as_object(found.get("anchor")) or {})]
-    lines += [_render_store(store) for store in as_objects(found.get("stores") or [])]
+    lines += [_render_anchor(to_object(found.get("anchor")) or {})]
+    lines += [_render_store(store) for store in to_objects(found.get("stores") or [])]
     if not bad:
         return "\n".join(lines)
     table = render_table(
@@ -272,7 +272,7 @@ def _render_store(store: JsonObject) -> str:
 
 
 def _row(chain: JsonObject) -> list[str]:
-    fault = as_object(chain.get("fault"))
+    fault = to_object(chain.get("fault"))
     counted = (str(number_at(chain, name)) for name in ("entries", "faults"))
     return [
         text_at(chain, "writer"),

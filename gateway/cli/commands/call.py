@@ -14,7 +14,7 @@ from gateway.cli.client.mcp_endpoint import McpClient
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.client_options import ClientOptions, client_options, describe_client
-from gateway.cli.input.json_fields import JsonObject, as_list, as_object, as_objects, as_text, number_at, pick, text_at
+from gateway.cli.input.json_fields import JsonObject, as_text, number_at, pick, text_at, to_list, to_object, to_objects
 from gateway.cli.input.options import chosen, chosen_url, json_option, key_option, tenant_option, url_option, wants_json
 from gateway.cli.output.printing import show
 from gateway.cli.output.tables import drop_controls, render_pairs, thousands
@@ -83,21 +83,21 @@ def explain_tool(
 
 
 def _render_explanation(found: JsonObject) -> str:
-    reason, refusal = text_at(found, "hidden_because"), as_object(found.get("refusal"))
+    reason, refusal = text_at(found, "hidden_because"), to_object(found.get("refusal"))
     pairs = [
         ("tool", text_at(found, "tool")),
         ("visible", f"no: {reason}" if reason else "yes"),
         ("course", text_at(found, "course")),
         ("level", text_at(found, "level", "level")),
-        *(("", as_text(each)) for each in as_list(pick(found, "level", "reasons"))),
+        *(("", as_text(each)) for each in to_list(pick(found, "level", "reasons"))),
         ("decision", f"{text_at(found, 'decision')}: {text_at(found, 'decision_reason')}"),
-        *(("approvers", as_text(each)) for each in as_list(found.get("approvers"))),
+        *(("approvers", as_text(each)) for each in to_list(found.get("approvers"))),
     ]
     if refusal:
         pairs.append(("refusal", f"{text_at(refusal, 'code')}: {text_at(refusal, 'message')}"))
-        faults = as_objects(refusal.get("faults"))
+        faults = to_objects(refusal.get("faults"))
         pairs += [("", f"{text_at(fault, 'pointer') or '/'}: {text_at(fault, 'reason')}") for fault in faults]
-    pairs += [("guardrail", _render_guardrail(one)) for one in as_objects(found.get("guardrails"))]
+    pairs += [("guardrail", _render_guardrail(one)) for one in to_objects(found.get("guardrails"))]
     if summary := text_at(found, "request", "summary"):
         pairs += [("request", line) for line in summary.splitlines()[:1]]
         pairs += [("", line) for line in summary.splitlines()[1:]]
@@ -114,13 +114,13 @@ def _render_explanation(found: JsonObject) -> str:
 
 def _render_guardrail(one: JsonObject) -> str:
     findings = one.get("findings")
-    found = "not run" if findings is None else ", ".join(map(as_text, as_list(findings))) or "finds nothing"
+    found = "not run" if findings is None else ", ".join(map(as_text, to_list(findings))) or "finds nothing"
     return f"{text_at(one, 'name')} ({text_at(one, 'check')}, {text_at(one, 'action')}): {found}"
 
 
 def render_result(result: JsonObject) -> str:
     """Render a result: text blocks, one line for any other content, or the structured content if there is none."""
-    blocks = as_objects(result.get("content"))
+    blocks = to_objects(result.get("content"))
     if not blocks and result.get("structuredContent") is not None:
         return json.dumps(result["structuredContent"], indent=2, ensure_ascii=False)
     return drop_controls("\n".join(_render_block(block) for block in blocks))

@@ -9,7 +9,7 @@ from gateway.cli.client.admin_context import AdminContext, with_admin
 from gateway.cli.commands.policies import LIMITS, parse_limits
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
-from gateway.cli.input.json_fields import JsonObject, as_list, as_object, text_at
+from gateway.cli.input.json_fields import JsonObject, text_at, to_list, to_object
 from gateway.cli.input.options import DURATION
 from gateway.cli.output.tables import render_pairs, render_table
 from gateway.domain.tenancy.keys import Scope
@@ -55,7 +55,7 @@ def ceilings(context: AdminContext, slug: str, given: tuple[str, ...], **bounds:
     path = path_of("tenants", slug, "ceilings")
     wanted = _parse_ceilings(given)
     found, tag = context.admin.get_with_tag(path)
-    wanted |= _updated_bounds(bounds, as_object(found.get("admin_bounds")))
+    wanted |= _updated_bounds(bounds, to_object(found.get("admin_bounds")))
     if wanted:
         found = context.admin.send("PUT", path, wanted, if_match=tag)
     context.show(found, lambda: _describe(found))
@@ -91,9 +91,9 @@ def _updated_bounds(given: _BoundOptions, stored: JsonObject) -> JsonObject:
 
 
 def _describe(found: JsonObject) -> str:
-    defaulted = as_list(found.get("defaulted"))
+    defaulted = to_list(found.get("defaulted"))
     rows = [(name, text_at(found, name), _DEFAULT if name in defaulted else "operator") for name in LIMITS]
-    bounds = as_object(found.get("admin_bounds"))
+    bounds = to_object(found.get("admin_bounds"))
     admins = [(name.replace("_", " "), text_at(bounds, name) or "no bound") for name in bounds]
     table = render_table(("limit", "ceiling", "set by"), rows)
     return f"{table}\n\nbounds of the tenant's admins:\n{render_pairs(admins)}"

@@ -18,7 +18,7 @@ from gateway.cli.client.local_gateway import read_settings
 from gateway.cli.client.locations import DEFAULT_FOLDER, find_admin_key, is_loopback
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure, failure_of
-from gateway.cli.input.json_fields import JsonObject, as_objects, text_at
+from gateway.cli.input.json_fields import JsonObject, text_at, to_objects
 from gateway.cli.input.options import (
     chosen,
     chosen_url,
@@ -79,7 +79,7 @@ def _request_findings(url: str) -> list[JsonObject]:
     """Request the findings of a running gateway about itself."""
     key = find_admin_key(url, given=chosen("key"), folder=Path(chosen("data_dir") or DEFAULT_FOLDER))
     with AdminApi(url, key) as admin:
-        return as_objects(admin.get(path_of("doctor")).get("findings"))
+        return to_objects(admin.get(path_of("doctor")).get("findings"))
 
 
 def _query_holder(url: str, folder: Path) -> list[JsonObject]:

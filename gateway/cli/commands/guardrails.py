@@ -8,7 +8,7 @@ import click
 from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.input.declared_items import create_all, declared, delete_one, set_all
-from gateway.cli.input.json_fields import JsonObject, as_object, number_at, text_at
+from gateway.cli.input.json_fields import JsonObject, number_at, text_at, to_object
 from gateway.cli.input.list_options import ListArguments, list_options
 from gateway.cli.input.options import yes_option
 from gateway.cli.output.tables import render_pairs, render_table
@@ -162,7 +162,7 @@ def delete_guardrail(context: AdminContext, name: str, yes: bool) -> None:
 
 
 def _describe(found: JsonObject) -> str:
-    scope, hook = as_object(found.get("scope")), as_object(found.get("hook"))
+    scope, hook = to_object(found.get("scope")), to_object(found.get("hook"))
     names = ("name", "id", "check", "phases", "action", "position", "origins", "patterns", "max_bytes", "enabled")
     return render_pairs(
         [

@@ -10,7 +10,7 @@ from gateway.cli.client.admin_context import AdminContext, confirm, with_tenant
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.declared_items import create_all, declared, delete_one, set_all
-from gateway.cli.input.json_fields import JsonObject, as_list, as_object, as_objects, as_text, pick, text_at
+from gateway.cli.input.json_fields import JsonObject, as_text, pick, text_at, to_list, to_object, to_objects
 from gateway.cli.input.list_options import ListArguments, list_options
 from gateway.cli.input.live_options import LiveOptions, live_fields, live_options
 from gateway.cli.input.options import limit_option, yes_option
@@ -179,16 +179,16 @@ def _describe(found: JsonObject) -> str:
         "enabled",
     )
     status = ("state", "title", "replica", "since", "fault", "failures", "retry_at")
-    settings, levels = as_object(found.get("settings")), as_object(found.get("safety"))
+    settings, levels = to_object(found.get("settings")), to_object(found.get("safety"))
     pairs = [
         *((name.replace("_", " "), text_at(found, name)) for name in declared),
         *((name.removesuffix("_s"), _compact(value)) for name, value in settings.items()),
         *(("safety", f"{name} {as_text(level)}") for name, level in levels.items()),
         *((name.removesuffix("_at"), text_at(found, "status", name)) for name in status),
-        *((name, text_at(found, "primitives", name)) for name in as_object(found.get("primitives"))),
-        *(("notice", as_text(notice)) for notice in as_list(pick(found, "status", "notices"))),
-        *(("held", f"{text_at(one, 'family')} {text_at(one, 'name')}") for one in as_objects(found.get("held"))),
-        *(("hidden", f"{text_at(one, 'family')} {text_at(one, 'name')}") for one in as_objects(found.get("hidden"))),
+        *((name, text_at(found, "primitives", name)) for name in to_object(found.get("primitives"))),
+        *(("notice", as_text(notice)) for notice in to_list(pick(found, "status", "notices"))),
+        *(("held", f"{text_at(one, 'family')} {text_at(one, 'name')}") for one in to_objects(found.get("held"))),
+        *(("hidden", f"{text_at(one, 'family')} {text_at(one, 'name')}") for one in to_objects(found.get("hidden"))),
     ]
     return render_pairs(pairs)
 
@@ -198,7 +198,7 @@ def _describe_held(one: JsonObject) -> str:
     pairs = [(name, text_at(one, name)) for name in ("name", "family", "remote")]
     if pick(one, "accepted") is None:
         return render_pairs([*pairs, ("new", _compact(one.get("definition")))])
-    for pointer in as_list(one.get("changed")):
+    for pointer in to_list(one.get("changed")):
         steps = tokens_of(as_text(pointer))
         pairs += [
             (f"{as_text(pointer)} was", _compact(pick(one, "accepted", *steps))),

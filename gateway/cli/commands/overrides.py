@@ -10,7 +10,7 @@ from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.commands.primitives import TOOLS, find_place
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
-from gateway.cli.input.json_fields import JsonObject, as_object, is_object, pick, text_at
+from gateway.cli.input.json_fields import JsonObject, is_object, pick, text_at, to_object
 from gateway.cli.input.options import limit_option
 from gateway.cli.output.tables import render_pairs, render_table, shorten
 from gateway.domain.tenancy.policy import Safety
@@ -98,7 +98,7 @@ def set_tool(context: AdminContext, name: str, **options: Unpack[SetOptions]) ->
     if not wanted:
         raise Failure("nothing to set: give an option, such as --title", ExitCode.USAGE)
     saved = context.admin.send("PATCH", place, wanted, if_match=tag)
-    context.show(saved, lambda: _describe(as_object(saved.get("override")), text_at(saved, "name")))
+    context.show(saved, lambda: _describe(to_object(saved.get("override")), text_at(saved, "name")))
 
 
 @click.command("overrides")
@@ -142,7 +142,7 @@ def _merge_pinned(options: SetOptions, found: JsonObject) -> JsonObject | None:
     stored = _stored_member(found, "pinned")
     if missing := [name for name in options["unpins"] if name not in stored]:
         raise Failure(f"{missing[0]!r} is not pinned", ExitCode.USAGE)
-    document = as_object(found.get("document")) or found
+    document = to_object(found.get("document")) or found
     schema = pick(document, "definition", "inputSchema")
     left = {name: value for name, value in stored.items() if name not in options["unpins"]}
     return (left | parse_arguments(options["pins"], whole=None, schema=schema)) or None
@@ -158,7 +158,7 @@ def _parse_hint(text: str) -> tuple[str, bool]:
 
 
 def _stored_member(found: JsonObject, member: str) -> JsonObject:
-    return as_object(pick(found, "override", member))
+    return to_object(pick(found, "override", member))
 
 
 def _describe(override: JsonObject, name: str) -> str:

@@ -11,7 +11,7 @@ from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.declarations import only_one, read_declarations
-from gateway.cli.input.json_fields import JsonObject, as_objects, text_at
+from gateway.cli.input.json_fields import JsonObject, text_at, to_objects
 from gateway.cli.output.rule_matches import describe_matches, list_warnings
 from gateway.cli.output.tables import render_pairs
 from gateway.domain.tenancy.policy import Decision, Limits
@@ -148,8 +148,8 @@ def _describe(found: JsonObject) -> str:
     decisions = [(level, text_at(found, level)) for level in _LEVELS]
     limits = [(name, _describe_limit(found, name)) for name in LIMITS]
     origins = "any" if found.get("http_origins") is None else text_at(found, "http_origins") or "none"
-    rules = [(f"rule {number}", _describe_rule(rule)) for number, rule in enumerate(as_objects(found.get("rules")), 1)]
-    recorded = [("recorded", _describe_recording(rule)) for rule in as_objects(found.get("recorded_arguments"))]
+    rules = [(f"rule {number}", _describe_rule(rule)) for number, rule in enumerate(to_objects(found.get("rules")), 1)]
+    recorded = [("recorded", _describe_recording(rule)) for rule in to_objects(found.get("recorded_arguments"))]
     return render_pairs([*rules, *decisions, *recorded, *limits, ("http origins", origins)])
 
 
@@ -157,7 +157,7 @@ def _describe_rule(rule: JsonObject) -> str:
     facts = [f"{name} {text_at(rule, name)}" for name in ("tool", "source", "profile", "level") if text_at(rule, name)]
     conditions = [
         f"{text_at(one, 'pointer')} {text_at(one, 'operator')} {json.dumps(one.get('value'), ensure_ascii=False)}"
-        for one in as_objects(rule.get("when"))
+        for one in to_objects(rule.get("when"))
     ]
     reason = text_at(rule, "reason")
     about = " and ".join([*facts, *conditions]) or "every call"

@@ -13,7 +13,7 @@ from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.declarations import only_one, read_declarations, text_in
 from gateway.cli.input.declared_items import send_all
-from gateway.cli.input.json_fields import JsonObject, as_objects, pick, text_at
+from gateway.cli.input.json_fields import JsonObject, pick, text_at, to_objects
 from gateway.cli.input.list_options import ListArguments, list_options
 from gateway.cli.input.options import yes_option
 from gateway.cli.output.tables import render_pairs, render_table, shorten
@@ -81,7 +81,7 @@ def find_place(context: AdminContext, noun: CommandNoun, name: str) -> str:
     if noun.member == "name":
         items = list(context.admin.pages(path))
     else:
-        items = as_objects(context.admin.get(f"{path}?uri={quote(name, safe='')}").get("items"))
+        items = to_objects(context.admin.get(f"{path}?uri={quote(name, safe='')}").get("items"))
     item = next((item for item in items if text_at(item, noun.shown) == name), None)
     if item is None:
         raise Failure(f"no such {noun.words}", ExitCode.NOT_FOUND)

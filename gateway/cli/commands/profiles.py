@@ -8,7 +8,7 @@ import click
 from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.input.declared_items import create_all, declared, delete_one, replace_all, set_all
-from gateway.cli.input.json_fields import JsonObject, as_object, as_objects, number_at, text_at
+from gateway.cli.input.json_fields import JsonObject, number_at, text_at, to_object, to_objects
 from gateway.cli.input.list_options import ListArguments, list_options
 from gateway.cli.input.options import yes_option
 from gateway.cli.output.tables import render_pairs, render_table, thousands
@@ -161,7 +161,7 @@ def delete_profile(context: AdminContext, name: str, yes: bool) -> None:
 
 
 def _describe(found: JsonObject) -> str:
-    counts = [(name.replace("_", " "), text_at(found, "counts", name)) for name in as_object(found.get("counts"))]
+    counts = [(name.replace("_", " "), text_at(found, "counts", name)) for name in to_object(found.get("counts"))]
     pairs = [
         ("name", text_at(found, "name")),
         ("id", text_at(found, "id")),
@@ -175,8 +175,8 @@ def _describe(found: JsonObject) -> str:
             "summary threshold",
             thousands(number_at(found, "summary_threshold")) if found.get("summary_threshold") else "no",
         ),
-        *(("include", _rule(rule)) for rule in as_objects(found.get("include"))),
-        *(("exclude", _rule(rule)) for rule in as_objects(found.get("exclude"))),
+        *(("include", _rule(rule)) for rule in to_objects(found.get("include"))),
+        *(("exclude", _rule(rule)) for rule in to_objects(found.get("exclude"))),
     ]
     return render_pairs(pairs)
 

@@ -5,7 +5,7 @@ import click
 from gateway.cli.arguments import parse_arguments
 from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.commands.primitives import PROMPTS, find_place, make_group, render_trial
-from gateway.cli.input.json_fields import JsonObject, as_objects, pick, text_at
+from gateway.cli.input.json_fields import JsonObject, pick, text_at, to_objects
 from gateway.cli.output.tables import drop_controls
 
 prompt = make_group(PROMPTS)
@@ -18,7 +18,7 @@ prompt = make_group(PROMPTS)
 def try_prompt(context: AdminContext, name: str, arguments: tuple[str, ...]) -> None:
     """Get prompt NAME as an admin, and show its messages."""
     path = find_place(context, PROMPTS, name)
-    declared = as_objects(pick(context.admin.get(path), "definition", "arguments"))
+    declared = to_objects(pick(context.admin.get(path), "definition", "arguments"))
     schema = {"properties": {text_at(one, "name"): {"type": "string"} for one in declared}}
     given: JsonObject = {"arguments": parse_arguments(arguments, whole=None, schema=schema)}
     response = context.admin.send("POST", f"{path}/try", given)
@@ -26,7 +26,7 @@ def try_prompt(context: AdminContext, name: str, arguments: tuple[str, ...]) -> 
 
 
 def _render(response: JsonObject) -> str:
-    messages = as_objects(pick(response, "result", "messages"))
+    messages = to_objects(pick(response, "result", "messages"))
     return drop_controls("\n".join(f"{text_at(one, 'role')}: {_content(one)}" for one in messages))
 
 

@@ -7,7 +7,7 @@ import click
 from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.commands.primitives import RESOURCES, TEMPLATES, make_group, render_trial
 from gateway.cli.commands.updates.resource_watch import watch_resource
-from gateway.cli.input.json_fields import JsonObject, as_objects, pick, text_at
+from gateway.cli.input.json_fields import JsonObject, pick, text_at, to_objects
 from gateway.cli.output.tables import drop_controls, thousands
 
 resource = make_group(RESOURCES)
@@ -48,7 +48,7 @@ resource.add_command(watch_resource)
 
 
 def _render(response: JsonObject) -> str:
-    contents = as_objects(pick(response, "result", "contents"))
+    contents = to_objects(pick(response, "result", "contents"))
     return drop_controls("\n".join(text_at(one, "text") or _describe(one) for one in contents))
 
 

@@ -25,7 +25,7 @@ from gateway.cli.input.import_options import (
     refresh_policy_option,
 )
 from gateway.cli.input.import_request import REPLACED, Upload, import_fields, upload
-from gateway.cli.input.json_fields import JsonObject, as_object, text_at
+from gateway.cli.input.json_fields import JsonObject, text_at, to_object
 from gateway.cli.input.list_options import ListArguments, list_options
 from gateway.cli.input.options import yes_option
 from gateway.cli.input.selections import describe_rules, selection_options
@@ -74,7 +74,7 @@ def show_status(context: AdminContext, name: str | None) -> None:
         {
             "name": item["name"],
             "kind": item["kind"],
-            **as_object(item["status"]),
+            **to_object(item["status"]),
             **({} if item["enabled"] else {"state": "disabled"}),
         }
         for item in context.admin.pages(context.tenant_path("live-sources"))
@@ -224,7 +224,7 @@ def delete_source(context: AdminContext, name: str, yes: bool) -> None:
 
 def _describe_refresh(item: JsonObject) -> JsonObject:
     """Return the state of a source, according to the refreshes from its URL."""
-    refresh = as_object(item["refresh"])
+    refresh = to_object(item["refresh"])
     state = "proposal waits" if refresh["proposal"] is not None else "failing" if refresh["fault"] else "imported"
     return {"state": state, "fault": refresh["fault"], "retry_at": refresh["next_at"], "proposal": refresh["proposal"]}
 
@@ -272,14 +272,14 @@ def _describe(found: JsonObject) -> str:
     )
     members = ("checked_at", "changed_at", "next_at", "fault", "proposal")
     pairs = [(name.removesuffix("_at").replace("_", " "), text_at(found, name)) for name in names]
-    refresh = as_object(found.get("refresh"))
+    refresh = to_object(found.get("refresh"))
     pairs += [(name.removesuffix("_at"), clean(text_at(refresh, name))) for name in members if text_at(refresh, name)]
     return render_pairs([*pairs, *describe_rules(found, "include"), *describe_rules(found, "exclude")])
 
 
 def _render_import(response: JsonObject, name: str) -> str:
     """Render the result of an import: a summary, or the complete report for a dry run, which stores none."""
-    report, changes = as_object(response.get("report")), as_object(response.get("changes"))
+    report, changes = to_object(response.get("report")), to_object(response.get("changes"))
     if response.get("dry_run") is True:
         ending = f"dry run of {name}; nothing was stored"
         return join_parts(render_report(report), render_changes(changes), ending)

@@ -10,7 +10,7 @@ from gateway.cli.client.provision import policy_line
 from gateway.cli.commands.ceilings import ceilings
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
-from gateway.cli.input.json_fields import JsonObject, as_list, as_text, text_at
+from gateway.cli.input.json_fields import JsonObject, as_text, text_at, to_list
 from gateway.cli.input.list_options import ListArguments, list_options
 from gateway.cli.input.options import yes_option
 from gateway.cli.output.tables import render_pairs, render_table
@@ -84,7 +84,7 @@ def change_egress(context: AdminContext, slug: str, allowed: tuple[str, ...], wi
     path = path_of("tenants", slug, "egress")
     found, tag = context.admin.get_with_tag(path)
     if allowed or withdrawn:
-        kept = _remaining_entries([as_text(entry) for entry in as_list(found.get("allow"))], withdrawn)
+        kept = _remaining_entries([as_text(entry) for entry in to_list(found.get("allow"))], withdrawn)
         found = context.admin.send("PUT", path, {"allow": [*kept, *allowed]}, if_match=tag)
     context.show(found, lambda: _list_egress(slug, found))
 
@@ -116,7 +116,7 @@ def delete_tenant(context: AdminContext, slug: str, yes: bool) -> None:
 
 
 def _list_egress(slug: str, found: JsonObject) -> str:
-    entries = [as_text(entry) for entry in as_list(found.get("allow"))]
+    entries = [as_text(entry) for entry in to_list(found.get("allow"))]
     return "\n".join(entries) or f"{slug} may reach no private upstream beside those in GATEWAY_EGRESS_ALLOW"
 
 

@@ -8,7 +8,7 @@ from gateway.cli.commands.call import render_result
 from gateway.cli.commands.overrides import set_tool
 from gateway.cli.commands.primitives import TOOLS, find_place, make_group, render_trial
 from gateway.cli.exit_codes import ExitCode
-from gateway.cli.input.json_fields import JsonObject, as_object, pick
+from gateway.cli.input.json_fields import JsonObject, pick, to_object
 
 tool = make_group(TOOLS)
 tool.add_command(set_tool)
@@ -25,7 +25,7 @@ def try_tool(context: AdminContext, name: str, arguments: tuple[str, ...], whole
     schema = pick(context.admin.get(place), "definition", "inputSchema")
     given: JsonObject = {"arguments": parse_arguments(arguments, whole=whole, schema=schema)}
     response = context.admin.send("POST", f"{place}/try", given)
-    result = as_object(response.get("result"))
+    result = to_object(response.get("result"))
     context.show(response, lambda: render_trial(response, render_result(result)))
     if result.get("isError") is True:
         click.get_current_context().exit(ExitCode.FAILED)

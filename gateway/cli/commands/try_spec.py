@@ -18,7 +18,7 @@ from gateway.cli.failures import Failure
 from gateway.cli.input.documents import read_document, source_name
 from gateway.cli.input.import_options import ImportArguments
 from gateway.cli.input.import_request import import_fields
-from gateway.cli.input.json_fields import JsonObject, as_object, number_at
+from gateway.cli.input.json_fields import JsonObject, number_at, to_object
 from gateway.cli.input.options import wants_json
 from gateway.cli.output.client_lines import call_line, render_clients
 from gateway.cli.output.printing import show
@@ -72,7 +72,7 @@ def try_document(spec: str, port: int, data_dir: Path | None, options: ImportArg
                 key = ensure_key(admin, _TENANT, kept_in=folder / _KEY_FILE)
                 policy = policy_line(admin, _TENANT, change="GATEWAY_TENANT_POLICY=moderate=confirm,dangerous=allow")
             progress.finish()
-            report, url = as_object(imported.get("report")), mcp_url(running.url, _TENANT)
+            report, url = to_object(imported.get("report")), mcp_url(running.url, _TENANT)
             if not count_tools(report):
                 show({"tools": 0, "report": report}, lambda: _render_report(report), as_json=as_json)
                 raise Failure(explain_no_tools(report))

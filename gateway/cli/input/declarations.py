@@ -10,7 +10,7 @@ from pathlib import Path
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.documents import name_of
-from gateway.cli.input.json_fields import JsonObject, as_list, is_object, read_json
+from gateway.cli.input.json_fields import JsonObject, is_object, read_json, to_list
 from gateway.errors import GatewayError
 from gateway.openapi.document.yaml_reader import read_yaml
 
@@ -105,7 +105,7 @@ def _read_json(name: str, text: str) -> list[object]:
         ) from None
     except ValueError as error:
         raise Failure(f"{name} is not valid JSON: {error}", ExitCode.USAGE) from None
-    items = as_list(value)
+    items = to_list(value)
     return items if items or value == [] else [value]
 
 

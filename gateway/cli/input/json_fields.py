@@ -25,25 +25,25 @@ def is_object(value: object) -> TypeGuard[JsonObject]:
     return isinstance(value, dict)
 
 
-def as_object(value: object) -> JsonObject:
+def to_object(value: object) -> JsonObject:
     """Return the value if it is a JSON object, else an empty object."""
     return value if is_object(value) else {}
 
 
-def as_list(value: object) -> list[object]:
+def to_list(value: object) -> list[object]:
     """Return the value if it is a JSON array, else an empty list."""
     return cast("list[object]", value) if isinstance(value, list) else []
 
 
-def as_objects(value: object) -> list[JsonObject]:
+def to_objects(value: object) -> list[JsonObject]:
     """Return the items of a JSON array; an item that is not an object becomes an empty one."""
-    return [as_object(item) for item in as_list(value)]
+    return [to_object(item) for item in to_list(value)]
 
 
 def pick(value: object, *path: str) -> object:
     """Return the value at this path of names; None if the path ends early."""
     for name in path:
-        value = as_object(value).get(name)
+        value = to_object(value).get(name)
     return value
 
 

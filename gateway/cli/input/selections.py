@@ -5,7 +5,7 @@ from typing import Any, TypedDict, TypeVar
 
 import click
 
-from gateway.cli.input.json_fields import JsonObject, as_objects, text_at
+from gateway.cli.input.json_fields import JsonObject, text_at, to_objects
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _RULE_MEMBERS = (
@@ -76,7 +76,7 @@ def selection_fields(options: SelectionOptions) -> JsonObject:
 
 def describe_rules(source: JsonObject, verb: str) -> list[tuple[str, str]]:
     """Return the rules of a source as pairs of name and value."""
-    return [(verb, _describe(rule)) for rule in as_objects(source.get(verb))]
+    return [(verb, _describe(rule)) for rule in to_objects(source.get(verb))]
 
 
 def _non_empty(members: Mapping[str, tuple[str, ...]]) -> Mapping[str, list[str]]:

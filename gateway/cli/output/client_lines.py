@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from gateway.cli.client.mcp_endpoint import mirrored_headers
-from gateway.cli.input.json_fields import JsonObject, as_list, as_object, as_text, pick, text_at
+from gateway.cli.input.json_fields import JsonObject, as_text, pick, text_at, to_list, to_object
 from gateway.cli.output.tables import render_pairs
 from gateway.domain.http.mcp_requests import request_body, request_headers
 from gateway.domain.tenancy.client_setup import ClientTarget, client_lines, curl_line
@@ -69,7 +69,7 @@ def _choose_call(tools: Iterable[JsonObject]) -> tuple[JsonObject, JsonObject] |
     """Return the first read-only tool without required arguments; else the read-only tool with the fewest."""
     best: tuple[JsonObject, JsonObject] | None = None
     for tool in tools:
-        arguments = _sample_arguments(as_object(tool.get("inputSchema")))
+        arguments = _sample_arguments(to_object(tool.get("inputSchema")))
         if arguments is None or pick(tool, "annotations", "readOnlyHint") is not True:
             continue
         if not arguments:
@@ -82,10 +82,10 @@ def _choose_call(tools: Iterable[JsonObject]) -> tuple[JsonObject, JsonObject] |
 def _sample_arguments(schema: JsonObject) -> JsonObject | None:
     """Return a value for each required argument, preferably from the schema; None if one has no example value."""
     arguments: JsonObject = {}
-    for name in as_list(schema.get("required")):
-        inner = as_object(pick(schema, "properties", as_text(name)))
+    for name in to_list(schema.get("required")):
+        inner = to_object(pick(schema, "properties", as_text(name)))
         given = [inner[keyword] for keyword in ("const", "default") if keyword in inner]
-        given += [value for keyword in ("examples", "enum") for value in as_list(inner.get(keyword))]
+        given += [value for keyword in ("examples", "enum") for value in to_list(inner.get(keyword))]
         given += [_SAMPLES[kind] for kind in [as_text(inner.get("type"))] if kind in _SAMPLES]
         if not given:
             return None

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from gateway.cli.input.json_fields import JsonObject, as_list, as_objects, as_text, number_at, pick, text_at
+from gateway.cli.input.json_fields import JsonObject, as_text, number_at, pick, text_at, to_list, to_objects
 from gateway.cli.output.tables import clean, count, render_table, shorten, thousands
 from gateway.domain.sources import Status
 
@@ -23,7 +23,7 @@ def render_totals(report: JsonObject) -> str:
     """Render the outcomes of the operations, the cost of the list of tools, and the examples of the document."""
     became = ", ".join(f"{thousands(number_at(report, 'counts', status))} {status}" for status in Status)
     return (
-        f"{count(len(as_list(report.get('operations'))), 'operation')}: {became}\n"
+        f"{count(len(to_list(report.get('operations'))), 'operation')}: {became}\n"
         f"{count(count_tools(report), 'tool')}, {count(number_at(report, 'tools_list_bytes'), 'byte')} to list, "
         f"about {count(number_at(report, 'estimated_tokens'), 'token')} (estimate: bytes / 4)"
         f"{_render_context(report)}{_render_examples(report)}"
@@ -32,7 +32,7 @@ def render_totals(report: JsonObject) -> str:
 
 def _render_context(report: JsonObject) -> str:
     """Render the share of a typical model context that the list uses; empty for reports of an older release."""
-    shares = {number_at(item, "tokens"): item.get("share") for item in as_objects(report.get("contexts"))}
+    shares = {number_at(item, "tokens"): item.get("share") for item in to_objects(report.get("contexts"))}
     share = shares.get(_CONTEXT_TOKENS)
     return (
         f", {100 * share:.0f} % of a context of {thousands(_CONTEXT_TOKENS)}" if isinstance(share, int | float) else ""
@@ -52,7 +52,7 @@ def render_reasons(report: JsonObject) -> str:
     """Render degraded and skipped operations by reason, the most frequent first; then findings and warnings."""
     lines: list[str] = []
     for status in (Status.DEGRADED, Status.SKIPPED):
-        groups = _group(as_objects(report.get("operations")), status)
+        groups = _group(to_objects(report.get("operations")), status)
         if groups:
             lines.append(f"{status}:")
             lines += [_render_group(reason, groups[reason]) for reason in sorted(groups, key=lambda r: -len(groups[r]))]
@@ -62,7 +62,7 @@ def render_reasons(report: JsonObject) -> str:
 
 def render_warnings(report: JsonObject, *, limit: int | None = None) -> str:
     """Render the warnings, those about policy first, at most `limit`."""
-    warnings = [clean(as_text(warning)) for warning in as_list(report.get("warnings"))]
+    warnings = [clean(as_text(warning)) for warning in to_list(report.get("warnings"))]
     shown = sorted(warnings, key=lambda warning: not warning.startswith("policy:"))[:limit]
     if not shown:
         return ""
@@ -73,7 +73,7 @@ def render_warnings(report: JsonObject, *, limit: int | None = None) -> str:
 
 def render_findings(report: JsonObject, *, limit: int | None = None) -> str:
     """Render the suspicious passages, at most `limit`: the kind and position of each, and the text around it."""
-    found = as_objects(report.get("findings"))
+    found = to_objects(report.get("findings"))
     if not found:
         return ""
     more = len(found) - len(found[:limit])
@@ -96,9 +96,9 @@ def render_operations(report: JsonObject) -> str:
             text_at(operation, "method").upper(),
             text_at(operation, "path"),
             text_at(operation, "tool") or "-",
-            "; ".join(as_text(reason) for reason in as_list(operation.get("reasons"))),
+            "; ".join(as_text(reason) for reason in to_list(operation.get("reasons"))),
         )
-        for operation in as_objects(report.get("operations"))
+        for operation in to_objects(report.get("operations"))
     ]
     return render_table(("status", "method", "path", "tool", "reasons"), rows)
 
@@ -107,7 +107,7 @@ def render_prices(report: JsonObject) -> str:
     """Render the most expensive tools as a table; empty without tools."""
     rows = [
         (text_at(price, "tool"), thousands(number_at(price, "bytes")), thousands(number_at(price, "estimated_tokens")))
-        for price in as_objects(report.get("dearest"))
+        for price in to_objects(report.get("dearest"))
     ]
     return render_table(("largest tools", "bytes", "tokens (estimate)"), rows, numbers=(1, 2)) if rows else ""
 
@@ -129,7 +129,7 @@ def _group(operations: Iterable[JsonObject], status: Status) -> Mapping[str, Seq
         if operation.get("status") != status:
             continue
         place = f"{text_at(operation, 'method').upper()} {text_at(operation, 'path')}"
-        for reason in as_list(pick(operation, "reasons")) or ["no reason given"]:
+        for reason in to_list(pick(operation, "reasons")) or ["no reason given"]:
             groups[as_text(reason)].append(place)
     return groups
 

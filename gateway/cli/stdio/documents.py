@@ -19,7 +19,7 @@ from gateway.cli.client.loopback import find_loopback
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure, failure_of
 from gateway.cli.input.documents import DocumentArgument, read_document, source_name
-from gateway.cli.input.json_fields import as_object, as_text
+from gateway.cli.input.json_fields import as_text, to_object
 from gateway.cli.input.secrets import parse_credentials
 from gateway.cli.input.selections import selection_fields
 from gateway.cli.output.decisions import describe_decisions
@@ -79,7 +79,7 @@ async def _serve(
             group.start_soon(anyio.to_thread.run_sync, _import_server)
             sources += await compile_all(documents, options, upstream)
         if not any(source.compilation.operations for source in sources):
-            raise Failure(explain_no_tools(as_object(msgspec.to_builtins(sources[0].report))))
+            raise Failure(explain_no_tools(to_object(msgspec.to_builtins(sources[0].report))))
         from gateway.app.local.server import build_local_server  # noqa: PLC0415  # imported above
 
         server = build_local_server(sources, options.expose, policy, upstream=upstream, spawn=tasks.spawn)

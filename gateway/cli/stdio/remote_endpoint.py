@@ -15,7 +15,7 @@ import httpx
 import msgspec
 
 from gateway.cli.client.mcp_endpoint import mirrored_headers
-from gateway.cli.input.json_fields import as_object, pick, text_at
+from gateway.cli.input.json_fields import pick, text_at, to_object
 from gateway.cli.stdio.event_stream import MAX_MESSAGE_BYTES, RemoteFailed, read_events, too_large
 from gateway.cli.stdio.remote_messages import RemoteMessage, object_of, one_line, read_remote, schemas_of
 from gateway.domain.http.mcp_requests import ACCEPT, header_value, request_headers
@@ -194,7 +194,7 @@ class BridgedEndpoint:
         headers = request_headers(header_value(method), name=name if isinstance(name, str) else None)
         headers["MCP-Protocol-Version"] = header_value(revision)
         if method == "tools/call":
-            arguments = as_object(pick(message, "params", "arguments"))
+            arguments = to_object(pick(message, "params", "arguments"))
             headers |= mirrored_headers(self._schemas.get(str(name)), arguments)
         return headers
 
@@ -236,7 +236,7 @@ def _session_headers(session: BridgedSession) -> Mapping[str, str]:
 
 def _session_of(http_response: httpx.Response, found: RemoteMessage, line: bytes) -> BridgedSession:
     result = object_of(found.result)
-    capabilities = as_object(result.get("capabilities"))
+    capabilities = to_object(result.get("capabilities"))
     session_id: str | None = http_response.headers.get("Mcp-Session-Id")
     if session_id is not None and _SESSION_ID.fullmatch(session_id) is None:
         raise RemoteFailed("the server sent a session id that is not visible ASCII")

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import msgspec
 
-from gateway.cli.input.json_fields import JsonObject, as_object, as_objects, text_at
+from gateway.cli.input.json_fields import JsonObject, text_at, to_object, to_objects
 from gateway.errors import Forbidden, GatewayError, LimitExceeded, NotFound, Unauthenticated, Unavailable, UpstreamError
 from gateway.protocol.stdio.messages import error_response
 
@@ -62,7 +62,7 @@ def read_remote(text: bytes) -> RemoteMessage | None:
 def object_of(text: bytes | msgspec.Raw) -> JsonObject:
     """Parse a JSON object; return an empty one for any other text."""
     try:
-        return as_object(msgspec.json.decode(text))
+        return to_object(msgspec.json.decode(text))
     except _PARSE_ERRORS:
         return {}
 
@@ -95,7 +95,7 @@ def schemas_of(result: bytes) -> Mapping[str, Any]:
     """Return the input schemas of listed tools that mirror arguments into headers, by tool name."""
     if b'"x-mcp-header"' not in result:
         return {}
-    return {text_at(tool, "name"): tool.get("inputSchema") for tool in as_objects(object_of(result).get("tools"))}
+    return {text_at(tool, "name"): tool.get("inputSchema") for tool in to_objects(object_of(result).get("tools"))}
 
 
 def _detail(body: bytes) -> str:

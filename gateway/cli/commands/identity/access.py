@@ -11,7 +11,7 @@ from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.client_options import ClientOptions, client_options, describe_client
 from gateway.cli.input.declarations import only_one, read_declarations
-from gateway.cli.input.json_fields import JsonObject, as_list, as_object, as_objects, as_text, text_at
+from gateway.cli.input.json_fields import JsonObject, as_text, text_at, to_list, to_object, to_objects
 from gateway.cli.output.reports import join_parts
 from gateway.cli.output.rule_matches import describe_matches, list_warnings
 from gateway.cli.output.tables import drop_controls, render_pairs, render_table
@@ -74,10 +74,10 @@ def check_access(context: AdminContext, family: str | None, denied: bool, **clie
     """
     body: JsonObject = {"as": describe_client(client), **({} if family is None else {"family": family})}
     pages = list(_pages(context, body))
-    found = [one for page in pages for one in as_objects(page.get("items"))]
+    found = [one for page in pages for one in to_objects(page.get("items"))]
     items = [one for one in found if not (denied and one.get("allowed") is True)]
     titles = ("access", "family", "source", "name", "reason")
-    roles = ", ".join(map(as_text, as_list(pages[0].get("roles"))))
+    roles = ", ".join(map(as_text, to_list(pages[0].get("roles"))))
 
     def describe() -> str:
         table = render_table(titles, [_row(one) for one in items])
@@ -110,8 +110,8 @@ def _read(file: str) -> JsonObject:
 
 
 def _describe(found: JsonObject) -> str:
-    rules = [(f"rule {number}", _describe_rule(rule)) for number, rule in enumerate(as_objects(found.get("rules")), 1)]
-    roles = [(f"role {number}", _describe_role(rule)) for number, rule in enumerate(as_objects(found.get("roles")), 1)]
+    rules = [(f"rule {number}", _describe_rule(rule)) for number, rule in enumerate(to_objects(found.get("rules")), 1)]
+    roles = [(f"role {number}", _describe_role(rule)) for number, rule in enumerate(to_objects(found.get("roles")), 1)]
     return drop_controls(render_pairs([*rules, ("without a rule", text_at(found, "default")), *roles]))
 
 
@@ -121,13 +121,13 @@ def _describe_role(rule: JsonObject) -> str:
 
 
 def _describe_who(rule: JsonObject) -> str:
-    who, unless = (", ".join(map(as_text, as_list(rule.get(name)))) for name in ("who", "unless"))
+    who, unless = (", ".join(map(as_text, to_list(rule.get(name)))) for name in ("who", "unless"))
     return who + (f", unless {unless}" if unless else "")
 
 
 def _describe_rule(rule: JsonObject) -> str:
-    what = as_object(rule.get("what"))
-    facts = [f"{name} {', '.join(map(as_text, as_list(value)))}" for name, value in what.items() if value]
+    what = to_object(rule.get("what"))
+    facts = [f"{name} {', '.join(map(as_text, to_list(value)))}" for name, value in what.items() if value]
     reason = text_at(rule, "reason")
     return f"{text_at(rule, 'effect')} {_describe_who(rule)}: {' and '.join(facts) or 'everything'}" + (
         f" ({reason})" if reason else ""

@@ -8,7 +8,7 @@ import click
 from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.input.declared_items import delete_one
-from gateway.cli.input.json_fields import JsonObject, as_object, text_at
+from gateway.cli.input.json_fields import JsonObject, text_at, to_object
 from gateway.cli.input.list_options import ListArguments, list_options
 from gateway.cli.input.options import DURATION, yes_option
 from gateway.cli.input.secrets import read_secret
@@ -176,11 +176,11 @@ def update_issuer(
     )
     wanted = _drop_empty({"rules": _rules(admitted, profiles), **more})
     if sign_in:
-        stored = as_object(context.admin.get(path).get("sign_in"))
+        stored = to_object(context.admin.get(path).get("sign_in"))
         before = {member: stored[member] for member in _CONFIGURED_FIELDS if member in stored}
         wanted["sign_in"] = (before | sign_in) if sign_in.get("client_id", True) else None
     if introspection:
-        stored = as_object(context.admin.get(path).get("introspection"))
+        stored = to_object(context.admin.get(path).get("introspection"))
         before = {member: stored[member] for member in _INTROSPECTION_FIELDS if member in stored}
         before |= {"url": stored["given_url"]} if stored else {}
         wanted["introspection"] = (before | introspection) if introspection.get("client_id", True) else None

@@ -9,7 +9,7 @@ from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_api import path_of
 from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.input.declared_items import delete_one
-from gateway.cli.input.json_fields import JsonObject, as_objects, text_at
+from gateway.cli.input.json_fields import JsonObject, text_at, to_objects
 from gateway.cli.input.list_options import ListArguments, list_options
 from gateway.cli.input.options import DURATION, yes_option
 from gateway.cli.output.tables import render_pairs, render_table
@@ -138,7 +138,7 @@ def check_keys(context: AdminContext, file: TextIO, revoke: bool) -> None:
       gateway key check leaked.log --revoke
     """
     checked = context.admin.send("POST", path_of("keys", "check"), {"text": file.read(), "revoke": revoke})
-    found = as_objects(checked.get("found"))
+    found = to_objects(checked.get("found"))
     rows = [
         [text_at(one, *place.split(".")) for place in ("id", "match", "tenant", "key.name", "key.state")]
         for one in found

@@ -15,7 +15,7 @@ from gateway.cli.client.local_gateway import read_settings
 from gateway.cli.client.locations import DEFAULT_FOLDER
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure, failure_of
-from gateway.cli.input.json_fields import JsonObject, as_object, as_objects, text_at
+from gateway.cli.input.json_fields import JsonObject, text_at, to_object, to_objects
 from gateway.cli.input.options import chosen, data_dir_option, json_option, wants_json, yes_option
 from gateway.cli.output.printing import show
 from gateway.cli.output.tables import render_table
@@ -117,14 +117,14 @@ def _follow(admin: AdminApi, found: JsonObject) -> JsonObject:
 
 
 def _rotation_of(found: JsonObject) -> JsonObject:
-    return as_object(found.get("rotation") or {})
+    return to_object(found.get("rotation") or {})
 
 
 def _render(found: JsonObject) -> str:
-    rows = [(text_at(key, "name"), _state_of(key), _describe_needs(key)) for key in as_objects(found.get("keys"))]
+    rows = [(text_at(key, "name"), _state_of(key), _describe_needs(key)) for key in to_objects(found.get("keys"))]
     lines = [render_table(("secret key", "state", "needed by"), rows)]
-    dependent = [one for key in as_objects(found.get("keys")) for one in as_objects(key.get("api_keys"))]
-    dependent += as_objects(found.get("unmarked"))
+    dependent = [one for key in to_objects(found.get("keys")) for one in to_objects(key.get("api_keys"))]
+    dependent += to_objects(found.get("unmarked"))
     if dependent:
         names = ("tenant", "id", "name", "last_used_at")
         listed = render_table(
@@ -150,5 +150,5 @@ def _state_of(key: JsonObject) -> str:
 
 
 def _describe_needs(key: JsonObject) -> str:
-    needed = as_object(key.get("needed_by") or {})
+    needed = to_object(key.get("needed_by") or {})
     return ", ".join(f"{number} {kind.replace('_', ' ')}" for kind, number in needed.items())

@@ -11,7 +11,7 @@ import httpx
 from gateway.cli.client.locations import find_key, mcp_url
 from gateway.cli.exit_codes import ExitCode, exit_for_status
 from gateway.cli.failures import Failure
-from gateway.cli.input.json_fields import JsonObject, as_list, as_object, pick, text_at
+from gateway.cli.input.json_fields import JsonObject, pick, text_at, to_list, to_object
 from gateway.cli.input.options import chosen, chosen_url, json_option, key_option, tenant_option, url_option, wants_json
 from gateway.cli.output.tables import drop_controls
 from gateway.cli.transport_failures import transport_failure
@@ -105,7 +105,7 @@ class ResourceWatcher:
             raise Failure(text_at(message, "error", "message") or "refused")
         if message.get("method") != _ACKNOWLEDGED:
             return
-        granted = as_list(pick(message, "params", "notifications", "resourceSubscriptions"))
+        granted = to_list(pick(message, "params", "notifications", "resourceSubscriptions"))
         missing = [uri for uri in self._uris if uri not in granted]
         if missing:
             raise Failure(f"this key cannot read a resource {missing[0]!r}", ExitCode.NOT_FOUND)
@@ -115,7 +115,7 @@ class ResourceWatcher:
 
 def _read(text: str) -> JsonObject:
     try:
-        return as_object(json.loads(text))
+        return to_object(json.loads(text))
     except ValueError:
         return {}
 

@@ -11,7 +11,7 @@ from gateway.cli.failures import Failure
 from gateway.cli.input.documents import name_of, read_document
 from gateway.cli.input.import_options import credential_option, entry_option, login_option
 from gateway.cli.input.import_request import Upload, upload
-from gateway.cli.input.json_fields import JsonObject, as_object, as_text, number_at, text_at
+from gateway.cli.input.json_fields import JsonObject, as_text, number_at, text_at, to_object
 from gateway.cli.input.options import limit_option, yes_option
 from gateway.cli.input.secrets import parse_credentials
 from gateway.cli.output.progress import Progress
@@ -221,13 +221,13 @@ def _find_previous(context: AdminContext, name: str) -> int:
 
 def _render_refresh(found: JsonObject) -> str:
     outcome = f"{text_at(found, 'name')}: {text_at(found, 'outcome')}"
-    proposal = as_object(found.get("proposal"))
+    proposal = to_object(found.get("proposal"))
     return join_parts(outcome, _render_proposal(proposal) if proposal else "")
 
 
 def _render_proposal(proposal: JsonObject) -> str:
     name, version = text_at(proposal, "name"), text_at(proposal, "version")
-    changes = as_object(proposal.get("changes"))
+    changes = to_object(proposal.get("changes"))
     advice = f"review it: gateway source review {name}; activate it: gateway source activate {name} {version}"
     return join_parts(f"version {version} of {name} waits: {count_changes(changes)}", render_changes(changes), advice)
 
@@ -236,19 +236,19 @@ def _render_review(proposal: JsonObject) -> str:
     facts = [
         (fact.replace("_", " "), clean(text_at(proposal, fact))) for fact in _PROPOSAL_FIELDS if text_at(proposal, fact)
     ]
-    changes = as_object(proposal.get("changes"))
+    changes = to_object(proposal.get("changes"))
     parts = (render_warnings(proposal), render_differences(changes), render_changes(changes))
     return join_parts(render_pairs(facts), *parts)
 
 
 def _render_dry_run(tried: JsonObject, name: str) -> str:
-    report, changes = as_object(tried.get("report")), as_object(tried.get("changes"))
+    report, changes = to_object(tried.get("report")), to_object(tried.get("changes"))
     ending = f"{name} would become so; nothing was stored"
     return join_parts(render_report(report), render_differences(changes), render_changes(changes), ending)
 
 
 def _render_active(made: JsonObject) -> str:
-    changes = as_object(made.get("changes"))
+    changes = to_object(made.get("changes"))
     version = text_at(made, "active_version")
     return join_parts(f"version {version} of {text_at(made, 'name')} is active", count_changes(changes))
 
