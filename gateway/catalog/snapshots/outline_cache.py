@@ -33,7 +33,10 @@ class _CachedOutline:
 
 
 class OutlineCache:
-    """The outlines of this replica by tenant, source and version; the least recently used one is dropped first."""
+    """The outlines of this replica by tenant, source and version; the least recently used one is dropped first.
+
+    Sizes are read again at each eviction, unlike in `FairCache`: an outline grows when its word index is built.
+    """
 
     def __init__(self, store: Store, *, room: int = _CACHE_BYTES) -> None:
         self._store = store

@@ -76,6 +76,17 @@ def test_the_code_map_names_every_package_and_nothing_else() -> None:
     assert mapped == packages | modules
 
 
+def test_the_glossary_is_short() -> None:
+    """Ours: a contributor learns at most forty words, each explained once."""
+    rows = re.findall(
+        r"^\| ([^|]+) \| [^|]+ \|$", (ROOT / "docs" / "development" / "glossary.md").read_text(), re.MULTILINE
+    )
+    words = [word for word in rows if word not in {"word", "---"}]
+
+    assert len(words) <= 40
+    assert len(set(words)) == len(words)
+
+
 def test_the_help_of_make_is_aligned() -> None:
     """Ours: every sentence of `make` begins in the same column, whatever its target is called."""
     shown = subprocess.run(["make", "-s", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
