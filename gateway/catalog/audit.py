@@ -26,7 +26,7 @@ async def page_entries(
 ) -> Sequence[AuditEntry]:
     """The tenant's audit entries that match the filter, newest first."""
     async with catalog.store.transaction(tenant) as db:
-        return await entries.page(tenant, db, after=after, limit=limit, wanted=wanted)
+        return await entries.page(tenant, db, after=after, limit=limit, filters=wanted)
 
 
 def position_of(entry: AuditEntry) -> str:
@@ -68,7 +68,7 @@ class TrailVerifier:
                 anchor = await anchors.find(tenant, db)
                 references = await anchors.references(tenant, db)
                 signers = await export_keys.verify_keys(tenant, db, self._sealer)
-                check = TrailCheck(self._keys, references=references, wanted=head_numbers, cut_keys=signers)
+                check = TrailCheck(self._keys, references=references, head_numbers=head_numbers, cut_keys=signers)
                 await _follow_signatures(tenant, db, check)
             async for removed, links in read_trail(tenant, self._store):
                 check.follow_cuts(removed)

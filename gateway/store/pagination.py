@@ -18,7 +18,7 @@ class Columns(Protocol):
 
 
 def select_page(
-    wanted: Select[*tuple[object, ...]],
+    query: Select[*tuple[object, ...]],
     columns: Columns,
     key: str,
     *,
@@ -30,8 +30,8 @@ def select_page(
     compared = [columns[key]] if order.by is None else [columns[order.by], columns["id"]]
     if after is not None:
         row, position = tuple_(*compared), tuple_(*_read(compared, after))
-        wanted = wanted.where(row < position if order.is_descending else row > position)
-    return wanted.order_by(*(column.desc() if order.is_descending else column for column in compared)).limit(limit)
+        query = query.where(row < position if order.is_descending else row > position)
+    return query.order_by(*(column.desc() if order.is_descending else column for column in compared)).limit(limit)
 
 
 def _read(compared: list[ColumnElement[Any]], after: str) -> list[object]:

@@ -51,8 +51,8 @@ async def page(db: Db, *, after: str | None, limit: int, order: Order = KEYED) -
     if order == KEYED:
         return await _list(db, None, after, limit)
     columns = _function(None, None, None)
-    wanted = select_page(select(*columns.values()), columns, "slug", after=after, limit=limit, order=order)
-    return [_tenant(row) for row in (await db.execute(wanted)).mappings()]
+    query = select_page(select(*columns.values()), columns, "slug", after=after, limit=limit, order=order)
+    return [_tenant(row) for row in (await db.execute(query)).mappings()]
 
 
 async def rename(tenant: TenantId, db: Db, name: str) -> None:
@@ -95,8 +95,8 @@ async def advance(tenant: TenantId, db: Db) -> int:
 
 async def lock(tenant: TenantId, db: Db) -> int | None:
     """Lock the row as `advance` does, and return the current revision; None if there is no such tenant."""
-    wanted = select(tenants.c.revision).where(tenants.c.id == tenant).with_for_update()
-    return (await db.execute(wanted)).scalar_one_or_none()
+    query = select(tenants.c.revision).where(tenants.c.id == tenant).with_for_update()
+    return (await db.execute(query)).scalar_one_or_none()
 
 
 async def revision(tenant: TenantId, db: Db) -> int | None:
@@ -104,9 +104,9 @@ async def revision(tenant: TenantId, db: Db) -> int | None:
     return (await db.execute(select(tenants.c.revision).where(tenants.c.id == tenant))).scalar_one_or_none()
 
 
-async def revisions(db: Db, wanted: Collection[TenantId]) -> Mapping[TenantId, int]:
-    """The current revisions of the tenants in `wanted` that exist; bypasses row-level security."""
-    rows = await db.execute(_REVISIONS, {"wanted": list(wanted)})
+async def revisions(db: Db, ids: Collection[TenantId]) -> Mapping[TenantId, int]:
+    """The current revisions of the tenants in `ids` that exist; bypasses row-level security."""
+    rows = await db.execute(_REVISIONS, {"wanted": list(ids)})
     return {TenantId(row["id"]): row["revision"] for row in rows.mappings()}
 
 

@@ -228,8 +228,8 @@ async def _forge_message(stored: Stored) -> None:
 
 
 async def _forge_answer(stored: Stored) -> None:
-    questions, mine = stored.stores.pending_requests, stored.mine
-    real = await questions.get_response(mine, "question")
+    pending, mine = stored.stores.pending_requests, stored.mine
+    real = await pending.get_response(mine, "question")
     assert real == f"of {mine.session}".encode()
     await stored.stores.logs.append(mine, STANDALONE, b"asked", request_id="another")
     mac = await stored.intruder.hget(mine.state, "a:question")
@@ -249,7 +249,7 @@ async def _forge_answer(stored: Stored) -> None:
         await stored.intruder.hset(mine.state, "q:another", answer)
         if planted is not None:
             await stored.intruder.hset(mine.state, "a:another", planted)
-        assert await questions.get_response(mine, "another") is None, answer
+        assert await pending.get_response(mine, "another") is None, answer
 
 
 async def _forge_result(stored: Stored) -> None:

@@ -159,7 +159,7 @@ async def page_approvals(
 ) -> Sequence[Approval]:
     """One page of the tenant's approvals that match a filter, the newest first."""
     async with catalog.store.transaction(tenant) as db:
-        return await approvals.page(tenant, db, catalog.sealer, after=after, limit=limit, wanted=wanted)
+        return await approvals.page(tenant, db, catalog.sealer, after=after, limit=limit, filters=wanted)
 
 
 async def decide_approval(

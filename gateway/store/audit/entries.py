@@ -89,14 +89,14 @@ async def page(
     *,
     after: str | None,
     limit: int,
-    wanted: AuditFilter | None = None,
+    filters: AuditFilter | None = None,
 ) -> Sequence[AuditEntry]:
     """Entries that match the filter and are older than the one with the id `after`, newest first."""
     query = select(audit_entries).where(audit_entries.c.tenant_id == tenant)
     if after is not None:
         query = query.where(audit_entries.c.id < after)
-    if wanted is not None:
-        query = query.where(*_conditions(wanted))
+    if filters is not None:
+        query = query.where(*_conditions(filters))
     rows = await db.execute(query.order_by(audit_entries.c.id.desc()).limit(limit))
     return [_entry(row) for row in rows.mappings()]
 
@@ -129,19 +129,19 @@ async def count_calls(tenant: TenantId, db: Db, tools: Collection[str], *, since
     return {str(tool): int(count) for tool, count in rows}
 
 
-def _conditions(wanted: AuditFilter) -> list[ColumnElement[bool]]:
+def _conditions(filters: AuditFilter) -> list[ColumnElement[bool]]:
     columns = audit_entries.c
     conditions: list[ColumnElement[bool]] = []
-    if wanted.kind is not None:
-        conditions.append(columns.kind == wanted.kind.value)
-    if wanted.principal is not None:
-        conditions.append(columns.principal == wanted.principal)
-    if wanted.tool is not None:
-        conditions += [columns.target == wanted.tool, columns.writer != CATALOG]
-    if wanted.since is not None:
-        conditions.append(columns.at >= wanted.since)
-    if wanted.until is not None:
-        conditions.append(columns.at < wanted.until)
+    if filters.kind is not None:
+        conditions.append(columns.kind == filters.kind.value)
+    if filters.principal is not None:
+        conditions.append(columns.principal == filters.principal)
+    if filters.tool is not None:
+        conditions += [columns.target == filters.tool, columns.writer != CATALOG]
+    if filters.since is not None:
+        conditions.append(columns.at >= filters.since)
+    if filters.until is not None:
+        conditions.append(columns.at < filters.until)
     return conditions
 
 
@@ -166,19 +166,19 @@ async def chain(tenant: TenantId, db: Db, writer: str, *, after: int, limit: int
     return [Link(row=AuditRow._make(row[:-2]), mac=row[-2], is_contradicted=row[-1]) for row in rows]
 
 
-async def of_ids(tenant: TenantId, db: Db, wanted: Sequence[str]) -> Sequence[Link]:
+async def of_ids(tenant: TenantId, db: Db, ids: Sequence[str]) -> Sequence[Link]:
     """The entries with these ids, in this order."""
     columns = audit_entries.c
     rows = await db.execute(
-        select(*_CHAINED_VALUES, columns.mac).where(columns.tenant_id == tenant, columns.id.in_(wanted))
+        select(*_CHAINED_VALUES, columns.mac).where(columns.tenant_id == tenant, columns.id.in_(ids))
     )
     links = [Link(AuditRow._make(row[:-1]), row[-1]) for row in map(tuple, rows)]
     found = {one.row.id: one for one in links}
-    return [found[wanted_id] for wanted_id in wanted if wanted_id in found]
+    return [found[wanted_id] for wanted_id in ids if wanted_id in found]
 
 
 async def matching(
-    tenant: TenantId, db: Db, wanted: AuditFilter, *, after: str, limit: int
+    tenant: TenantId, db: Db, filters: AuditFilter, *, after: str, limit: int
 ) -> Sequence[tuple[Link, bytes | None]]:
     """Entries that match the filter, the oldest first, each with the MAC before it; None if that entry is missing.
 
@@ -195,13 +195,13 @@ async def matching(
     query = (
         select(*_CHAINED_VALUES, columns.mac, previous.label("previous"))
         .select_from(audit_entries.outerjoin(before, and_(*is_before)).outerjoin(audit_cuts, and_(*was_before)))
-        .where(columns.tenant_id == tenant, columns.id > after, *_conditions(wanted))
+        .where(columns.tenant_id == tenant, columns.id > after, *_conditions(filters))
     )
     # Ids sort by time, so the primary key finds the range.
-    if wanted.since is not None:
-        query = query.where(columns.id >= audit_id((wanted.since - _EPOCH) // _MICROSECOND, ""))
-    if wanted.until is not None:
-        query = query.where(columns.id < audit_id((wanted.until - _EPOCH) // _MICROSECOND + 1000, ""))
+    if filters.since is not None:
+        query = query.where(columns.id >= audit_id((filters.since - _EPOCH) // _MICROSECOND, ""))
+    if filters.until is not None:
+        query = query.where(columns.id < audit_id((filters.until - _EPOCH) // _MICROSECOND + 1000, ""))
     rows = [tuple(row) for row in await db.execute(query.order_by(columns.id).limit(limit))]
     return [(Link(AuditRow._make(row[:-2]), row[-2]), START if row[3] == 1 else row[-1]) for row in rows]
 

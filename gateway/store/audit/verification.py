@@ -102,7 +102,7 @@ class TrailKeys:
 class TrailCheck:
     """Verifies the chains of one tenant: first the signatures, then the entries, part by part and in order.
 
-    `wanted` contains the numbers of signatures to compare later; `signed` then contains their MACs.
+    `head_numbers` contains the numbers of signatures to compare later; `signed` then contains their MACs.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class TrailCheck:
         keys: TrailKeys,
         *,
         references: AnchorReferences = _NO_REFERENCES,
-        wanted: Collection[int] = (),
+        head_numbers: Collection[int] = (),
         cut_keys: Sequence[VerifyKey] = (),
     ) -> None:
         self._keys = _CandidateKeys(keys.chain)
@@ -120,7 +120,7 @@ class TrailCheck:
         self._signing_keys = _CandidateKeys(keys.signing)
         self._anchor_keys = keys.anchor
         self._references = references
-        self._wanted = references.numbers.union(wanted)
+        self._wanted = references.numbers.union(head_numbers)
         self._chains_by_writer: dict[str, _VerifiedChain] = {}
         self._ends: dict[str, int] = {}
         self._is_anchored = False

@@ -155,10 +155,10 @@ async def get_attached(
 async def last_run(tenant: TenantId, db: Db, fingerprint: bytes) -> tuple[ApprovalState, datetime] | None:
     """State and end time of the last approved run of an identical call; None if there was none."""
     ran = _columns.state.in_([ApprovalState.DONE.value, ApprovalState.UNKNOWN.value])
-    wanted = select(_columns.state, _columns.ended_at).where(
+    query = select(_columns.state, _columns.ended_at).where(
         _columns.tenant_id == tenant, _columns.fingerprint == fingerprint, ran
     )
-    row = (await db.execute(wanted.order_by(_columns.ended_at.desc()).limit(1))).one_or_none()
+    row = (await db.execute(query.order_by(_columns.ended_at.desc()).limit(1))).one_or_none()
     return None if row is None else (ApprovalState(row[0]), row[1])
 
 
@@ -166,7 +166,7 @@ async def state_of(tenant: TenantId, db: Db, approval: ApprovalId) -> ApprovalSt
     """The state of an approval; an open approval past its expiry counts as expired."""
     is_past = _columns.state.in_(_UNDECIDED) & (_columns.expires_at <= func.now())
     state = case((is_past, ApprovalState.EXPIRED.value), else_=_columns.state)
-    found = (await db.execute(select(state).where(*_is(tenant, approval)))).scalar_one_or_none()
+    found = (await db.execute(select(state).where(*_matches_id(tenant, approval)))).scalar_one_or_none()
     return None if found is None else ApprovalState(found)
 
 
@@ -177,16 +177,17 @@ async def page(
     *,
     after: str | None,
     limit: int,
-    wanted: ApprovalFilter,
+    filters: ApprovalFilter,
 ) -> Sequence[Approval]:
     """One page of the tenant's approvals that match the filter, the newest first.
 
     Raises:
         SecretUnreadable: a stored request was changed, or no configured key decrypts it.
     """
-    columns = {"state": wanted.state, "tool": wanted.tool, "subject": wanted.subject}
-    filters = [_columns[name] == value for name, value in columns.items() if value is not None]
-    query = select_page(_select(tenant).where(*filters), _columns, "id", after=after, limit=limit, order=_NEWEST_FIRST)
+    columns = {"state": filters.state, "tool": filters.tool, "subject": filters.subject}
+    conditions = [_columns[name] == value for name, value in columns.items() if value is not None]
+    own = _select(tenant).where(*conditions)
+    query = select_page(own, _columns, "id", after=after, limit=limit, order=_NEWEST_FIRST)
     return [_approval(tenant, sealer, row) for row in (await db.execute(query)).mappings()]
 
 
@@ -337,7 +338,7 @@ def context_of(approval: str, digest: bytes) -> tuple[str, ...]:
     return ("approval", approval, digest.hex())
 
 
-def _is(tenant: TenantId, approval: ApprovalId) -> tuple[ColumnElement[bool], ...]:
+def _matches_id(tenant: TenantId, approval: ApprovalId) -> tuple[ColumnElement[bool], ...]:
     return (_columns.tenant_id == tenant, _columns.id == approval)
 
 
@@ -353,15 +354,15 @@ async def _update_if(
     tenant: TenantId, db: Db, approval: ApprovalId, *conditions: ColumnElement[bool], **values: object
 ) -> bool:
     """Change an approval by one conditional update; True if the conditions were met."""
-    changed = update(approvals).where(*_is(tenant, approval), *conditions)
+    changed = update(approvals).where(*_matches_id(tenant, approval), *conditions)
     counted = changed.values(**values, version=_columns.version + 1).returning(_columns.id)
     return (await db.execute(counted)).one_or_none() is not None
 
 
 def _select(tenant: TenantId) -> Select[*tuple[object, ...]]:
     of_key = and_(data_keys.c.tenant_id == _columns.tenant_id, data_keys.c.id == _columns.data_key_id)
-    wanted = select(*_columns, data_keys.c.wrapped).join_from(approvals, data_keys, of_key)
-    return wanted.where(_columns.tenant_id == tenant)
+    query = select(*_columns, data_keys.c.wrapped).join_from(approvals, data_keys, of_key)
+    return query.where(_columns.tenant_id == tenant)
 
 
 async def _find_row(tenant: TenantId, db: Db, matches: ColumnElement[bool]) -> RowMapping | None:

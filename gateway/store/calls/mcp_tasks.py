@@ -88,8 +88,8 @@ async def insert(tenant: TenantId, db: Db, task: NewTask, *, lease: timedelta, l
 
 async def get(tenant: TenantId, db: Db, task: TaskId, *, is_locked: bool = False) -> StoredTask | None:
     """The tenant's task with this id, unless it has expired; `is_locked` locks the row until the transaction ends."""
-    wanted = _select_tasks().where(*_is(tenant, task), tasks.c.expires_at > func.now())
-    rows = await db.execute(wanted.with_for_update(of=tasks) if is_locked else wanted)
+    query = _select_tasks().where(*_matches_id(tenant, task), tasks.c.expires_at > func.now())
+    rows = await db.execute(query.with_for_update(of=tasks) if is_locked else query)
     row = rows.mappings().one_or_none()
     if row is None:
         return None
@@ -97,26 +97,24 @@ async def get(tenant: TenantId, db: Db, task: TaskId, *, is_locked: bool = False
     return StoredTask(key=KeyId(row["key_id"]), state=TaskState(row["state"]), **columns)
 
 
-async def owned(
-    tenant: TenantId, db: Db, wanted: Collection[TaskId], *, subject: str, profile: str
-) -> Sequence[TaskId]:
-    """The tasks among `wanted` that belong to the subject and profile, in order."""
+async def owned(tenant: TenantId, db: Db, ids: Collection[TaskId], *, subject: str, profile: str) -> Sequence[TaskId]:
+    """The tasks among `ids` that belong to the subject and profile, in order."""
     # guard: listened-tasks-owned
     belongs = (tasks.c.tenant_id == tenant, tasks.c.subject == subject, tasks.c.profile == profile)
-    found = select(tasks.c.id).where(*belongs, tasks.c.id.in_(wanted), tasks.c.expires_at > func.now())
+    found = select(tasks.c.id).where(*belongs, tasks.c.id.in_(ids), tasks.c.expires_at > func.now())
     return [TaskId(task) for task in (await db.execute(found.order_by(tasks.c.id))).scalars()]
 
 
 async def usage(tenant: TenantId, db: Db, *, subject: str) -> TaskUsage:
     """Count the stored tasks of a tenant, and the open tasks of a subject."""
     sizes = (func.octet_length(part) for part in (tasks.c.call, tasks.c.rounds, func.coalesce(tasks.c.outcome, b"")))
-    wanted = select(
+    query = select(
         func.count().filter(_ARE_OPEN, tasks.c.subject == subject).label("of_subject"),
         func.count().filter(_ARE_OPEN).label("open"),
         func.count().label("stored"),
         func.coalesce(func.sum(sum(sizes, start=0)), 0).label("size"),
     ).where(tasks.c.tenant_id == tenant)
-    row = (await db.execute(wanted)).mappings().one()
+    row = (await db.execute(query)).mappings().one()
     of_subject, open_total, stored, size = [int(value) for value in row.values()]
     return TaskUsage(open_of_subject=of_subject, open=open_total, stored=stored, size=size)
 
@@ -167,9 +165,9 @@ async def end(tenant: TenantId, db: Db, task: TaskId, *, state: TaskState, messa
 
 async def remove_expired(tenant: TenantId, db: Db, task: TaskId) -> bool:
     """Delete an expired task; True if it was deleted."""
-    deleted = delete(tasks).where(*_is(tenant, task), tasks.c.expires_at <= func.now())
+    deleted = delete(tasks).where(*_matches_id(tenant, task), tasks.c.expires_at <= func.now())
     await db.execute(deleted)
-    left = select(func.count()).select_from(tasks).where(*_is(tenant, task))
+    left = select(func.count()).select_from(tasks).where(*_matches_id(tenant, task))
     return int((await db.execute(left)).scalar_one()) == 0
 
 
@@ -189,7 +187,7 @@ def _select_tasks() -> Select[*tuple[object, ...]]:
     return select(*tasks.c, data_keys.c.wrapped, is_leased).join_from(tasks, data_keys, joined)
 
 
-def _is(tenant: TenantId, task: TaskId) -> tuple[ColumnElement[bool], ...]:
+def _matches_id(tenant: TenantId, task: TaskId) -> tuple[ColumnElement[bool], ...]:
     return (tasks.c.tenant_id == tenant, tasks.c.id == task)
 
 
@@ -210,7 +208,7 @@ async def _change(
     tenant: TenantId, db: Db, task: TaskId, *conditions: ColumnElement[bool], values: Mapping[str, Any]
 ) -> datetime | None:
     """Change a task on these conditions; return the end of its lease, or None if they are not met."""
-    changed = update(tasks).where(*_is(tenant, task), tasks.c.expires_at > func.now(), *conditions)
+    changed = update(tasks).where(*_matches_id(tenant, task), tasks.c.expires_at > func.now(), *conditions)
     found = await db.execute(changed.values(**values).returning(tasks.c.leased_until))
     row = found.one_or_none()
     return None if row is None else row[0]

@@ -89,7 +89,7 @@ async def open_tokens(tenant: TenantId, db: Db, sealer: EnvelopeCipher, account:
     """
     joined = (data_keys.c.tenant_id == _columns.tenant_id) & (data_keys.c.id == _columns.data_key_id)
     query = select(_columns.sealed, data_keys.c.wrapped).join_from(accounts, data_keys, joined)
-    row = (await db.execute(query.where(*_is(tenant, account.id)))).one_or_none()
+    row = (await db.execute(query.where(*_matches_id(tenant, account.id)))).one_or_none()
     if row is None:
         return None
     return msgspec.msgpack.decode(sealer.open(tenant, row[1], row[0], *_bound(account)), type=ProviderTokens)
@@ -100,7 +100,7 @@ async def take_lease(
 ) -> bool:
     """Let the holder of this lease refresh the tokens; False while another holder has a lease."""
     is_free = or_(_columns.leased_until.is_(None), _columns.leased_until < now)
-    taken = update(accounts).where(*_is(tenant, account), is_free).values(lease=lease, leased_until=until)
+    taken = update(accounts).where(*_matches_id(tenant, account), is_free).values(lease=lease, leased_until=until)
     return (await db.execute(taken.returning(_columns.id))).one_or_none() is not None
 
 
@@ -109,7 +109,7 @@ async def end_lease(
 ) -> bool:
     """Release a lease without new tokens, with a new state if there is one; False if the lease was lost."""
     changed = {} if state is None else {"state": state.value, "version": _columns.version + 1}
-    own = update(accounts).where(*_is(tenant, account), _columns.lease == lease)
+    own = update(accounts).where(*_matches_id(tenant, account), _columns.lease == lease)
     updated = await db.execute(own.values(lease=None, leased_until=None, **changed).returning(_columns.id))
     return updated.one_or_none() is not None
 
@@ -119,14 +119,14 @@ async def save(
 ) -> bool:
     """Store the tokens of a refresh, and end its lease; False if another holder has taken the lease."""
     values = await _sealed_values(tenant, db, sealer, account, tokens)
-    own = update(accounts).where(*_is(tenant, account.id), _columns.lease == lease)  # guard: account-lease
+    own = update(accounts).where(*_matches_id(tenant, account.id), _columns.lease == lease)  # guard: account-lease
     more = {"lease": None, "leased_until": None, "version": _columns.version + 1}
     return (await db.execute(own.values(**more, **values).returning(_columns.id))).one_or_none() is not None
 
 
 async def remove(tenant: TenantId, db: Db, account: AccountId) -> bool:
     """Delete an account; True if it existed."""
-    deleted = delete(accounts).where(*_is(tenant, account)).returning(_columns.id)
+    deleted = delete(accounts).where(*_matches_id(tenant, account)).returning(_columns.id)
     return (await db.execute(deleted)).one_or_none() is not None
 
 
@@ -178,7 +178,7 @@ def _select_accounts(tenant: TenantId) -> Select[*tuple[Any, ...]]:
     return query.where(_columns.tenant_id == tenant)
 
 
-def _is(tenant: TenantId, account: AccountId) -> tuple[Any, ...]:
+def _matches_id(tenant: TenantId, account: AccountId) -> tuple[Any, ...]:
     return (_columns.tenant_id == tenant, _columns.id == account)
 
 

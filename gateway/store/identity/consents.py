@@ -35,8 +35,8 @@ async def find(tenant: TenantId, db: Db, wanted: Consent) -> Consent | None:
 
 async def get(tenant: TenantId, db: Db, consent: str) -> Consent | None:
     """The consent with this id."""
-    wanted = select(consents).where(_columns.tenant_id == tenant, _columns.id == consent)
-    row = (await db.execute(wanted)).mappings().one_or_none()
+    query = select(consents).where(_columns.tenant_id == tenant, _columns.id == consent)
+    row = (await db.execute(query)).mappings().one_or_none()
     return None if row is None else _read(row)
 
 
@@ -46,8 +46,8 @@ async def page(
     """One page of the tenant's consents, or of one person's, by default sorted by id."""
     own = select(consents).where(_columns.tenant_id == tenant)
     own = own if person is None else own.where(_columns.person_id == person)
-    wanted = select_page(own, _columns, "id", after=after, limit=limit, order=order)
-    return [_read(row) for row in (await db.execute(wanted)).mappings()]
+    query = select_page(own, _columns, "id", after=after, limit=limit, order=order)
+    return [_read(row) for row in (await db.execute(query)).mappings()]
 
 
 async def remove(tenant: TenantId, db: Db, consent: str) -> bool:

@@ -37,9 +37,9 @@ _SECRET_COLUMNS = (
 )
 
 
-async def find(db: Db, wanted: Collection[KeyId]) -> Mapping[KeyId, tuple[Key, str]]:
+async def find(db: Db, ids: Collection[KeyId]) -> Mapping[KeyId, tuple[Key, str]]:
     """The existing grants among these ids, as credentials of their people; bypasses row-level security."""
-    rows = await db.execute(_FIND, {"wanted": list(wanted)})
+    rows = await db.execute(_FIND, {"wanted": list(ids)})
     return {KeyId(row["id"]): (read_key(row), str(row["slug"])) for row in rows.mappings()}
 
 
@@ -55,28 +55,28 @@ async def insert(tenant: TenantId, db: Db, grant: Grant, secrets: GrantSecrets) 
 
 async def get(tenant: TenantId, db: Db, grant: str, *, locked: bool = False) -> Grant | None:
     """The grant with this id; `locked` holds the row until the transaction ends."""
-    wanted = select(grants).where(*_is(tenant, grant))
-    row = (await db.execute(wanted.with_for_update() if locked else wanted)).mappings().one_or_none()
+    query = select(grants).where(*_matches_id(tenant, grant))
+    row = (await db.execute(query.with_for_update() if locked else query)).mappings().one_or_none()
     return None if row is None else _read(row)
 
 
 async def secrets_of(tenant: TenantId, db: Db, grant: str) -> GrantSecrets | None:
     """The digests of a grant's code and refresh tokens."""
-    wanted = select(*(_columns[name] for name in _SECRET_COLUMNS)).where(*_is(tenant, grant))
-    row = (await db.execute(wanted)).mappings().one_or_none()
+    query = select(*(_columns[name] for name in _SECRET_COLUMNS)).where(*_matches_id(tenant, grant))
+    row = (await db.execute(query)).mappings().one_or_none()
     return None if row is None else msgspec.convert({name: row[name] for name in _SECRET_COLUMNS}, GrantSecrets)
 
 
 async def use_code(tenant: TenantId, db: Db, grant: str, *, at: datetime) -> bool:
     """Mark the code of a grant as used; False if it was used before."""
-    used = update(grants).where(*_is(tenant, grant), _columns.code_used_at.is_(None))  # guard: code-used-once
+    used = update(grants).where(*_matches_id(tenant, grant), _columns.code_used_at.is_(None))  # guard: code-used-once
     return (await db.execute(used.values(code_used_at=at).returning(_columns.id))).one_or_none() is not None
 
 
 async def rotate(tenant: TenantId, db: Db, grant: Grant, secrets: GrantSecrets, *, before: bytes | None) -> bool:
     """Store the next refresh token of a grant; False if its current token is no longer `before`, or it is revoked."""
     is_current = _columns.refresh.is_(None) if before is None else _columns.refresh == before
-    own = update(grants).where(*_is(tenant, grant.id), is_current, _columns.revoked_at.is_(None))
+    own = update(grants).where(*_matches_id(tenant, grant.id), is_current, _columns.revoked_at.is_(None))
     values = {name: getattr(secrets, name) for name in ("family", "refresh", "former_refresh", "rotated_at")}
     stored = own.values(used_at=grant.used_at, idle_ends_at=grant.idle_ends_at, **values)
     return (await db.execute(stored.returning(_columns.id))).one_or_none() is not None
@@ -84,7 +84,7 @@ async def rotate(tenant: TenantId, db: Db, grant: Grant, secrets: GrantSecrets, 
 
 async def note_use(tenant: TenantId, db: Db, grant: Grant) -> None:
     """Store the last use of a grant, and the new time at which it expires without use."""
-    own = update(grants).where(*_is(tenant, grant.id))
+    own = update(grants).where(*_matches_id(tenant, grant.id))
     await db.execute(own.values(used_at=grant.used_at, idle_ends_at=grant.idle_ends_at))
 
 
@@ -94,21 +94,21 @@ async def page(
     """One page of the grants with issued tokens, of the tenant or of one person, by default sorted by id."""
     own = select(grants).where(_columns.tenant_id == tenant, _columns.code_used_at.is_not(None))
     own = own if person is None else own.where(_columns.person_id == person)
-    wanted = select_page(own, _columns, "id", after=after, limit=limit, order=order)
-    return [_read(row) for row in (await db.execute(wanted)).mappings()]
+    query = select_page(own, _columns, "id", after=after, limit=limit, order=order)
+    return [_read(row) for row in (await db.execute(query)).mappings()]
 
 
-async def revoke(tenant: TenantId, db: Db, wanted: GrantFilter, *, at: datetime, reason: str) -> Sequence[KeyId]:
+async def revoke(tenant: TenantId, db: Db, filters: GrantFilter, *, at: datetime, reason: str) -> Sequence[KeyId]:
     """Revoke the grants that match, and return the ids of those that were not revoked before.
 
     Raises:
         ValueError: no member of the filter is set.
     """
-    members = {name: getattr(wanted, name) for name in GrantFilter.__slots__}
-    filters = [_columns[name] == value for name, value in members.items() if value is not None]
-    if not filters:
+    members = {name: getattr(filters, name) for name in GrantFilter.__slots__}
+    conditions = [_columns[name] == value for name, value in members.items() if value is not None]
+    if not conditions:
         raise ValueError("all grants of a tenant are not revoked at once")
-    own = update(grants).where(_columns.tenant_id == tenant, _columns.revoked_at.is_(None), *filters)
+    own = update(grants).where(_columns.tenant_id == tenant, _columns.revoked_at.is_(None), *conditions)
     changed = await db.execute(own.values(revoked_at=at, revoked_for=reason).returning(_columns.id))
     return [KeyId(row) for row in changed.scalars()]
 
@@ -116,8 +116,8 @@ async def revoke(tenant: TenantId, db: Db, wanted: GrantFilter, *, at: datetime,
 async def beyond(tenant: TenantId, db: Db, person: KeyId, *, limit: int) -> Sequence[KeyId]:
     """The ids of a person's unrevoked grants, except the `limit` newest ones."""
     own = (_columns.tenant_id == tenant, _columns.person_id == person, _columns.revoked_at.is_(None))
-    wanted = select(_columns.id).where(*own).order_by(_columns.created_at.desc(), _columns.id).offset(limit)
-    return [KeyId(row) for row in (await db.execute(wanted)).scalars()]
+    query = select(_columns.id).where(*own).order_by(_columns.created_at.desc(), _columns.id).offset(limit)
+    return [KeyId(row) for row in (await db.execute(query)).scalars()]
 
 
 async def remove_ended(
@@ -143,12 +143,12 @@ async def credential(tenant: TenantId, db: Db, grant: KeyId) -> Key | None:
     joined = (keys.c.tenant_id == _columns.tenant_id) & (keys.c.id == _columns.person_id)
     members = [column for column in keys.c if column.name not in {"id", "revoked_at"}]
     ended = func.least(keys.c.revoked_at, _columns.revoked_at).label("revoked_at")
-    wanted = select(_columns.id, ended, *members).join_from(grants, keys, joined).where(*_is(tenant, grant))
-    row = (await db.execute(wanted)).mappings().one_or_none()
+    query = select(_columns.id, ended, *members).join_from(grants, keys, joined).where(*_matches_id(tenant, grant))
+    row = (await db.execute(query)).mappings().one_or_none()
     return None if row is None else read_key(row)
 
 
-def _is(tenant: TenantId, grant: str) -> tuple[Any, ...]:
+def _matches_id(tenant: TenantId, grant: str) -> tuple[Any, ...]:
     return (_columns.tenant_id == tenant, _columns.id == grant)
 
 

@@ -25,10 +25,10 @@ _EACH = func.issuers_by_slug(_WANTED.c.slug).table_valued("slug", "tenant_id", c
 _FIND = select(_EACH.c.slug, _EACH.c.tenant_id, _EACH.c.issuer).select_from(_WANTED).join(_EACH, true())
 
 
-async def find(db: Db, wanted: Collection[str]) -> Mapping[str, TenantIssuers]:
+async def find(db: Db, slugs: Collection[str]) -> Mapping[str, TenantIssuers]:
     """The enabled issuers of the tenants with these slugs; bypasses row-level security."""
     found: dict[tuple[str, str], list[Issuer]] = defaultdict(list)
-    for row in (await db.execute(_FIND, {"wanted": list(wanted)})).mappings():
+    for row in (await db.execute(_FIND, {"wanted": list(slugs)})).mappings():
         found[row["slug"], row["tenant_id"]].append(msgspec.convert(row["issuer"], Issuer))
     return {slug: TenantIssuers(tenant=TenantId(tenant), issuers=tuple(each)) for (slug, tenant), each in found.items()}
 
@@ -41,24 +41,24 @@ async def insert(tenant: TenantId, db: Db, issuer: Issuer) -> None:
 async def get(tenant: TenantId, db: Db, name_or_id: str, *, locked: bool = False) -> Issuer | None:
     """The issuer with this id or name; an id takes precedence. `locked` holds the row until the transaction ends."""
     is_named = or_(issuers.c.id == name_or_id, issuers.c.name == name_or_id)
-    wanted = select(issuers).where(issuers.c.tenant_id == tenant, is_named)
-    wanted = wanted.order_by((issuers.c.id == name_or_id).desc()).limit(1)
-    row = (await db.execute(wanted.with_for_update(key_share=True) if locked else wanted)).mappings().one_or_none()
+    query = select(issuers).where(issuers.c.tenant_id == tenant, is_named)
+    query = query.order_by((issuers.c.id == name_or_id).desc()).limit(1)
+    row = (await db.execute(query.with_for_update(key_share=True) if locked else query)).mappings().one_or_none()
     return _issuer(row) if row else None
 
 
 async def find_url(tenant: TenantId, db: Db, url: str) -> Issuer | None:
     """The tenant's issuer with this issuer identifier."""
-    wanted = select(issuers).where(issuers.c.tenant_id == tenant, issuers.c.url == url)
-    row = (await db.execute(wanted)).mappings().one_or_none()
+    query = select(issuers).where(issuers.c.tenant_id == tenant, issuers.c.url == url)
+    row = (await db.execute(query)).mappings().one_or_none()
     return _issuer(row) if row else None
 
 
 async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Issuer]:
     """One page of the tenant's issuers, by default sorted by name."""
     own = select(issuers).where(issuers.c.tenant_id == tenant)
-    wanted = select_page(own, issuers.c, "name", after=after, limit=limit, order=order)
-    return [_issuer(row) for row in (await db.execute(wanted)).mappings()]
+    query = select_page(own, issuers.c, "name", after=after, limit=limit, order=order)
+    return [_issuer(row) for row in (await db.execute(query)).mappings()]
 
 
 async def count(tenant: TenantId, db: Db) -> int:
@@ -104,8 +104,8 @@ async def open_secret(tenant: TenantId, db: Db, sealer: EnvelopeCipher, issuer: 
         SecretUnreadable: it was encrypted for another client or token endpoint, or no configured key decrypts it.
     """
     joined = (data_keys.c.tenant_id == issuers.c.tenant_id) & (data_keys.c.id == issuers.c.data_key_id)
-    wanted = select(issuers.c.sign_in_secret, data_keys.c.wrapped).join_from(issuers, data_keys, joined)
-    row = (await db.execute(wanted.where(issuers.c.tenant_id == tenant, issuers.c.id == issuer.id))).one_or_none()
+    query = select(issuers.c.sign_in_secret, data_keys.c.wrapped).join_from(issuers, data_keys, joined)
+    row = (await db.execute(query.where(issuers.c.tenant_id == tenant, issuers.c.id == issuer.id))).one_or_none()
     return None if row is None else sealer.open(tenant, row[1], row[0], *_bound(issuer)).decode()
 
 

@@ -23,9 +23,9 @@ _FIND = select(*_EACH.c).select_from(_WANTED).join(_EACH, true())
 """Built once, because every key in use is looked up every few seconds."""
 
 
-async def find(db: Db, wanted: Collection[KeyId]) -> Mapping[KeyId, tuple[Key, str]]:
+async def find(db: Db, ids: Collection[KeyId]) -> Mapping[KeyId, tuple[Key, str]]:
     """The existing keys among these ids, each with its tenant's slug; bypasses row-level security."""
-    rows = await db.execute(_FIND, {"wanted": list(wanted)})
+    rows = await db.execute(_FIND, {"wanted": list(ids)})
     return {KeyId(row["id"]): (read_key(row), str(row["slug"])) for row in rows.mappings()}
 
 
@@ -63,8 +63,8 @@ async def get(tenant: TenantId, db: Db, key: KeyId) -> Key | None:
 async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Key]:
     """One page of the tenant's keys, by default sorted by id."""
     own = select(keys).where(keys.c.tenant_id == tenant, keys.c.issuer_id.is_(None))
-    wanted = select_page(own, keys.c, "id", after=after, limit=limit, order=order)
-    return [read_key(row) for row in (await db.execute(wanted)).mappings()]
+    query = select_page(own, keys.c, "id", after=after, limit=limit, order=order)
+    return [read_key(row) for row in (await db.execute(query)).mappings()]
 
 
 async def count(tenant: TenantId, db: Db) -> int:
@@ -75,21 +75,21 @@ async def count(tenant: TenantId, db: Db) -> int:
 
 async def is_granted(tenant: TenantId, db: Db, scope: Scope, *, besides: KeyId | None = None) -> bool:
     """True if a key of the tenant that is neither revoked nor expired has the scope; `besides` does not count."""
-    wanted = select(keys.c.id).where(
+    query = select(keys.c.id).where(
         keys.c.tenant_id == tenant,
         literal(scope.value) == any_(keys.c.scopes),
         keys.c.revoked_at.is_(None),
         or_(keys.c.expires_at.is_(None), keys.c.expires_at > func.now()),
     )
     if besides is not None:
-        wanted = wanted.where(keys.c.id != besides)
-    return (await db.execute(wanted.limit(1))).one_or_none() is not None
+        query = query.where(keys.c.id != besides)
+    return (await db.execute(query.limit(1))).one_or_none() is not None
 
 
 async def bound_to(tenant: TenantId, db: Db, profile: str) -> Sequence[str]:
     """The ids of the keys that are bound to a profile and are not revoked."""
-    wanted = select(keys.c.id).where(keys.c.tenant_id == tenant, keys.c.profile == profile, keys.c.revoked_at.is_(None))
-    return [str(key) for key in (await db.execute(wanted.order_by(keys.c.id))).scalars()]
+    query = select(keys.c.id).where(keys.c.tenant_id == tenant, keys.c.profile == profile, keys.c.revoked_at.is_(None))
+    return [str(key) for key in (await db.execute(query.order_by(keys.c.id))).scalars()]
 
 
 async def save(key: Key, db: Db) -> Key:

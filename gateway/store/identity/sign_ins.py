@@ -45,7 +45,7 @@ async def insert(tenant: TenantId, db: Db, sealer: EnvelopeCipher, sign_in: Sign
 
 async def get(tenant: TenantId, db: Db, sign_in: SignInId) -> SignIn | None:
     """The sign-in with this id."""
-    row = (await db.execute(select(sign_ins).where(*_is(tenant, sign_in)))).mappings().one_or_none()
+    row = (await db.execute(select(sign_ins).where(*_matches_id(tenant, sign_in)))).mappings().one_or_none()
     return None if row is None else _read(row)
 
 
@@ -57,7 +57,7 @@ async def open_tokens(tenant: TenantId, db: Db, sealer: EnvelopeCipher, sign_in:
     """
     joined = (data_keys.c.tenant_id == _columns.tenant_id) & (data_keys.c.id == _columns.data_key_id)
     query = select(_columns.sealed, data_keys.c.wrapped).join_from(sign_ins, data_keys, joined)
-    row = (await db.execute(query.where(*_is(tenant, sign_in.id)))).one_or_none()
+    row = (await db.execute(query.where(*_matches_id(tenant, sign_in.id)))).one_or_none()
     if row is None:
         return None
     return msgspec.msgpack.decode(sealer.open(tenant, row[1], row[0], *_bound(sign_in)), type=ProviderTokens)
@@ -68,13 +68,13 @@ async def take_lease(
 ) -> bool:
     """Let the holder of this lease refresh the tokens; False while another holder has a lease."""
     is_free = or_(_columns.leased_until.is_(None), _columns.leased_until < now)
-    taken = update(sign_ins).where(*_is(tenant, sign_in), is_free).values(lease=lease, leased_until=until)
+    taken = update(sign_ins).where(*_matches_id(tenant, sign_in), is_free).values(lease=lease, leased_until=until)
     return (await db.execute(taken.returning(_columns.id))).one_or_none() is not None
 
 
 async def end_lease(tenant: TenantId, db: Db, sign_in: SignInId, lease: str) -> None:
     """Release a lease without new tokens."""
-    own = update(sign_ins).where(*_is(tenant, sign_in), _columns.lease == lease)
+    own = update(sign_ins).where(*_matches_id(tenant, sign_in), _columns.lease == lease)
     await db.execute(own.values(lease=None, leased_until=None))
 
 
@@ -83,14 +83,14 @@ async def save(
 ) -> bool:
     """Store the claims and tokens of a refresh, and end its lease; False if another holder has taken the lease."""
     values = await _sealed_values(tenant, db, sealer, sign_in, tokens)
-    own = update(sign_ins).where(*_is(tenant, sign_in.id), _columns.lease == lease)  # guard: sign-in-lease
+    own = update(sign_ins).where(*_matches_id(tenant, sign_in.id), _columns.lease == lease)  # guard: sign-in-lease
     changed = await db.execute(own.values(lease=None, leased_until=None, **values).returning(_columns.id))
     return changed.one_or_none() is not None
 
 
 async def end_session(tenant: TenantId, db: Db, sign_in: SignInId, *, at: datetime) -> None:
     """End the browser session of a sign-in, unless it has already ended."""
-    own = update(sign_ins).where(*_is(tenant, sign_in), _columns.session_ends_at > at)
+    own = update(sign_ins).where(*_matches_id(tenant, sign_in), _columns.session_ends_at > at)
     await db.execute(own.values(session_ends_at=at))
 
 
@@ -138,7 +138,7 @@ def _bound(sign_in: SignIn) -> tuple[str, ...]:
     return ("sign-in", sign_in.id, sign_in.issuer, sign_in.person)  # guard: sign-in-tokens-sealed
 
 
-def _is(tenant: TenantId, sign_in: SignInId) -> tuple[Any, ...]:
+def _matches_id(tenant: TenantId, sign_in: SignInId) -> tuple[Any, ...]:
     return (_columns.tenant_id == tenant, _columns.id == sign_in)
 
 

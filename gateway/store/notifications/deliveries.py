@@ -48,10 +48,8 @@ async def enqueue(tenant: TenantId, db: Db, kind: str, payload: Mapping[str, obj
     """
     is_wanted = (endpoints.c.tenant_id == tenant, endpoints.c.enabled, literal(kind) == any_(endpoints.c.kinds))
     # The lock waits for a concurrent removal: a foreign key would fail the caller's transaction.
-    wanted = (
-        select(endpoints.c.id).where(*is_wanted).order_by(endpoints.c.id).with_for_update(read=True, key_share=True)
-    )
-    found = [WebhookEndpointId(row[0]) for row in await db.execute(wanted)]
+    query = select(endpoints.c.id).where(*is_wanted).order_by(endpoints.c.id).with_for_update(read=True, key_share=True)
+    found = [WebhookEndpointId(row[0]) for row in await db.execute(query)]
     if not found:
         return 0
     queued, now = await _count_pending(tenant, db, found), datetime.now(UTC)
@@ -106,8 +104,8 @@ def job_of(tenant: TenantId, endpoint: WebhookEndpointId, due_at: datetime) -> J
 
 async def get(tenant: TenantId, db: Db, endpoint: WebhookEndpointId, delivery: str) -> OutboundDelivery | None:
     """The delivery with this id, if it belongs to this endpoint."""
-    wanted = select(deliveries).where(*_of(tenant, endpoint), deliveries.c.id == delivery)
-    row = (await db.execute(wanted)).mappings().one_or_none()
+    query = select(deliveries).where(*_of(tenant, endpoint), deliveries.c.id == delivery)
+    row = (await db.execute(query)).mappings().one_or_none()
     return _delivery(row) if row else None
 
 
@@ -115,9 +113,9 @@ async def page(
     tenant: TenantId, db: Db, endpoint: WebhookEndpointId, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[OutboundDelivery]:
     """One page of an endpoint's deliveries, by default sorted by id."""
-    wanted = select(deliveries).where(*_of(tenant, endpoint))
-    wanted = select_page(wanted, deliveries.c, "id", after=after, limit=limit, order=order)
-    return [_delivery(row) for row in (await db.execute(wanted)).mappings()]
+    query = select(deliveries).where(*_of(tenant, endpoint))
+    query = select_page(query, deliveries.c, "id", after=after, limit=limit, order=order)
+    return [_delivery(row) for row in (await db.execute(query)).mappings()]
 
 
 async def claim(
@@ -127,8 +125,8 @@ async def claim(
     until `until`.
     """
     is_due = (*_of(tenant, endpoint), deliveries.c.state == DeliveryState.PENDING, deliveries.c.due_at <= now)
-    wanted = select(deliveries).where(*is_due).order_by(deliveries.c.due_at, deliveries.c.id).limit(limit)
-    rows = (await db.execute(wanted.with_for_update(skip_locked=True))).mappings()
+    query = select(deliveries).where(*is_due).order_by(deliveries.c.due_at, deliveries.c.id).limit(limit)
+    rows = (await db.execute(query.with_for_update(skip_locked=True))).mappings()
     found = [_delivery(row) for row in rows]
     if found:
         leased = deliveries.c.id.in_([one.id for one in found])
@@ -180,10 +178,8 @@ async def next_times(
     return row[0], row[1], (await db.execute(oldest)).scalar_one()
 
 
-async def _count_pending(
-    tenant: TenantId, db: Db, wanted: Sequence[WebhookEndpointId]
-) -> Mapping[WebhookEndpointId, int]:
-    is_one = (deliveries.c.tenant_id == tenant, deliveries.c.endpoint_id.in_(wanted))
+async def _count_pending(tenant: TenantId, db: Db, ids: Sequence[WebhookEndpointId]) -> Mapping[WebhookEndpointId, int]:
+    is_one = (deliveries.c.tenant_id == tenant, deliveries.c.endpoint_id.in_(ids))
     counted = select(deliveries.c.endpoint_id, func.count()).where(*is_one, deliveries.c.state == DeliveryState.PENDING)
     rows = await db.execute(counted.group_by(deliveries.c.endpoint_id))
     return {WebhookEndpointId(row[0]): int(row[1]) for row in rows}

@@ -69,8 +69,8 @@ async def get(tenant: TenantId, db: Db, source: SourceId) -> SourceProposal | No
 async def content(tenant: TenantId, db: Db, source: SourceId, number: int) -> ProposedContent | None:
     """The content of the proposal of this number."""
     columns = (source_proposals.c.document, source_proposals.c.compilation)
-    wanted = _of(select(*columns), tenant, source).where(source_proposals.c.number == number)
-    row = (await db.execute(wanted)).one_or_none()
+    query = _of(select(*columns), tenant, source).where(source_proposals.c.number == number)
+    row = (await db.execute(query)).one_or_none()
     return None if row is None else ProposedContent(document=row.document, compilation=row.compilation)
 
 
@@ -81,8 +81,8 @@ async def remove(tenant: TenantId, db: Db, source: SourceId) -> bool:
     return (await db.execute(deleted)).one_or_none() is not None
 
 
-def _of(wanted: Select[*tuple[object, ...]], tenant: TenantId, source: SourceId) -> Select[*tuple[object, ...]]:
-    return wanted.where(source_proposals.c.tenant_id == tenant, source_proposals.c.source_id == source)
+def _of(query: Select[*tuple[object, ...]], tenant: TenantId, source: SourceId) -> Select[*tuple[object, ...]]:
+    return query.where(source_proposals.c.tenant_id == tenant, source_proposals.c.source_id == source)
 
 
 def _proposal(row: RowMapping) -> SourceProposal:

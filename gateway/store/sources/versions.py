@@ -57,10 +57,10 @@ async def page(tenant: TenantId, db: Db, source: Source, *, below: int | None, l
     size = func.pg_column_size(known.document) + func.pg_column_size(known.report)
     size += func.coalesce(func.pg_column_size(known.outline), 0)
     columns = (known.number, known.created_at, known.digest, known.tools, known.origin, known.restored)
-    wanted = select(*columns, size.label("stored_bytes")).where(*_of(tenant, source.id))
+    query = select(*columns, size.label("stored_bytes")).where(*_of(tenant, source.id))
     if below is not None:
-        wanted = wanted.where(known.number < below)
-    rows = (await db.execute(wanted.order_by(known.number.desc()).limit(limit))).mappings()
+        query = query.where(known.number < below)
+    rows = (await db.execute(query.order_by(known.number.desc()).limit(limit))).mappings()
     return [_version(row, source) for row in rows]
 
 
@@ -95,8 +95,8 @@ async def outline(tenant: TenantId, db: Db, source: SourceId, number: int) -> by
     return await _of_version(db, select(source_versions.c.outline), tenant, source, number)
 
 
-async def _of_version(db: Db, wanted: Select[Any], tenant: TenantId, source: SourceId, number: int) -> bytes | None:
-    found = await db.execute(wanted.where(*_of(tenant, source), source_versions.c.number == number))
+async def _of_version(db: Db, query: Select[Any], tenant: TenantId, source: SourceId, number: int) -> bytes | None:
+    found = await db.execute(query.where(*_of(tenant, source), source_versions.c.number == number))
     value: bytes | None = found.scalar_one_or_none()
     return value
 

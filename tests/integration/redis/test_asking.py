@@ -50,11 +50,11 @@ async def test_what_was_not_asked_here_cannot_be_answered_here(two: Two) -> None
     other = make_record()
     await two.here.sessions.create(other, cap=10)
     await two.here.logs.append(two.keys, "r-1", b"asked", request_id="q-1")
-    questions = two.there.pending_requests
+    pending = two.there.pending_requests
 
-    assert not await questions.answer(two.keys, "q-2", b"yes")
-    assert not await questions.answer(two.there.sessions.keys(other.tenant, other.id), "q-1", b"yes")
-    assert not await questions.answer(two.there.sessions.keys(GLOBEX, two.record.id), "q-1", b"yes")
+    assert not await pending.accept(two.keys, "q-2", b"yes")
+    assert not await pending.accept(two.there.sessions.keys(other.tenant, other.id), "q-1", b"yes")
+    assert not await pending.accept(two.there.sessions.keys(GLOBEX, two.record.id), "q-1", b"yes")
     assert await two.here.pending_requests.get_response(two.keys, "q-1") == b""
 
 

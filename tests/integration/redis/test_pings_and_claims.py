@@ -14,10 +14,10 @@ async def test_a_ping_is_answered_at_any_replica_once(two: Two) -> None:
     here, there, keys = two.here.pending_requests, two.there.pending_requests, two.keys
 
     assert await here.ping(keys, "", "p1", is_patient=True) == "unanswered"
-    assert await there.answer(keys, "p1", b'{"result":{}}')
-    assert not await here.answer(keys, "p1", b'{"result":{}}')
+    assert await there.accept(keys, "p1", b'{"result":{}}')
+    assert not await here.accept(keys, "p1", b'{"result":{}}')
     assert await here.ping(keys, "p1", "p2", is_patient=True) == "answered"
-    assert not await there.answer(keys, "p1", b'{"result":{}}')
+    assert not await there.accept(keys, "p1", b'{"result":{}}')
     assert await here.ping(keys, "p2", "p3", is_patient=True) == "unanswered"
     await here.close(keys, "p3")
     assert await here.get_response(keys, "p3") is None

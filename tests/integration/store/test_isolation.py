@@ -179,7 +179,7 @@ _CALLS: Mapping[str, _Call] = {
     "approvals.park": lambda t, db, v: approvals.park(t, db, v.approval.id, "c", lease=_SHORT),
     "approvals.state_of": lambda t, db, v: approvals.state_of(t, db, v.approval.id),
     "approvals.page": lambda t, db, v: approvals.page(
-        t, db, SEALER, after=None, limit=100, wanted=ApprovalFilter(tool=v.approval.tool)
+        t, db, SEALER, after=None, limit=100, filters=ApprovalFilter(tool=v.approval.tool)
     ),
     "approvals.count_open": lambda t, db, v: approvals.count_open(t, db, v.approval.subject),
     "approvals.decide": lambda t, db, v: approvals.decide(

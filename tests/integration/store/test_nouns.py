@@ -369,10 +369,10 @@ async def test_changes_are_listed_newest_first(store: Store, tenant: TenantId) -
     async with store.transaction(tenant) as db:
         first = await entries.page(tenant, db, after=None, limit=3)
         rest = await entries.page(tenant, db, after=first[-1].id, limit=3)
-        some = await entries.page(tenant, db, after=None, limit=9, wanted=AuditFilter(kind=AuditKind.CHANGE))
-        since = await entries.page(tenant, db, after=None, limit=9, wanted=AuditFilter(since=first[-1].at))
+        some = await entries.page(tenant, db, after=None, limit=9, filters=AuditFilter(kind=AuditKind.CHANGE))
+        since = await entries.page(tenant, db, after=None, limit=9, filters=AuditFilter(since=first[-1].at))
         none = [
-            await entries.page(tenant, db, after=None, limit=9, wanted=wanted)
+            await entries.page(tenant, db, after=None, limit=9, filters=wanted)
             for wanted in (
                 AuditFilter(kind=AuditKind.CALL),
                 AuditFilter(principal="somebody"),
