@@ -21,7 +21,7 @@ from gateway.cli.commands.serve import print_operator_key
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.documents import read_document
-from gateway.cli.input.json_fields import JsonObject, as_object
+from gateway.cli.input.json_fields import JsonObject, to_object
 from gateway.cli.output.client_lines import render_clients
 from gateway.cli.output.progress import Progress
 from gateway.cli.output.reports import join_parts, render_totals
@@ -76,7 +76,7 @@ def _ensure_library(admin: AdminApi, progress: Progress, *, folder: Path, base_u
     fields: JsonObject = {"name": _SOURCE, "base_url": base_url}
     answer = ensure_source(admin, progress, path=path, fields=fields, document=document)
     marker.write_text(wanted)
-    return as_object(answer.get("report"))
+    return to_object(answer.get("report"))
 
 
 def _read(path: Path) -> str:

@@ -100,12 +100,8 @@ def build_app(
     pages = build_pages(infrastructure, catalog, runtime, settings)
     limits = AdminLimits(settings.admin_rate)
     pools = (*infrastructure.pools, catalog.workers.slot_pool, trails[0].slot_pool, *trails[1].pools, hooks.slot_pool)
-    calls = (
-        runtime.calls.check_pool,
-        runtime.calls.guardrails.slot_pool,
-        runtime.results.slot_pool,
-        mcp_app.open_requests,
-    )
+    pipeline = runtime.calls
+    calls = (pipeline.check_pool, pipeline.guardrails.slot_pool, runtime.results.slot_pool, mcp_app.open_requests)
     connect_pools(metrics, (*pools, *calls, *pages.pools, *limits.pools), paced=lambda: mcp_app.paced)
     facts = describe_installation(settings, keys, database_url=database_url, redis_url=redis_url, code=code)
     probes = build_probes(infrastructure, runtime, readiness, settings)

@@ -185,8 +185,7 @@ async def page(
         SecretUnreadable: a stored request was changed, or no configured key decrypts it.
     """
     columns = {"state": filters.state, "tool": filters.tool, "subject": filters.subject}
-    conditions = [_columns[name] == value for name, value in columns.items() if value is not None]
-    own = _select(tenant).where(*conditions)
+    own = _select(tenant).where(*(_columns[name] == value for name, value in columns.items() if value is not None))
     query = select_page(own, _columns, "id", after=after, limit=limit, order=_NEWEST_FIRST)
     return [_approval(tenant, sealer, row) for row in (await db.execute(query)).mappings()]
 

@@ -74,10 +74,10 @@ def test_errors_stay() -> None:
 @pytest.mark.parametrize(
     ("value", "shape"),
     [
-        ([1, 2], "a list of 2"),
+        ([1, 2], "an array of 2"),
         ({f"m{number}": None for number in range(40)}, "m7 (null) and 32 more"),
         ({"\u202e" + "n" * 500: True}, f"an object with {'n' * 39} (true)"),
-        ("x", "a text"),
+        ("x", "a string"),
     ],
 )
 def test_a_sentence_has_the_shape_of_the_result(value: Any, shape: str) -> None:

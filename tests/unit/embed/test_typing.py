@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gateway.app.python.primitives import ExtraTool, register
+from gateway.app.python.primitives import ExtraTool, to_registration
 from gateway.errors import ToolValidationError
 
 ROOT = Path(__file__).parents[3]
@@ -77,6 +77,8 @@ def test_what_types_cannot_see_is_refused_when_it_is_registered() -> None:
     wrong: Any = {"type": "object", "properties": {"a": {"items": {"anyOf": [{"type": 3}]}}}}
 
     with pytest.raises(ToolValidationError) as refused:
-        register(ExtraTool(definition={"name": "x", "description": "x", "inputSchema": wrong}, handler=lambda _: "x"))
+        to_registration(
+            ExtraTool(definition={"name": "x", "description": "x", "inputSchema": wrong}, handler=lambda _: "x")
+        )
 
     assert [fault.pointer for fault in refused.value.faults] == ["/inputSchema/properties/a/items/anyOf/0/type"]

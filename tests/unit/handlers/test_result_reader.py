@@ -150,7 +150,7 @@ async def test_costly_reads_of_small_results_run_in_threads(wanted: PartRequest,
 async def test_a_whole_result_that_is_too_large_as_json_is_refused_early() -> None:
     """Ours: escapes are counted in a thread before they are written (ISO-2)."""
     reader, call = ResultReader(_OneResult(b"\x01" * 2_000_000)), cast("Any", _Reading())
-    with pytest.raises(HandlerFailed, match="too large for one answer; read parts of it"):
+    with pytest.raises(HandlerFailed, match="too large for one result; read parts of it"):
         await reader.read_whole(call, "gateway+result://x")
 
     store = _OneResult(b"a" * 2_000_000)

@@ -123,7 +123,7 @@ async def test_what_this_version_cannot_read_takes_nothing_else_with_it() -> Non
     assert await registry.resource("db://rows/8") is not None
     assert await registry.resource("db://tables/8") is None
     assert not registry.is_interactive
-    assert not registry.completes
+    assert not registry.has_completions
 
 
 async def test_the_first_template_in_order_that_fits_is_read() -> None:
@@ -261,7 +261,7 @@ def test_what_a_profile_can_do_follows_from_what_it_holds(
     """MCP: capabilities are declared when they are there (CAP-1)."""
     registry = _registry(snapshot(**items))
 
-    assert (registry.is_interactive, registry.completes) == (talks, completes)
+    assert (registry.is_interactive, registry.has_completions) == (talks, completes)
 
 
 @pytest.mark.parametrize("completes", [True, False])
@@ -271,7 +271,7 @@ def test_code_talks_and_says_itself_whether_it_completes(*, completes: bool) -> 
     registry = _registry(snapshot(primitives=[written]), code=Code(completes=completes))
 
     assert registry.is_interactive
-    assert registry.completes is completes
+    assert registry.has_completions is completes
 
 
 async def test_what_has_not_changed_is_not_bound_again() -> None:

@@ -133,7 +133,7 @@ def test_two_gateways_of_one_process_count_apart() -> None:
     """Ours: each gateway has a registry of its own."""
     first, second = Metrics(), Metrics()
 
-    first.answers.add("200")
+    first.http_responses.add("200")
 
     assert "gateway_http_answers_total{" in first.render()
     assert "gateway_http_answers_total{" not in second.render()

@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 
 from gateway.app.python.hidden_names import blocking_lookup
-from gateway.app.python.primitives import Extra, ExtraPrompt, ExtraResource, ExtraResourceTemplate, ExtraTool, register
+from gateway.app.python.primitives import (
+    Extra,
+    ExtraPrompt,
+    ExtraResource,
+    ExtraResourceTemplate,
+    ExtraTool,
+    to_registration,
+)
 from gateway.app.python.registrations import Registrations
 from gateway.definitions.contract.tools import ToolDefinition
 from gateway.domain.identifiers import TenantId
@@ -82,7 +89,7 @@ EVERYTHING: tuple[tuple[Family, str, Extra], ...] = (
 def test_what_is_registered_is_found_by_its_family_and_name(family: Family, name: str, extra: Extra) -> None:
     """Ours: each family has its own names, and the function is the one that was given (PRG-1)."""
     registrations = Registrations()
-    registrations.add(register(extra))
+    registrations.add(to_registration(extra))
     (shown,) = registrations.primitives()
     found = registrations.find(family, name, "acme")
 
@@ -100,14 +107,14 @@ def test_an_async_function_is_known_as_one() -> None:
         async def __call__(self, context: Context) -> str:
             return context.tenant
 
-    handlers = [register(_tool(handler=handler)).handler for handler in (say, say_async, Callable())]
+    handlers = [to_registration(_tool(handler=handler)).handler for handler in (say, say_async, Callable())]
 
     assert [handler.is_async for handler in handlers] == [False, True, True]
 
 
 def test_code_is_moderate_until_it_is_declared_otherwise() -> None:
     """Ours: nobody has judged what a function does (SAF-1)."""
-    unjudged, declared = register(_tool()).primitive, register(_tool(safety="safe")).primitive
+    unjudged, declared = to_registration(_tool()).primitive, to_registration(_tool(safety="safe")).primitive
 
     assert unjudged.safety is Safety.MODERATE
     assert declared.safety is Safety.SAFE
@@ -145,18 +152,18 @@ def test_code_is_moderate_until_it_is_declared_otherwise() -> None:
 def test_what_breaks_the_contract_is_refused_with_its_field(wrong: Extra, error: type[Exception], said: str) -> None:
     """Ours: registration checks in full what types cannot (PRG-5, TDF-1)."""
     with pytest.raises(error, match=said):
-        register(wrong)
+        to_registration(wrong)
 
 
 @pytest.mark.parametrize(("family", "name", "extra"), EVERYTHING, ids=lambda value: str(value)[:20])
 def test_a_taken_name_is_refused_and_the_original_stays(family: Family, name: str, extra: Extra) -> None:
     """Ours: the error names what is taken (PRG-4)."""
     registrations = Registrations()
-    registrations.add(register(extra))
+    registrations.add(to_registration(extra))
     before, generation = registrations.find(family, name, "acme"), registrations.generation
 
     with pytest.raises(NameTaken, match="registered already") as raised:
-        registrations.add(register(extra))
+        registrations.add(to_registration(extra))
 
     assert name in raised.value.message
     assert registrations.find(family, name, "acme") is before
@@ -166,10 +173,10 @@ def test_a_taken_name_is_refused_and_the_original_stays(family: Family, name: st
 def test_a_duplicate_tool_says_its_name() -> None:
     """Ours: DuplicateToolError has `tool_name` (TDF-3)."""
     registrations = Registrations()
-    registrations.add(register(_tool()))
+    registrations.add(to_registration(_tool()))
 
     with pytest.raises(DuplicateToolError) as raised:
-        registrations.add(register(_tool()))
+        registrations.add(to_registration(_tool()))
 
     assert raised.value.tool_name == "echo"
 
@@ -177,13 +184,13 @@ def test_a_duplicate_tool_says_its_name() -> None:
 def test_the_names_of_the_query_tools_are_taken() -> None:
     """Ours: the gateway's own tools cannot be replaced (PRG-4)."""
     with pytest.raises(NameTaken, match="search_endpoints"):
-        Registrations().add(register(_tool(name="search_endpoints")))
+        Registrations().add(to_registration(_tool(name="search_endpoints")))
 
 
 def test_of_many_at_once_exactly_one_wins() -> None:
     """Ours: concurrent registrations of one name have one winner (PRG-4)."""
     registrations = Registrations()
-    extras = [register(_tool()) for _ in range(16)]
+    extras = [to_registration(_tool()) for _ in range(16)]
     won: list[object] = []
     start = threading.Barrier(len(extras))
 
@@ -210,10 +217,10 @@ def test_every_change_is_told_and_counted() -> None:
     registrations = Registrations()
     told: list[int] = []
     leave = registrations.subscribe(lambda: told.append(registrations.generation))
-    registrations.add(register(_tool()))
+    registrations.add(to_registration(_tool()))
     registrations.remove("echo")
     leave()
-    registrations.add(register(_tool()))
+    registrations.add(to_registration(_tool()))
 
     assert told == [1, 2]
     assert registrations.generation == 3
@@ -228,8 +235,8 @@ def test_what_is_not_there_cannot_be_taken_out() -> None:
 def test_of_two_families_with_one_name_one_must_be_meant() -> None:
     """Ours: nothing is taken out by guessing (PRG-1)."""
     registrations = Registrations()
-    registrations.add(register(_tool("review")))
-    registrations.add(register(ExtraPrompt(definition={"name": "review"}, handler=say)))
+    registrations.add(to_registration(_tool("review")))
+    registrations.add(to_registration(ExtraPrompt(definition={"name": "review"}, handler=say)))
 
     with pytest.raises(Conflict, match="tool and a prompt"):
         registrations.remove("review")
@@ -241,8 +248,8 @@ def test_of_two_families_with_one_name_one_must_be_meant() -> None:
 def test_one_name_for_different_tenants_is_two_primitives() -> None:
     """Ours: each tenant runs its own function; a tenant that would have two is refused (PRG-4, TEN-5)."""
     registrations = Registrations()
-    registrations.add(register(_tool(tenants=["acme"])))
-    registrations.add(register(_tool(tenants=["globex", "initech"], handler=say_async)))
+    registrations.add(to_registration(_tool(tenants=["acme"])))
+    registrations.add(to_registration(_tool(tenants=["globex", "initech"], handler=say_async)))
 
     found = {slug: registrations.find(Family.TOOL, "echo", slug) for slug in ("acme", "globex", "initech", "other")}
     assert {slug: kept and kept.function for slug, kept in found.items()} == {
@@ -253,15 +260,15 @@ def test_one_name_for_different_tenants_is_two_primitives() -> None:
     }
     for tenants in (None, ["globex"], ["other", "acme"]):
         with pytest.raises(DuplicateToolError, match="registered already"):
-            registrations.add(register(_tool(tenants=tenants)))
+            registrations.add(to_registration(_tool(tenants=tenants)))
     assert registrations.generation == 2
 
 
 def test_of_one_name_for_different_tenants_those_that_are_meant_are_taken_out() -> None:
     """Ours: the tenants of its registration say which of two is meant (PRG-1)."""
     registrations = Registrations()
-    registrations.add(register(_tool(tenants=["acme"])))
-    registrations.add(register(_tool(tenants=["globex", "initech"])))
+    registrations.add(to_registration(_tool(tenants=["acme"])))
+    registrations.add(to_registration(_tool(tenants=["globex", "initech"])))
 
     with pytest.raises(Conflict, match="tenants"):
         registrations.remove("echo")
@@ -297,12 +304,12 @@ def test_names_of_tenants_are_looked_up_while_the_gateway_serves(
 
     if is_refused:
         with pytest.raises(DuplicateToolError, match=r"acme has a tool named 'echo' already \(source:api\)") as raised:
-            registrations.add(register(_tool(tenants=tenants)))
+            registrations.add(to_registration(_tool(tenants=tenants)))
         assert (raised.value.tool_name, registrations.generation) == ("echo", 0)
         leave()
-        assert registrations.add(register(_tool(tenants=tenants))).hidden_for == ()
+        assert registrations.add(to_registration(_tool(tenants=tenants))).hidden_for == ()
         return
-    assert registrations.add(register(_tool(tenants=tenants))).hidden_for == tuple(owners)
+    assert registrations.add(to_registration(_tool(tenants=tenants))).hidden_for == tuple(owners)
 
 
 async def test_while_names_cannot_be_looked_up_nothing_is_registered() -> None:
@@ -313,6 +320,6 @@ async def test_while_names_cannot_be_looked_up_nothing_is_registered() -> None:
     registrations.consult(blocking_lookup("postgresql://gateway_app@127.0.0.1:9/gateway"))
 
     with pytest.raises(DatabaseUnavailable):
-        registrations.add(register(_tool()))
+        registrations.add(to_registration(_tool()))
 
     assert (registrations.generation, registrations.primitives()) == (0, [])

@@ -37,8 +37,8 @@ class _Kept:
     async def defer(self) -> None:
         """Nothing."""
 
-    async def send(self, text: bytes, *, question: str = "") -> bool:
-        del text, question
+    async def send(self, text: bytes, *, request_id: str = "") -> bool:
+        del text, request_id
         return True
 
     async def detach(self) -> None:
