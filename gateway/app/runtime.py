@@ -109,10 +109,10 @@ def build_runtime(
     credentials, key_uses = _build_authenticator(infrastructure, keys, settings, people)
     orphans = OrphanedSessions(stores.sessions, credentials.has_ended, spawn=spawn)
     limiter = CallLimiter(infrastructure.bus, spawn=spawn)
-    approvals = ApprovalStation(_call_catalog(infrastructure, settings), spawn=spawn)
     guardrails = Guardrails(infrastructure.refusals, metrics, HookClient(infrastructure.upstream, secrets))
-    safeguards = Safeguards(approvals, guardrails, ArgumentRecorder(infrastructure.cipher.derive))
     connections = Connections(snapshots, views, cursors, still_valid=credentials.still_valid, dismissed=orphans.check)
+    approvals = ApprovalStation(_call_catalog(infrastructure, settings), spawn=spawn, attach=connections.attach)
+    safeguards = Safeguards(approvals, guardrails, ArgumentRecorder(infrastructure.cipher.derive))
     return Runtime(
         snapshots=snapshots,
         secrets=secrets,

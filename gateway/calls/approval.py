@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC
@@ -20,10 +20,10 @@ import anyio
 import msgspec
 import structlog
 
-from gateway.calls.invocation import Invocation
+from gateway.calls.invocation import Invocation, PrimitiveLookup
 from gateway.calls.policy import describe_reason
 from gateway.calls.risk_warnings import describe_risk, show_call
-from gateway.calls.safeguards import BoundCall
+from gateway.calls.safeguards import BoundCall, LookupRenewed
 from gateway.catalog.calls.approval_changes import page_of
 from gateway.catalog.calls.approvals import (
     LEASE,
@@ -47,11 +47,12 @@ from gateway.domain.identifiers import ApprovalId, TenantId
 from gateway.domain.primitives import Primitive
 from gateway.domain.refusals import AccountRequired, ApprovalRequired
 from gateway.domain.task_supervisor import Spawn
+from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tools import PrimitiveOrigin, Tool
-from gateway.errors import ClientSilent, GatewayError, PolicyDenied, Unavailable
+from gateway.errors import ClientSilent, GatewayError, NotFound, PolicyDenied, Unavailable
 from gateway.handlers.binding import BoundTool
 from gateway.handlers.interfaces import Handler, InputRequest, InputRequired, Prepared
-from gateway.store.calls.approvals import CredentialUse
+from gateway.store.calls.credential_uses import CredentialUse
 
 log = structlog.get_logger(__name__)
 
@@ -69,11 +70,16 @@ _PROGRESS_STEP = 1e-6
 """Progress of a waiting call; smaller than later values from its handler, because progress must increase."""
 
 
+Attach = Callable[[Principal, str], Awaitable[PrimitiveLookup]]
+"""Returns the current primitives of a principal in a profile; raises NotFound without tenant or profile."""
+
+
 class ApprovalStation:
     """Requests, awaits and claims the approvals of the calls on this replica."""
 
-    def __init__(self, catalog: CatalogContext, *, spawn: Spawn) -> None:
+    def __init__(self, catalog: CatalogContext, *, spawn: Spawn, attach: Attach) -> None:
         self.catalog = catalog
+        self._attach = attach
         self.slot_pool = FairSlotPool("calls that wait for an approval", slots=MAX_WAITING)
         self._spawn = spawn
         self._waiting: dict[tuple[TenantId, ApprovalId], set[asyncio.Event]] = {}
@@ -102,6 +108,8 @@ class ApprovalStation:
         """
         tenant, timeout_s = call.principal.tenant, call.peer.approval_timeout_s
         is_bounded = math.isfinite(timeout_s)
+        if is_bounded and call.is_renewed:  # the call has waited once
+            return approval.state
         if timeout_s <= 0 or (is_bounded and not self.slot_pool.try_take(tenant)):  # guard: approval-waits-capped
             return approval.state
         try:
@@ -131,6 +139,29 @@ class ApprovalStation:
             self._waiting[key].discard(changed)
             if not self._waiting[key]:
                 del self._waiting[key]
+
+    async def renew_lookup(self, call: Invocation) -> None:
+        """Give a call whose catalog has changed the current primitives, once.
+
+        A call whose profile, policy, guardrails or access rules have changed keeps its primitives, so it cannot run.
+
+        Raises:
+            LookupRenewed: the call has to be prepared again.
+            NotFound: the tool is gone.
+        """
+        earlier = call.lookup
+        if earlier is None or call.is_inner or call.is_renewed:
+            return
+        current = await self._attach(call.principal, earlier.profile)
+        is_same_scope = current.result_scope == earlier.result_scope  # guard: approval-same-rules
+        if current.revision == earlier.revision or not is_same_scope:
+            return
+        call.lookup, call.is_renewed = current, True
+        found = await current.tool(call.action[1])
+        if found is None:
+            raise NotFound("the tool was removed while the call waited for its approval; list the tools again")
+        call.levels = found.tool.levels
+        raise LookupRenewed(found)
 
     def hold(self, tenant: TenantId, claim: str) -> None:
         """Keep renewing the lease of a claim."""
@@ -195,6 +226,7 @@ class ApprovedRun:
         """Return the call once it may run. Its request is sent at most once, even if its method is idempotent.
 
         Raises:
+            LookupRenewed: the call has waited, and has to be prepared again in the current catalog.
             ApprovalRequired: the call is not approved, or its approval is no longer valid.
             InputRequired: the client has to open the approval's page first.
             LimitExceeded, CredentialMissing, AuditUnavailable: the approval cannot be requested or used now.
@@ -212,6 +244,8 @@ class ApprovedRun:
             state = await self._await_decision(approval)
         if state is not ApprovalState.APPROVED:
             raise await self._refusal(approval.id)
+        if isinstance(self._subject, Tool):
+            await station.renew_lookup(call)
         revision = None if call.lookup is None else call.lookup.revision  # guard: approval-catalog-of-each-run
         return await self._claim(approval.id, replace(asked, revision=revision), None)
 

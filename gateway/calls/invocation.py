@@ -87,6 +87,10 @@ class PrimitiveLookup(Protocol):
         """True if the profile gives imported tools the argument `_fields`."""
         ...
 
+    async def tool(self, name: str) -> BoundTool | None:
+        """Return the tool that clients call by this name; None if there is none."""
+        ...
+
     async def inner_tool(self, name: str) -> BoundTool | None:
         """Return the tool of this name, even if it is hidden from clients; None if there is none."""
         ...
@@ -121,6 +125,7 @@ class InnerCalls(Protocol):
 class Invocation:
     """One call, which handlers use as `handlers.interfaces.Call`.
 
+    `is_renewed` is True for a call that got newer primitives while it waited for an approval.
     The pipeline sets `outcome`, `status` and `size` for the audit trail. `outcome` applies to a call that raises no
     error; `status` is the upstream's status, and `size` the result's size in bytes.
     """
@@ -133,6 +138,7 @@ class Invocation:
         "correlation_id",
         "digest",
         "fields",
+        "is_renewed",
         "judged",
         "levels",
         "lookup",
@@ -175,6 +181,7 @@ class Invocation:
         self.levels: Levels | None = None
         self.source = ""
         self.reaches_client = True
+        self.is_renewed = False
         self.recorded: dict[str, object] | None = None
         self.slot: Admission | None = None
         self.outcome = "ok"

@@ -22,7 +22,7 @@ from gateway.calls.output_checks import ResultChecks, check_completions, check_c
 from gateway.calls.policy import CONFIRM, CONFIRMED, REFUSALS, UNAPPROVED, Confirmation, ask_user, authorise, decide
 from gateway.calls.prompts import check_arguments, embed_resources
 from gateway.calls.recorded_call import AuditSink, RecordedCall, log_failure
-from gateway.calls.safeguards import BoundCall, Safeguards
+from gateway.calls.safeguards import BoundCall, LookupRenewed, Safeguards
 from gateway.calls.upstream_head import append_text
 from gateway.definitions.json_schema.validator import DeferredCheck
 from gateway.definitions.policy.argument_selection import ArgumentSelection
@@ -246,8 +246,11 @@ class CallPipeline:
         call.digest = prepared.digest
         needs_person = judged.decision is not _ALLOW  # guard: policy-confirm
         if needs_person and await self._needs_approval(call, judged, handler, prepared):
-            async with self._approved(call, bound, handler, prepared) as approved:
-                return await self._render(call, bound, await _run(call, handler, approved))
+            try:
+                async with self._approved(call, bound, handler, prepared) as approved:
+                    return await self._render(call, bound, await _run(call, handler, approved))
+            except LookupRenewed as renewed:
+                return await self._run_tool(call, renewed.bound, arguments)
         if bound.tool.level is not _SAFE:  # guard: intent-before-send
             await self._record_intent(call)
         return await self._render(call, bound, await _run(call, handler, prepared))

@@ -12,6 +12,14 @@ from gateway.handlers.interfaces import Handler, Prepared
 BoundCall: TypeAlias = BoundTool | BoundResource | BoundPrompt
 
 
+class LookupRenewed(Exception):
+    """The catalog changed while a call waited; the call is prepared again with `bound`, its tool in the current one."""
+
+    def __init__(self, bound: BoundTool) -> None:
+        super().__init__()
+        self.bound = bound
+
+
 class Approvals(Protocol):
     """The approvals of calls."""
 

@@ -182,6 +182,15 @@ async def execute(url: str, statement: str) -> None:
         await connection.close()
 
 
+async def fetch_value(url: str, query: str, *values: object) -> object:
+    """The value that a query finds; None without a row."""
+    connection = await connect_owner(url)
+    try:
+        return await connection.fetchval(query, *values)
+    finally:
+        await connection.close()
+
+
 async def dump(url: str) -> str:
     """All rows of all tables as text, and each value of bytes also as the text that it may hold."""
     connection = await connect_owner(url)

@@ -6,11 +6,12 @@ job `sweep` ends overdue approvals and deletes old ones.
 
 import hashlib
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import msgspec
+import structlog
 
 from gateway.catalog.calls.approval_changes import OPERATOR, ApprovalChanges, read_approval, subject_of
 from gateway.catalog.etags import Expected, check_version
@@ -21,13 +22,16 @@ from gateway.domain.events import ApprovalChanged
 from gateway.domain.identifiers import ApprovalId, KeyId, TenantId, is_grant_id, new_approval_id
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.principals import Principal
-from gateway.errors import Conflict, Forbidden, LimitExceeded
+from gateway.errors import Conflict, Forbidden, LimitExceeded, SecretUnreadable, Unavailable
 from gateway.store import idempotency, jobs, tenants
 from gateway.store.calls import approvals
-from gateway.store.calls.approvals import Claim, CredentialUse
+from gateway.store.calls.approvals import Claim
+from gateway.store.calls.credential_uses import CredentialUse, credential_identity
 from gateway.store.engine import Db
 from gateway.store.identity import grants, keys, people
 from gateway.store.jobs import Job
+
+log = structlog.get_logger(__name__)
 
 KIND = "approvals"
 """Kind, and id within the tenant, of the job that ends approvals."""
@@ -224,7 +228,7 @@ async def claim_approval(
             return None
         if call.revision not in {None, await tenants.revision(tenant, db)}:  # guard: approval-catalog-current
             return None
-        credentials = await approvals.credential_identity(tenant, db, call.uses)
+        credentials = await credential_identity(tenant, db, call.uses)
         claim = Claim(name=secrets.token_hex(16), credentials=credentials, lease=LEASE)
         if earlier is None:
             is_claimed = await approvals.claim(tenant, db, approval, claim)
@@ -266,6 +270,27 @@ async def finish_approval(
     return is_stored
 
 
+async def supersede_approvals(
+    tenant: TenantId, catalog: CatalogContext, tools: Collection[str], *, before: datetime
+) -> None:
+    """End the open approvals of calls of tools that a catalog change has redefined or removed.
+
+    Callers and approvers see it at once. Without it, the next equal call would end them, so a failure is only logged.
+    """
+    count = _SWEEP_BATCH
+    try:
+        while count == _SWEEP_BATCH:
+            changes = ApprovalChanges(tenant, catalog)
+            async with catalog.store.transaction(tenant) as db:
+                ended = await approvals.supersede_of_tools(tenant, db, tools, before=before, limit=_SWEEP_BATCH)
+                for approval in ended:
+                    await changes.record_change(db, approval)
+            await changes.announce()
+            count = len(ended)
+    except (Unavailable, SecretUnreadable) as error:
+        log.warning("approvals_not_superseded", tenant_id=tenant, reason=error.message)
+
+
 async def sweep(catalog: CatalogContext, due: Job) -> None:
     """End a tenant's overdue approvals, delete old ones, and move the job to the time at which it is due again."""
     tenant, changes = due.tenant, ApprovalChanges(due.tenant, catalog)
@@ -293,7 +318,7 @@ async def _attach(
     if attached is None:
         return None
     found, credentials = attached
-    facts = (call.tool_digest, call.policy_version, await approvals.credential_identity(tenant, db, call.uses))
+    facts = (call.tool_digest, call.policy_version, await credential_identity(tenant, db, call.uses))
     is_same = facts == (found.tool_digest, found.policy_version, credentials)  # guard: approval-superseded
     if is_same or found.state is ApprovalState.RUNNING:
         return found
@@ -325,7 +350,7 @@ async def _insert(tenant: TenantId, catalog: CatalogContext, db: Db, call: CallT
         created_at=now,
         expires_at=now + LIFETIME,
     )
-    credentials = await approvals.credential_identity(tenant, db, call.uses)
+    credentials = await credential_identity(tenant, db, call.uses)
     sealer, fingerprint = catalog.sealer, call.fingerprint
     await approvals.insert(tenant, db, sealer, approval, fingerprint=fingerprint, credentials=credentials)
     await _make_sweep_due(tenant, db, LIFETIME)

@@ -84,6 +84,13 @@ def _named(change: OperationChange, old: Mapping[str, str], new: Mapping[str, st
     return replace(change, tool=tool, was=was if was != tool else None)
 
 
+def names_of_redefined(before: Iterable[LoadedOperation], after: Iterable[StoredOperation]) -> Sequence[str]:
+    """The names of the tools that an import redefines, renames or removes."""
+    kept = {one.identity: (one.tool, one.definition, one.plan) for one in after}
+    tools = [one.tool for one in before]
+    return [tool.name for tool in tools if kept.get(tool.identity) != (tool.name, tool.definition, tool.plan)]
+
+
 async def with_recent_calls(tenant: TenantId, db: Db, changes: ImportChanges) -> ImportChanges:
     """The changes with each removed tool's number of calls in the last seven days, among the last 100,000 entries."""
     if not changes.removed:

@@ -13,10 +13,17 @@ from functools import partial
 
 import anyio.to_thread
 
+from gateway.catalog.calls.approvals import supersede_approvals
 from gateway.catalog.ceilings import policy_in_force
 from gateway.catalog.primitives.constraints import check_capacity, code_of
 from gateway.catalog.sources.credential_scope import check_destinations, stored_origins
-from gateway.catalog.sources.diff import refuse_removals, with_effective_names, with_recent_calls, with_similar_names
+from gateway.catalog.sources.diff import (
+    names_of_redefined,
+    refuse_removals,
+    with_effective_names,
+    with_recent_calls,
+    with_similar_names,
+)
 from gateway.catalog.sources.drafts import PreparedImport, SourceDraft, clean_report, draft_of, succeed_source
 from gateway.catalog.sources.name_conflicts import refuse_taken
 from gateway.catalog.sources.override_merge import names_of_overrides, reapply, store_aliases
@@ -122,6 +129,8 @@ async def replace_version(
         await settle(db, _next_refresh_state(state, pending_proposal, ready, source))
         await _prune_later(tenant, catalog, db, source)
         source = await find_source(tenant, db, source.id)
+    if redefined := names_of_redefined(before, ready.operations):  # guard: approval-superseded-at-once
+        await supersede_approvals(tenant, catalog, redefined, before=source.updated_at)
     return Imported(source=source, report=report, changes=changes)
 
 

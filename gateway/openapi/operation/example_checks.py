@@ -9,10 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-import jsonschema_rs
-import orjson
-
-from gateway.domain.json_access import Object, as_list, as_object, point
+from gateway.domain.json_access import as_list, as_object, point
 from gateway.domain.sources import ExampleCounts
 from gateway.openapi.document.json_access import clean_text
 from gateway.openapi.operation.schema_assembly import Argument
@@ -31,6 +28,7 @@ from gateway.openapi.schema.examples import (
 )
 from gateway.openapi.schema.json_types import has_type, types_of
 from gateway.openapi.schema.translation import Translated
+from gateway.openapi.schema.value_checks import ValueChecks, compile_schema
 from gateway.openapi.schema.widening import widen
 
 MAX_EXAMPLES = 20_000
@@ -43,12 +41,9 @@ _MAX_COMPILED = 32 * 1024**2
 _MAX_COPIED = 16 * 1024**2
 """Visits times bytes of an example, above which its violations are not collected: each may copy the example."""
 
-_MAX_LEAVES = 500
-_WORDS = frozenset(("title", "description", "default", "deprecated", "examples"))
 _ROUNDS = 8
 _MAX_FAULT_LENGTH = 200
 _CHOICES = frozenset(("anyOf", "oneOf"))
-_OPTIONS = jsonschema_rs.RegexOptions()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +70,9 @@ class _SchemaContext:
 class ExampleChecks:
     """Checks of the examples in one document's requests, with a common budget; counts the results."""
 
-    def __init__(self, components: Components) -> None:
+    def __init__(self, components: Components, values: ValueChecks) -> None:
         self._components = components
+        self._values = values
         self._settled: set[str] = set()
         self._arguments: dict[str, tuple[tuple[str, ...], bool]] = {}
         self._relaxed_refs: set[str] = set()
@@ -84,7 +80,6 @@ class ExampleChecks:
         self._counts: dict[str, int] = dict.fromkeys(("accepted", "relaxed", "refused", "unchecked"), 0)
         self._visits = _MAX_TOTAL_VISITS
         self._bytes = _MAX_COMPILED
-        self._leaves: dict[bytes, Any] = {}
 
     @property
     def counts(self) -> ExampleCounts:
@@ -199,21 +194,8 @@ class ExampleChecks:
         if self._bytes < 0 or self._visits < 0:
             return None
         if is_leaf(context.node):
-            return self._compile_leaf(context.node)
-        return _compile({**context.node, "$defs": definitions})
-
-    def _compile_leaf(self, node: Object) -> Any:
-        """Compile a schema without inner schemas; cached, because many schemas differ only in their texts."""
-        schema = {key: part for key, part in node.items() if key not in _WORDS}
-        try:
-            key = orjson.dumps(schema)
-        except TypeError:  # an integer beyond 64 bits
-            return _compile(schema)
-        if key not in self._leaves:
-            if len(self._leaves) >= _MAX_LEAVES:
-                self._leaves.clear()
-            self._leaves[key] = _compile(schema)
-        return self._leaves[key]
+            return self._values.validator(context.node)
+        return compile_schema({**context.node, "$defs": definitions})
 
     def _relax(self, value: object, context: _SchemaContext, check: Any) -> tuple[str, object]:
         """Relax the schemas until the value fits. They stay relaxed up to the first fault that no rule covers."""
@@ -252,19 +234,6 @@ class ExampleChecks:
         else:
             self._relaxed_refs.add(context.shared[name].ref)
         return True
-
-
-def _compile(schema: Object) -> Any:
-    """The validator of a schema; None if it does not compile."""
-    try:
-        return jsonschema_rs.Draft202012Validator(
-            {key: part for key, part in schema.items() if key != "examples"},
-            validate_formats=True,
-            offline=True,
-            pattern_options=_OPTIONS,
-        )
-    except (ValueError, jsonschema_rs.ReferencingError):
-        return None
 
 
 def _distance(branch: Sequence[Any], choice: Any) -> tuple[bool, int]:

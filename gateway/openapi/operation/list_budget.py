@@ -12,7 +12,8 @@ import orjson
 
 from gateway.domain.json_access import as_list, as_object
 from gateway.openapi.operation.schema_assembly import MEMBER_BYTES, Argument, define, input_root
-from gateway.openapi.schema.components import Component, Components, referenced_names
+from gateway.openapi.schema.components import Component, Components
+from gateway.openapi.schema.definition_names import referenced_names
 from gateway.openapi.schema.json_types import types_of
 from gateway.openapi.schema.keywords import CHILD, IN_PLACE_LISTS
 from gateway.openapi.schema.relaxation import relax

@@ -1,15 +1,15 @@
 """The schemas that tools share: each referenced schema is translated once and named once per direction."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
 import orjson
 
-from gateway.domain.json_access import Object
 from gateway.openapi.document.references import ref_tokens
 from gateway.openapi.operation.names import Variants
+from gateway.openapi.schema.definition_names import referenced_names
 from gateway.openapi.schema.relaxation import relax, shorten
 from gateway.openapi.schema.translation import Schema, SchemaDialect, Translated, translate
 
@@ -21,26 +21,10 @@ MAX_SCHEMAS = 5_000
 
 _NOT_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 _MAX_NAME_LENGTH = 100
-_CONTAINERS: frozenset[type] = frozenset((dict, list))
 _MAX_CACHED_CLOSURES = 64
 """Limit on cached closures; the compilation steps of one tool request the same closures."""
 _TOO_BRANCHED = f"more than {MAX_BRANCHES} schemas apply to one value; anything is accepted there"
 _LOOSENED = Translated(schema={}, losses=(_TOO_BRANCHED,), is_loosened=True)
-
-
-def referenced_names(value: object) -> Iterator[str]:
-    """The names of the shared schemas that a listed schema references."""
-    waiting: list[object] = [value]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, dict):
-            node = cast("Object", part)
-            ref = node.get("$ref")
-            if isinstance(ref, str) and ref.startswith("#/$defs/"):
-                yield ref.removeprefix("#/$defs/")
-            waiting += [inner for inner in node.values() if type(inner) in _CONTAINERS]
-        elif isinstance(part, list):
-            waiting += cast("list[object]", part)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ A keyword that is neither in this module nor in `translation` is dropped, such a
 `externalDocs`, `x-…`, identifiers and anchors.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from gateway.domain.json_access import Object, as_list, as_object
 from gateway.openapi.schema.json_types import is_count, is_number
@@ -19,6 +19,7 @@ IN_PLACE_LISTS = frozenset(("allOf", "anyOf", "oneOf"))
 """Keywords with several schemas for the same value."""
 
 _COMPOSED = frozenset(("$ref", "allOf", "anyOf", "oneOf", "not", "if", "const"))
+_BOUNDS = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
 ANNOTATIONS = ("title", "description", "default", "deprecated")
 
 
@@ -42,6 +43,20 @@ def with_null(schema: dict[str, object]) -> dict[str, object]:
     types = schema.get("type")
     named = [types] if isinstance(types, str) else as_list(types) or ()
     return schema if not named or "null" in named else schema | {"type": [*named, "null"]}
+
+
+def settle_bounds(out: dict[str, object], node: Object) -> Iterator[str]:
+    """Translate boolean exclusive bounds, and yield the exclusive bounds with invalid values."""
+    for exclusive, bound in _BOUNDS.items():
+        value = node.get(exclusive)
+        if value is None or value is False:
+            continue
+        if value is True and is_number(node.get(bound)):
+            out[exclusive] = out.pop(bound)
+        elif is_number(value):
+            out[exclusive] = value
+        else:
+            yield exclusive
 
 
 def _is_text(value: object) -> bool:

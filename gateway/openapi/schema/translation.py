@@ -5,7 +5,7 @@ keywords are dropped with a warning. References become `#/$defs/NAME`; the calle
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from gateway.domain.json_access import Object, as_list, as_object, point
@@ -17,7 +17,7 @@ from gateway.openapi.schema.all_of import open_parts
 from gateway.openapi.schema.branches import BranchDiscriminator, narrow_branches
 from gateway.openapi.schema.discriminators import Discriminators
 from gateway.openapi.schema.examples import schema_examples
-from gateway.openapi.schema.json_types import TYPES, has_type, is_number
+from gateway.openapi.schema.json_types import TYPES, has_type
 from gateway.openapi.schema.keywords import (
     ANNOTATIONS,
     CHILD,
@@ -25,14 +25,15 @@ from gateway.openapi.schema.keywords import (
     IN_PLACE_LISTS,
     is_accepted,
     is_nullable,
+    settle_bounds,
     with_null,
 )
 from gateway.openapi.schema.patterns import Patterns
+from gateway.openapi.schema.value_checks import ValueChecks
 from gateway.openapi.warnings import Warnings
 
 Schema: TypeAlias = dict[str, object] | bool
 
-_BOUNDS = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
 _NEGATING = frozenset(("not", "if"))
 _MAX_DEPTH = 40
 
@@ -71,6 +72,7 @@ class SchemaDialect:
     """True if examples are kept, to be checked and listed."""
     hidden: str = "readOnly"
     """The keyword of omitted properties, which belong to the other direction."""
+    values: ValueChecks = field(default_factory=ValueChecks)
 
 
 class Namer(Protocol):
@@ -225,9 +227,14 @@ class _SchemaTranslator:
             narrow_branches(out, node, self._dialect.references)
         if len(object_at(out, "patternProperties")) < len(object_at(node, "patternProperties")):
             out.pop("additionalProperties", None)
-        self._settle_bounds(out, node)
+        for keyword in settle_bounds(out, node):
+            self._drop(f"`{keyword}` has an invalid value; dropped")
         self._settle_values(out, node, [*types, "null"] if types and is_nullable(node) else types)
         self._settle_required(out, node, hidden)
+        is_null = out.get("default", "") is None and is_nullable(node)
+        if "default" in out and not is_null and not self._dialect.values.accepts_default(out):
+            del out["default"]
+            self._remark_value("default")
         if "array" in types:
             out.setdefault("items", {})
         if self._dialect.shows_examples and (found := schema_examples(node)):
@@ -344,18 +351,6 @@ class _SchemaTranslator:
             self._drop("`type` names an unknown type; dropped")
             return []
         return list(dict.fromkeys(types))
-
-    def _settle_bounds(self, out: dict[str, object], node: Object) -> None:
-        for exclusive, bound in _BOUNDS.items():
-            value = node.get(exclusive)
-            if value is None or value is False:
-                continue
-            if value is True and is_number(node.get(bound)):
-                out[exclusive] = out.pop(bound)
-            elif is_number(value):
-                out[exclusive] = value
-            else:
-                self._drop(f"`{exclusive}` has an invalid value; dropped")
 
     def _settle_values(self, out: dict[str, object], node: Object, types: list[str]) -> None:
         allowed = self._enum(out, node, types) if "enum" in node else None

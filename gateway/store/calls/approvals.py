@@ -3,13 +3,12 @@
 PostgreSQL's clock decides on expiries and leases, so that all replicas agree.
 """
 
-import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import msgspec
-from sqlalchemy import ColumnElement, RowMapping, Select, and_, case, delete, func, select, text, update
+from sqlalchemy import ColumnElement, RowMapping, Select, and_, case, delete, func, select, update
 from sqlalchemy import insert as insert_into
 
 from gateway.domain.calls.approvals import OPEN_STATES, Approval, ApprovalFilter, ApprovalState, RequestShown
@@ -30,57 +29,12 @@ _NEWEST_FIRST = Order(by="created_at", is_descending=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CredentialUse:
-    """The object that names the credentials of a call: a source, a primitive or a live source."""
-
-    source: str = ""
-    primitive: str = ""
-    live_source: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
     """The claim of one run on an approval: random name, `credential_identity` of the call, and lease."""
 
     name: str
     credentials: bytes
     lease: timedelta
-
-
-_CREDENTIALS = text("""
-    with used as (
-        select cast(:source as text) as id
-        union all
-        select o.id from primitives p join sources o on o.tenant_id = p.tenant_id
-            and exists (select from unnest(p.refers) r where starts_with(r, 'operation:' || o.name || ':'))
-        where p.tenant_id = :tenant and p.id = :primitive
-    )
-    select 'secret', s.id, s.version from secrets s join used u on u.id = s.source_id where s.tenant_id = :tenant
-    union all
-    select 'credential', c.id, c.version from secrets s join used u on u.id = s.source_id
-    join credentials c on c.tenant_id = s.tenant_id and c.name = s.credential
-    where s.tenant_id = :tenant
-    union all
-    select 'credential', c.id, c.version
-    from primitives p
-    join credentials c on c.tenant_id = p.tenant_id and 'credential:' || c.name = any (p.refers)
-    where p.tenant_id = :tenant and p.id = :primitive
-    union all
-    select 'live', l.id, l.version from live_sources l where l.tenant_id = :tenant and l.name = :live_source
-    union all
-    select 'credential', c.id, c.version from live_sources l join credentials c
-        on c.tenant_id = l.tenant_id and c.name in (l.credential, l.caller_credential)
-    where l.tenant_id = :tenant and l.name = :live_source
-    order by 1, 2
-""")
-
-
-async def credential_identity(tenant: TenantId, db: Db, use: CredentialUse) -> bytes:
-    """Digest of the ids and versions of the stored credentials that a call uses; no secret is read."""
-    values = {"source": use.source, "primitive": use.primitive, "live_source": use.live_source}
-    rows = await db.execute(_CREDENTIALS, {"tenant": tenant, **values})
-    found = [tuple(row) for row in rows]
-    return hashlib.blake2b(msgspec.msgpack.encode(found), digest_size=16).digest()
 
 
 async def lock(tenant: TenantId, db: Db) -> None:
@@ -275,8 +229,25 @@ async def finish(tenant: TenantId, db: Db, approval: ApprovalId, claim: str, *, 
 
 async def supersede(tenant: TenantId, db: Db, approval: ApprovalId) -> bool:
     """End a pending or approved approval whose tool, policy or credential has changed."""
-    ended = {"state": ApprovalState.SUPERSEDED.value, "ended_at": func.now()}
-    return await _update_if(tenant, db, approval, _columns.state.in_(_UNDECIDED), **ended)
+    return bool(await _supersede(tenant, db, [_columns.id == approval], limit=1))
+
+
+async def supersede_of_tools(
+    tenant: TenantId, db: Db, tools: Collection[str], *, before: datetime, limit: int
+) -> Sequence[ApprovalId]:
+    """End pending and approved approvals for calls of these tools that are older than a change of the tools."""
+    is_older_call = (_columns.action == "call", _columns.tool.in_(tools), _columns.created_at < before)
+    return await _supersede(tenant, db, is_older_call, limit=limit)
+
+
+async def _supersede(
+    tenant: TenantId, db: Db, conditions: Sequence[ColumnElement[bool]], *, limit: int
+) -> Sequence[ApprovalId]:
+    matches = (_columns.tenant_id == tenant, _columns.state.in_(_UNDECIDED), *conditions)
+    found = select(_columns.id).where(*matches).limit(limit).with_for_update()
+    ended = {"state": ApprovalState.SUPERSEDED.value, "ended_at": func.now(), "version": _columns.version + 1}
+    changed = update(approvals).where(_columns.tenant_id == tenant, _columns.id.in_(found)).values(**ended)
+    return [ApprovalId(row) for row in (await db.execute(changed.returning(_columns.id))).scalars()]
 
 
 async def end_overdue(

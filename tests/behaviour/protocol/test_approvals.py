@@ -21,6 +21,7 @@ from tests.support.upstream import RecordingUpstream, recording_upstream
 FORM = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 DELETE = {"call": {"tool": "delete_pet", "arguments": {"id": 7}}}
 DONE = {"return": {"text": "done"}}
+SECRETS = {"name": "secrets", "check": "secrets", "phases": ["result"], "action": "block"}
 
 
 @dataclass(slots=True)
@@ -309,8 +310,15 @@ async def test_a_tool_that_changes_between_rounds_does_not_go_on(office: Office)
     assert "has changed since it was approved" in result.content[0].text
 
 
-async def test_a_catalog_that_moved_while_a_call_waited_is_read_again(office: Office) -> None:
-    """Ours: the waiting call was prepared in an older catalog; it ends as approved, and the next one runs (SAF-3)."""
+@pytest.mark.parametrize(
+    ("family", "body", "runs"),
+    [("resources", text_resource("note://1"), True), ("guardrails", SECRETS, False)],
+    ids=["another primitive", "a guardrail"],
+)
+async def test_a_catalog_that_moved_while_a_call_waited_is_read_again(
+    office: Office, family: str, body: dict[str, Any], *, runs: bool
+) -> None:
+    """Ours: a waiting call is prepared again under the same rules; under others it ends, and the next runs (SAF-3)."""
     results: list[types.CallToolResult] = []
     async with office.gateway.client("acme", office.key, "legacy") as client:
         async with anyio.create_task_group() as group:
@@ -320,11 +328,12 @@ async def test_a_catalog_that_moved_while_a_call_waited_is_read_again(office: Of
 
             group.start_soon(wait)
             asked = await office.pending()
-            await add(office.gateway, "acme", "resources", text_resource("note://1"))
+            await add(office.gateway, "acme", family, body)
             await office.decide(asked["id"])
-        assert (results[0].is_error, office.upstream.seen) == (True, [])
-        assert (results[0].meta or {})["gateway/approval"]["state"] == "approved"
-        assert not (await client.call_tool("delete_pet", {"id": 7})).is_error
+        assert (results[0].is_error, len(office.upstream.seen)) == (not runs, int(runs))
+        if not runs:
+            assert (results[0].meta or {})["gateway/approval"]["state"] == "approved"
+            assert not (await client.call_tool("delete_pet", {"id": 7})).is_error
 
 
 async def test_a_page_is_shown_where_the_client_can_open_one(servers: TestServers) -> None:

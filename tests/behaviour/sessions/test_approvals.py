@@ -11,6 +11,7 @@ import pytest
 from mcp import Client
 
 from tests.behaviour.sessions.conftest import Talk, furnish
+from tests.support.documents import pets
 from tests.support.replicas import Mode, Replicas
 from tests.support.serving import clients_of
 from tests.support.upstream import RecordingUpstream
@@ -149,6 +150,52 @@ async def test_a_denial_ends_the_wait_and_holds_for_equal_calls(talk: Talk, offi
         assert isinstance(result.content[0], types.TextContent)
         assert "not this pet" in result.content[0].text
     assert talk.upstream.seen == []
+
+
+async def _activate(talk: Talk, document: dict[str, Any]) -> None:
+    """Propose a document, and activate the proposal."""
+    path = f"/tenants/{talk.slug}/sources/api"
+    proposed = await talk.gateway.admin.post(f"{path}/proposal", json={"document": document})
+    assert proposed.is_success, proposed.text
+    activated = await talk.gateway.admin.post(f"{path}/versions/{proposed.json()['version']}/activate", json={})
+    assert activated.is_success, activated.text
+
+
+async def test_an_activation_ends_the_approvals_of_tools_that_it_changes(talk: Talk, office: Office) -> None:
+    """Ours: what was approved for another definition never runs; calls of other tools go on (OAS-6, SAF-3)."""
+    document, results = pets(talk.upstream.url), list[types.CallToolResult]()
+
+    async def call(client: Client, pet: int) -> None:
+        results.append(await _delete(client, pet))
+
+    async with talk.replicas.client(talk.slug, talk.key, "legacy") as client:
+        async with anyio.create_task_group() as group:
+            group.start_soon(call, client, 74)
+            asked = await office.pending()
+            document["paths"]["/pets"]["get"]["summary"] = "Lists pets"
+            await _activate(talk, document)
+            await office.decide(asked["id"])
+        async with anyio.create_task_group() as group:
+            group.start_soon(call, client, 75)
+            asked = await office.pending()
+            document["servers"][0]["url"] = f"{talk.upstream.url}/v2"
+            await _activate(talk, document)
+
+    assert (results[0].is_error, _facts(results[1])["state"]) == (False, "superseded")
+    assert isinstance(results[1].content[0], types.TextContent)
+    assert "is superseded; nothing was done. Call again" in results[1].content[0].text
+    late = await office.admin.post(f"/tenants/{talk.slug}/approvals/{asked['id']}/approve", json={})
+    assert late.status_code == 409
+    async with talk.replicas.client(talk.slug, talk.key, "2026-07-28") as client:
+        granted = _facts(await _delete(client, 75))["id"]
+        await office.decide(granted)
+        path = f"/tenants/{talk.slug}/sources/api/versions/1/activate"
+        (await talk.gateway.admin.post(path, json={})).raise_for_status()
+        again = _facts(await _delete(client, 75))
+    assert (await office.shown(granted))["state"] == "superseded"
+    assert (again["state"], again["id"] in {granted, asked["id"]}) == ("pending", False)
+    assert [seen.target for seen in talk.upstream.seen] == ["/v1/pets/74"]
+    await office.decide(again["id"], "deny")
 
 
 async def test_the_requester_does_not_decide(talk: Talk, office: Office) -> None:

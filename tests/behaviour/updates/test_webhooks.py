@@ -1,7 +1,8 @@
 """Webhooks by which a tenant's own systems say that resources have changed."""
 
 import json
-from typing import Any
+import time
+from typing import Any, cast
 
 import anyio
 import pytest
@@ -11,7 +12,7 @@ from tests.behaviour.updates.conftest import Notes, heard
 from tests.support.documents import pets
 from tests.support.primitives import add
 from tests.support.replicas import until
-from tests.support.servers import execute
+from tests.support.servers import execute, fetch_value
 
 
 async def test_a_signed_delivery_reaches_whoever_follows(notes: Notes) -> None:
@@ -68,6 +69,55 @@ async def test_a_delivery_makes_the_gateway_look_at_a_source(notes: Notes) -> No
 
     assert [each.status_code for each in (*taken, missing, unclear)] == [202, 202, 422, 400]
     assert [error["pointer"] for error in missing.json()["errors"]] == ["/sources/1"]
+    assert len(notes.upstream.seen) == 1
+
+
+async def test_a_replayed_report_causes_no_fetch(notes: Notes) -> None:
+    """Ours: copies of a report, old ones and those of another tenant reach no source; new ones wait (OAS-6, TEN-5)."""
+    other = f"{notes.slug}-other"
+    await notes.gateway.create_tenant(other)
+    theirs = await add(notes.gateway, other, "webhooks", {"name": "cms"})
+    notes.upstream.body = json.dumps(pets("https://pets.example")).encode()
+    await add(notes.gateway, notes.slug, "sources", {"name": "pets", "url": f"{notes.upstream.url}/openapi.json"})
+    hook, raw, at = await notes.webhook(), b'{"source":"pets"}', int(time.time())
+    copied = sign(hook["secret"], delivery="msg_1", at=str(at), body=raw)
+    of_source = "kind = 'source_refresh' and tenant_id = (select id from tenants where slug = $1)"
+
+    async def seconds_until_due() -> float | None:
+        query = f"select extract(epoch from due_at - now())::float from due_work where {of_source}"
+        return cast("float | None", await fetch_value(notes.database.superuser_url, query, notes.slug))
+
+    async def replay() -> list[int]:
+        statuses: list[int] = []
+
+        async def send(number: int) -> None:
+            to, copy = notes.replicas.all[number % 2], {"delivery": "msg_1", "at": at, "signature": copied}
+            statuses.append((await notes.deliver(hook, raw, to=to, **copy)).status_code)
+
+        async with anyio.create_task_group() as tasks:
+            for number in range(20):
+                tasks.start_soon(send, number)
+        return sorted(statuses)
+
+    async def is_done() -> bool:
+        return await seconds_until_due() is None
+
+    assert await replay() == [202] + [409] * 19
+    for changed in ({"delivery": "msg_2", "signature": copied, "at": at}, {"skew": -310}, {"signature": "v1,AAAA"}):
+        assert (await notes.deliver(hook, raw, **changed)).status_code == 400
+    assert (await notes.deliver(theirs, raw, path=hook["path"])).status_code == 400
+    assert (await notes.deliver(theirs, raw)).status_code == 422
+    assert (await seconds_until_due() or 0) > 200, "the import has read the URL just now"
+    notes.upstream.seen.clear()
+    await execute(notes.database.superuser_url, "update due_work set due_at = now() where kind = 'source_refresh'")
+    with notes.replicas.a.hurrying(), notes.replicas.b.hurrying():
+        await until(is_done, seconds=30)
+    assert await replay() == [409] * 20
+    assert await is_done()
+    for _ in range(3):
+        assert (await notes.deliver(hook, raw)).status_code == 202
+
+    assert (await seconds_until_due() or 0) > 200
     assert len(notes.upstream.seen) == 1
 
 

@@ -56,8 +56,9 @@ from gateway.store import (
     tool_aliases,
 )
 from gateway.store.audit import cuts, entries, export_keys, places, retention, signed_heads, sinks
-from gateway.store.calls import approvals, ceilings, guardrails, mcp_tasks, policies
-from gateway.store.calls.approvals import Claim, CredentialUse
+from gateway.store.calls import approvals, ceilings, credential_uses, guardrails, mcp_tasks, policies
+from gateway.store.calls.approvals import Claim
+from gateway.store.calls.credential_uses import CredentialUse
 from gateway.store.database.connection import PostgresConnection, connect_app, connect_owner
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db, Store
@@ -104,6 +105,7 @@ INTRUDERS = KeySecret(digest=b"intruder's", pepper="intruder's")
 _MODULES = (
     tool_aliases,
     approvals,
+    credential_uses,
     entries,
     cuts,
     retention,
@@ -167,7 +169,7 @@ _CALLS: Mapping[str, _Call] = {
     "tool_aliases.active": lambda t, db, v: tool_aliases.active(t, db),
     "tool_aliases.resolve": lambda t, db, v: tool_aliases.resolve(t, db, [f"{_VICTIM}_old"]),
     "approvals.lock": lambda t, db, v: approvals.lock(t, db),
-    "approvals.credential_identity": lambda t, db, v: approvals.credential_identity(t, db, _uses(v)),
+    "credential_uses.credential_identity": lambda t, db, v: credential_uses.credential_identity(t, db, _uses(v)),
     "approvals.insert": lambda t, db, v: approvals.insert(
         t, db, SEALER, replace(v.approval, tenant=t), fingerprint=b"planted", credentials=b"c"
     ),
@@ -190,6 +192,9 @@ _CALLS: Mapping[str, _Call] = {
     "approvals.renew": lambda t, db, v: approvals.renew(t, db, ["c"], lease=_SHORT),
     "approvals.finish": lambda t, db, v: approvals.finish(t, db, v.approval.id, "c", outcome="planted"),
     "approvals.supersede": lambda t, db, v: approvals.supersede(t, db, v.approval.id),
+    "approvals.supersede_of_tools": lambda t, db, v: approvals.supersede_of_tools(
+        t, db, [v.approval.tool], before=_LATER, limit=10
+    ),
     "approvals.end_overdue": lambda t, db, v: approvals.end_overdue(t, db, limit=10),
     "approvals.remove_old": lambda t, db, v: approvals.remove_old(t, db, kept=_SHORT, limit=0),
     "approvals.next_due": lambda t, db, v: approvals.next_due(t, db, kept=_SHORT),

@@ -11,6 +11,7 @@ import pytest
 
 from gateway.domain.sources import Status
 from gateway.openapi.compiler import compile_document
+from gateway.openapi.operation.list_budget import LIST_BYTES, TOOL_BYTES
 from gateway.openapi.operation.schema_assembly import compiles
 from gateway.openapi.options import ImportOptions
 from gateway.openapi.query.tools import DEFINITIONS
@@ -117,6 +118,20 @@ def test_the_price_of_the_list_is_exact(real_document: RealDocument) -> None:
     listed = json.dumps({"tools": tools}, ensure_ascii=False, separators=(",", ":")).encode()
 
     assert result.report.tools_list_bytes == len(listed)
+    assert sum(len(made.definition) for made in result.operations) <= LIST_BYTES
+    assert all(len(made.definition) <= TOOL_BYTES for made in result.operations)
+
+
+def test_examples_of_real_documents_are_accepted(real_document: RealDocument) -> None:
+    """Ours: at most one in a hundred examples is refused, and its operation says so (OAS-8)."""
+    report = real_document.compilation.report
+    counts = report.examples
+    refusing = [one for one in report.operations if any("the example at" in reason for reason in one.reasons)]
+
+    assert counts is not None
+    assert counts.refused <= (counts.accepted + counts.relaxed) // 100
+    assert bool(refusing) == bool(counts.refused)
+    assert counts.unchecked == 0
 
 
 def test_every_plan_can_be_sent(real_document: RealDocument) -> None:

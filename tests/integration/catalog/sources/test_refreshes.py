@@ -55,6 +55,7 @@ from gateway.store.sources import sources as stored_sources
 from gateway.store.sources import versions as stored_versions
 from tests.integration.catalog.conftest import BY, Changes
 from tests.support.documents import many, pets, secured
+from tests.support.upstream import Seen
 
 API = "https://pets.example"
 OTHER = "https://other.example"
@@ -406,12 +407,18 @@ async def test_overrides_survive_an_activation_and_a_rollback(desk: Desk) -> Non
 
 
 async def test_a_change_of_a_part_of_a_document_is_found(desk: Desk) -> None:
-    """Ours: a document of several files is compared with its parts; a part that is gone changes nothing (OAS-6)."""
+    """Ours: a part has changed also where the root answers 304; a part that is gone changes nothing (OAS-6)."""
     desk.catalog = replace(desk.catalog, reference_hosts=frozenset({"127.0.0.1"}))
     root = {**desk.document, "paths": {**desk.document["paths"], "/parts": {"$ref": "parts.json"}}}
     part: dict[str, Any] = {"get": {"operationId": "list_parts", "responses": {"200": {"description": "ok"}}}}
     served = {"/openapi.json": orjson.dumps(root), "/parts.json": orjson.dumps(part)}
-    desk.upstream.respond = lambda seen: served[seen.target]
+    desk.upstream.headers = (("ETag", '"1"'),)
+
+    def respond(seen: Seen) -> bytes:
+        desk.upstream.status = 200 if seen.header("if-none-match") is None else 304
+        return served[seen.target]
+
+    desk.upstream.respond = respond
     await desk.add(refresh_interval_s=FLOOR_S)
     assert "list_parts" in await desk.tools()
     assert await desk.look() is RefreshOutcome.UNCHANGED

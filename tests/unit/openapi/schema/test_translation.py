@@ -47,6 +47,14 @@ def test_a_schema_is_translated(schema: object, listed: object) -> None:
     [
         ({"type": "integer", "default": "10"}, {"type": "integer"}, "`default`"),
         ({"type": "string", "enum": ["a"], "default": "b"}, {"type": "string", "enum": ["a"]}, "`default`"),
+        ({"type": "string", "format": "date", "default": ""}, {"type": "string", "format": "date"}, "`default`"),
+        ({"type": "integer", "minimum": 1, "default": 0}, {"type": "integer", "minimum": 1}, "`default`"),
+        (
+            {"anyOf": [{"type": "string", "maxLength": 1}, {"type": "null"}], "default": "ab"},
+            {"anyOf": [{"type": "string", "maxLength": 1}, {"type": "null"}]},
+            "`default`",
+        ),
+        ({"type": "object", "required": ["a"], "default": {}}, {"type": "object", "required": ["a"]}, "`default`"),
         ({"type": "string", "enum": ["a", 1, None]}, {"type": "string", "enum": ["a"]}, "another type"),
         ({"type": "string", "enum": []}, {"type": "string"}, "`enum`"),
         ({"type": "boolean", "enum": [0, 1]}, {"type": "boolean"}, "`enum`"),

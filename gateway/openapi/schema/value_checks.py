@@ -1,0 +1,68 @@
+"""Checks of values against listed schemas, with the validator settings for calls.
+
+Validators of small schemas are cached, because many schemas of a document differ only in their texts.
+"""
+
+from typing import Any
+
+import jsonschema_rs
+import orjson
+
+from gateway.domain.json_access import Object
+from gateway.openapi.schema.definition_names import referenced_names
+
+TEXTS = frozenset(("title", "description", "default", "deprecated", "examples"))
+"""Keywords that restrict no value."""
+_SETTLED = TEXTS | {"type", "enum"}
+"""Keywords for which a translation checks a default."""
+_MAX_CACHED = 500
+_MAX_CHECKED_BYTES = 4096
+"""Limit on a schema with a default, and on the default, above which the default is not checked."""
+_OPTIONS = jsonschema_rs.RegexOptions()
+
+
+class ValueChecks:
+    """The validators of one document's small schemas."""
+
+    def __init__(self) -> None:
+        self._validators: dict[bytes, Any] = {}
+
+    def validator(self, node: Object) -> Any:
+        """Return the validator of a schema that references none; None if it does not compile."""
+        schema = {key: part for key, part in node.items() if key not in TEXTS}
+        try:
+            key = orjson.dumps(schema)
+        except TypeError:  # an integer beyond 64 bits
+            return compile_schema(schema)
+        if key not in self._validators:
+            if len(self._validators) >= _MAX_CACHED:
+                self._validators.clear()
+            self._validators[key] = compile_schema(schema)
+        return self._validators[key]
+
+    def accepts_default(self, node: Object) -> bool:
+        """False if the default of a translated schema violates the schema; referenced schemas accept any value."""
+        if node.keys() <= _SETTLED:
+            return True
+        try:
+            is_small = len(orjson.dumps(node)) <= _MAX_CHECKED_BYTES
+        except TypeError:
+            return True
+        if not is_small:
+            return True
+        definitions = dict.fromkeys(referenced_names(node), True)
+        check = self.validator({**node, "$defs": definitions} if definitions else node)
+        return check is None or bool(check.is_valid(node["default"]))
+
+
+def compile_schema(schema: Object) -> Any:
+    """Return the validator of a schema; None if it does not compile."""
+    try:
+        return jsonschema_rs.Draft202012Validator(
+            {key: part for key, part in schema.items() if key != "examples"},
+            validate_formats=True,
+            offline=True,
+            pattern_options=_OPTIONS,
+        )
+    except (ValueError, jsonschema_rs.ReferencingError):
+        return None
