@@ -406,6 +406,9 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "resource-path": (
             swap(
                 "_PATH.fullmatch(target.path)",
+        "sign-ins-once": (value("await sign_in()"), "test_a_crowd_with_one_token_is_one_lookup"),
+        "sign-ins-after-a-change": (SKIP, "test_a_lookup_before_a_change_is_not_for_requests_after_it"),
+        "sign-ins-after-a-denial": (SKIP, "test_a_lookup_before_a_change_is_not_for_requests_after_it"),
                 "re.fullmatch('(?P<place>/t/(?P<slug>.*?)(?P<profile>)?)/(?P<door>mcp)', target.path, re.S)",
             ),
             "test_only_names_of_tenants_reach_a_header",

@@ -14,7 +14,6 @@ import secrets
 import time
 from collections import deque
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
@@ -38,6 +37,7 @@ from gateway.identity.key_digests import KeyDigests
 from gateway.identity.people import People, PresentedToken, Resource, Target
 from gateway.identity.principals import (
     STALE_S,
+    RememberedCaller,
     is_same,
     key_of,
     lifetime_of,
@@ -65,6 +65,9 @@ _PREFETCH_AGE_S = _REMEMBERED_S / 2
 
 _MAX_REMEMBERED = 20_000
 _MAX_RENEWALS = 256
+_CONCURRENT_SIGN_INS = 10_000
+"""So many that a tenant whose issuer hangs occupies no slot of another; requests to an issuer have limits of their own.
+"""
 _MIN_OPERATOR_KEY = 32
 _KEY_PREFIX = b"mcpg_"  # a token without this prefix may be an access token
 
@@ -75,19 +78,6 @@ class KeyFinder(Protocol):
     async def find(self, wanted: Collection[KeyId], *, hurried: bool = False) -> Mapping[KeyId, tuple[Key, str]]:
         """Return the existing keys, each with its tenant's slug. `hurried`: fail fast, since a cached result exists."""
         ...
-
-
-@dataclass(slots=True)
-class _Known:
-    """A cached caller: valid until `until`, or until `kept_until` while the database is unavailable."""
-
-    caller: Caller
-    asked_at: float
-    until: float
-    kept_until: float
-    ends_at: float
-    """The time of the next introspection of an access token; a renewal does not move it."""
-    is_used: bool = False
 
 
 class Authenticator:
@@ -109,9 +99,10 @@ class Authenticator:
         self.digests = digests
         self._operator = hashlib.sha256(operator_key.encode()).digest()
         self._seal = secrets.token_bytes(32)
-        self._known: dict[bytes, _Known] = {}
+        self._known: dict[bytes, RememberedCaller] = {}
         self._renewable: deque[tuple[float, bytes]] = deque(maxlen=_MAX_REMEMBERED)
         self._turns = SingleFlight[bytes, Caller]()
+        self._sign_ins = SingleFlight[tuple[bytes, str], Caller](at_once=_CONCURRENT_SIGN_INS)
         self._failures = failures or FailureLimit()
         self._batched = BatchedLookups(lookup.find, interval_s=self._failures.interval_s)
         self._changes = 0
@@ -183,7 +174,9 @@ class Authenticator:
                 self._remember(mark, OPERATOR, asked_at=time.monotonic())
                 return OPERATOR
             if resource is not None:
-                return await self._sign_in(token, resource, mark, client, suspect)
+                sign_in = partial(self._sign_in, token, resource, mark, client, suspect)
+                # only requests of one client network share a lookup, because refusals depend on the network's limits
+                return await self._sign_ins.take((mark, client), sign_in)  # guard: sign-ins-once
             # guard: failures-known-keys
             if suspect is None or mark in self._known:  # a token that was valid lately does not wait for a batch
                 return await self._look_up(token, mark)
@@ -252,6 +245,7 @@ class Authenticator:
         """Drop the cached issuers of a tenant whose catalog has changed."""
         if self.people is not None:
             self.people.directory.forget(tenant)
+        self._sign_ins.forget()  # guard: sign-ins-after-a-change
 
     def forget_all(self) -> None:
         """Drop all cached results, because a change may have been missed."""
@@ -385,7 +379,7 @@ class Authenticator:
             del self._known[next(iter(self._known))]
         lifetime = min(lifetime, ends_at - asked_at)  # guard: remembered-introspection
         until, kept_until = asked_at + min(lifetime, _REMEMBERED_S), asked_at + min(lifetime, STALE_S)
-        self._known[mark] = _Known(caller, asked_at, until, kept_until, ends_at)
+        self._known[mark] = RememberedCaller(caller, asked_at, until, kept_until, ends_at)
         self._renewable.append((asked_at, mark))
 
     def _drop(self, marks: set[bytes]) -> None:
@@ -394,6 +388,7 @@ class Authenticator:
         self._turns.forget()  # guard: key-lookups-after-a-change
         for mark in marks:
             del self._known[mark]
+        self._sign_ins.forget()  # guard: sign-ins-after-a-denial
 
 
 def _refusal() -> Unauthenticated:

@@ -1,6 +1,6 @@
 """Principals of stored keys and people, and their remaining validity."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -10,6 +10,19 @@ from gateway.domain.tenancy.principals import Caller, Principal
 
 STALE_S = 60.0
 """Maximum age in seconds of a cached result while the database is unavailable."""
+
+
+@dataclass(slots=True)
+class RememberedCaller:
+    """A cached caller: valid until `until`, or until `kept_until` while the database is unavailable."""
+
+    caller: Caller
+    asked_at: float
+    until: float
+    kept_until: float
+    ends_at: float
+    """The time of the next introspection of an access token; a renewal does not move it."""
+    is_used: bool = False
 
 
 def principal_of(key: Key, slug: str, secret: KeySecret | None = None) -> Principal:

@@ -1,7 +1,7 @@
 """Single-flight lookups with a concurrency bound.
 
-Callers with the same name share one lookup, and at most four lookups run at a time. So a thousand concurrent first
-requests, or requests with invented keys, cannot exhaust the database connections.
+Callers with the same name share one lookup, and by default at most four lookups run at a time. So a thousand concurrent
+first requests, or requests with invented keys, cannot exhaust the database connections.
 """
 
 from collections.abc import Awaitable, Callable, Hashable
@@ -32,12 +32,12 @@ class _Flight(Generic[_Answer]):
 
 
 class SingleFlight(Generic[_Name, _Answer]):
-    """The lookups in progress; `busy` is the error of lookups that do not start in time."""
+    """The lookups in progress, `at_once` at a time; `busy` is the error of lookups that do not start in time."""
 
-    def __init__(self, busy: type[Unavailable] = DatabaseUnavailable) -> None:
+    def __init__(self, busy: type[Unavailable] = DatabaseUnavailable, *, at_once: int = _CONCURRENT_LOOKUPS) -> None:
         self._busy = busy
         self._flights: dict[_Name, _Flight[_Answer]] = {}
-        self._slots = anyio.Semaphore(_CONCURRENT_LOOKUPS)
+        self._slots = anyio.Semaphore(at_once)
 
     @property
     def waiting(self) -> int:

@@ -4,6 +4,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import anyio
@@ -14,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from gateway.domain.identifiers import IssuerId, KeyId, TenantId
 from gateway.domain.tenancy.issuers import AdmissionRule, Issuer, TenantIssuers
 from gateway.domain.tenancy.keys import Key, mint_key
-from gateway.domain.tenancy.principals import Principal
+from gateway.domain.tenancy.principals import Caller, Principal
 from gateway.errors import DatabaseUnavailable, LimitExceeded, NotFound, Unauthenticated
 from gateway.identity.authenticator import Authenticator
 from gateway.identity.failure_limit import FailureLimit
@@ -173,6 +174,73 @@ async def test_a_caller_is_known_for_a_minute_without_a_database(monkeypatch: py
     monkeypatch.setattr(time, "monotonic", lambda: started + 61)
     with pytest.raises(DatabaseUnavailable):
         await credentials.authenticate(token, target=_at())
+
+
+class SlowPeople(Stored):
+    """People whose lookup is finished when a test sets the event; `entered` counts the lookups."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.entered = 0
+        self.go_on = anyio.Event()
+
+    async def enter(self, person: Key) -> Key:
+        self.entered += 1
+        found = await super().enter(person)
+        await self.go_on.wait()
+        return found
+
+
+async def test_a_crowd_with_one_token_is_one_lookup() -> None:
+    """Ours: requests with one token are one verification and one query for each client network (TEN-3)."""
+    stored = SlowPeople()
+    credentials, token, callers = _credentials(stored), _token(), list[Caller]()
+
+    async def come(address: str) -> None:
+        callers.append(await credentials.authenticate(token, address=address, target=_at()))
+
+    async with anyio.create_task_group() as group:
+        for number in range(100):
+            group.start_soon(come, f"192.0.2.{1 + number % 2}")
+        await anyio.wait_all_tasks_blocked()
+        stored.go_on.set()
+
+    assert (stored.entered, len(callers)) == (2, 100)
+    assert len({id(caller) for caller in callers}) <= 2
+    assert await credentials.authenticate(token, target=_at()) in callers
+    assert stored.entered == 2
+
+
+@pytest.mark.parametrize("change", ["person", "issuer"])
+async def test_a_lookup_before_a_change_is_not_for_requests_after_it(change: str) -> None:
+    """Ours: a denied person or an issuer that is gone is refused while an older lookup still runs (TEN-2)."""
+    stored = SlowPeople()
+    credentials, token = _credentials(stored), _token()
+    async with anyio.create_task_group() as group:
+        group.start_soon(partial(credentials.authenticate, token, target=_at()))
+        await anyio.wait_all_tasks_blocked()
+        [(key, (person, slug))] = stored.stored.items()
+        if change == "person":
+            stored.stored[key] = replace(person, revoked_at=NOW), slug
+            credentials.forget(key)
+            stored.go_on, older = anyio.Event(), stored.go_on
+            stored.go_on.set()
+        else:
+            stored.issuers, older = {}, stored.go_on
+            credentials.forget_issuers(TENANT)
+        with anyio.fail_after(10), pytest.raises(Unauthenticated):
+            await credentials.authenticate(token, target=_at())
+        older.set()
+
+
+async def test_clocks_may_differ_by_a_minute() -> None:
+    """RFC 7519 §4.1: a token counts up to a minute after its end, and up to a minute before its begin (TEN-2)."""
+    credentials, now = _credentials(Stored()), int(time.time())
+    for near in (_token(exp=now - 30), _token(nbf=now + 30), _token(iat=now + 30)):
+        assert isinstance(await credentials.authenticate(near, target=_at()), Principal)
+    for far in (_token(exp=now - 65), _token(nbf=now + 90), _token(iat=now + 90)):
+        with pytest.raises(Unauthenticated):
+            await credentials.authenticate(far, target=_at())
 
 
 async def test_suspects_look_up_issuers_in_batches() -> None:
