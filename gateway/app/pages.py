@@ -67,13 +67,13 @@ def build_pages(
     key_sessions = ConsoleSessions(
         page_keys, runtime.credentials, runtime.stores.nonces, scope=Scope.MCP, name=KEY_COOKIE
     )
-    tenant_page = PeoplePage(catalog, sign_in_pages, key_sessions)
+    accounts = _build_accounts(infrastructure, catalog, runtime, sign_in_pages, key_sessions=key_sessions)
+    tenant_page = PeoplePage(catalog, sign_in_pages, key_sessions, accounts)
     rotation_keys = cipher.derive_all(ROTATION_PURPOSE)
     tokens = TokenIssue(catalog, checks, people.issued, infrastructure.refusals, rotation_keys=rotation_keys)
     authorization_parts = AuthorizationParts(
         catalog=catalog, people=people, requests=requests, tokens=tokens, issued=people.issued
     )
-    accounts = _build_accounts(infrastructure, catalog, runtime, sign_in_pages, key_sessions=key_sessions)
     server = AuthorizationEndpoints(runtime.credentials, sign_in_pages, clients, authorization_parts)
     return PublicPages(
         routes=(

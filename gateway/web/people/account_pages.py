@@ -21,10 +21,11 @@ _SIGN_IN = Markup("""{alert}<p>Sign in to connect your accounts for the tenant <
 _LIST = Markup("""<p>You are signed in to the tenant <strong>{slug}</strong> as
 <strong><bdi>{subject}</bdi></strong>.</p>
 {rows}""")
-_TABLE = Markup("""<table><thead><tr><th scope="col">Name</th><th scope="col">Server</th><th scope="col">Account</th>
-</tr></thead><tbody>{rows}</tbody></table>""")
+_TABLE = Markup("""<table aria-label="Your accounts"><thead><tr><th scope="col">Name</th><th scope="col">Server</th>
+<th scope="col">Account</th><th scope="col">Disconnect</th></tr></thead>
+<tbody>{rows}</tbody></table>""")
 _ROW = Markup("""<tr><th scope="row"><a href="/t/{slug}/connect/{name}/account">{name}</a></th>
-<td><bdi>{host}</bdi></td><td>{state}</td></tr>
+<td><bdi>{host}</bdi></td><td>{state}</td><td>{disconnect}</td></tr>
 """)
 _NONE = Markup("<p>No upstream of this tenant uses accounts of its users.</p>")
 _ACCOUNT = Markup("""<p>Tools of the tenant <strong>{slug}</strong> can act with your own account.
@@ -42,7 +43,7 @@ You are signed in as <strong><bdi>{subject}</bdi></strong>.</p>
 <p><a href="/t/{slug}/connect">All accounts</a></p>""")
 _DISCONNECT = Markup("""<form method="post" action="/t/{slug}/connect/{name}/disconnect">
 <input type="hidden" name="token" value="{token}">
-<p><button>Disconnect</button></p>
+<p><button aria-label="Disconnect {name}">Disconnect</button></p>
 </form>""")
 _CONNECTED = Markup("""<p role="status">Your account is connected for <strong>{name}</strong>.</p>
 <p>Go back to your application; it can repeat the call now. You can close this page.</p>
@@ -55,16 +56,24 @@ def sign_in_choice(slug: str, target: str, *, again: str, text: str = "") -> Mar
     return _SIGN_IN.format(alert=alert(text), slug=slug, next=target, again=again)
 
 
-def account_list(
-    slug: str, found: Sequence[tuple[StoredCredential, UserAccount | None]], owner: AccountOwner
-) -> Markup:
-    """Return the content of the list of a user's accounts."""
+def account_list(slug: str, owner: AccountOwner, table: Markup) -> Markup:
+    """Return the content of the page that lists a user's accounts."""
+    return _LIST.format(slug=slug, subject=visible(owner.subject), rows=table)
+
+
+def account_table(slug: str, found: Sequence[tuple[StoredCredential, UserAccount | None]], *, token: str) -> Markup:
+    """Return the table of a user's accounts; each connected one has a form with this token that disconnects it."""
     rows = [
-        _ROW.format(slug=slug, name=credential.name, host=_host(credential), state=_state(account))
+        _ROW.format(
+            slug=slug,
+            name=credential.name,
+            host=_host(credential),
+            state=_state(account),
+            disconnect=_disconnect(slug, credential, account, token),
+        )
         for credential, account in found
     ]
-    shown = _TABLE.format(rows=Markup("").join(rows)) if rows else _NONE
-    return _LIST.format(slug=slug, subject=visible(owner.subject), rows=shown)
+    return _TABLE.format(rows=Markup("").join(rows)) if rows else _NONE
 
 
 def account_content(
@@ -73,7 +82,6 @@ def account_content(
     """Return the content of the page of one credential."""
     terms = credential.delegation
     scopes = " ".join(terms.scopes) if isinstance(terms, AccountTerms) else ""
-    more = Markup("") if account is None else _DISCONNECT.format(slug=slug, name=credential.name, token=token)
     return _ACCOUNT.format(
         slug=slug,
         subject=visible(owner.subject),
@@ -84,13 +92,17 @@ def account_content(
         state=_state(account),
         verb="Connect" if account is None else "Connect again",
         token=token,
-        disconnect=more,
+        disconnect=_disconnect(slug, credential, account, token),
     )
 
 
 def connected_content(slug: str, account: UserAccount) -> Markup:
     """Return the content of the page after a completed connection."""
     return _CONNECTED.format(slug=slug, name=account.credential_name)
+
+
+def _disconnect(slug: str, credential: StoredCredential, account: UserAccount | None, token: str) -> Markup:
+    return Markup("") if account is None else _DISCONNECT.format(slug=slug, name=credential.name, token=token)
 
 
 def _state(account: UserAccount | None) -> Markup:

@@ -39,13 +39,16 @@ _MAX_PENDING = 3
 _MAX_PARAMETERS = 20
 
 
+Session = PersonSession | ConsoleSession
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _User:
     """The signed-in user of a browser, and the user's session."""
 
     owner: AccountOwner
     slug: str
-    session: PersonSession | ConsoleSession
+    session: Session
 
 
 class AccountPages:
@@ -79,13 +82,19 @@ class AccountPages:
             Route(f"{path}/{{name}}/disconnect", guarded(self._disconnect), methods=["POST"]),
         ]
 
+    async def table_for(self, session: Session) -> Markup:
+        """Return the table of the accounts of a session's user, with forms that disconnect them."""
+        user = _user_of(session)
+        found = await list_connectable(self._catalog, user.owner)
+        return html.account_table(user.slug, found, token=self._token(user))
+
     async def _list(self, request: Request) -> Response:
         """Show the user's accounts, and the credentials for which an account can be connected."""
         user = await self._find(request)
         if user is None:
             return self._ask(request)
-        found = await list_connectable(self._catalog, user.owner)
-        return self._page("Your accounts", html.account_list(user.slug, found, user.owner), user)
+        content = html.account_list(user.slug, user.owner, await self.table_for(user.session))
+        return self._page("Your accounts", content, user)
 
     async def _show(self, request: Request) -> Response:
         """Show one credential, with the user's account if there is one."""
@@ -174,22 +183,14 @@ class AccountPages:
         slug = _path_parameter(request, "tenant")
         held = await self._key_sessions.find(request.cookies)
         if held is not None and held.is_secure is self._is_secure(request) and held.principal.slug == slug:
-            principal = held.principal
-            owner = AccountOwner(
-                tenant=principal.tenant, id=principal.key, subject=principal.subject, name=principal.name
-            )
-            return _User(owner=owner, slug=slug, session=held)
+            return _user_of(held)
         if not self._pages.sessions.has_cookie(slug, request.cookies):
             return None  # no database access without a session cookie
         try:
             visit = await self._pages.visit(request)
         except NotFound:
             return None
-        if visit.session is None:
-            return None
-        person = visit.session.person
-        owner = AccountOwner(tenant=person.tenant, id=person.id, subject=person.subject, name=f"user:{person.subject}")
-        return _User(owner=owner, slug=slug, session=visit.session)
+        return None if visit.session is None else _user_of(visit.session)
 
     async def _require(self, request: Request) -> _User:
         user = await self._find(request)
@@ -242,6 +243,16 @@ class AccountPages:
 
     def _is_secure(self, request: Request) -> bool:
         return self._pages.tenants.origin_of(request).startswith("https://")
+
+
+def _user_of(session: Session) -> _User:
+    if isinstance(session, PersonSession):
+        person = session.person
+        owner = AccountOwner(tenant=person.tenant, id=person.id, subject=person.subject, name=f"user:{person.subject}")
+        return _User(owner=owner, slug=session.slug, session=session)
+    principal = session.principal
+    owner = AccountOwner(tenant=principal.tenant, id=principal.key, subject=principal.subject, name=principal.name)
+    return _User(owner=owner, slug=principal.slug, session=session)
 
 
 def _path_parameter(request: Request, name: str) -> str:

@@ -1,4 +1,4 @@
-"""The tenant page `/t/{tenant}/`: sign-in, setup of MCP clients, and revocation of consents.
+"""The tenant page `/t/{tenant}/`: sign-in, setup of MCP clients, the user's accounts, and revocation of consents.
 
 A person has signed in at the tenant's provider, or with a key of the tenant. Without a session, the page is the
 sign-in form, which is the same for existing and missing tenants; the database is not read.
@@ -24,11 +24,13 @@ from gateway.web.authentication import address_of
 from gateway.web.console.sessions import ConsoleSession, ConsoleSessions
 from gateway.web.html.documents import page, respond
 from gateway.web.html.forms import read_fields, read_form
+from gateway.web.people.accounts import AccountPages, Session
 from gateway.web.people.approvals import principal_of
 from gateway.web.people.sessions import PersonSession
 from gateway.web.people.sign_in import PAGE_HEADERS, SIGN_OUT, SignInPages
 from gateway.web.people.tenant_page_content import (
     PageForms,
+    accounts_content,
     clients_content,
     consents_content,
     profiles_content,
@@ -46,16 +48,17 @@ _REVOKE = "revoke consent"
 _KEY_PLACEHOLDER = "YOUR-KEY"
 _NOT_VALID = "This key is not valid here."
 
-Session = PersonSession | ConsoleSession
-
 
 class PeoplePage:
     """The tenant page of all tenants; `keys` are the sessions of key holders."""
 
-    def __init__(self, catalog: CatalogContext, pages: SignInPages, keys: ConsoleSessions) -> None:
+    def __init__(
+        self, catalog: CatalogContext, pages: SignInPages, keys: ConsoleSessions, accounts: AccountPages
+    ) -> None:
         self._catalog = catalog
         self._pages = pages
         self._keys = keys
+        self._accounts = accounts
 
     @property
     def routes(self) -> list[Route]:
@@ -86,6 +89,7 @@ class PeoplePage:
             content += profiles_content(_slug_of(request), profiles, chosen) + clients_content(target, chosen)
         else:
             content += profiles_content(_slug_of(request), (), "")
+        content += accounts_content(await self._accounts.table_for(session))
         if isinstance(session, PersonSession):
             token = self._pages.sessions.form_token(session, _REVOKE)
             forms = PageForms(action=f"/t/{session.slug}/consents", token=token)
@@ -97,18 +101,19 @@ class PeoplePage:
     async def _find(self, request: Request) -> Session | None:
         """Return the session of the browser at the tenant; None if there is none.
 
-        Without a session cookie, the database is not read.
+        A key's session comes first, as on the pages of accounts. Without a session cookie, the database is not read.
         """
         slug = _slug_of(request)
+        held = await self._keys.find(request.cookies)
+        if held is not None and held.principal.slug == slug:  # guard: tenant-page-key-tenant
+            return held
         if self._pages.sessions.has_cookie(slug, request.cookies):  # guard: tenant-page-stranger
             try:
                 visit = await self._pages.visit(request)
             except NotFound:  # the tenant was removed, or no longer has an issuer
                 return None
-            if visit.session is not None:
-                return visit.session
-        held = await self._keys.find(request.cookies)
-        return held if held is not None and held.principal.slug == slug else None  # guard: tenant-page-key-tenant
+            return visit.session
+        return None
 
     async def _sign_in(self, request: Request) -> Response:
         slug, form = _slug_of(request), await read_form(request)

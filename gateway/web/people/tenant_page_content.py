@@ -1,4 +1,4 @@
-"""HTML of the tenant page: sign-in, profiles, client setup, and consents."""
+"""HTML of the tenant page: sign-in, profiles, client setup, accounts, and consents."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -26,8 +26,7 @@ _SIGN_IN = Markup("""{alert}<section aria-labelledby="account"><h2 id="account">
 _VISITOR = Markup("""<form method="post" action="{action}">
 <input type="hidden" name="token" value="{token}">
 <p>Tenant <strong>{slug}</strong>, signed in as <strong><bdi>{subject}</bdi></strong>. <button>Sign out</button></p>
-</form>
-<p><a href="/t/{slug}/connect">Your accounts at other services</a></p>""")
+</form>""")
 _APPROVALS = Markup("""
 <p><a href="/t/{slug}/approvals">Calls that wait for your decision</a></p>""")
 _SECTION = Markup("""<section aria-labelledby="{id}"><h2 id="{id}">{title}</h2>
@@ -113,6 +112,11 @@ def clients_content(target: ClientTarget, profile: str) -> Markup:
     heads = ("Client", "Where", "Text", *(() if is_by_key else ("Then, to sign in",)))
     about = _URL.format(profile=visible(profile), url=target.url, about=_BY_KEY if is_by_key else _BY_SIGN_IN)
     return _section("clients", "Clients", about + _table("clients", heads, rows))
+
+
+def accounts_content(table: Markup) -> Markup:
+    """Return the section of the user's accounts at upstreams."""
+    return _section("services", "Your accounts at other services", table)
 
 
 def consents_content(consents: Sequence[Consent], form: PageForms, *, is_revoked: bool) -> Markup:

@@ -146,6 +146,8 @@ async def test_people_connect_after_their_sign_in_and_lose_it_with_their_admissi
         result = (await tracker.call(user="person"))["result"]
         assert not result.get("isError"), result
         assert (tracker.api.seen[-1].header("authorization") or "").startswith("Bearer acme.eve.access.")
+        own = (await browser.open("/t/acme/")).text
+        assert ("corp:eve" in own, "connected, since" in own, "/tracker/disconnect" in own) == (True, True, True)
         [person] = (await admin.get("/tenants/acme/people")).json()["items"]
         (await admin.post(f"/tenants/acme/people/{person['id']}/deny")).raise_for_status()
         assert "Sign in" in (await browser.open(link)).text

@@ -256,6 +256,23 @@ async def test_the_user_and_the_admin_disconnect_an_account(tracker: Tracker) ->
     assert [".refresh." in token for token in tracker.server.revoked] == [True, True]
 
 
+async def test_the_page_of_the_tenant_shows_accounts_and_disconnects_them(tracker: Tracker) -> None:
+    """Ours: the page that shows how to connect clients has the user's own accounts, each with its end (IDN-3)."""
+    ada, bob = await tracker.connect(), await tracker.browser(user="bob")
+    shown, other = await ada.open("/t/acme/"), await bob.open("/t/acme/")
+    row = r'<a href="/t/acme/connect/tracker/account">tracker</a></th>\s*<td><bdi>[^<]*</bdi></td><td>(\w+ ?\w*)'
+    assert re.findall(row, shown.text) == ["connected"]
+    assert re.findall(row, other.text) == ["not connected"]
+    form = r'action="(/t/acme/connect/tracker/disconnect)">\s*<input type="hidden" name="token" value="([0-9a-f]+)"'
+    assert re.findall(form, other.text) == []
+    [(action, token)] = re.findall(form, shown.text)
+    assert (await bob.http.post(action, data={"token": token})).status_code == 403
+    assert (await ada.http.post(action, data={"token": token})).status_code == 303
+    assert re.findall(row, (await ada.open("/t/acme/")).text) == ["not connected"]
+    assert len(tracker.server.revoked) == 1
+    assert (await tracker.gateway.admin.get("/tenants/acme/accounts")).json()["items"] == []
+
+
 async def test_other_terms_of_a_credential_end_its_accounts(tracker: Tracker) -> None:
     """Ours: an admin who sends the credential elsewhere gets no tokens that were given for the first place (TEN-4)."""
     await tracker.connect()

@@ -288,6 +288,7 @@ async def test_the_page_in_a_browser(browser: Browser, application: Application)
         ("heading", "Connect a client"),
         ("region", "Profiles"),
         ("region", "Clients"),
+        ("region", "Your accounts at other services"),
         ("region", "Clients you allowed"),
         ("rowheader", "Claude Code"),
         ("button", f"Revoke {HOSTILE}"),
@@ -295,7 +296,7 @@ async def test_the_page_in_a_browser(browser: Browser, application: Application)
     ]:
         assert expected in names, names
     assert all(name for role, name in names if role in {"button", "link", "textbox", "region", "heading", "table"})
-    assert await browser.ask("[...document.querySelectorAll('h1,h2,h3')].map(h => +h.tagName[1])") == [1, 2, 2, 2]
+    assert await browser.ask("[...document.querySelectorAll('h1,h2,h3')].map(h => +h.tagName[1])") == [1, 2, 2, 2, 2]
     assert await browser.ask("document.scripts.length + document.images.length") == 0
     assert await browser.ask("document.forms.length") == 2
     await browser.tab_to("Revoke")

@@ -16,7 +16,7 @@ async def test_a_strangers_request_looks_up_nothing() -> None:
     nothing: Any = None
     keys = [bytes(32)]
     pages = SignInPages(nothing, nothing, PersonSessions(keys, nothing), keys=keys)
-    page = PeoplePage(nothing, pages, ConsoleSessions(keys, nothing, nothing))
+    page = PeoplePage(nothing, pages, ConsoleSessions(keys, nothing, nothing), nothing)
     transport = httpx.ASGITransport(cast("Any", Starlette(routes=page.routes)))
     async with httpx.AsyncClient(transport=transport, base_url="http://gateway.example") as stranger:
         answers = [
