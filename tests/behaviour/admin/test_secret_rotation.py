@@ -164,6 +164,10 @@ async def test_a_secret_key_is_replaced_while_two_replicas_serve(installation: I
         assert "1 API keys" in finding["detail"]
         (await gateway.admin.post(f"/tenants/acme/keys/{left['id']}/revoke")).raise_for_status()
         assert (await _state(gateway))["keys"][OLD_NAME]["can_be_removed"]
+        [finding] = [
+            one for one in (await gateway.admin.get("/doctor")).json()["findings"] if one["check"] == "secret_rotation"
+        ]
+        assert f"the old secret key {OLD_NAME} is no longer needed" in finding["detail"]
 
     async with installation.gateway(NEW) as gateway:
         for slug, key in keys.items():

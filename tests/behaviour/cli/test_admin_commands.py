@@ -71,6 +71,9 @@ async def test_a_key_is_shown_once_and_can_be_rotated_revoked_and_deleted(termin
     ).value
     rotated: Any = (await terminal.do("key", "rotate", created["id"], "--json")).value
     shown = await terminal.do("key", "show", created["id"])
+    with_both: Any = (await terminal.do("key", "rotate", created["id"], "--overlap", "1h", "--json")).value
+    refused = await terminal.run("key", "rotate", created["id"], "--overlap", "1h")
+    ended: Any = (await terminal.do("key", "end-old-secret", created["id"], "--json")).value
     revoked = await terminal.do("key", "revoke", created["id"])
     listed: Any = (await terminal.do("key", "list", "--json")).value
     await terminal.do("key", "delete", created["id"], "--yes")
@@ -79,6 +82,8 @@ async def test_a_key_is_shown_once_and_can_be_rotated_revoked_and_deleted(termin
     assert rotated["key"] not in {created["key"], None}
     assert rotated["subject"] == created["subject"]
     assert created["key"] not in shown.out
+    assert (with_both["old_secret_until"] is not None, ended["old_secret_until"]) == (True, None)
+    assert (refused.code != 0, "end-old-secret" in refused.err) == (True, True), refused.err
     assert revoked.out == f"revoked {created['id']}\n"
     assert [item["revoked_at"] is not None for item in listed] == [True]
     assert (await terminal.run("key", "show", created["id"])).code == 5

@@ -5,8 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from tests.behaviour.cli.conftest import Terminal
+from tests.support.accounts import PUBLIC
 from tests.support.documents import pets
+from tests.support.gateway import running_gateway
 from tests.support.issuer import new_issuer
+from tests.support.stand import Stand
 from tests.support.upstream import RecordingUpstream
 
 
@@ -63,6 +66,35 @@ async def test_a_credential_that_names_the_caller_is_declared(terminal: Terminal
     asserted = ("--kind", "assertion", "--audience", "https://hr.internal", "--origin", upstream.url)
     refused = await terminal.run("credential", "create", "--name", "x", *asserted)
     assert "GATEWAY_PUBLIC_URL" in refused.err
+
+
+async def test_a_credential_of_users_accounts_is_declared(terminal: Terminal, stand: Stand) -> None:
+    """Ours: its terms in options, the redirect URI for the server's administrator, and no secret (PRG-3, IDN-3)."""
+    await terminal.do("tenant", "create", "acme")
+    secret = "s3cret-of-the-client"
+    terms = ("--name", "tracker", "--kind", "user", "--client-id", "gateway-client", "--secret", "env:TRACKER")
+    more = ("--scope", "read", "--parameter", "prompt=consent", "--origin", "https://api.example")
+    urls = ("--authorization-url", "https://login.example/a", "--token-url", "https://login.example/t")
+    refused = await terminal.run("credential", "create", *terms, *more, *urls, TRACKER=secret)
+    assert (refused.code != 0, "GATEWAY_PUBLIC_URL" in refused.err) == (True, True), refused
+    async with running_gateway(stand.database.app_url, stand.redis_url, public_url=PUBLIC) as gateway:
+        near = {"GATEWAY_URL": gateway.url, "TRACKER": secret}
+        wrong = await terminal.run("credential", "create", *terms, "--parameter", "prompt", **near)
+        assert (wrong.code, "NAME=VALUE" in wrong.err) == (2, True)
+        wrong = await terminal.run("credential", "create", *terms, *more, *urls[:2], **near)
+        assert (wrong.code != 0, "token_url" in wrong.err) == (True, True), wrong
+        created: Any = (await terminal.do("credential", "create", *terms, *more, *urls, "--json", **near)).value
+        shown = (await terminal.do("credential", "show", "tracker", **near)).out
+        other = ("--parameter", "prompt=login")
+        await terminal.do("credential", "update", *terms, *more[:2], *other, *more[4:], *urls, **near)
+        changed: Any = (await terminal.do("credential", "list", "--kind", "user", "--json", **near)).value
+    [made], callback = created, f"{PUBLIC}/t/acme/connect/tracker/callback"
+    assert (made["kind"], made["place"], made["scopes"], made["redirect_uri"]) == ("user", "bearer", ["read"], callback)
+    assert made["parameters"] == {"prompt": "consent"}
+    assert callback in shown
+    assert "https://login.example/t" in shown
+    assert secret not in shown + str(made)
+    assert [one["parameters"] for one in changed] == [{"prompt": "login"}]
 
 
 async def test_access_rules_from_the_command_line(

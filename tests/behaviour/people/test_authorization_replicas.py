@@ -2,8 +2,9 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+import anyio
 import httpx
 import pytest
 
@@ -11,15 +12,23 @@ from tests.support.authorization import Application, InTurn, register
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.issuer import LocalProvider, add_provider, new_issuer
 from tests.support.replicas import until
-from tests.support.servers import TestDatabase
+from tests.support.servers import TestDatabase, execute
 from tests.support.upstream import recording_upstream
 
 PUBLIC = "http://gateway.example"
 
 
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two replicas behind one URL, and an application of `corp:ada` there."""
+
+    application: Application
+    replicas: list[RunningGateway]
+
+
 @pytest.fixture
-async def application(database: TestDatabase, redis_url: str) -> AsyncGenerator[Application]:
-    """An application of `acme` behind two replicas."""
+async def pair(database: TestDatabase, redis_url: str) -> AsyncGenerator[Pair]:
+    """The replicas, with the tenant `acme`."""
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(recording_upstream())
         started = [
@@ -35,11 +44,12 @@ async def application(database: TestDatabase, redis_url: str) -> AsyncGenerator[
         await gateway.create_tenant("acme")
         provider = LocalProvider(new_issuer(server))
         await add_provider(gateway, "acme", provider)
-        yield Application(gateway, provider, (await register(gateway))["id"], browser)
+        yield Pair(Application(gateway, provider, (await register(gateway))["id"], browser), started)
 
 
-async def test_a_journey_begins_at_one_replica_and_ends_at_the_other(application: Application) -> None:
+async def test_a_journey_begins_at_one_replica_and_ends_at_the_other(pair: Pair) -> None:
     """Ours: requests, sessions, codes, tokens and their ends are known to every replica (IDN-2)."""
+    application = pair.application
     for skipped in range(2):  # an odd number of steps more, so that each step is at each replica once
         for _ in range(skipped):
             await application.gateway.http.get("/t/acme/sign-in")
@@ -56,3 +66,40 @@ async def test_a_journey_begins_at_one_replica_and_ends_at_the_other(application
             return [await application.status(token) for _ in range(2)] == [401, 401]
 
         await until(is_refused, seconds=5)
+
+
+async def test_a_denied_person_is_refused_everywhere_within_five_seconds(pair: Pair, database: TestDatabase) -> None:
+    """Ours: tokens of the issuer and of the gateway, keys and streams; also if no replica gets the event (TEN-2)."""
+    application, replicas = pair.application, pair.replicas
+    issuer, admin = application.provider.issuer, application.gateway.admin
+    ada, bob = (issuer.token(application.resource, sub=name) for name in ("ada", "bob"))
+    key = await application.gateway.create_key("acme", subject="corp:ada")
+    own = (ada, (await application.tokens())["access_token"], key)
+
+    async def statuses(*tokens: str) -> set[int]:
+        return {await application.status(token) for token in tokens for _ in replicas}
+
+    async def is_refused() -> bool:
+        return await statuses(*own) == {401}
+
+    async def is_admitted() -> bool:
+        return await statuses(*own) == {200}
+
+    assert await statuses(*own, bob) == {200}
+    people = (await admin.get("/tenants/acme/people")).json()["items"]
+    [person] = [each["id"] for each in people if each["subject"] == "corp:ada"]
+    async with (
+        replicas[1].client("acme", ada, "2026-07-28") as client,
+        client.listen(tools_list_changed=True) as stream,
+    ):
+        (await admin.post(f"/tenants/acme/people/{person}/deny")).raise_for_status()
+        await until(is_refused, seconds=5)
+        with anyio.fail_after(10):
+            async for event in stream:
+                assert event
+    (await admin.post(f"/tenants/acme/people/{person}/allow")).raise_for_status()
+    await until(is_admitted, seconds=5)
+
+    await execute(database.superuser_url, f"update keys set revoked_at = now() where id = '{person}'")
+    await until(is_refused, seconds=5)
+    assert await statuses(bob) == {200}
