@@ -7,7 +7,8 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.calls import measure_calls
@@ -47,7 +48,11 @@ def main() -> None:
     facts.append(f"The run took {time.monotonic() - started:.0f} s.")
     print("\n".join(f"- {fact}" for fact in facts))
     if options.write:
-        DOCUMENT.write_text(render(tables, facts, " ".join(_shown(sys.argv[1:]))))
+        arguments = " ".join(_shown(sys.argv[1:]))
+        if set(options.only) == set(PARTS):
+            DOCUMENT.write_text(render(tables, facts, arguments))
+        else:
+            DOCUMENT.write_text(merge(DOCUMENT.read_text(), tables, arguments, loaded))
 
 
 def render(tables: list[Table], facts: list[str], arguments: str) -> str:
@@ -61,6 +66,19 @@ def render(tables: list[Table], facts: list[str], arguments: str) -> str:
     return "\n\n".join([head, machine, *(table.render() for table in tables)]) + "\n"
 
 
+def merge(document: str, tables: Iterable[Table], arguments: str, loaded: float) -> str:
+    """Replace the sections of these tables in a document; a new section is the last one."""
+    command, day = f"python -m benchmarks.run {arguments}".strip(), time.strftime("%Y-%m-%d", time.gmtime())
+    sections = document.rstrip("\n").split("\n\n## ")
+    for table in tables:
+        about = f"Measured apart from the other tables by `{command}` on {day}; load average before: {loaded:.1f}."
+        text = replace(table, notes=(*table.notes, about)).render().removeprefix("## ")
+        others = [each for each in sections if not each.startswith(f"{table.title}\n")]
+        place = next((at for at, each in enumerate(sections) if each not in others), len(others))
+        sections = [*others[:place], text, *others[place:]]
+    return "\n\n## ".join(sections) + "\n"
+
+
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__)
     parser.add_argument("--only", type=_names, default=PARTS, help=f"parts, comma-separated: {','.join(PARTS)}")
@@ -69,11 +87,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, help=f"rounds over all targets (default {_FULL.rounds})")
     parser.add_argument("--seconds", type=float, help="longest time of one measurement: slow targets make fewer calls")
     parser.add_argument("--venv-dir", type=Path, default=Path(".benchmarks/fastmcp"), help="FastMCP's environment")
-    parser.add_argument("--write", action="store_true", help="also write docs/benchmarks.md (needs all parts)")
-    options = parser.parse_args()
-    if options.write and set(options.only) != set(PARTS):
-        parser.error("--write needs all parts: the document would lose the others")
-    return options
+    parser.add_argument(
+        "--write", action="store_true", help="also write docs/benchmarks.md, or its sections of these parts"
+    )
+    return parser.parse_args()
 
 
 def _names(text: str) -> tuple[str, ...]:

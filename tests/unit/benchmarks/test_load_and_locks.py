@@ -8,7 +8,7 @@ import pytest
 from benchmarks import load
 from benchmarks.figures import Table
 from benchmarks.requests import get
-from benchmarks.run import render
+from benchmarks.run import merge, render
 from benchmarks.starts import installed
 
 
@@ -91,3 +91,20 @@ def test_the_document_names_the_command_that_wrote_it() -> None:
 
     assert "`python -m benchmarks.run --write`" in text
     assert text.index("2 cores") < text.index("## Calls")
+
+
+def test_a_part_that_is_measured_alone_replaces_its_section_only() -> None:
+    """Ours: the other tables of the document stay, and the section says that it was measured apart."""
+    calls, lists, pages = [
+        Table(title=title, columns=("target",), rows=((title.lower(),),)) for title in ("Calls", "Lists", "Pages")
+    ]
+    document = render([calls, lists], ["2 cores"], "--write")
+
+    newer = Table(title="Calls", columns=("target",), rows=(("newer",),), notes=("a note",))
+    merged = merge(document, [newer, pages], "--only calls,pages --write", 0.5)
+
+    assert merged.count("\n## ") == document.count("\n## ") + 1
+    assert merged.index("| newer |") < merged.index("| lists |") < merged.index("| pages |")
+    assert "| calls |" not in merged
+    assert merged.startswith(document[: document.index("## Calls")])
+    assert merged.count("by `python -m benchmarks.run --only calls,pages --write`") == 2
