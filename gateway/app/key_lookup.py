@@ -2,10 +2,13 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
+from gateway.catalog.identity.access_rules import find_roles
 from gateway.catalog.identity.people import store_person
 from gateway.domain.identifiers import KeyId, TenantId, is_grant_id
+from gateway.domain.tenancy.access import Role
 from gateway.domain.tenancy.issuers import TenantIssuers
 from gateway.domain.tenancy.keys import Key, KeyUse
+from gateway.domain.tenancy.principals import Principal
 from gateway.store.database.circuit_breaker import PROMPT_S
 from gateway.store.engine import Store
 from gateway.store.identity import grants, issuers, keys
@@ -46,3 +49,7 @@ class KeyLookup:
             LimitExceeded: the tenant has too many people.
         """
         return await store_person(self._store, person)
+
+    async def find_roles(self, principal: Principal) -> frozenset[Role]:
+        """Return the roles of a person under the stored access rules."""
+        return await find_roles(principal.tenant, self._store, principal)

@@ -132,7 +132,7 @@ class Authenticator:
         if target is not None:
             token = bearer_token(authorization, b"dpop") if target.is_bound else token
             is_key = token is None or token.startswith(_KEY_PREFIX)  # guard: key-is-no-token
-            resource = None if is_key else self._resource_of(target)
+            resource = None if is_key else self.resource_of(target)
         if token is not None:
             known = self._known.get(self._mark_of(token, resource))  # guard: remembered-by-token
             if known is not None and known.until > time.monotonic():
@@ -149,6 +149,11 @@ class Authenticator:
                 raise self._failures.refusal(client) from None
             raise
 
+    def resource_of(self, target: Target) -> Resource | None:
+        """Return the resource at a URL that accepts access tokens: an MCP URL, or the admin API of a tenant."""
+        people = self.people
+        return None if people is None else people.resource_of(target) or people.admin_resource_of(target)
+
     def is_operator(self, authorization: str | None) -> bool:
         """True if the header contains the operator's key; needs no lookup."""
         token = bearer_token(authorization)
@@ -162,9 +167,6 @@ class Authenticator:
     def count_failure(self, address: str) -> None:
         """Count a request from this address for a missing object as a failure."""
         self._failures.count(client_network(address))
-
-    def _resource_of(self, target: Target) -> Resource | None:
-        return None if self.people is None else self.people.resource_of(target)
 
     async def _check(self, token: bytes | None, resource: Resource | None, client: str, suspect: str | None) -> Caller:
         """Return the caller of a token without a fresh cached result; `suspect`: the client if lookups are batched."""
@@ -243,9 +245,9 @@ class Authenticator:
 
     def forget_issuers(self, tenant: TenantId) -> None:
         """Drop the cached issuers of a tenant whose catalog has changed."""
+        self._sign_ins.forget()  # guard: sign-ins-after-a-change
         if self.people is not None:
             self.people.directory.forget(tenant)
-        self._sign_ins.forget()  # guard: sign-ins-after-a-change
 
     def forget_all(self) -> None:
         """Drop all cached results, because a change may have been missed."""
@@ -386,9 +388,9 @@ class Authenticator:
         self._changes += 1
         # running lookups may have read the state before the change
         self._turns.forget()  # guard: key-lookups-after-a-change
+        self._sign_ins.forget()  # guard: sign-ins-after-a-denial
         for mark in marks:
             del self._known[mark]
-        self._sign_ins.forget()  # guard: sign-ins-after-a-denial
 
 
 def _refusal() -> Unauthenticated:

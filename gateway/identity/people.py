@@ -13,8 +13,9 @@ from gateway.domain.audit import SIGN_IN, CountedRefusal
 from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.refusals import ScopeMissing
+from gateway.domain.tenancy.access import Role
 from gateway.domain.tenancy.issuers import IdentityClaims, Issuer, TenantIssuers, new_person
-from gateway.domain.tenancy.keys import Key
+from gateway.domain.tenancy.keys import Key, Scope
 from gateway.domain.tenancy.principals import InboundToken, Principal
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
 from gateway.errors import NotFound, Unauthenticated
@@ -32,6 +33,8 @@ _CACHED_SLUGS = 10_000
 KEPT = timedelta(days=1)
 """Period for which tasks and approved calls of a person continue after the last access token."""
 _LABEL = "[a-z0-9-]{1,63}"
+_ADMIN_PATH = re.compile(rf"(?P<place>/admin/v1/tenants/(?P<slug>{_LABEL}))(?:/.*)?")
+"""Paths of a tenant's admin API, which is one resource."""
 _PATH = re.compile(rf"(?P<place>/t/(?P<slug>{_LABEL})(?:/(?P<profile>{_LABEL}))?)/(?P<door>mcp|sse|messages)")
 """Paths of resources. Other characters are refused, because a header contains the path. `messages` belongs to `sse`."""
 
@@ -57,6 +60,8 @@ class Resource(NamedTuple):
     """Scheme and host of the gateway as the client uses them."""
     is_bound: bool = False
     """True if only bound tokens are accepted; False if only unbound tokens are."""
+    is_admin: bool = False
+    """True for the admin API of the tenant, which has no profile; people have the scopes of their roles there."""
 
     @property
     def issuer(self) -> str:
@@ -119,6 +124,10 @@ class PersonStore(Protocol):
             LimitExceeded: the tenant has too many people.
             DatabaseUnavailable: the person cannot be stored now.
         """
+        ...
+
+    async def find_roles(self, principal: Principal) -> frozenset[Role]:
+        """Return the roles of a person now; raises `DatabaseUnavailable` if they cannot be read."""
         ...
 
 
@@ -205,6 +214,17 @@ class People:
         url = f"{origin}{place}/{'sse' if door == 'messages' else door}"
         return Resource(url, slug, profile or DEFAULT_PROFILE, origin, target.is_bound)
 
+    def admin_resource_of(self, target: Target) -> Resource | None:
+        """Return the admin API of the tenant in a URL as a resource; None for other URLs.
+
+        It is never the resource of a token that the gateway issues.
+        """
+        named = _ADMIN_PATH.fullmatch(target.path)
+        if named is None:
+            return None
+        origin = self._public_url or target.base
+        return Resource(origin + named["place"], named["slug"], "", origin, target.is_bound, is_admin=True)
+
     def metadata_url(self, target: Target) -> str | None:
         """Return the URL of the metadata (RFC 9728 section 3.1) of the resource at a URL."""
         resource = self.resource_of(target)
@@ -227,7 +247,10 @@ class People:
         if found is None:
             raise Unauthenticated("")
         try:
-            if issuer_claim(text) == resource.issuer and not resource.is_bound:
+            if resource.is_admin:  # guard: admin-token-audience
+                # MCP clients hold tokens for the further audiences
+                found = replace(found, issuers=tuple(replace(each, audiences=()) for each in found.issuers))
+            elif issuer_claim(text) == resource.issuer and not resource.is_bound:
                 return await self._accept_issued(text, found, resource)
             token = await self._verify(presented, found, resource)
             if (token.thumbprint is not None) != resource.is_bound:  # guard: token-bound-as-bearer
@@ -236,7 +259,7 @@ class People:
             if refused.issuer is not None:
                 self._count(found.tenant, f"issuer:{refused.issuer.name}", refused.reason)
             raise Unauthenticated("") from None
-        _check_rules(token.issuer, token.person, resource.profile)
+        _check_rules(token.issuer, token.person, resource.profile or None)
         entered = new_person(found.tenant, token.issuer, token.person.subject, ends_at=token.expires_at + KEPT)
         try:
             person = await self._store.enter(entered)
@@ -245,7 +268,19 @@ class People:
         described = Described(token.issuer, token.person, token.expires_at)
         signed_in = self._admit(resource, person, described, InboundToken(token.issuer.id, text))
         principal = replace(signed_in.principal, thumbprint=token.thumbprint)
+        if resource.is_admin:
+            principal = replace(principal, profile=None, scopes=await self._scopes_of(principal, token))
         return SignedIn(principal, person, token.fresh_s)
+
+    async def _scopes_of(self, principal: Principal, token: VerifiedToken) -> frozenset[Scope]:
+        """Return the scopes of a person at the admin API: those of the roles, and `mcp` for a caller of all primitives.
+
+        The person decides about calls in a browser only, where the provider is asked about the person.
+        """
+        roles = await self._store.find_roles(principal) - {Role.APPROVE}  # guard: admin-token-approves-nothing
+        if not roles or not token.issuer.admits(token.person, DEFAULT_PROFILE):
+            return frozenset(role.scope for role in roles)
+        return frozenset({Scope.MCP, *(role.scope for role in roles)})
 
     async def is_active(self, principal: Principal) -> bool:
         """True if the principal's token needs no introspection, or the issuer still reports it as active."""
@@ -308,7 +343,7 @@ class People:
             self._refusals.count(tenant, CountedRefusal(name, SIGN_IN, f"{Unauthenticated.code}.{reason}"))
 
 
-def _check_rules(issuer: Issuer, person: IdentityClaims, profile: str) -> None:
+def _check_rules(issuer: Issuer, person: IdentityClaims, profile: str | None) -> None:
     """Refuse a person that no rule of the issuer admits.
 
     The error contains the scopes of the rules, so that clients can request them.

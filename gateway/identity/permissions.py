@@ -19,4 +19,6 @@ def require(caller: Caller, tenant: TenantId, *scopes: Scope) -> None:
         raise NotFound("not found")
     missing = sorted(set(scopes) - caller.scopes)
     if missing:
+        if caller.is_person:
+            raise Forbidden(f"no role of this person permits it ({', '.join(missing)}); ask the tenant's administrator")
         raise Forbidden(f"the key lacks the scope {', '.join(missing)}")

@@ -60,7 +60,7 @@ async def _authenticate_bound(
     """Authenticate a request with a DPoP-bound access token (RFC 9449 section 7.1)."""
     target, address = target_of(scope)._replace(is_bound=True), address_of(scope)
     caller, people = await credentials.authenticate(authorization, address=address, target=target), credentials.people
-    resource = None if people is None else people.resource_of(target)
+    resource = credentials.resource_of(target)
     # guard: bound-tokens-only
     if (
         not isinstance(caller, Principal)

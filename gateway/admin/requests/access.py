@@ -52,11 +52,15 @@ class AccessRuleSent(BodyModel):
 
 
 class RoleRuleSent(BodyModel):
-    """A rule that gives a role, in the browser, to people matched by `who` but not by `unless`."""
+    """A rule that gives a role to people matched by `who` but not by `unless`."""
 
     role: Annotated[
         Annotated[Role, Field(strict=False)],
-        Field(description="The role: `approve` permits decisions about calls of other subjects on the approvals page."),
+        Field(
+            description="The role: `approve` permits decisions about calls of other subjects on the approvals page; "
+            "`administer` and `audit` permit, with an access token for the admin API, what the scopes `admin` and "
+            "`audit` of a key permit."
+        ),
     ]
     who: Annotated[
         list[PersonNamed],
@@ -93,7 +97,7 @@ class AccessReplace(BodyModel):
         list[RoleRuleSent] | None,
         Field(
             max_length=MAX_ROLES,
-            description="The roles of people who sign in with a browser; absent or null means the stored ones.",
+            description="The roles of people; absent or null means the stored ones.",
         ),
     ] = None
 

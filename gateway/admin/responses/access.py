@@ -23,7 +23,7 @@ class AccessRuleShown(CopiedModel):
 
 
 class RoleRuleShown(CopiedModel):
-    """A rule that gives a role, in the browser, to people matched by `who` but not by `unless`."""
+    """A rule that gives a role to people matched by `who` but not by `unless`."""
 
     role: Annotated[Role, Field(description="The role.")]
     who: Annotated[Sequence[str], Field(description="The people.")]
@@ -38,7 +38,7 @@ class AccessShown(CopiedModel):
         AccessEffect, Field(description="The effect for a primitive and a caller to which no rule applies.")
     ]
     rules: Annotated[Sequence[AccessRuleShown], Field(description="The rules; their order has no effect.")]
-    roles: Annotated[Sequence[RoleRuleShown], Field(description="The roles of people who sign in with a browser.")]
+    roles: Annotated[Sequence[RoleRuleShown], Field(description="The roles of people.")]
 
 
 class AccessReport(RuleReport):
@@ -75,6 +75,4 @@ class AccessFound(ResponseModel):
 class AccessPage(Page[AccessFound]):
     """One page of the primitives that one caller may or may not use."""
 
-    roles: Annotated[
-        Sequence[Role], Field(description="The roles that the caller has in a browser; a key has scopes instead.")
-    ]
+    roles: Annotated[Sequence[Role], Field(description="The roles of the caller; a key has scopes instead.")]

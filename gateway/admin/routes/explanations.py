@@ -58,7 +58,7 @@ async def explain_tool(admin: AdminDependencies, call: _Request) -> AdminRespons
     explained = await explain(admin.calls, principal, found.bound, arguments, selects_fields=selects)
     shown: dict[str, object] = {"structured_once": registry.sends_once, "summary_threshold": registry.summary_threshold}
     if explained.judgement.decision is Decision.APPROVE:
-        shown["approvers"] = [describe_people(rule) for rule in registry.view.snapshot.access.access.roles]
+        shown["approvers"] = [describe_people(rule) for rule in registry.view.snapshot.access.access.approvers]
     return AdminResponse(content=_show(found.bound, found.hidden, explained).model_copy(update=shown))
 
 

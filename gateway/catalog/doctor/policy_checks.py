@@ -40,7 +40,7 @@ async def check_policies(url: str) -> Sequence[Finding]:
                     async with store.transaction(tenant.id) as db:
                         found = await policies.get(tenant.id, db)
                         access = await access_rules.get(tenant.id, db)
-                        can_approve = bool(access.roles) or await keys.is_granted(tenant.id, db, Scope.APPROVE)
+                        can_approve = bool(access.approvers) or await keys.is_granted(tenant.id, db, Scope.APPROVE)
                         missing = await find_unknown_entries(tenant.id, db, access)
                         missing |= await find_missing_sources(tenant.id, db, access)
                     dangling += [f"{tenant.slug}: {one}" for one in sorted(missing)]

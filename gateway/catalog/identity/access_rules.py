@@ -11,7 +11,7 @@ from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.tenancy.access import GROUP, ISSUER, KEY, AccessRules, Role, roles_of
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import Fault, InvalidBody
-from gateway.store.engine import Db
+from gateway.store.engine import Db, Store
 from gateway.store.identity import access_rules, issuers, keys
 from gateway.store.live import live_sources
 from gateway.store.sources import sources
@@ -27,9 +27,10 @@ async def get_access(tenant: TenantId, catalog: CatalogContext) -> AccessRules:
         return await access_rules.get(tenant, db)
 
 
-async def find_roles(tenant: TenantId, catalog: CatalogContext, principal: Principal) -> frozenset[Role]:
+async def find_roles(tenant: TenantId, store: Store, principal: Principal) -> frozenset[Role]:
     """The roles of a caller under the currently stored rules."""
-    return roles_of(await get_access(tenant, catalog), principal)
+    async with store.transaction(tenant) as db:
+        return roles_of(await access_rules.get(tenant, db), principal)
 
 
 async def replace_access(
@@ -55,8 +56,7 @@ async def replace_access(
         check_version(current, expected)
         access = revise(current)
         check_size(access)
-        if access.roles != current.roles:
-            await check_role_grant(tenant, db, by=by)
+        await check_role_grant(tenant, db, {rule.role for rule in {*access.roles} ^ {*current.roles}}, by=by)
         entry.detail = {
             "default": access.default.value,
             "added": msgspec.to_builtins([rule for rule in access.rules if rule not in current.rules]),

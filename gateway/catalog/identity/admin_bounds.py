@@ -1,10 +1,11 @@
 """Checks of the operator's bounds on a tenant's admins: the keys, issuers and roles that they may manage."""
 
+from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 
 from gateway.catalog.transaction import Author
 from gateway.domain.identifiers import TenantId
-from gateway.domain.tenancy.access import may_concern
+from gateway.domain.tenancy.access import Role, may_concern
 from gateway.domain.tenancy.ceilings import AdminBounds
 from gateway.domain.tenancy.keys import Key, KeyState, Scope
 from gateway.domain.tenancy.principals import Principal
@@ -75,23 +76,27 @@ async def check_issuers(tenant: TenantId, db: Db, issuer: str, *, by: Author) ->
         raise Forbidden(f"the tenant's admins may not accept issuers; {_ASK}")
     roles = (await access_rules.get(tenant, db)).roles
     # another issuer of this name would decide which people belong to the groups that have a role
-    if any(may_concern(rule, issuer) for rule in roles):  # guard: role-issuer
-        await check_role_grant(tenant, db, by=by)
+    concerned = {rule.role for rule in roles if may_concern(rule, issuer)}  # guard: role-issuer
+    await check_role_grant(tenant, db, concerned, by=by)
 
 
-async def check_role_grant(tenant: TenantId, db: Db, *, by: Author) -> None:
-    """Refuse an author who may not grant the scope `approve` to a key, because the role permits the same actions.
+async def check_role_grant(tenant: TenantId, db: Db, roles: Collection[Role], *, by: Author) -> None:
+    """Refuse an author who may not grant the scopes of these roles to a key, because the roles permit the same actions.
 
     Raises:
-        Forbidden: the author's key lacks the scope, or may not grant it.
+        Forbidden: the author lacks such a scope, or may not grant it.
     """
     if not isinstance(by.caller, Principal):
         return
-    if Scope.APPROVE not in by.caller.scopes:  # guard: role-grant
-        raise Forbidden("the role approve is given by keys that have the scope approve themselves; ask the operator")
     bounds = await _bounds(tenant, db)
-    if bounds.scopes is not None and Scope.APPROVE not in bounds.scopes:  # guard: role-delegated
-        raise Forbidden(f"the tenant's admins may not grant approve; {_ASK}")
+    for role in sorted(roles):
+        scope = role.scope
+        if scope not in by.caller.scopes:  # guard: role-grant
+            raise Forbidden(
+                f"the role {role} is given by callers that have the scope {scope} themselves; ask the operator"
+            )
+        if bounds.scopes is not None and scope not in bounds.scopes:  # guard: role-delegated
+            raise Forbidden(f"the tenant's admins may not grant {scope}; {_ASK}")
 
 
 async def _bounds(tenant: TenantId, db: Db) -> AdminBounds:

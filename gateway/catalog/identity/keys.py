@@ -97,7 +97,7 @@ async def has_approver(tenant: TenantId, catalog: CatalogContext) -> bool:
     """True if a valid key of the tenant can approve calls; the operator always can."""
     async with catalog.store.transaction(tenant) as db:
         is_by_key = await keys.is_granted(tenant, db, Scope.APPROVE)
-        return is_by_key or bool((await access_rules.get(tenant, db)).roles)
+        return is_by_key or bool((await access_rules.get(tenant, db)).approvers)
 
 
 async def page_keys(

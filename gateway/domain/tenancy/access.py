@@ -7,6 +7,7 @@ order of the rules has no effect.
 from dataclasses import dataclass
 from enum import StrEnum
 
+from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tenancy.profiles import Rule
 
@@ -50,10 +51,22 @@ class AccessRule:
 
 
 class Role(StrEnum):
-    """A permission of people who sign in with a browser. No token that a client holds carries it."""
+    """A permission of people. No token for an MCP URL carries it, because an agent holds such a token."""
 
     APPROVE = "approve"
-    """Decide about calls that wait for an approval of another subject."""
+    """Decide about calls that wait for an approval of another subject, in a browser."""
+    ADMINISTER = "administer"
+    """Use the admin API of the tenant, with an access token for it, like a key with the scope `admin`."""
+    AUDIT = "audit"
+    """Read the audit trail over the admin API, with an access token for it, like a key with the scope `audit`."""
+
+    @property
+    def scope(self) -> Scope:
+        """The scope of keys that permits the same."""
+        return _SCOPES[self]
+
+
+_SCOPES = {Role.APPROVE: Scope.APPROVE, Role.ADMINISTER: Scope.ADMIN, Role.AUDIT: Scope.AUDIT}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +88,11 @@ class AccessRules:
     rules: tuple[AccessRule, ...] = ()
     roles: tuple[RoleRule, ...] = ()
     version: int = 1
+
+    @property
+    def approvers(self) -> tuple[RoleRule, ...]:
+        """The rules that give the role `approve`."""
+        return tuple(rule for rule in self.roles if rule.role is Role.APPROVE)
 
 
 OPEN = AccessRules()

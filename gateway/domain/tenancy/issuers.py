@@ -139,7 +139,7 @@ class Issuer:
         """True if a rule admits the person to the profile; with None, to any profile."""
         return any(rule.admits(person, profile) for rule in self.rules)  # guard: issuer-rules
 
-    def scopes_for(self, person: IdentityClaims, profile: str) -> list[str]:
+    def scopes_for(self, person: IdentityClaims, profile: str | None) -> list[str]:
         """The scopes of rules that would admit the person, if the token had the scope."""
         rules = [rule for rule in self.rules if rule.scope is not None]
         return sorted({rule.scope for rule in rules if rule.scope and rule.admits(_with(person, rule.scope), profile)})

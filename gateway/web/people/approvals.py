@@ -92,7 +92,7 @@ class PersonApprovalPages:
         principal = replace(principal_of(session), packed_groups=session.issuer.packed_groups(claims))
         if not session.issuer.admits(claims):  # guard: approver-admitted
             raise Forbidden("no rule of the issuer admits you any more; ask the administrator of the tenant")
-        if Role.APPROVE not in await find_roles(session.tenant, self._catalog, principal):  # guard: approver-role
+        if Role.APPROVE not in await find_roles(session.tenant, self._catalog.store, principal):  # guard: approver-role
             raise Forbidden("you have no role to decide about calls of this tenant; ask its administrator")
         sessions, path = self._pages.sessions, f"/t/{session.slug}"
         place = ApprovalPlace(

@@ -80,7 +80,7 @@ class PeoplePage:
         content = visitor_content(_slug_of(request), _subject_of(session), self._sign_out_form(session))
         if isinstance(session, PersonSession):
             principal = principal_of(session)
-            roles = await find_roles(session.tenant, self._catalog, principal)
+            roles = await find_roles(session.tenant, self._catalog.store, principal)
             content += roles_content(session.slug, roles)
         if chosen is not None:
             if chosen not in {profile.name for profile in profiles}:  # guard: tenant-page-profile

@@ -84,6 +84,7 @@ WEAKENED: list[tuple[dict[str, str | None], str]] = [
     ({"resource": "{origin}/t/other/mcp"}, "invalid_target"),
     ({"resource": "{origin}/t/acme"}, "invalid_target"),
     ({"resource": "{origin}/admin/v1"}, "invalid_target"),
+    ({"resource": "{origin}/admin/v1/tenants/acme"}, "invalid_target"),
     ({"resource": "x"}, "invalid_target"),
 ]
 

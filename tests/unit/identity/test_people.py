@@ -13,8 +13,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from gateway.domain.identifiers import IssuerId, KeyId, TenantId
+from gateway.domain.tenancy.access import Role
 from gateway.domain.tenancy.issuers import AdmissionRule, Issuer, TenantIssuers
-from gateway.domain.tenancy.keys import Key, mint_key
+from gateway.domain.tenancy.keys import Key, Scope, mint_key
 from gateway.domain.tenancy.principals import Caller, Principal
 from gateway.errors import DatabaseUnavailable, LimitExceeded, NotFound, Unauthenticated
 from gateway.identity.authenticator import Authenticator
@@ -48,12 +49,13 @@ CORP = Issuer(
 
 
 class Stored(Keys):
-    """Keys, people and issuers in dictionaries; `asked_slugs` are the lookups of issuers."""
+    """Keys, people with the same roles, and issuers in dictionaries; `asked_slugs` are the lookups of issuers."""
 
     def __init__(self) -> None:
         super().__init__()
         self.issuers = {"acme": TenantIssuers(tenant=TENANT, issuers=(CORP,))}
         self.asked_slugs: list[list[str]] = []
+        self.roles = frozenset[Role]()
 
     async def find_issuers(self, slugs: Collection[str]) -> Mapping[str, TenantIssuers]:
         self.asked_slugs.append(sorted(slugs))
@@ -63,6 +65,9 @@ class Stored(Keys):
         if self.is_away:
             raise DatabaseUnavailable("PostgreSQL does not respond")
         return self.stored.setdefault(person.id, (person, "acme"))[0]
+
+    async def find_roles(self, principal: Principal) -> frozenset[Role]:
+        return self.roles
 
 
 class Published:
@@ -241,6 +246,29 @@ async def test_clocks_may_differ_by_a_minute() -> None:
     for far in (_token(exp=now - 65), _token(nbf=now + 90), _token(iat=now + 90)):
         with pytest.raises(Unauthenticated):
             await credentials.authenticate(far, target=_at())
+
+
+async def test_a_lost_role_counts_within_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: the scopes of a person at the admin API are those of the roles of the last three seconds (IDN-4)."""
+    stored, path = Stored(), "/admin/v1/tenants/acme"
+    credentials, token = _credentials(stored), _token(path)
+
+    async def scopes(at: str) -> set[Scope]:
+        caller = await credentials.authenticate(token, target=_at(at))
+        assert isinstance(caller, Principal)
+        assert (caller.name, caller.profile) == ("user:corp:ada", None)
+        return set(caller.scopes)
+
+    stored.roles = frozenset(Role)
+    assert await scopes(f"{path}/tools") == {Scope.MCP, Scope.ADMIN, Scope.AUDIT}
+    stored.roles = frozenset({Role.APPROVE})
+    assert await scopes(f"{path}/keys") == {Scope.MCP, Scope.ADMIN, Scope.AUDIT}
+    started = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: started + 3.5)
+    assert await scopes(path) == set()
+    for other in ("/t/acme/mcp", "/admin/v1/tenants", "/admin/v1/tenants/", "/admin/v1/tenants/globex/tools"):
+        with pytest.raises(Unauthenticated):
+            await credentials.authenticate(token, target=_at(other))
 
 
 async def test_suspects_look_up_issuers_in_batches() -> None:

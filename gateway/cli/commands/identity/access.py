@@ -81,7 +81,7 @@ def check_access(context: AdminContext, family: str | None, denied: bool, **clie
 
     def describe() -> str:
         table = render_table(titles, [_row(one) for one in items])
-        return drop_controls(join_parts(table, f"roles in a browser: {roles}" if roles else ""))
+        return drop_controls(join_parts(table, f"roles: {roles}" if roles else ""))
 
     context.show(items, describe)
 

@@ -1,0 +1,137 @@
+"""Attacks on the admin API with access tokens of people: tokens for other URLs, roles beyond their scopes, denials."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import jwt
+import pytest
+
+from gateway.identity.issued_tokens import TOKEN_PURPOSE
+from gateway.store.encryption import EnvelopeCipher
+from gateway.upstream.auth.signing_keys import SigningKeys
+from tests.support.authorization import Application
+from tests.support.gateway import SECRET_KEY
+from tests.support.issuer import add_issuer
+from tests.support.proofs import ProofKey
+
+ROLES = [
+    {"role": "administer", "who": ["group:corp:owners"], "unless": ["subject:corp:eve"]},
+    {"role": "approve", "who": ["group:corp:owners"]},
+    {"role": "audit", "who": ["group:corp:auditors"]},
+]
+
+
+@dataclass(slots=True)
+class Hall:
+    """The admin API of `acme`, whose groups `owners` and `auditors` have roles."""
+
+    application: Application
+
+    def url(self, slug: str = "acme") -> str:
+        """The admin API of a tenant, which is the audience of its tokens."""
+        return f"{self.application.gateway.url}/admin/v1/tenants/{slug}"
+
+    def token(self, *groups: str, **claims: Any) -> str:
+        """A token of the tenant's issuer for the admin API."""
+        return self.application.provider.issuer.token(**{"audience": self.url(), "groups": list(groups), **claims})
+
+    async def ask(
+        self, token: str, path: str = "tools", method: str = "GET", *, slug: str = "acme", **more: Any
+    ) -> httpx.Response:
+        """The response to a request with a token."""
+        headers = {"authorization": f"Bearer {token}", **more.pop("headers", {})}
+        return await self.application.gateway.http.request(method, f"{self.url(slug)}/{path}", headers=headers, **more)
+
+    async def statuses(self, token: str) -> tuple[int, int]:
+        """The statuses of the list of tools and of the trail."""
+        return (await self.ask(token)).status_code, (await self.ask(token, "audit")).status_code
+
+
+@pytest.fixture
+async def hall(application: Application) -> Hall:
+    """The roles are given by the operator."""
+    given = await application.gateway.admin.put("/tenants/acme/access", json={"rules": [], "roles": ROLES})
+    assert given.status_code == 200, given.text
+    return Hall(application)
+
+
+async def test_people_have_the_scopes_of_their_roles_and_no_others(hall: Hall) -> None:
+    """Ours: a role is what its scope is for a key; the trail names the person, and no token approves (IDN-4)."""
+    owner, auditor = hall.token("owners"), hall.token("auditors", sub="bob")
+    assert [await hall.statuses(token) for token in (owner, auditor)] == [(200, 200), (403, 200)]
+    for token in (hall.token("owners", sub="eve"), hall.token(sub="joe"), hall.token("owners", hasgroups=True)):
+        refused = await hall.ask(token)
+        assert (refused.status_code, "no role of this person" in refused.text) == (403, True), refused.text
+
+    made = await hall.ask(owner, "profiles/cats", "PUT", json={"description": "Cats"})
+    assert made.status_code == 201, made.text
+    entries = (await hall.ask(auditor, "audit")).json()["items"]
+    assert {one["principal"] for one in entries if one["action"].startswith("profile.")} == {"user:corp:ada"}
+
+    granted = {
+        scope: (await hall.ask(owner, "keys", "POST", json={"name": scope, "scopes": [scope]})).status_code
+        for scope in ("mcp", "admin", "approve", "audit")
+    }
+    assert granted == {"mcp": 201, "admin": 201, "approve": 403, "audit": 403}
+    missing = "approvals/apr_00000000000000000000/approve"
+    assert (await hall.ask(owner, missing, "POST", json={})).status_code == 403
+    assert (await hall.ask(owner, "ceilings", "PUT", json={"burst": 9})).status_code == 403
+    wider = [*ROLES, {"role": "audit", "who": ["subject:corp:ada"]}]
+    assert (await hall.ask(owner, "access", "PUT", json={"rules": [], "roles": wider})).status_code == 403
+
+
+async def test_a_token_for_another_url_is_none_at_the_admin_api(hall: Hall) -> None:
+    """RFC 8707: an MCP client's token does not administer, and no tenant's token another tenant (ISO-1, IDN-4)."""
+    application, gateway = hall.application, hall.application.gateway
+    await gateway.create_tenant("globex")
+    issuer = application.provider.issuer
+    await add_issuer(gateway, "globex", issuer, sign_in=application.provider.client)
+    await gateway.admin.put("/tenants/globex/access", json={"rules": [], "roles": ROLES})
+    further = await gateway.admin.patch("/tenants/acme/issuers/corp", json={"audiences": ["api://acme"]})
+    assert further.status_code == 200, further.text
+    good, theirs = hall.token("owners"), hall.token("owners", audience=hall.url("globex"))
+    assert [(await hall.ask(good, slug=slug)).status_code for slug in ("acme", "globex", "acme")] == [200, 401, 200]
+    assert [(await hall.ask(theirs, slug=slug)).status_code for slug in ("acme", "globex")] == [401, 200]
+    assert await application.status(good) == 401
+
+    application.claims = {"groups": ["owners"]}
+    issued = (await application.tokens())["access_token"]
+    claims = {**jwt.decode(issued, options={"verify_signature": False}), "aud": hall.url()}
+    signed = SigningKeys(EnvelopeCipher([SECRET_KEY]).derive_all(TOKEN_PURPOSE)).sign(claims, kind="at+jwt")
+    for token in (
+        hall.token("owners", audience="api://acme"),
+        hall.token("owners", audience=f"{gateway.url}/t/acme/mcp"),
+        hall.token("owners", audience=f"{hall.url()}/tools"),
+        hall.token("owners", audience=f"{gateway.url}/admin/v1"),
+        issued,
+        signed,
+        jwt.encode({**claims, "iss": issuer.url}, "secret-of-the-attacker-with-enough-bytes", algorithm="HS256"),
+    ):
+        assert await hall.statuses(token) == (401, 401)
+    assert await application.status(hall.token("owners", audience="api://acme")) == 200
+    assert (await gateway.http.get("/admin/v1/tenants", headers={"authorization": f"Bearer {good}"})).status_code == 401
+
+
+async def test_a_denied_person_and_a_stolen_bound_token_administer_nothing(hall: Hall) -> None:
+    """Ours: a denial holds here too, and a token that is bound needs the client's proof (RFC 9449, TEN-2, IDN-4)."""
+    admin, key = hall.application.gateway.admin, ProofKey()
+    token = hall.token("owners")
+    bound = hall.token("owners", sub="bob", cnf={"jkt": key.thumbprint})
+    url = f"{hall.url()}/tools"
+    proofs = [
+        key.prove(url, bound, "GET"),
+        ProofKey().prove(url, bound, "GET"),
+        key.prove(f"{hall.url()}/keys", bound, "GET"),
+    ]
+    answers = [await hall.ask(bound, headers={"authorization": f"DPoP {bound}", "dpop": proof}) for proof in proofs] + [
+        await hall.ask(bound)
+    ]
+    assert [answer.status_code for answer in answers] == [200, 401, 401, 401]
+
+    assert (await hall.ask(token)).status_code == 200
+    people = (await admin.get("/tenants/acme/people")).json()["items"]
+    [ada] = [each["id"] for each in people if each["subject"] == "corp:ada"]
+    (await admin.post(f"/tenants/acme/people/{ada}/deny")).raise_for_status()
+    assert (await hall.ask(token)).status_code == 401
+    assert (await hall.ask(hall.token("owners", jti="2"))).status_code == 401
