@@ -79,6 +79,8 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "token-type": (NEVER, "test_a_token_that_is_none_is_refused_like_a_wrong_key"),
     },
     "tests/attacks/test_bound_tokens.py": {
+        "dpop-or-sign-in": (NEVER, "test_an_issuer_may_demand_bound_tokens"),
+        "dpop-required": (NEVER, "test_an_issuer_may_demand_bound_tokens"),
         "remembered-apart": (swap("\\n", " "), "test_a_token_counts_only_as_what_it_is"),
         "bound-tokens-only": (NEVER, "test_a_token_counts_only_as_what_it_is"),
         "one-proof": (value("fields.get(b'dpop')"), "test_a_proof_that_is_not_of_the_request_is_refused"),

@@ -20,6 +20,7 @@ from typing import Protocol
 from gateway.domain.audit import SIGN_IN, CountedRefusal
 from gateway.domain.http.client_network import client_network
 from gateway.domain.identifiers import KeyId, TenantId
+from gateway.domain.refusals import ProofRefused
 from gateway.domain.tenancy.keys import Key, key_id_of
 from gateway.domain.tenancy.principals import Caller, Operator, Principal
 from gateway.errors import (
@@ -209,9 +210,9 @@ class Authenticator:
             if kept is None or not isinstance(kept.caller, Principal) or kept.kept_until <= time.monotonic():
                 raise
             return kept.caller
-        except Unauthenticated:
+        except Unauthenticated as error:
             self._known.pop(mark, None)
-            raise _refusal() from None
+            raise error if isinstance(error, ProofRefused) else _refusal() from None
         principal = shared(None if kept is None else kept.caller, found.principal)
         lifetime = lifetime_of(found.person, principal.expires_at)
         if changes == self._changes:

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 from gateway.domain.audit import SIGN_IN, CountedRefusal
 from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.identifiers import KeyId, TenantId
-from gateway.domain.refusals import ScopeMissing
+from gateway.domain.refusals import ProofRefused, ScopeMissing
 from gateway.domain.tenancy.access import Role
 from gateway.domain.tenancy.issuers import IdentityClaims, Issuer, TenantIssuers, new_person
 from gateway.domain.tenancy.keys import Key, Scope
@@ -253,6 +253,12 @@ class People:
             elif issuer_claim(text) == resource.issuer and not resource.is_bound:
                 return await self._accept_issued(text, found, resource)
             token = await self._verify(presented, found, resource)
+            if token.issuer.requires_dpop and token.thumbprint is None:  # guard: dpop-required
+                self._count(found.tenant, f"issuer:{token.issuer.name}", "bearer")
+                raise ProofRefused(
+                    "this issuer's access tokens are accepted only with DPoP: request a token that is bound to a key"
+                    " of the client, and send it with a proof (RFC 9449)"
+                )
             if (token.thumbprint is not None) != resource.is_bound:  # guard: token-bound-as-bearer
                 raise TokenRejected("confirmation", token.issuer)
         except TokenRejected as refused:

@@ -47,6 +47,7 @@ def metadata_route(credentials: Authenticator, people: People) -> Route:
             "bearer_methods_supported": ["header"],
             "dpop_signing_alg_values_supported": PROOF_ALGORITHMS,
             **({"scopes_supported": scopes} if scopes else {}),
+            **({"dpop_bound_access_tokens_required": True} if all(one.requires_dpop for one in found.issuers) else {}),
         }
         return Response(orjson.dumps(content), media_type="application/json", headers=_HEADERS)
 
@@ -71,7 +72,7 @@ def challenge(scope: MutableMapping[str, Any], credentials: Authenticator, error
     if not isinstance(error, Unauthenticated | ScopeMissing):
         return None
     sent = headers_of(scope).get(b"authorization")
-    is_dpop = sent is not None and is_bound(sent.decode("latin-1"))
+    is_dpop = isinstance(error, ProofRefused) or (sent is not None and is_bound(sent.decode("latin-1")))
     parts = [f'algs="{" ".join(PROOF_ALGORITHMS)}"'] if is_dpop else []
     if isinstance(error, ProofRefused):
         parts.append('error="invalid_dpop_proof"')

@@ -163,3 +163,30 @@ async def test_a_proof_counts_once_at_all_replicas(
         ]
 
     assert statuses == [200, 401, 401, 200, 401]
+
+
+async def test_an_issuer_may_demand_bound_tokens(gateway: RunningGateway, issuer: LocalIssuer) -> None:
+    """Ours: a stolen bearer token of such an issuer is refused with the reason, also if it was accepted (TEN-2)."""
+    key, url, path = ProofKey(), _url(gateway), "/tenants/acme/issuers/corp"
+    bearer, bound = issuer.token(url), issuer.token(url, cnf={"jkt": key.thumbprint})
+    assert (await _send(gateway, bearer, scheme="Bearer")).status_code == 200
+    changed = await gateway.admin.patch(path, json={"requires_dpop": True})
+    assert (changed.status_code, changed.json()["requires_dpop"]) == (200, True), changed.text
+
+    refused = [await _send(gateway, token, scheme="Bearer") for token in (bearer, issuer.token(url, jti="2"))]
+    other = [
+        await _send(gateway, bearer, key.prove(url, bearer)),
+        await _send(gateway, bound, scheme="Bearer"),
+        await _send(gateway, bound, key.prove(url, bound)),
+    ]
+
+    assert [answer.status_code for answer in (*refused, *other)] == [401, 401, 401, 401, 200]
+    for answer in refused:
+        assert answer.json()["error"]["data"]["code"] == "auth.proof_refused"
+        assert "DPoP" in answer.json()["error"]["message"]
+        assert answer.headers["www-authenticate"].startswith("DPoP algs=")
+    metadata = (await gateway.http.get("/.well-known/oauth-protected-resource/t/acme/mcp")).json()
+    assert metadata["dpop_bound_access_tokens_required"] is True
+    client = {"client_id": "gateway", "client_secret": "secret-at-the-provider"}
+    both = await gateway.admin.patch(path, json={"sign_in": client})
+    assert (both.status_code, both.json()["errors"][0]["pointer"]) == (400, "/requires_dpop"), both.text

@@ -131,6 +131,15 @@ IntrospectionOf = Annotated[
 ]
 
 
+RequiresDpop = Annotated[
+    bool,
+    Field(
+        description="True: only tokens that are bound to a key of the client (DPoP) are accepted; not with `sign_in`, "
+        "because the gateway's own tokens are not bound."
+    ),
+]
+
+
 class IssuerCreate(BodyModel):
     """An authorization server whose access tokens the tenant accepts."""
 
@@ -146,6 +155,7 @@ class IssuerCreate(BodyModel):
     enabled: Enabled = True
     sign_in: SignInOf = None
     introspection: IntrospectionOf = None
+    requires_dpop: RequiresDpop = False
 
 
 class IssuerUpdate(BodyModel):
@@ -161,6 +171,7 @@ class IssuerUpdate(BodyModel):
     enabled: Annotated[Enabled | Absent, GIVEN] = None
     sign_in: SignInOf = None
     introspection: IntrospectionOf = None
+    requires_dpop: Annotated[RequiresDpop | Absent, GIVEN] = None
 
 
 class IssuerListQuery(ListQuery):

@@ -84,6 +84,9 @@ class IssuerShown(CopiedModel):
     introspection: Annotated[
         IntrospectionShown | None, Field(description="The gateway's client at the introspection endpoint.")
     ]
+    requires_dpop: Annotated[
+        bool, Field(description="True: only tokens that are bound to a key of the client are accepted.")
+    ]
     created_at: CreatedAt
     updated_at: UpdatedAt
 

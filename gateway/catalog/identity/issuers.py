@@ -62,6 +62,7 @@ class IssuerDraft:
     audiences: tuple[str, ...] = ()
     sign_in: SignInDraft | None = None
     introspection: IntrospectionDraft | None = None
+    requires_dpop: bool = False
 
 
 async def create_issuer(tenant: TenantId, catalog: CatalogContext, draft: IssuerDraft, *, by: Author) -> Issuer:
@@ -269,6 +270,9 @@ async def _find_client(
     wanted, stored = draft.sign_in, None if before is None else before.sign_in
     if wanted is None:
         return None
+    if draft.requires_dpop:  # guard: dpop-or-sign-in
+        reason = "not with sign_in: the tokens that the gateway issues are not bound to a key of the client"
+        raise InvalidBody(f"requires_dpop: {reason}", faults=[Fault(pointer="/requires_dpop", reason=reason)])
     sign_in_clients.check_draft(wanted, draft.audiences, stored)
     if draft.enabled and sign_in_clients.is_changed(wanted, before):
         return await sign_in_clients.find_endpoints(tenant, catalog, wanted, draft.url)
@@ -340,4 +344,5 @@ def _detail(issuer: Issuer) -> dict[str, object]:
         "sign_in": None if issuer.sign_in is None else issuer.sign_in.client_id,
         "introspection": None if issuer.introspection is None else issuer.introspection.url,
         "rules": len(issuer.rules),
+        "requires_dpop": issuer.requires_dpop,
     }

@@ -130,6 +130,8 @@ class Issuer:
     """The gateway's sign-in client; None if clients request tokens from the issuer itself."""
     introspection: IntrospectionClient | None = None
     """The gateway's introspection client; None means no introspection: only JWTs are accepted."""
+    requires_dpop: bool = False
+    """True if only tokens that are bound to a key of the client (RFC 9449) are accepted."""
 
     def introspects(self, kind: Literal["opaque", "jwt"]) -> bool:
         """True if tokens of this type are introspected."""

@@ -52,6 +52,7 @@ issuers = Table(
     Column("sign_in", JSONB(none_as_null=True)),
     Column("sign_in_secret", LargeBinary),
     Column("introspection", JSONB(none_as_null=True)),
+    Column("requires_dpop", Boolean, nullable=False),
     Column("data_key_id", Text),
 )
 

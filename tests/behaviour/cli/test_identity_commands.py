@@ -37,6 +37,8 @@ async def test_an_issuer_lives_from_create_to_delete(terminal: Terminal, upstrea
     changed = (await terminal.do("issuer", "update", "corp", *lifetime, "--json")).value
     assert (changed["max_lifetime_s"], changed["algorithms"], changed["enabled"]) == (600, ["ES256"], False)
     assert [rule["group"] for rule in changed["rules"]] == [None]
+    changed = (await terminal.do("issuer", "update", "corp", "--require-dpop", "--json")).value
+    assert (changed["requires_dpop"], made["requires_dpop"]) == (True, False)
     await terminal.do("issuer", "update", "corp", "--groups-claim", "/realm/roles")
     assert "/realm/roles" in (await terminal.do("issuer", "show", "corp")).out
     assert (await terminal.do("person", "list", "--denied", "--issuer", "corp", "--json")).value == []

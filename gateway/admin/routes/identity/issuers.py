@@ -51,6 +51,7 @@ async def create_issuer(admin: AdminDependencies, call: AdminRequest[IssuerCreat
         enabled=body.enabled,
         sign_in=_client(body.sign_in),
         introspection=_introspection(body.introspection),
+        requires_dpop=body.requires_dpop,
     )
     made = await issuers.create_issuer(call.tenant, admin.catalog, draft, by=call.by)
     return _NOUN.to_created(call, made, await _NOUN.respond(admin, call, made))

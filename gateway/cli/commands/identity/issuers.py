@@ -91,6 +91,12 @@ _OPTIONS = (
     click.option(
         "--introspection-cache", "introspection_cache_s", type=DURATION, help="Time for which a response counts (30s)."
     ),
+    click.option(
+        "--require-dpop/--allow-bearer",
+        "requires_dpop",
+        default=None,
+        help="Accept only tokens that are bound to a key of the client, or bearer tokens too.",
+    ),
     click.option("--enable/--disable", "enabled", default=None, help="Accept or refuse its tokens."),
 )
 
