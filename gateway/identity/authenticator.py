@@ -13,11 +13,10 @@ import math
 import secrets
 import time
 from collections import deque
-from collections.abc import Collection, Mapping
 from functools import partial
-from typing import Protocol
 
 from gateway.domain.audit import SIGN_IN, CountedRefusal
+from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.http.client_network import client_network
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.refusals import ProofRefused
@@ -38,6 +37,7 @@ from gateway.identity.key_digests import KeyDigests
 from gateway.identity.people import People, PresentedToken, Resource, Target
 from gateway.identity.principals import (
     STALE_S,
+    KeyFinder,
     RememberedCaller,
     is_same,
     key_of,
@@ -66,19 +66,15 @@ _PREFETCH_AGE_S = _REMEMBERED_S / 2
 
 _MAX_REMEMBERED = 20_000
 _MAX_RENEWALS = 256
+_MAX_MARKS = 2000
+"""Limit on cached digests of access tokens, by header and URL. The digest of a long token costs as much as all the
+rest of the lookup. Headers with keys are not cached, so no key is in memory.
+"""
 _CONCURRENT_SIGN_INS = 10_000
 """So many that a tenant whose issuer hangs occupies no slot of another; requests to an issuer have limits of their own.
 """
 _MIN_OPERATOR_KEY = 32
 _KEY_PREFIX = b"mcpg_"  # a token without this prefix may be an access token
-
-
-class KeyFinder(Protocol):
-    """The store of API keys."""
-
-    async def find(self, wanted: Collection[KeyId], *, hurried: bool = False) -> Mapping[KeyId, tuple[Key, str]]:
-        """Return the existing keys, each with its tenant's slug. `hurried`: fail fast, since a cached result exists."""
-        ...
 
 
 class Authenticator:
@@ -101,6 +97,7 @@ class Authenticator:
         self._operator = hashlib.sha256(operator_key.encode()).digest()
         self._seal = secrets.token_bytes(32)
         self._known: dict[bytes, RememberedCaller] = {}
+        self._marks = BoundedCache[tuple[str | None, Target], bytes](_MAX_MARKS)
         self._renewable: deque[tuple[float, bytes]] = deque(maxlen=_MAX_REMEMBERED)
         self._turns = SingleFlight[bytes, Caller]()
         self._sign_ins = SingleFlight[tuple[bytes, str], Caller](at_once=_CONCURRENT_SIGN_INS)
@@ -129,16 +126,15 @@ class Authenticator:
             LimitExceeded: the address has too many failures, or the batch of lookups is full.
             DatabaseUnavailable: the key cannot be checked now.
         """
-        token, resource = bearer_token(authorization), None
-        if target is not None:
-            token = bearer_token(authorization, b"dpop") if target.is_bound else token
-            is_key = token is None or token.startswith(_KEY_PREFIX)  # guard: key-is-no-token
-            resource = None if is_key else self.resource_of(target)
+        if target is not None and (caller := self._recall(self._marks.get((authorization, target)))) is not None:
+            return caller
+        token, resource = self._read(authorization, target)
         if token is not None:
-            known = self._known.get(self._mark_of(token, resource))  # guard: remembered-by-token
-            if known is not None and known.until > time.monotonic():
-                known.is_used = True
-                return known.caller
+            mark = self._mark_of(token, resource)  # guard: remembered-by-token
+            if (caller := self._recall(mark)) is not None:
+                if resource and target and isinstance(caller, Principal):  # guard: headers-of-access-tokens
+                    self._marks[authorization, target] = mark
+                return caller
         client = client_network(address)
         suspect = client if self._failures.is_suspect(client) else None  # guard: failures-batched
         try:
@@ -149,6 +145,20 @@ class Authenticator:
             if is_exceeded:  # guard: failures-limited
                 raise self._failures.refusal(client) from None
             raise
+
+    def _recall(self, mark: bytes | None) -> Caller | None:
+        known = None if mark is None else self._known.get(mark)
+        if known is None or known.until <= time.monotonic():
+            return None
+        known.is_used = True
+        return known.caller
+
+    def _read(self, authorization: str | None, target: Target | None) -> tuple[bytes | None, Resource | None]:
+        """Return the token of the header, and the resource if it may be an access token."""
+        token = bearer_token(authorization, b"dpop" if target is not None and target.is_bound else b"bearer")
+        if target is None or token is None or token.startswith(_KEY_PREFIX):  # guard: key-is-no-token
+            return token, None
+        return token, self.resource_of(target)
 
     def resource_of(self, target: Target) -> Resource | None:
         """Return the resource at a URL that accepts access tokens: an MCP URL, or the admin API of a tenant."""
@@ -278,13 +288,8 @@ class Authenticator:
         return None if found is None or lifetime_of(found[0]) <= 0 else principal_of(*found)
 
     async def has_ended(self, key: KeyId) -> bool:
-        """True if this key is deleted, expired or revoked, rather than changed.
-
-        Raises:
-            DatabaseUnavailable: the key cannot be looked up now.
-        """
-        found = (await self._finder.find([key])).get(key)
-        return found is None or lifetime_of(found[0]) <= 0
+        """True if this key is deleted, expired or revoked, rather than changed; raises like `principal_of`."""
+        return await self.principal_of(key) is None
 
     async def _find(self, token: bytes, mark: bytes) -> Caller:
         text = token.decode("ascii", "replace")
@@ -330,11 +335,8 @@ class Authenticator:
 
     def note_refusal(self, caller: Caller | None, error: GatewayError) -> None:
         """Count a request of a tenant's key that was refused because of a missing scope or a limit."""
-        if (
-            self._refusals is not None
-            and isinstance(caller, Principal)
-            and isinstance(error, Forbidden | LimitExceeded)
-        ):
+        is_counted = isinstance(error, Forbidden | LimitExceeded)
+        if self._refusals is not None and isinstance(caller, Principal) and is_counted:
             action = "request" if isinstance(error, LimitExceeded) else SIGN_IN
             self._refusals.count(caller.tenant, CountedRefusal(caller.name, action, error.code))
 

@@ -1,8 +1,9 @@
 """Principals of stored keys and people, and their remaining validity."""
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.tenancy.keys import Key, KeySecret
@@ -10,6 +11,14 @@ from gateway.domain.tenancy.principals import Caller, Principal
 
 STALE_S = 60.0
 """Maximum age in seconds of a cached result while the database is unavailable."""
+
+
+class KeyFinder(Protocol):
+    """The store of API keys."""
+
+    async def find(self, wanted: Collection[KeyId], *, hurried: bool = False) -> Mapping[KeyId, tuple[Key, str]]:
+        """Return the existing keys, each with its tenant's slug. `hurried`: fail fast, since a cached result exists."""
+        ...
 
 
 @dataclass(slots=True)

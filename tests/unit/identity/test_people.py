@@ -325,6 +325,29 @@ async def test_an_algorithm_that_the_issuer_does_not_use_is_refused() -> None:
         await _credentials(stored).authenticate(_token(), target=_at())
 
 
+async def test_headers_with_keys_are_not_kept_in_memory() -> None:
+    """Ours: digests are cached by header for access tokens only; the cached caller decides as for others (TEN-4)."""
+    stored, minted = Stored(), mint_key()
+    stored.add(minted)
+    credentials, token, admin = _credentials(stored), _token(), _at("/admin/v1/tenants/acme/tools")
+    for _ in range(3):
+        await credentials.authenticate(f"bearer {minted.text}", target=_at())
+        await credentials.authenticate(f"Bearer {OPERATOR_KEY}", target=admin)
+        caller = await credentials.authenticate(token, target=_at())
+    kept = repr(vars(credentials))
+    assert token in kept
+    assert minted.text not in kept
+    assert OPERATOR_KEY not in kept
+
+    assert isinstance(caller, Principal)
+    stored.stored[caller.key] = replace(stored.stored[caller.key][0], revoked_at=NOW), "acme"
+    credentials.forget(caller.key)
+    with pytest.raises(Unauthenticated):
+        await credentials.authenticate(token, target=_at())
+    with pytest.raises(Unauthenticated):
+        await credentials.authenticate(token, target=_at("/t/acme/cats/mcp"))
+
+
 async def test_a_key_is_no_access_token_wherever_it_is_used() -> None:
     """Ours: a key at the URL of a resource is looked up as a key, however its header is written (TEN-3)."""
     stored = Stored()
