@@ -395,7 +395,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
             "test_a_remote_server_gets_the_identity_of_each_caller_and_no_other",
         ),
         "live-caller-renewed": (value("False"), "test_a_remote_server_gets_the_identity_of_each_caller_and_no_other"),
-        "reference-echo": (value("answer"), "test_an_upstream_that_echoes_the_token_gives_it_to_nobody"),
+        "reference-echo": (value("response"), "test_an_upstream_that_echoes_the_token_gives_it_to_nobody"),
     },
     "tests/integration/catalog/test_people.py": {
         "issuer-change-ends": (SKIP, "test_a_change_of_an_issuer_ends_what_its_people_opened"),
@@ -1020,7 +1020,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         ),
     },
     "tests/behaviour/protocol/test_calls.py": {
-        "credential-echo": (value("answer"), "test_stored_credentials_go_out_and_callers_never_do"),
+        "credential-echo": (value("response"), "test_stored_credentials_go_out_and_callers_never_do"),
     },
     "tests/behaviour/protocol/test_edge.py": {
         "mcp-tenant-of-the-path": (without(2), "test_a_foreign_tenant_and_a_missing_one_look_alike"),

@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from gateway.admin.endpoint import AdminDependencies, Received, Route
 from gateway.catalog.idempotency import KeyedRequest, keep, release, reserve
-from gateway.domain.idempotency import Attempt, KeptAnswer
+from gateway.domain.idempotency import Attempt, StoredResponse
 from gateway.errors import BadInput, GatewayError
 
 log = structlog.get_logger(__name__)
@@ -57,7 +57,7 @@ async def respond_once(
     route: Route,
     received: Received,
     key: str,
-    answer: Callable[[Received], Awaitable[Response]],
+    handler: Callable[[Received], Awaitable[Response]],
 ) -> Response:
     """Return the response to the first request with this key, newly executed or replayed.
 
@@ -67,11 +67,11 @@ async def respond_once(
     """
     request = KeyedRequest(caller=received.by.caller, key=key, parts=_parts(route, received))
     found = await reserve(received.tenant, admin.catalog, request)
-    if isinstance(found, KeptAnswer):
+    if isinstance(found, StoredResponse):
         headers = {**found.headers, REPLAYED: "true"}
         return Response(found.body, found.status, headers=headers)
     try:
-        response = await answer(replace(received, by=replace(received.by, attempt=found)))
+        response = await handler(replace(received, by=replace(received.by, attempt=found)))
     except BaseException:
         await _release(admin, received, found)
         raise
@@ -99,7 +99,7 @@ async def _release(admin: AdminDependencies, received: Received, attempt: Attemp
 async def _store_response(admin: AdminDependencies, received: Received, attempt: Attempt, response: Response) -> None:
     """Store the response. A failure is only logged, because the request was executed and its response must be sent."""
     headers = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}
-    kept = KeptAnswer(status=response.status_code, headers=headers, body=bytes(response.body))
+    kept = StoredResponse(status=response.status_code, headers=headers, body=bytes(response.body))
     try:
         await keep(received.tenant, admin.catalog, attempt, kept)
     except GatewayError as error:

@@ -15,7 +15,7 @@ from gateway.catalog.snapshots.field_argument import MAX_FIELDS, offers_fields
 from gateway.definitions.handlers.specs import ResultSpec
 from gateway.definitions.json_access import quote
 from gateway.definitions.projection import MAX_POINTER_LENGTH, find_missing, is_path
-from gateway.domain.http.requests import UpstreamAnswer
+from gateway.domain.http.requests import UpstreamResponse
 from gateway.domain.json_access import as_list, as_object
 from gateway.domain.tools import FIELDS, Tool
 from gateway.errors import ArgumentsInvalid, Fault, HandlerFailed
@@ -56,27 +56,27 @@ def take_fields(arguments: Mapping[str, object]) -> tuple[Mapping[str, object], 
     return others, tuple(cast("list[str]", paths))
 
 
-async def select_fields(answer: UpstreamAnswer, paths: Sequence[str]) -> tuple[UpstreamAnswer, str | None]:
+async def select_fields(response: UpstreamResponse, paths: Sequence[str]) -> tuple[UpstreamResponse, str | None]:
     """Return the response with the selected parts in their containers, and a note about parts that could not be
     selected.
 
     An error, and a response that is not a JSON object or list, are unchanged.
     """
-    if answer.status >= FIRST_ERROR or not answer.body:
-        return answer, None
-    if len(answer.body) <= _MAX_INLINE_BYTES:
-        return _select(answer, paths)
-    return await anyio.to_thread.run_sync(_select, answer, paths)
+    if response.status >= FIRST_ERROR or not response.body:
+        return response, None
+    if len(response.body) <= _MAX_INLINE_BYTES:
+        return _select(response, paths)
+    return await anyio.to_thread.run_sync(_select, response, paths)
 
 
-def _select(answer: UpstreamAnswer, paths: Sequence[str]) -> tuple[UpstreamAnswer, str | None]:
+def _select(response: UpstreamResponse, paths: Sequence[str]) -> tuple[UpstreamResponse, str | None]:
     try:
-        value = read_json(answer)
+        value = read_json(response)
         if as_object(value) is None and as_list(value) is None:
             raise HandlerFailed("the response is not a JSON object or list")
-        selected = project_answer(answer, ResultSpec(keep=tuple(paths)))
+        selected = project_answer(response, ResultSpec(keep=tuple(paths)))
     except HandlerFailed as error:
-        return answer, f"{FIELDS} had no effect: {error.message}. The result is complete."
+        return response, f"{FIELDS} had no effect: {error.message}. The result is complete."
     missing = [quote(path) for path in find_missing(value, paths, max_visits=_MAX_VISITS)]
     if not missing:
         return selected, None

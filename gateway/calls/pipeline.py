@@ -27,7 +27,7 @@ from gateway.calls.upstream_head import append_text
 from gateway.definitions.json_schema.validator import DeferredCheck
 from gateway.definitions.policy.argument_selection import ArgumentSelection
 from gateway.domain.audit import AuditKind
-from gateway.domain.http.requests import UpstreamAnswer
+from gateway.domain.http.requests import UpstreamResponse
 from gateway.domain.refusals import AccountRequired, ApprovalRequired
 from gateway.domain.results import Completions, Contents, Messages, Result
 from gateway.domain.tenancy.policy import Decision, Judgement, Limits, Safety
@@ -62,7 +62,7 @@ _ALLOW, _APPROVE, _SAFE = (
 _RESULT_ERRORS = (BadInput, PolicyDenied, UpstreamError, CallError, TemplateFailed, NotFound)
 """Errors that become results of a tool, except `CapabilityMissing` and `AccountRequired`."""
 
-_Answer = TypeVar("_Answer")
+_Result = TypeVar("_Result")
 
 
 NO_SAFEGUARDS = Safeguards()
@@ -330,40 +330,40 @@ class CallPipeline:
             raise PolicyDenied(REFUSALS[decided])
         return decided is Confirmation.GRANTED
 
-    async def _render(self, call: Invocation, bound: BoundTool, answer: UpstreamAnswer | Result) -> bytes:
+    async def _render(self, call: Invocation, bound: BoundTool, response: UpstreamResponse | Result) -> bytes:
         tenant = call.principal.tenant
-        if isinstance(answer, Result):
-            members, structured = encode(answer)
-            if bound.output is not None and not answer.is_error:
+        if isinstance(response, Result):
+            members, structured = encode(response)
+            if bound.output is not None and not response.is_error:
                 await self._results.check_structured(tenant, bound.output, structured)
-            return _end(call, "error" if answer.is_error else "ok", members)
+            return _end(call, "error" if response.is_error else "ok", members)
         note = None
         if call.fields:
-            answer, note = await select_fields(answer, call.fields)
+            response, note = await select_fields(response, call.fields)
         has_schema = bound.output is not None and not call.fields
-        if len(answer.body) <= result_rendering.MAX_TEXT_BYTES:
-            members = result_rendering.content(answer)
+        if len(response.body) <= result_rendering.MAX_TEXT_BYTES:
+            members = result_rendering.content(response)
         else:
             is_kept = not bound.guardrails  # a stored body could be read without the guardrails
             is_whole = is_kept and call.summary_threshold > 0
             # guard: guardrail-leftover
             members = await self._shaper.content(
-                call, answer, is_kept=is_kept, is_whole=is_whole, has_schema=has_schema
+                call, response, is_kept=is_kept, is_whole=is_whole, has_schema=has_schema
             )
         if bound.output is not None and has_schema:
             members = await self._results.check_upstream_result(tenant, bound.output, members)
         if note is not None:
             members = append_text(members, note)
-        call.status = answer.status
-        return _end(call, "ok" if answer.status < _HTTP_ERROR else "upstream_error", members)
+        call.status = response.status
+        return _end(call, "ok" if response.status < _HTTP_ERROR else "upstream_error", members)
 
     async def _perform(
         self,
         call: Invocation,
         bound: BoundResource | BoundPrompt,
-        handler: Handler[_Answer],
+        handler: Handler[_Result],
         arguments: Mapping[str, object],
-    ) -> _Answer:
+    ) -> _Result:
         """Run the steps that resources and prompts share, in the order of the pipeline."""
         if bound.policy.recorded is not None:
             self._record_arguments(call, bound.policy.recorded, arguments)
@@ -382,7 +382,7 @@ class CallPipeline:
         return await handler.run(prepared, call)
 
 
-async def _run(call: Invocation, handler: Handler[_Answer], prepared: Prepared) -> _Answer:
+async def _run(call: Invocation, handler: Handler[_Result], prepared: Prepared) -> _Result:
     """Run the handler and record its duration."""
     asked_ns = perf_counter_ns()
     try:

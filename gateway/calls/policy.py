@@ -119,9 +119,9 @@ async def ask_user(call: Invocation, digest: str, preview: str) -> Confirmation:
         return Confirmation.IMPOSSIBLE
     except ClientSilent:
         return Confirmation.UNANSWERED
-    answer = answers[CONFIRM]
-    content: object = answer.get("content")
+    response = answers[CONFIRM]
+    content: object = response.get("content")
     message = cast("dict[str, object]", content) if isinstance(content, dict) else {}
-    if answer.get("action") != "accept" or message.get("confirm") is not True:  # guard: confirm-yes
+    if response.get("action") != "accept" or message.get("confirm") is not True:  # guard: confirm-yes
         return Confirmation.DECLINED
     return Confirmation.GRANTED

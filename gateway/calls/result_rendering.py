@@ -20,7 +20,7 @@ from gateway.calls.result_summary import WHOLE_START, summarise
 from gateway.calls.truncation import Truncated, cut_json, cut_text, describe
 from gateway.calls.upstream_errors import FIRST_ERROR, error_result, quote
 from gateway.calls.upstream_head import add_head, describe_head
-from gateway.domain.http.requests import UpstreamAnswer
+from gateway.domain.http.requests import UpstreamResponse
 from gateway.domain.identifiers import TenantId
 from gateway.domain.refusals import ApprovalRequired
 from gateway.domain.tenancy.principals import Principal
@@ -80,23 +80,23 @@ class ResultRenderer:
         self._overflow = overflow
 
     async def content(
-        self, call: ResultOwner, answer: UpstreamAnswer, *, is_kept: bool, is_whole: bool, has_schema: bool = False
+        self, call: ResultOwner, response: UpstreamResponse, *, is_kept: bool, is_whole: bool, has_schema: bool = False
     ) -> bytes:
         """Return the members of the result for this response; a truncated result links to the body, if it is stored.
 
         A whole text is not truncated, because the result will be summarised. With an output schema only JSON is whole:
         a text does not conform, and becomes an error result, which is not summarised.
         """
-        if len(answer.body) <= MAX_TEXT_BYTES or answer.status >= FIRST_ERROR:
-            return content(answer)
-        is_whole = is_whole and (is_json(kind_of(answer)[0]) if has_schema else is_read(answer))
+        if len(response.body) <= MAX_TEXT_BYTES or response.status >= FIRST_ERROR:
+            return content(response)
+        is_whole = is_whole and (is_json(kind_of(response)[0]) if has_schema else is_read(response))
         link = None
-        if is_kept and not is_whole and is_too_large(answer):
-            link = await self._keep(call, answer.content_type[:_MAX_TYPE], answer.body)
-        if len(answer.body) <= _INLINE:
-            return content(answer, link=link, is_whole=is_whole, has_schema=has_schema)
+        if is_kept and not is_whole and is_too_large(response):
+            link = await self._keep(call, response.content_type[:_MAX_TYPE], response.body)
+        if len(response.body) <= _INLINE:
+            return content(response, link=link, is_whole=is_whole, has_schema=has_schema)
         return await anyio.to_thread.run_sync(
-            lambda: content(answer, link=link, is_whole=is_whole, has_schema=has_schema)
+            lambda: content(response, link=link, is_whole=is_whole, has_schema=has_schema)
         )
 
     async def summarise(self, call: ResultOwner, members: bytes, threshold: int) -> bytes:
@@ -114,28 +114,28 @@ class ResultRenderer:
             return None
 
 
-def is_too_large(answer: UpstreamAnswer) -> bool:
+def is_too_large(response: UpstreamResponse) -> bool:
     """True if the result of this response may have to be truncated."""
-    return len(answer.body) > (MAX_TEXT_BYTES if is_read(answer) else MAX_BYTES)
+    return len(response.body) > (MAX_TEXT_BYTES if is_read(response) else MAX_BYTES)
 
 
-def is_read(answer: UpstreamAnswer) -> bool:
+def is_read(response: UpstreamResponse) -> bool:
     """True if the body of this response may be JSON or text."""
-    kind = kind_of(answer)[0]
+    kind = kind_of(response)[0]
     return is_json(kind) or is_text(kind) or not kind
 
 
 def content(
-    answer: UpstreamAnswer, *, link: str | None = None, is_whole: bool = False, has_schema: bool = False
+    response: UpstreamResponse, *, link: str | None = None, is_whole: bool = False, has_schema: bool = False
 ) -> bytes:
     """Return the members of the result for this response; a status of 300 or above makes it an error.
 
     `link` is the URI of the complete body, for a truncated result; `is_whole` disables truncation.
     """
-    if answer.status >= FIRST_ERROR:
-        return error_result(answer)
-    members = _rendered(answer, link, is_whole, has_schema) if answer.body else _blocks(describe_head(answer))
-    return add_head(members, answer)
+    if response.status >= FIRST_ERROR:
+        return error_result(response)
+    members = _rendered(response, link, is_whole, has_schema) if response.body else _blocks(describe_head(response))
+    return add_head(members, response)
 
 
 def failure(error: GatewayError, correlation_id: str) -> bytes:
@@ -183,17 +183,17 @@ def _hidden_faults(error: GatewayError) -> Sequence[Fault]:
     return () if is_explained else error.faults
 
 
-def _rendered(answer: UpstreamAnswer, link: str | None, is_whole: bool, has_schema: bool) -> bytes:
+def _rendered(response: UpstreamResponse, link: str | None, is_whole: bool, has_schema: bool) -> bytes:
     """The members of the result for this body."""
-    kind, parameters = kind_of(answer)
+    kind, parameters = kind_of(response)
     is_whole_text = is_whole and not has_schema  # guard: text-with-schema-cut
     if not is_json(kind):
-        return _by_kind((kind, parameters), answer, link, is_whole_text)
-    compact = _compacted(answer.body, parameters)
+        return _by_kind((kind, parameters), response, link, is_whole_text)
+    compact = _compacted(response.body, parameters)
     if compact is None:
-        return _text(decode_text(answer.body, parameters), answer, link, is_whole_text)
+        return _text(decode_text(response.body, parameters), response, link, is_whole_text)
     if len(compact) > MAX_TEXT_BYTES and not is_whole:
-        return _cut_structure(cut_json(compact, MAX_TEXT_BYTES), answer, link)
+        return _cut_structure(cut_json(compact, MAX_TEXT_BYTES), response, link)
     if len(compact) > MAX_TEXT_BYTES:  # a document, which keeps members of one name; the summary is its text
         return b"".join((WHOLE_START, compact, b',"isError":false'))
     if has_repeated_names(compact):  # guard: repeated-names
@@ -203,18 +203,18 @@ def _rendered(answer: UpstreamAnswer, link: str | None, is_whole: bool, has_sche
     return b"".join((_TEXT_START, _quoted(compact), b'}],"structuredContent":', compact, b',"isError":false'))
 
 
-def _by_kind(typed: tuple[str, str], answer: UpstreamAnswer, link: str | None, is_whole: bool) -> bytes:
+def _by_kind(typed: tuple[str, str], response: UpstreamResponse, link: str | None, is_whole: bool) -> bytes:
     kind, parameters = typed
-    family, body = kind.partition("/")[0], answer.body
+    family, body = kind.partition("/")[0], response.body
     is_media = family in {"image", "audio"} and not kind.endswith("+xml")
     if not is_media and (is_text(kind) or (not kind and is_utf8(body))):
-        return _text(decode_text(body, parameters, is_xml=kind.endswith("xml")), answer, link, is_whole)
+        return _text(decode_text(body, parameters, is_xml=kind.endswith("xml")), response, link, is_whole)
     if link is not None and len(body) > MAX_BYTES:
-        return _blocks(describe(Truncated(b""), whole=len(body), uri=link), _link(answer, link))
+        return _blocks(describe(Truncated(b""), whole=len(body), uri=link), _link(response, link))
     if is_media:
         return _blocks({"type": family, "data": b64encode(body).decode(), "mimeType": kind})
     # a multipart body is unreadable without the boundary in its content type
-    whole = answer.content_type[:_MAX_TYPE] if family == "multipart" else kind
+    whole = response.content_type[:_MAX_TYPE] if family == "multipart" else kind
     resource = {
         "uri": "about:blank#upstream-body",
         "mimeType": whole or "application/octet-stream",
@@ -223,28 +223,28 @@ def _by_kind(typed: tuple[str, str], answer: UpstreamAnswer, link: str | None, i
     return _blocks({"type": "resource", "resource": resource})
 
 
-def _cut_structure(cut: Truncated, answer: UpstreamAnswer, link: str | None) -> bytes:
+def _cut_structure(cut: Truncated, response: UpstreamResponse, link: str | None) -> bytes:
     """Truncated JSON as text and structured content, with a note and a link to the complete body."""
-    note = describe(cut, whole=len(answer.body), uri=link)
+    note = describe(cut, whole=len(response.body), uri=link)
     kept = cut.kept.decode("utf-8", "replace")
-    blocks = _blocks(kept, note, _link(answer, link))
+    blocks = _blocks(kept, note, _link(response, link))
     if kept == "null":
         return blocks
     if has_repeated_names(cut.kept):
-        return _blocks(kept, note, _REPEATED, _link(answer, link))
+        return _blocks(kept, note, _REPEATED, _link(response, link))
     start = blocks[: -len(_END)]
     return b"".join((start, b'],"structuredContent":', kept.encode(), b',"isError":false'))
 
 
-def _text(text: str, answer: UpstreamAnswer, link: str | None, is_whole: bool) -> bytes:
-    if answer.cut is None and (is_whole or len(text) * 4 <= MAX_TEXT_BYTES):
+def _text(text: str, response: UpstreamResponse, link: str | None, is_whole: bool) -> bytes:
+    if response.cut is None and (is_whole or len(text) * 4 <= MAX_TEXT_BYTES):
         return _TEXT_START + quote(text) + b'}],"isError":false'
     cut = cut_text(text, _MAX_WHOLE_BYTES if is_whole else MAX_TEXT_BYTES)
-    unread = None if answer.cut is None else f"This result is cut: {answer.cut}."
+    unread = None if response.cut is None else f"This result is cut: {response.cut}."
     if not cut.notes:
         return _blocks(text, unread)
-    note = describe(cut, whole=len(answer.body), uri=link)
-    return _blocks(cut.kept.decode(), note, unread, _link(answer, link))
+    note = describe(cut, whole=len(response.body), uri=link)
+    return _blocks(cut.kept.decode(), note, unread, _link(response, link))
 
 
 def _blocks(*blocks: str | dict[str, object] | None) -> bytes:
@@ -257,15 +257,15 @@ def _blocks(*blocks: str | dict[str, object] | None) -> bytes:
     return b'"content":[' + b",".join(written) + _END
 
 
-def _link(answer: UpstreamAnswer, uri: str | None) -> dict[str, object] | None:
+def _link(response: UpstreamResponse, uri: str | None) -> dict[str, object] | None:
     if uri is None:
         return None
     return {
         "type": "resource_link",
         "uri": uri,
         "name": "whole result",
-        "mimeType": kind_of(answer)[0] or "application/octet-stream",
-        "size": len(answer.body),
+        "mimeType": kind_of(response)[0] or "application/octet-stream",
+        "size": len(response.body),
     }
 
 

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from gateway.calls.upstream_head import META, head_meta, shown_headers, status_line
-from gateway.domain.http.requests import UpstreamAnswer
+from gateway.domain.http.requests import UpstreamResponse
 from gateway.handlers.response_body.charsets import decode_text
 from gateway.handlers.response_body.kinds import is_json, is_text, is_utf8, kind_of
 
@@ -16,19 +16,19 @@ _MAX_ERROR_BODY = 2048
 _MAX_HINT = 64
 
 
-def error_result(answer: UpstreamAnswer) -> bytes:
+def error_result(response: UpstreamResponse) -> bytes:
     """Return the members of an error result; a redirect is an error, because redirects are not followed."""
-    lines = [status_line(answer.status)]
-    meta = head_meta(answer.status, shown_headers(answer))
-    if answer.location is not None and answer.status < _FIRST_REFUSAL:
-        host = _host_of(answer.location)
+    lines = [status_line(response.status)]
+    meta = head_meta(response.status, shown_headers(response))
+    if response.location is not None and response.status < _FIRST_REFUSAL:
+        host = _host_of(response.location)
         lines.append(f"The upstream redirects to {host}; redirects are not followed.")
         meta["location_host"] = host
-    if answer.retry_after is not None:
-        hint = " ".join(answer.retry_after.split())[:_MAX_HINT]
+    if response.retry_after is not None:
+        hint = " ".join(response.retry_after.split())[:_MAX_HINT]
         lines.append(f"Retry-After: {hint}")
         meta["retry_after"] = hint
-    body_text = _shown_body(answer)
+    body_text = _shown_body(response)
     text = "\n".join([*lines, *([body_text] if body_text else [])])
     return b"".join(
         (
@@ -40,15 +40,15 @@ def error_result(answer: UpstreamAnswer) -> bytes:
     )
 
 
-def _shown_body(answer: UpstreamAnswer) -> str:
+def _shown_body(response: UpstreamResponse) -> str:
     """The beginning of an error's body if it is text; otherwise its size and type."""
-    if not answer.body:
+    if not response.body:
         return ""
-    kind, parameters = kind_of(answer)
-    head = answer.body[: _MAX_ERROR_BODY * 4]
+    kind, parameters = kind_of(response)
+    head = response.body[: _MAX_ERROR_BODY * 4]
     if is_json(kind) or is_text(kind) or is_utf8(head):
         return decode_text(head, parameters)[:_MAX_ERROR_BODY]
-    return f"({len(answer.body)} bytes of {kind or 'an unnamed type'})"
+    return f"({len(response.body)} bytes of {kind or 'an unnamed type'})"
 
 
 def _host_of(location: str) -> str:

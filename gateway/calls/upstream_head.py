@@ -8,7 +8,7 @@ from http import HTTPStatus
 
 import orjson
 
-from gateway.domain.http.requests import UpstreamAnswer
+from gateway.domain.http.requests import UpstreamResponse
 
 META = "gateway/upstream"
 
@@ -26,33 +26,33 @@ def status_line(status: int) -> str:
     return f"HTTP {status} {_PHRASES.get(status, '')}".rstrip()
 
 
-def shown_headers(answer: UpstreamAnswer) -> dict[str, str]:
+def shown_headers(response: UpstreamResponse) -> dict[str, str]:
     """Return the selected headers, each cut to 1,024 characters, all together to about 8 kB."""
     room = _MAX_HEAD_LENGTH
     found: dict[str, str] = {}
-    for name, value in answer.headers:
+    for name, value in response.headers:
         found[name] = value[: min(_MAX_VALUE_LENGTH, room)]  # guard: shown-headers-bounded
         room -= len(found[name])
     return found
 
 
-def describe_head(answer: UpstreamAnswer) -> str:
+def describe_head(response: UpstreamResponse) -> str:
     """Return status and headers as text, for a result without a body."""
-    lines = [f"{_title(name)}: {value}" for name, value in shown_headers(answer).items()]
-    return "\n".join([status_line(answer.status), *lines])
+    lines = [f"{_title(name)}: {value}" for name, value in shown_headers(response).items()]
+    return "\n".join([status_line(response.status), *lines])
 
 
-def add_head(members: bytes, answer: UpstreamAnswer) -> bytes:
+def add_head(members: bytes, response: UpstreamResponse) -> bytes:
     """Add status and headers to the members of a result without `_meta`; they are unchanged for a plain 200.
 
     After 201 and 202, a text block contains the location, because models do not read `_meta`.
     """
-    if answer.status == _OK and not answer.headers:
+    if response.status == _OK and not response.headers:
         return members
-    headers = shown_headers(answer)
-    if answer.body and answer.status in {_CREATED, _ACCEPTED} and _LOCATION in headers:
-        members = append_text(members, f"{status_line(answer.status)}\nLocation: {headers[_LOCATION]}")
-    return b"".join((members, b',"_meta":', orjson.dumps({META: head_meta(answer.status, headers)})))
+    headers = shown_headers(response)
+    if response.body and response.status in {_CREATED, _ACCEPTED} and _LOCATION in headers:
+        members = append_text(members, f"{status_line(response.status)}\nLocation: {headers[_LOCATION]}")
+    return b"".join((members, b',"_meta":', orjson.dumps({META: head_meta(response.status, headers)})))
 
 
 def head_meta(status: int, headers: dict[str, str]) -> dict[str, object]:

@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from gateway.catalog.transaction import CatalogContext
-from gateway.domain.idempotency import Attempt, KeptAnswer
+from gateway.domain.idempotency import Attempt, StoredResponse
 from gateway.domain.identifiers import TenantId, mint
 from gateway.domain.refusals import AnswerNotKept, IdempotencyKeyReused, RequestInProgress
 from gateway.domain.tenancy.principals import Caller, Operator
@@ -40,7 +40,7 @@ MAX_BYTES = 16 * 1024 * 1024
 The tenant's keys share `MAX_BYTES`; the operator's responses have a limit of the same size.
 """
 _RETRY_S = 1.0
-_REQUEST, _ANSWER = "request", "answer"
+_REQUEST, _RESPONSE = "request", "answer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class KeyedRequest:
     parts: Sequence[bytes]
 
 
-async def reserve(tenant: TenantId, catalog: CatalogContext, request: KeyedRequest) -> Attempt | KeptAnswer:
+async def reserve(tenant: TenantId, catalog: CatalogContext, request: KeyedRequest) -> Attempt | StoredResponse:
     """Reserve the key: return the attempt to run now, or the stored response of an earlier attempt.
 
     Raises:
@@ -84,7 +84,7 @@ async def reserve(tenant: TenantId, catalog: CatalogContext, request: KeyedReque
         return attempt
 
 
-async def keep(tenant: TenantId, catalog: CatalogContext, attempt: Attempt, answer: KeptAnswer) -> None:
+async def keep(tenant: TenantId, catalog: CatalogContext, attempt: Attempt, answer: StoredResponse) -> None:
     """Seal and store the response, unless a later attempt has taken over the record.
 
     The body is omitted if it exceeds a limit.
@@ -99,7 +99,7 @@ async def keep(tenant: TenantId, catalog: CatalogContext, attempt: Attempt, answ
         if packed is not None and (len(packed) > MAX_RESPONSE_BYTES or taken + len(packed) > MAX_BYTES):
             packed = None
         plain = msgspec.msgpack.encode((answer.status, dict(answer.headers), packed))
-        sealed = catalog.sealer.seal(tenant, record.wrapped, plain, KIND, record.id, _ANSWER)
+        sealed = catalog.sealer.seal(tenant, record.wrapped, plain, KIND, record.id, _RESPONSE)
         await idempotency.store_response(tenant, db, attempt, sealed)
 
 
@@ -166,13 +166,13 @@ def _check_same_request(
         )
 
 
-def _open_response(tenant: TenantId, catalog: CatalogContext, record: IdempotencyRecord) -> KeptAnswer:
+def _open_response(tenant: TenantId, catalog: CatalogContext, record: IdempotencyRecord) -> StoredResponse:
     if record.answer is None:
         raise AnswerNotKept(
             "the request was completed, but its replica stopped before the response was stored; "
             "fetch the object to see the result"
         )
-    plain = catalog.sealer.open(tenant, record.wrapped, record.answer, KIND, record.id, _ANSWER)
+    plain = catalog.sealer.open(tenant, record.wrapped, record.answer, KIND, record.id, _RESPONSE)
     status, headers, packed = msgspec.msgpack.decode(plain, type=tuple[int, dict[str, str], bytes | None])
     if packed is None:
         location = headers.get("location")
@@ -180,7 +180,7 @@ def _open_response(tenant: TenantId, catalog: CatalogContext, record: Idempotenc
         raise AnswerNotKept(
             f"{message}; fetch {location}" if location else f"{message}; list the objects to find the result"
         )
-    return KeptAnswer(status=status, headers=headers, body=zlib.decompress(packed))
+    return StoredResponse(status=status, headers=headers, body=zlib.decompress(packed))
 
 
 def _clean_up(tenant: TenantId, at: datetime) -> Job:

@@ -14,7 +14,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeptAnswer:
+class StoredResponse:
     """A response as it was sent; `body` is None if it was too large to store."""
 
     status: int

@@ -192,8 +192,8 @@ class QueryHandler:
         return _result(await call.call_operation(tool, operation_arguments))
 
 
-def _render(answer: Answering, views: Sequence[ApiView], query: QueryCall) -> Result:
-    content = answer(choose_views(views, query.text("source")), query)
+def _render(response: Answering, views: Sequence[ApiView], query: QueryCall) -> Result:
+    content = response(choose_views(views, query.text("source")), query)
     return Result(content=[{"type": "text", "text": render(content)}], structured=content)
 
 

@@ -22,7 +22,7 @@ from gateway.definitions.json_schema.validator import Validator
 from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.definitions.large_results.read_result import READ_RESULT
 from gateway.definitions.templates.template import Tree
-from gateway.domain.http.requests import UpstreamAnswer
+from gateway.domain.http.requests import UpstreamResponse
 from gateway.domain.identifiers import TenantId
 from gateway.domain.live_sources import LiveKind
 from gateway.domain.primitives import Family, Primitive
@@ -53,7 +53,7 @@ from gateway.upstream.client import UpstreamClient
 
 _MAX_INLINE_BYTES = 16 * 1024  # a larger declaration is parsed in a thread: 1 MiB of placeholders takes 2.6 s
 _MAX_REASON_LENGTH = 300
-_Answer = TypeVar("_Answer")
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class Pinned:
     """A resolved imported operation, with its fixed arguments."""
 
     operation: Tool
-    handler: Handler[UpstreamAnswer]
+    handler: Handler[UpstreamResponse]
     validator: Validator
     fixed: Tree
 
@@ -84,7 +84,7 @@ class ResolvedHandler:
         """True if a call may send notifications or requests to the client before it ends."""
         return isinstance(self.runs, StepsSpec | PythonHandler | LiveTarget)
 
-    def handler(self, form: ResultForm[_Answer]) -> Handler[_Answer]:
+    def handler(self, form: ResultForm[_Result]) -> Handler[_Result]:
         """Return the handler for results of this form."""
         match self.runs:
             case StaticSpec() as spec:
@@ -145,7 +145,7 @@ class HandlerFactory:
         self._schemas = None if parts.queries is None else parts.queries.schemas
         self._threads = ThreadPool()
 
-    def operation(self, tenant: TenantId, tool: Tool) -> Handler[UpstreamAnswer]:
+    def operation(self, tenant: TenantId, tool: Tool) -> Handler[UpstreamResponse]:
         """Return the handler of an imported operation.
 
         Raises:

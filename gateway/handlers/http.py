@@ -10,13 +10,13 @@ from gateway.handlers.http_request import HttpRequester
 from gateway.handlers.interfaces import Call, Prepared
 from gateway.handlers.result_forms import ResultForm
 
-_Answer = TypeVar("_Answer")
+_Result = TypeVar("_Result")
 
 
-class HttpHandler(Generic[_Answer]):
+class HttpHandler(Generic[_Result]):
     """Sends one request and returns the response as a result of the primitive's family."""
 
-    def __init__(self, requester: HttpRequester, form: ResultForm[_Answer]) -> None:
+    def __init__(self, requester: HttpRequester, form: ResultForm[_Result]) -> None:
         self._requester = requester
         self._form = form
 
@@ -39,7 +39,7 @@ class HttpHandler(Generic[_Answer]):
             raise TypeError("an HTTP handler is prepared as one request")
         return await self._requester.preview(prepared.request)
 
-    async def run(self, prepared: Prepared, call: Call, /) -> _Answer:
+    async def run(self, prepared: Prepared, call: Call, /) -> _Result:
         """Send the request.
 
         Raises:

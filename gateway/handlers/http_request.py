@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from gateway.definitions.handlers.specs import HttpSpec, ResultSpec
 from gateway.definitions.projection import drop, keep, point
-from gateway.domain.http.requests import NamedCredential, UpstreamAnswer, UpstreamRequest
+from gateway.domain.http.requests import NamedCredential, UpstreamRequest, UpstreamResponse
 from gateway.domain.identifiers import TenantId
 from gateway.errors import EgressDenied, HandlerFailed, TemplateFailed, UpstreamTimeout
 from gateway.handlers.credentials import find_named, is_among, of_caller, with_credential
@@ -95,7 +95,7 @@ class HttpRequester:
         named = await self.credential(request.url)
         return await finish(show_request(request), self._egress.redaction, () if named is None else (named.credential,))
 
-    async def send(self, request: UpstreamRequest, call: Call, *, limit_bytes: int | None = None) -> UpstreamAnswer:
+    async def send(self, request: UpstreamRequest, call: Call, *, limit_bytes: int | None = None) -> UpstreamResponse:
         """Send the request for this call and return the projected response; an echoed credential is redacted.
 
         A response with status 300 or above, or without a body, is not projected.
@@ -109,23 +109,23 @@ class HttpRequester:
         if named is not None:
             if named.delegation is not None and self._egress.delegations is not None:
                 named = await of_caller(self._egress.delegations, named, call)
-            answer = await self._send(with_credential(request, named), limit_bytes)
+            response = await self._send(with_credential(request, named), limit_bytes)
         else:
-            answer = await self._send(request, limit_bytes)
+            response = await self._send(request, limit_bytes)
         if named is not None and stored is not None:
             sent = [named.credential]
-            if answer.status == UNAUTHORISED and self._egress.delegations is not None:
+            if response.status == UNAUTHORISED and self._egress.delegations is not None:
                 renewed = await self._egress.delegations.renew(stored, call.principal, named.credential)
                 if renewed is not None and request.idempotent:
                     sent.append(renewed.credential)
-                    answer = await self._send(with_credential(request, renewed), limit_bytes)
-                    if answer.status == UNAUTHORISED:
+                    response = await self._send(with_credential(request, renewed), limit_bytes)
+                    if response.status == UNAUTHORISED:
                         await self._egress.delegations.renew(stored, call.principal, renewed.credential)
-            answer = await self._egress.redaction.apply(answer, tuple(sent))  # guard: handler-credential-echo
-        is_cut = answer.status < _FIRST_ERROR and answer.body
-        return project_answer(answer, self._spec.result) if is_cut else answer
+            response = await self._egress.redaction.apply(response, tuple(sent))  # guard: handler-credential-echo
+        is_cut = response.status < _FIRST_ERROR and response.body
+        return project_answer(response, self._spec.result) if is_cut else response
 
-    async def _send(self, request: UpstreamRequest, limit_bytes: int | None) -> UpstreamAnswer:
+    async def _send(self, request: UpstreamRequest, limit_bytes: int | None) -> UpstreamResponse:
         try:
             with anyio.fail_after(self._spec.timeout_s):
                 return await self._egress.upstream.send(request, tenant=self._egress.tenant, limit_bytes=limit_bytes)
@@ -144,15 +144,15 @@ class HttpRequester:
         return await find_named(self._egress.secrets, self._egress.tenant, name, url)
 
 
-def project_answer(answer: UpstreamAnswer, spec: ResultSpec) -> UpstreamAnswer:
+def project_answer(response: UpstreamResponse, spec: ResultSpec) -> UpstreamResponse:
     """Return the response with its JSON projected as declared.
 
     Raises:
         HandlerFailed: the response is not JSON, or has no value at the pointer.
     """
     if spec.pointer is None and not spec.keep and not spec.drop:
-        return answer
-    value = read_json(answer)
+        return response
+    value = read_json(response)
     if spec.pointer is not None:
         value = point(value, spec.pointer)
     if spec.keep:
@@ -160,7 +160,7 @@ def project_answer(answer: UpstreamAnswer, spec: ResultSpec) -> UpstreamAnswer:
     if spec.drop:
         value = drop(value, spec.drop)
     try:
-        return replace(answer, body=msgspec.json.encode(value), content_type=JSON)
+        return replace(response, body=msgspec.json.encode(value), content_type=JSON)
     except (TypeError, ValueError, RecursionError):
         raise HandlerFailed("the upstream's response cannot be written as JSON") from None
 

@@ -25,7 +25,7 @@ def to_input_request(step: InputStep, variables: Mapping[str, object]) -> InputR
             return InputRequest(kind="roots", params={})
 
 
-def read_input_response(step: InputStep, answer: Mapping[str, Any]) -> object:
+def read_input_response(step: InputStep, response: Mapping[str, Any]) -> object:
     """Return the part of the client's response that the step stores.
 
     Raises:
@@ -33,14 +33,14 @@ def read_input_response(step: InputStep, answer: Mapping[str, Any]) -> object:
     """
     match step:
         case AskStep():
-            content = answer.get("content")
-            if answer.get("action") not in _ACTIONS or not isinstance(content, dict | None):
+            content = response.get("content")
+            if response.get("action") not in _ACTIONS or not isinstance(content, dict | None):
                 raise _malformed_response()
-            return {"action": answer["action"], "content": cast("dict[str, Any]", content or {})}
+            return {"action": response["action"], "content": cast("dict[str, Any]", content or {})}
         case SampleStep():
-            return dict(answer)
+            return dict(response)
         case RootsStep():
-            roots = answer.get("roots")
+            roots = response.get("roots")
             if not isinstance(roots, list):
                 raise _malformed_response()
             return cast("list[object]", roots)

@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 import msgspec
 
-from gateway.domain.http.requests import Credential, NamedCredential, UpstreamAnswer, UpstreamRequest
+from gateway.domain.http.requests import Credential, NamedCredential, UpstreamRequest, UpstreamResponse
 from gateway.domain.identifiers import SourceId, TenantId
 from gateway.domain.queries import Queried
 from gateway.domain.results import Completions, Contents, Messages, Result
@@ -190,10 +190,10 @@ class Call(Protocol):
         ...
 
 
-Answer_co = TypeVar("Answer_co", covariant=True)
+Result_co = TypeVar("Result_co", covariant=True)
 
 
-class Handler(Protocol[Answer_co]):
+class Handler(Protocol[Result_co]):
     """The object that runs a primitive."""
 
     def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
@@ -218,7 +218,7 @@ class Handler(Protocol[Answer_co]):
         """
         ...
 
-    async def run(self, prepared: Prepared, call: Call, /) -> Answer_co:
+    async def run(self, prepared: Prepared, call: Call, /) -> Result_co:
         """Run the call.
 
         Raises:
@@ -228,7 +228,7 @@ class Handler(Protocol[Answer_co]):
         ...
 
 
-ToolHandler = Handler[UpstreamAnswer | Result]
+ToolHandler = Handler[UpstreamResponse | Result]
 ResourceHandler = Handler[Contents]
 PromptHandler = Handler[Messages]
 

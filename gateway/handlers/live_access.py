@@ -1,6 +1,6 @@
 """Stored credentials of live sources: applied to requests to their origins, and redacted in the sources' messages."""
 
-from gateway.domain.http.requests import UpstreamAnswer, UpstreamRequest
+from gateway.domain.http.requests import UpstreamRequest, UpstreamResponse
 from gateway.domain.live_sources import LiveSource
 from gateway.domain.tenancy.principals import ToolCaller
 from gateway.handlers.credentials import find_named, with_credential
@@ -51,5 +51,5 @@ class StoredSourceAccess:
 
     async def redact(self, raw: bytes, credentials: Credentials) -> bytes:
         """Return the JSON text without the credentials."""
-        answer = UpstreamAnswer(status=200, content_type=JSON, body=raw)
-        return (await self._redaction.apply(answer, credentials)).body
+        response = UpstreamResponse(status=200, content_type=JSON, body=raw)
+        return (await self._redaction.apply(response, credentials)).body

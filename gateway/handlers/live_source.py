@@ -22,7 +22,7 @@ _MAX_COMPLETIONS = 100
 _MAX_NAME_LENGTH = 60
 _DEFAULT_TIMEOUT_S = 60.0
 _MARGIN_S = 5.0
-_Answer = TypeVar("_Answer")
+_Result = TypeVar("_Result")
 
 _CLIENT_REQUESTS: Final[Mapping[str, InputRequestKind]] = {
     "elicitation/create": "elicitation",
@@ -87,13 +87,13 @@ class LiveTarget:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LiveAction(Generic[_Answer]):
+class LiveAction(Generic[_Result]):
     """Sends a call to the live source of its primitive."""
 
     target: LiveTarget
-    form: ResultForm[_Answer]
+    form: ResultForm[_Result]
 
-    async def run(self, arguments: Mapping[str, object], call: Call, /) -> _Answer:
+    async def run(self, arguments: Mapping[str, object], call: Call, /) -> _Result:
         """Return the source's result in the form of the primitive's family.
 
         Raises:

@@ -17,8 +17,8 @@ from gateway.handlers.previews.requests import escape, finish, show_json
 from gateway.handlers.redaction.redaction import Redaction
 
 _MAX_SUMMARY_LENGTH = 500
-_Answer = TypeVar("_Answer")
-_Answer_co = TypeVar("_Answer_co", covariant=True)
+_Result = TypeVar("_Result")
+_Result_co = TypeVar("_Result_co", covariant=True)
 
 _encode = msgspec.json.Encoder(order="sorted").encode
 
@@ -32,10 +32,10 @@ class HandlerSubject:
     handler: bytes = b""
 
 
-class Action(Protocol[_Answer_co]):
+class Action(Protocol[_Result_co]):
     """The work of a handler for the arguments of one call."""
 
-    async def run(self, arguments: Mapping[str, object], call: Call, /) -> _Answer_co:
+    async def run(self, arguments: Mapping[str, object], call: Call, /) -> _Result_co:
         """Run the action and return its result.
 
         Raises:
@@ -57,10 +57,10 @@ class ActionPreview(Protocol):
         ...
 
 
-class LocalHandler(Generic[_Answer]):
+class LocalHandler(Generic[_Result]):
     """A handler that runs an action; `outline` adds the action's requests to the preview."""
 
-    def __init__(self, subject: HandlerSubject, work: Action[_Answer], *, outline: ActionPreview | None = None) -> None:
+    def __init__(self, subject: HandlerSubject, work: Action[_Result], *, outline: ActionPreview | None = None) -> None:
         self._subject = subject
         self._work = work
         self._outline = outline
@@ -82,7 +82,7 @@ class LocalHandler(Generic[_Answer]):
         acts = self._outline.show(prepared.arguments)
         return await finish(f"{text}\n{acts}" if acts else text, Redaction(), credentials)
 
-    async def run(self, prepared: Prepared, call: Call, /) -> _Answer:
+    async def run(self, prepared: Prepared, call: Call, /) -> _Result:
         """Run the action."""
         return await self._work.run(prepared.arguments, call)
 

@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from gateway.domain.http.plans import RequestPlan, SchemeKind
-from gateway.domain.http.requests import Credential, NamedCredential, UpstreamAnswer, UpstreamRequest
+from gateway.domain.http.requests import Credential, NamedCredential, UpstreamRequest, UpstreamResponse
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tools import Tool
 from gateway.errors import CredentialMissing
@@ -85,7 +85,7 @@ class OperationHandler:
         require(security, stored)
         return await finish(show_request(request), self._redaction, tuple(stored.values()))
 
-    async def run(self, prepared: Prepared, call: Call, /) -> UpstreamAnswer:
+    async def run(self, prepared: Prepared, call: Call, /) -> UpstreamResponse:
         """Send the request and return the response; an echoed credential is redacted.
 
         Raises:
@@ -102,12 +102,12 @@ class OperationHandler:
                 return await self._run_with_references(request, stored, call)
         if self._tokens is not None:
             return await self._run_with_tokens(request, stored, self._tokens)
-        answer = await self._upstream.send_streaming(apply(request, self._plan.security, stored), tenant=self._tenant)
-        return await self._redaction.apply(answer, tuple(stored.values()))  # guard: credential-echo
+        response = await self._upstream.send_streaming(apply(request, self._plan.security, stored), tenant=self._tenant)
+        return await self._redaction.apply(response, tuple(stored.values()))  # guard: credential-echo
 
     async def _run_with_references(
         self, request: UpstreamRequest, stored: Mapping[str, Credential], call: Call
-    ) -> UpstreamAnswer:
+    ) -> UpstreamResponse:
         """Send the request with the named credentials that its schemes refer to."""
         found: dict[str, _CredentialPair] = {}
         for scheme in choose(self._plan.security, stored) or ():
@@ -122,16 +122,16 @@ class OperationHandler:
                         )
                     caller = await of_caller(self._delegations, named, call)
                 found[scheme.name] = named, caller
-        sent, answer = await self._send_as_caller(request, stored, found)
+        sent, response = await self._send_as_caller(request, stored, found)
         secrets = tuple(sent.values())
-        if answer.status == _UNAUTHORISED and self._delegations is not None:
+        if response.status == _UNAUTHORISED and self._delegations is not None:
             renewed = await self._renew(found, call)
             if renewed and request.idempotent:
-                sent, answer = await self._send_as_caller(request, stored, {**found, **renewed})
+                sent, response = await self._send_as_caller(request, stored, {**found, **renewed})
                 secrets = (*secrets, *sent.values())
-                if answer.status == _UNAUTHORISED:
+                if response.status == _UNAUTHORISED:
                     await self._renew(renewed, call)
-        return await self._redaction.apply(answer, secrets)  # guard: reference-echo
+        return await self._redaction.apply(response, secrets)  # guard: reference-echo
 
     async def _renew(self, found: Mapping[str, _CredentialPair], call: Call) -> dict[str, _CredentialPair]:
         """Drop the tokens that the upstream refused; return the schemes that have a new token."""
@@ -145,7 +145,7 @@ class OperationHandler:
 
     async def _send_as_caller(
         self, request: UpstreamRequest, stored: Mapping[str, Credential], found: Mapping[str, _CredentialPair]
-    ) -> tuple[Mapping[str, Credential], UpstreamAnswer]:
+    ) -> tuple[Mapping[str, Credential], UpstreamResponse]:
         """Send the request with the credentials of the caller; return the credentials and the response."""
         sent = {**stored, **{scheme: caller.credential for scheme, (_, caller) in found.items()}}
         applied = apply(request, self._plan.security, sent)
@@ -156,18 +156,18 @@ class OperationHandler:
 
     async def _run_with_tokens(
         self, request: UpstreamRequest, stored: Mapping[str, Credential], tokens: Tokens
-    ) -> UpstreamAnswer:
+    ) -> UpstreamResponse:
         """Send the request with a fetched token. Status 401 drops the token; an idempotent request is then retried."""
-        sent, answer = await self._attempt(request, stored, tokens)
-        if answer.status == _UNAUTHORISED and sent is not stored:
+        sent, response = await self._attempt(request, stored, tokens)
+        if response.status == _UNAUTHORISED and sent is not stored:
             await tokens.forget(self._tenant, self._source, self._plan.security, stored, refused=sent)
             if request.idempotent:
-                sent, answer = await self._attempt(request, stored, tokens)
-        return await self._redaction.apply(answer, (*stored.values(), *sent.values()))
+                sent, response = await self._attempt(request, stored, tokens)
+        return await self._redaction.apply(response, (*stored.values(), *sent.values()))
 
     async def _attempt(
         self, request: UpstreamRequest, stored: Mapping[str, Credential], tokens: Tokens
-    ) -> tuple[Mapping[str, Credential], UpstreamAnswer]:
+    ) -> tuple[Mapping[str, Credential], UpstreamResponse]:
         sent = await tokens.exchange(self._tenant, self._source, self._plan.security, stored)
         return sent, await self._upstream.send_streaming(apply(request, self._plan.security, sent), tenant=self._tenant)
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from gateway.definitions.handlers.specs import ResultSpec
-from gateway.domain.http.requests import UpstreamAnswer
+from gateway.domain.http.requests import UpstreamResponse
 from gateway.domain.tools import Tool
 from gateway.handlers.http_request import project_answer
 from gateway.handlers.interfaces import Call, Handler, Prepared
@@ -18,7 +18,7 @@ _decode_result = msgspec.json.Decoder(ResultSpec).decode
 class OverriddenHandler:
     """Runs an operation with pinned arguments, which replace any values of the caller, and projects the response."""
 
-    def __init__(self, tool: Tool, handler: Handler[UpstreamAnswer]) -> None:
+    def __init__(self, tool: Tool, handler: Handler[UpstreamResponse]) -> None:
         self._handler = handler
         self._pinned: Mapping[str, object] = _decode(tool.pinned) if tool.pinned else {}
         self._result = _decode_result(tool.result) if tool.result else ResultSpec()
@@ -35,12 +35,12 @@ class OverriddenHandler:
         """Show the operation's preview."""
         return await self._handler.preview(prepared)
 
-    async def run(self, prepared: Prepared, call: Call, /) -> UpstreamAnswer:
+    async def run(self, prepared: Prepared, call: Call, /) -> UpstreamResponse:
         """Send the request; a response with a body and a status below 300 is projected.
 
         Raises:
             HandlerFailed: the response is not JSON, or has no value at the pointer.
             UpstreamError: there is no response.
         """
-        answer = await self._handler.run(prepared, call)
-        return project_answer(answer, self._result) if answer.status < _FIRST_ERROR and answer.body else answer
+        response = await self._handler.run(prepared, call)
+        return project_answer(response, self._result) if response.status < _FIRST_ERROR and response.body else response

@@ -7,27 +7,27 @@ import msgspec
 
 from gateway.definitions.json_schema.validator import Validator, find_faults
 from gateway.definitions.templates.template import Tree
-from gateway.domain.http.requests import UpstreamAnswer
+from gateway.domain.http.requests import UpstreamResponse
 from gateway.domain.tools import Tool
 from gateway.errors import ArgumentsInvalid, HandlerFailed
 from gateway.handlers.declared_results import variables_of
 from gateway.handlers.interfaces import Call, Handler, Prepared
 from gateway.handlers.result_forms import ResultForm
 
-_Answer = TypeVar("_Answer")
+_Result = TypeVar("_Result")
 
 
-class PinnedHandler(Generic[_Answer]):
+class PinnedHandler(Generic[_Result]):
     """Runs an operation with the fixed arguments, and with the caller's values for the others."""
 
     def __init__(
         self,
         operation: Tool,
-        handler: Handler[UpstreamAnswer],
+        handler: Handler[UpstreamResponse],
         *,
         validator: Validator,
         fixed: Tree,
-        form: ResultForm[_Answer],
+        form: ResultForm[_Result],
     ) -> None:
         schema: dict[str, Any] = msgspec.json.decode(operation.definition)["inputSchema"]
         self._known = frozenset(cast("dict[str, object]", schema.get("properties", {})))
@@ -61,6 +61,6 @@ class PinnedHandler(Generic[_Answer]):
         """Show the operation's preview."""
         return await self._handler.preview(prepared)
 
-    async def run(self, prepared: Prepared, call: Call, /) -> _Answer:
+    async def run(self, prepared: Prepared, call: Call, /) -> _Result:
         """Send the request and return the response in the form of the family."""
         return self._form.of_response(await self._handler.run(prepared, call))

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 import msgspec
 
-from gateway.domain.http.requests import UpstreamAnswer
+from gateway.domain.http.requests import UpstreamResponse
 from gateway.domain.results import ABSENT, Absent, Contents, Messages, Result
 from gateway.errors import HandlerFailed, NotFound, UpstreamError
 from gateway.handlers.python.returned_objects import read_contents, read_messages, read_result, refuse
@@ -19,12 +19,12 @@ from gateway.handlers.response_body.reading import BYTES, JSON, TEXT, kind_of, r
 
 _FIRST_ERROR = 300
 _GONE = frozenset({404, 410})
-_Answer_co = TypeVar("_Answer_co", covariant=True)
+_Result_co = TypeVar("_Result_co", covariant=True)
 
 Blocks = Sequence[Mapping[str, object]]
 
 
-class ResultForm(Protocol[_Answer_co]):
+class ResultForm(Protocol[_Result_co]):
     """Builds the results of a family."""
 
     @property
@@ -32,19 +32,19 @@ class ResultForm(Protocol[_Answer_co]):
         """The URI of the resource that is read; None in other families."""
         ...
 
-    def of_text(self, text: str, *, mime_type: str | None = None, is_error: bool = False) -> _Answer_co:
+    def of_text(self, text: str, *, mime_type: str | None = None, is_error: bool = False) -> _Result_co:
         """Return a result with one text block."""
         ...
 
-    def of_json(self, value: object, *, mime_type: str | None = None, is_error: bool = False) -> _Answer_co:
+    def of_json(self, value: object, *, mime_type: str | None = None, is_error: bool = False) -> _Result_co:
         """Return a result that is one JSON value."""
         ...
 
-    def of_blocks(self, blocks: Blocks, *, structured: object | Absent = ABSENT, is_error: bool = False) -> _Answer_co:
+    def of_blocks(self, blocks: Blocks, *, structured: object | Absent = ABSENT, is_error: bool = False) -> _Result_co:
         """Return a result with these content blocks, contents or messages."""
         ...
 
-    def of_response(self, answer: UpstreamAnswer) -> _Answer_co:
+    def of_response(self, response: UpstreamResponse) -> _Result_co:
         """Return the result for an upstream's response.
 
         Raises:
@@ -52,7 +52,7 @@ class ResultForm(Protocol[_Answer_co]):
         """
         ...
 
-    def of_failure(self, result: Mapping[str, Any]) -> _Answer_co:
+    def of_failure(self, result: Mapping[str, Any]) -> _Result_co:
         """Return the result for the failure of a called tool.
 
         Raises:
@@ -60,7 +60,7 @@ class ResultForm(Protocol[_Answer_co]):
         """
         ...
 
-    def of_returned(self, returned: object) -> _Answer_co:
+    def of_returned(self, returned: object) -> _Result_co:
         """Return the result for a Python function's return value.
 
         Raises:
@@ -68,7 +68,7 @@ class ResultForm(Protocol[_Answer_co]):
         """
         ...
 
-    def of_nothing(self) -> _Answer_co:
+    def of_nothing(self) -> _Result_co:
         """Return the result of a handler that ended without one.
 
         Raises:
@@ -82,33 +82,33 @@ class ToolForm:
 
     uri: str | None = None
 
-    def of_text(self, text: str, *, mime_type: str | None = None, is_error: bool = False) -> UpstreamAnswer | Result:
+    def of_text(self, text: str, *, mime_type: str | None = None, is_error: bool = False) -> UpstreamResponse | Result:
         """Return one block of text."""
         del mime_type
         return Result(content=({"type": "text", "text": text},), is_error=is_error)
 
     def of_json(
         self, value: object, *, mime_type: str | None = None, is_error: bool = False
-    ) -> UpstreamAnswer | Result:
+    ) -> UpstreamResponse | Result:
         """Return structured content, and the same value as text."""
         del mime_type
         return Result(content=({"type": "text", "text": to_json(value)},), structured=value, is_error=is_error)
 
     def of_blocks(
         self, blocks: Blocks, *, structured: object | Absent = ABSENT, is_error: bool = False
-    ) -> UpstreamAnswer | Result:
+    ) -> UpstreamResponse | Result:
         """Return a result with the blocks."""
         return Result(content=blocks, structured=structured, is_error=is_error)
 
-    def of_response(self, answer: UpstreamAnswer) -> UpstreamAnswer | Result:
+    def of_response(self, response: UpstreamResponse) -> UpstreamResponse | Result:
         """Return the response itself; the call pipeline renders it."""
-        return answer
+        return response
 
-    def of_failure(self, result: Mapping[str, Any]) -> UpstreamAnswer | Result:
+    def of_failure(self, result: Mapping[str, Any]) -> UpstreamResponse | Result:
         """Return a result with the same failure."""
         return Result(content=result.get("content", ()), is_error=True, meta=result.get("_meta"))
 
-    def of_returned(self, returned: object) -> UpstreamAnswer | Result:
+    def of_returned(self, returned: object) -> UpstreamResponse | Result:
         """Accept a result, a string, or a mapping: a result object of the protocol, or one JSON object."""
         if isinstance(returned, Result):
             return returned
@@ -119,7 +119,7 @@ class ToolForm:
             return read_result(members) or self.of_json(members)
         raise refuse(returned)
 
-    def of_nothing(self) -> UpstreamAnswer | Result:
+    def of_nothing(self) -> UpstreamResponse | Result:
         """Return a result without content."""
         return Result()
 
@@ -150,18 +150,20 @@ class ResourceForm:
         """Return one blob."""
         return self._one({"blob": b64encode(content).decode()}, mime_type or self.mime_type)
 
-    def of_response(self, answer: UpstreamAnswer) -> Contents:
+    def of_response(self, response: UpstreamResponse) -> Contents:
         """Return the body, as text if it is text.
 
         Raises:
             NotFound: the status is 404 or 410.
             UpstreamError: the status is any other of 300 or above.
         """
-        if answer.status in _GONE:
+        if response.status in _GONE:
             raise NotFound("there is no such resource")
-        text = _text_of(answer)
-        kind = kind_of(answer) or self.mime_type
-        return self.of_bytes(answer.body, kind or BYTES) if text is None else self.of_text(text, mime_type=kind or TEXT)
+        text = _text_of(response)
+        kind = kind_of(response) or self.mime_type
+        return (
+            self.of_bytes(response.body, kind or BYTES) if text is None else self.of_text(text, mime_type=kind or TEXT)
+        )
 
     def of_failure(self, result: Mapping[str, Any]) -> Contents:
         """Raise HandlerFailed: a resource cannot represent a failure."""
@@ -214,18 +216,18 @@ class PromptForm:
         del structured, is_error
         return Messages(messages=blocks, description=self.description)
 
-    def of_response(self, answer: UpstreamAnswer) -> Messages:
+    def of_response(self, response: UpstreamResponse) -> Messages:
         """Return the `messages` of a JSON object; otherwise the text of the response as one message.
 
         Raises:
             HandlerFailed: the response is not text, or not the JSON that its type declares.
             UpstreamError: the status is 300 or above.
         """
-        text = _text_of(answer)
+        text = _text_of(response)
         if text is None:
             raise HandlerFailed("the upstream's response is not text")
-        if is_json(kind_of(answer)):
-            value = read_json(answer)
+        if is_json(kind_of(response)):
+            value = read_json(response)
             members = cast("dict[str, object]", value) if isinstance(value, dict) else {}
             messages = members.get("messages")
             if isinstance(messages, list):
@@ -263,10 +265,10 @@ def to_json(value: object) -> str:
         raise HandlerFailed("the handler's result is not JSON") from None
 
 
-def _text_of(answer: UpstreamAnswer) -> str | None:
-    if answer.status >= _FIRST_ERROR:
-        raise UpstreamError(f"The upstream responded with status {answer.status}.")
-    return read_text(answer)
+def _text_of(response: UpstreamResponse) -> str | None:
+    if response.status >= _FIRST_ERROR:
+        raise UpstreamError(f"The upstream responded with status {response.status}.")
+    return read_text(response)
 
 
 def _message(result: Mapping[str, Any]) -> str:

@@ -44,7 +44,7 @@ _OCTET_STREAM: Final = "application/octet-stream"
 _JSON: Final = "application/json"
 _MAX_INLINE_BYTES: Final = 32 * 1024
 _MAX_INLINE_LEVELS: Final = 16
-_MAX_ANSWER_BYTES: Final = 10 * 1024 * 1024 - 64 * 1024
+_MAX_RESULT_BYTES: Final = 10 * 1024 * 1024 - 64 * 1024
 """Limit on the JSON of a whole result; the rest of the result limit is for the other members of the content."""
 _SHORT_ESCAPES: Final = b'"\\\b\f\n\r\t'
 _LONG_ESCAPES: Final = bytes(byte for byte in range(32) if byte not in _SHORT_ESCAPES)
@@ -283,7 +283,7 @@ def _content(uri: str, found: StoredResult) -> Mapping[str, object]:
         text = body.decode()
     except UnicodeDecodeError:
         return {"uri": uri, "mimeType": mime_type, "blob": b64encode(body).decode()}
-    if size_as_json(body) > _MAX_ANSWER_BYTES:  # guard: whole-result-size
+    if size_as_json(body) > _MAX_RESULT_BYTES:  # guard: whole-result-size
         raise _too_large(uri)
     return {"uri": uri, "mimeType": mime_type, "text": text}
 

@@ -32,7 +32,7 @@ from gateway.definitions.handlers.specs import (
     Step,
     StepsSpec,
 )
-from gateway.domain.http.requests import UpstreamAnswer
+from gateway.domain.http.requests import UpstreamResponse
 from gateway.errors import HandlerFailed, NotFound
 from gateway.handlers.call_memo import CallMemo
 from gateway.handlers.declared_results import fill, variables_of
@@ -48,36 +48,36 @@ _MAX_RESULTS_BYTES = 4 * 1024 * 1024
 _FIRST_ERROR = 300
 _COMPLETED = "steps"
 _LEVELS = frozenset(get_args(LogLevel))
-_Answer = TypeVar("_Answer")
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
-class StepsAction(Generic[_Answer]):
+class StepsAction(Generic[_Result]):
     """Runs a list of steps."""
 
     spec: StepsSpec
-    form: ResultForm[_Answer]
+    form: ResultForm[_Result]
     egress: EgressContext
 
-    async def run(self, arguments: Mapping[str, object], call: Call, /) -> _Answer:
+    async def run(self, arguments: Mapping[str, object], call: Call, /) -> _Result:
         """Return the result of the step that ends the list, or `ResultForm.of_nothing` if no step ends it."""
         with call.within(LIST_S):
             ended = await _Run(self.form, self.egress, call, variables_of(arguments)).run_steps(self.spec.steps, "")
-        return self.form.of_nothing() if ended is None else ended.answer
+        return self.form.of_nothing() if ended is None else ended.result
 
 
 @dataclass(frozen=True, slots=True)
-class _ListEnd(Generic[_Answer]):
+class _ListEnd(Generic[_Result]):
     """Marks the end of the list, with its result."""
 
-    answer: _Answer
+    result: _Result
 
 
-class _Run(Generic[_Answer]):
+class _Run(Generic[_Result]):
     """One run of a list."""
 
     def __init__(
-        self, form: ResultForm[_Answer], egress: EgressContext, call: Call, variables: dict[str, object]
+        self, form: ResultForm[_Result], egress: EgressContext, call: Call, variables: dict[str, object]
     ) -> None:
         self._form = form
         self._egress = egress
@@ -90,7 +90,7 @@ class _Run(Generic[_Answer]):
         progress_sent = self._peer.recall(_COMPLETED)
         self._progress_sent = progress_sent if isinstance(progress_sent, int) else 0
 
-    async def run_steps(self, steps: tuple[Step, ...], path: str) -> _ListEnd[_Answer] | None:
+    async def run_steps(self, steps: tuple[Step, ...], path: str) -> _ListEnd[_Result] | None:
         """Run the steps in order; return None if none of them ended the list."""
         for number, step in enumerate(steps):
             ended = await self._run_step(step, f"{path}/{number}")
@@ -98,7 +98,7 @@ class _Run(Generic[_Answer]):
                 return ended
         return None
 
-    async def _run_step(self, step: Step, path: str) -> _ListEnd[_Answer] | None:
+    async def _run_step(self, step: Step, path: str) -> _ListEnd[_Result] | None:
         self._step_count += 1
         await checkpoint()  # filling templates never suspends, so let other tasks run in between
         match step:
@@ -106,7 +106,7 @@ class _Run(Generic[_Answer]):
                 branch = step.then if step.when.holds(self._variables) else step.otherwise
                 return await self.run_steps(branch, f"{path}/{'then' if branch is step.then else 'else'}")
             case ReturnStep():
-                return _ListEnd(fill(step.answer, self._variables, self._form))
+                return _ListEnd(fill(step.result, self._variables, self._form))
             case CallStep():
                 return await self._call_tool(step, path)
             case HttpStep():
@@ -135,12 +135,12 @@ class _Run(Generic[_Answer]):
 
     async def _ask(self, steps: tuple[InputStep, ...]) -> None:
         self._peer.remember(_COMPLETED, self._step_count)
-        questions = {step.key: to_input_request(step, self._variables) for step in steps}
-        answers = await self._peer.ask(questions)
+        input_requests = {step.key: to_input_request(step, self._variables) for step in steps}
+        responses = await self._peer.ask(input_requests)
         for step in steps:
-            self._store_result(step.keep_as, read_input_response(step, answers[step.key]))
+            self._store_result(step.keep_as, read_input_response(step, responses[step.key]))
 
-    async def _call_tool(self, step: CallStep, path: str) -> _ListEnd[_Answer] | None:
+    async def _call_tool(self, step: CallStep, path: str) -> _ListEnd[_Result] | None:
         arguments = step.arguments.render(self._variables)
         if not isinstance(arguments, dict):
             raise HandlerFailed(f"the arguments for {step.tool!r} are not an object")
@@ -158,18 +158,18 @@ class _Run(Generic[_Answer]):
         self._store_result(step.keep_as, result)
         return None
 
-    async def _send(self, step: HttpStep, path: str) -> _ListEnd[_Answer] | None:
+    async def _send(self, step: HttpStep, path: str) -> _ListEnd[_Result] | None:
         requester = HttpRequester(step.http, self._egress)
 
         async def act() -> list[Any]:
             request = requester.request(self._variables)
-            answer = await requester.send(request, self._call, limit_bytes=max(self._left, 1))
-            if answer.status >= _FIRST_ERROR:
-                failed.append(answer)
+            response = await requester.send(request, self._call, limit_bytes=max(self._left, 1))
+            if response.status >= _FIRST_ERROR:
+                failed.append(response)
                 return []
-            return [_stored_form(answer)]
+            return [_stored_form(response)]
 
-        failed: list[UpstreamAnswer] = []
+        failed: list[UpstreamResponse] = []
         stored = await self._memory.once(f"do{path}", act, repeatable=requester.is_safe)
         if failed:
             return _ListEnd(self._form.of_response(failed[0]))
@@ -190,14 +190,14 @@ class _Run(Generic[_Answer]):
         self._variables[name] = value
 
 
-def _stored_form(answer: UpstreamAnswer) -> object:
+def _stored_form(response: UpstreamResponse) -> object:
     """Return the stored form of a response: a JSON value if it is JSON, otherwise text; None without a body."""
-    kind = kind_of(answer)
-    if not answer.body:
+    kind = kind_of(response)
+    if not response.body:
         return None
     if is_json(kind):
-        return read_json(answer)
-    text = read_text(answer)
+        return read_json(response)
+    text = read_text(response)
     if text is None:
         raise HandlerFailed("the upstream's response is neither JSON nor text, so steps cannot use it")
     return text

@@ -46,7 +46,7 @@ _BATCH_BYTES = 1024 * 1024
 _PAUSE_S = 2.0
 _MAX_PAUSE_S = 300.0
 _MAX_DOUBLINGS = 10
-_ANSWER_BYTES = 64 * 1024
+_MAX_RESPONSE_BYTES = 64 * 1024
 _MAX_FAULT_LENGTH = 300
 _CLOSE_S = 5.0
 _PRIORITY = 109
@@ -149,7 +149,7 @@ class AuditDelivery:
             if credential is None or not is_among(sink.target, credential.origins):
                 raise CredentialMissing("The credential is not stored for this origin.")
             request = with_credential(request, credential)
-        response = await self.upstream.send(request, tenant=delivery.tenant, limit_bytes=_ANSWER_BYTES)
+        response = await self.upstream.send(request, tenant=delivery.tenant, limit_bytes=_MAX_RESPONSE_BYTES)
         if not 200 <= response.status < 300:
             raise OSError(f"the endpoint responded with status {response.status}")
 
@@ -166,7 +166,7 @@ class AuditDelivery:
                 writer.write_eof()
                 with anyio.move_on_after(_CLOSE_S):
                     while await reader.read(
-                        _ANSWER_BYTES
+                        _MAX_RESPONSE_BYTES
                     ):  # a connection reset counts as a failure, so the batch is repeated
                         pass
         finally:

@@ -34,7 +34,7 @@ log = structlog.get_logger(__name__)
 
 ATTEMPT_S = 15.0
 """Seconds for one attempt, from the name lookup to the end of the response."""
-_MAX_ANSWER_BYTES = 64 * 1024
+_MAX_RESPONSE_BYTES = 64 * 1024
 _DRAIN_S = 2.0
 _OK, _REDIRECTS, _ERRORS = 200, 300, 400
 
@@ -81,7 +81,7 @@ class WebhookSender:
 
     async def _send(self, leased: LeasedDeliveries, request: UpstreamRequest) -> AttemptOutcome:
         # guard: egress-tenant-of-each-webhook
-        response = await self.upstream.open_response(request, tenant=leased.tenant, limit_bytes=_MAX_ANSWER_BYTES)
+        response = await self.upstream.open_response(request, tenant=leased.tenant, limit_bytes=_MAX_RESPONSE_BYTES)
         with response:
             with suppress(UpstreamError), anyio.move_on_after(_DRAIN_S):
                 await response.read_whole()  # an unread response would reset the receiver's connection

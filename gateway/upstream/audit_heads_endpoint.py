@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from yarl import URL
 
-from gateway.domain.http.requests import UpstreamAnswer, UpstreamRequest
+from gateway.domain.http.requests import UpstreamRequest, UpstreamResponse
 from gateway.domain.identifiers import TenantId
 from gateway.errors import UpstreamAnswerBroken, UpstreamUnreachable
 from gateway.upstream.auth.credentials import digest_of_headers
@@ -73,5 +73,5 @@ class EndpointHeads:
             raise UpstreamAnswerBroken("The endpoint for audit heads did not return heads as JSON.") from None
 
 
-def _refused(response: UpstreamAnswer) -> UpstreamUnreachable:
+def _refused(response: UpstreamResponse) -> UpstreamUnreachable:
     return UpstreamUnreachable(f"The endpoint for audit heads responded with status {response.status}.")

@@ -13,7 +13,7 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
-from gateway.domain.http.requests import UpstreamAnswer, UpstreamRequest
+from gateway.domain.http.requests import UpstreamRequest, UpstreamResponse
 from gateway.domain.identifiers import TenantId
 from gateway.errors import (
     UpstreamAnswerBroken,
@@ -117,7 +117,7 @@ class UpstreamClient:
 
     async def send(
         self, request: UpstreamRequest, *, tenant: TenantId | None = None, limit_bytes: int | None = None
-    ) -> UpstreamAnswer:
+    ) -> UpstreamResponse:
         """Send one request and return its complete response; redirects are not followed.
 
         Raises:
@@ -132,7 +132,7 @@ class UpstreamClient:
         """
         return _answer(await self._send_complete(request, tenant, limit_bytes))
 
-    async def send_streaming(self, request: UpstreamRequest, *, tenant: TenantId | None = None) -> UpstreamAnswer:
+    async def send_streaming(self, request: UpstreamRequest, *, tenant: TenantId | None = None) -> UpstreamResponse:
         """Send one request, as `send` does, but accept an event stream that does not end.
 
         The body of such a stream contains the events that arrived within the bounds; `cut` describes the missing part.
@@ -150,8 +150,8 @@ class UpstreamClient:
         Raises:
             UpstreamError, Unavailable: as for `send`.
         """
-        answer, body, _ = await self._send_complete(request, tenant, limit_bytes)
-        return FullResponse(status=answer.status, headers=answer.headers(), body=body)
+        response, body, _ = await self._send_complete(request, tenant, limit_bytes)
+        return FullResponse(status=response.status, headers=response.headers(), body=body)
 
     async def open_stream(self, entry: AllowEntry, *, tenant: TenantId, is_tls: bool = False) -> ByteStream:
         """Connect to a socket or host on an allow-list; public addresses must be listed too.
@@ -202,15 +202,15 @@ class UpstreamClient:
         bulkhead = self._bulkheads.find(tenant, message.origin)
         await bulkhead.occupy(loop)
         try:
-            answer = await http.send(message, self._allow_lists, loop)
+            response = await http.send(message, self._allow_lists, loop)
         except FAULTS as error:
             raise translate(error) from None
         finally:
             bulkhead.leave()
         try:
-            return ResponseStream(answer, limit_bytes=limit_bytes)
+            return ResponseStream(response, limit_bytes=limit_bytes)
         except UpstreamAnswerBroken:
-            answer.close()
+            response.close()
             raise
 
     async def _send_complete(
@@ -264,23 +264,23 @@ class UpstreamClient:
                 if self._open is None:  # closed while this call waited
                     raise RuntimeError("the pool is not open")
                 loop, http, _ = self._open
-                answer = await http.send(message, self._allow_lists, loop)
+                response = await http.send(message, self._allow_lists, loop)
             except FAULTS as error:
                 pause_s = after_fault(error, request, attempt)
                 if not self._may_repeat(pause_s, deadline, bulkhead):
                     raise
             else:
                 try:
-                    body, cut = await self._read(answer, deadline, limit)
+                    body, cut = await self._read(response, deadline, limit)
                 except BaseException:
-                    answer.close()
+                    response.close()
                     raise
-                answer.release()
-                if answer.status < FIRST_RETRIABLE:
-                    return answer, body, cut
-                pause_s = after_response(answer.status, answer.field(b"retry-after"), request, attempt)
+                response.release()
+                if response.status < FIRST_RETRIABLE:
+                    return response, body, cut
+                pause_s = after_response(response.status, response.field(b"retry-after"), request, attempt)
                 if not self._may_repeat(pause_s, deadline, bulkhead):
-                    return answer, body, cut
+                    return response, body, cut
             attempt += 1
             await asyncio.sleep(pause_s or 0.0)
             deadline.allow(asyncio.get_running_loop().time() + self._first_s)
@@ -295,29 +295,29 @@ class UpstreamClient:
         deadline.allow(deadline.last)
         return True
 
-    async def _read(self, answer: Response, deadline: Deadline, limit: int) -> tuple[bytes, str | None]:
+    async def _read(self, response: Response, deadline: Deadline, limit: int) -> tuple[bytes, str | None]:
         """Return the body and, if an event stream was cut, a description of the missing part."""
-        if not 200 <= answer.status <= 599:
+        if not 200 <= response.status <= 599:
             raise UpstreamAnswerBroken("The upstream's response has an invalid status.")
-        if answer.has_no_body:
+        if response.has_no_body:
             return b"", None
-        declared = answer.content_length
+        declared = response.content_length
         if declared is not None and declared > limit:  # guard: answer-limit-declared
             raise _too_large()
-        if answer.at_eof():
+        if response.at_eof():
             return b"", None
-        encodings = answer.field(b"content-encoding")
+        encodings = response.field(b"content-encoding")
         inflater = None if encodings is None else open_inflater((encodings,), limit=limit)
-        if declared is None and is_event_stream(answer.field(b"content-type") or ""):
-            return await self._read_events(answer, deadline, inflater, limit)
+        if declared is None and is_event_stream(response.field(b"content-type") or ""):
+            return await self._read_events(response, deadline, inflater, limit)
         if inflater is None:
-            if answer.has_ended and answer.size <= limit:
-                return answer.take(), None
-            return await self._read_plain(answer, deadline, limit), None
-        return await self._read_encoded(answer, deadline, inflater), None
+            if response.has_ended and response.size <= limit:
+                return response.take(), None
+            return await self._read_plain(response, deadline, limit), None
+        return await self._read_encoded(response, deadline, inflater), None
 
     async def _read_events(
-        self, answer: Response, deadline: Deadline, inflater: Inflater | None, limit: int
+        self, response: Response, deadline: Deadline, inflater: Inflater | None, limit: int
     ) -> tuple[bytes, str | None]:
         """Read the events that arrive within the bounds; the connection of a cut stream is closed."""
         events, now = EventStreamReader(limit), asyncio.get_running_loop().time()
@@ -325,51 +325,51 @@ class UpstreamClient:
         deadline.allow(deadline.last)
         try:
             async with asyncio.timeout_at(until):
-                while not answer.at_eof() and not events.is_full:
-                    piece = await answer.readany()
+                while not response.at_eof() and not events.is_full:
+                    piece = await response.readany()
                     events.feed(piece if inflater is None else _inflated(inflater, piece))
         except TimeoutError:
             if not events.has_begun:
                 raise
-        if not answer.at_eof() or events.is_full:
-            answer.close()
+        if not response.at_eof() or events.is_full:
+            response.close()
             return events.begun(), events.describe(until - now)
         if inflater is not None:
             events.feed(inflater.finish())
         return events.whole(), None
 
-    async def _read_plain(self, answer: Response, deadline: Deadline, limit: int) -> bytes:
-        piece = await self._next_piece(answer, deadline)
-        if answer.at_eof() and len(piece) <= limit:
+    async def _read_plain(self, response: Response, deadline: Deadline, limit: int) -> bytes:
+        piece = await self._next_piece(response, deadline)
+        if response.at_eof() and len(piece) <= limit:
             return piece
         whole = bytearray(piece)
         while len(whole) <= limit:  # guard: answer-limit-counted
-            if answer.at_eof():
+            if response.at_eof():
                 return bytes(whole)
-            whole += await self._next_piece(answer, deadline)
+            whole += await self._next_piece(response, deadline)
         raise _too_large()
 
-    async def _read_encoded(self, answer: Response, deadline: Deadline, inflater: Inflater) -> bytes:
-        while not answer.at_eof():
-            inflater.feed(await self._next_piece(answer, deadline))
+    async def _read_encoded(self, response: Response, deadline: Deadline, inflater: Inflater) -> bytes:
+        while not response.at_eof():
+            inflater.feed(await self._next_piece(response, deadline))
             await asyncio.sleep(0)  # decompression of a small chunk may be slow: yield to other tasks
         return inflater.finish()
 
-    async def _next_piece(self, answer: Response, deadline: Deadline) -> bytes:
+    async def _next_piece(self, response: Response, deadline: Deadline) -> bytes:
         deadline.allow(asyncio.get_running_loop().time() + self._idle_s)
-        return await answer.readany()
+        return await response.readany()
 
 
-def _answer(carried: Carried) -> UpstreamAnswer:
-    answer, body, cut = carried
-    is_redirect = _REDIRECTS <= answer.status < _ERRORS
-    return UpstreamAnswer(
-        status=answer.status,
-        content_type=answer.field(b"content-type") or "",
+def _answer(carried: Carried) -> UpstreamResponse:
+    response, body, cut = carried
+    is_redirect = _REDIRECTS <= response.status < _ERRORS
+    return UpstreamResponse(
+        status=response.status,
+        content_type=response.field(b"content-type") or "",
         body=body,
-        retry_after=answer.field(b"retry-after"),
-        location=answer.field(b"location") if is_redirect else None,
-        headers=read_shown_headers(answer, has_body=bool(body)),
+        retry_after=response.field(b"retry-after"),
+        location=response.field(b"location") if is_redirect else None,
+        headers=read_shown_headers(response, has_body=bool(body)),
         cut=cut,
     )
 

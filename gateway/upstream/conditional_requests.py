@@ -18,9 +18,9 @@ def condition_headers(seen: Sighting) -> Iterator[tuple[str, str]]:
         yield "If-Modified-Since", seen.last_modified
 
 
-def validator_of(answer: FullResponse, name: str) -> str | None:
+def validator_of(response: FullResponse, name: str) -> str | None:
     """Return the value of `etag` or `last-modified`; None if it is missing or cannot be sent."""
-    found = next((value for key, value in answer.headers if key.lower() == name), None)
+    found = next((value for key, value in response.headers if key.lower() == name), None)
     if not found or len(found) > _MAX_VALIDATOR_LENGTH or not is_header_value(found):
         return None
     return found

@@ -48,22 +48,22 @@ async def fetch_changed(
     headers = (("Accept", _ACCEPT), *condition_headers(seen))
     request = UpstreamRequest(method="GET", url=_read_url(url), headers=headers, idempotent=True)
     try:
-        answer = await upstream.send_full(request, tenant=tenant, limit_bytes=limit)
+        response = await upstream.send_full(request, tenant=tenant, limit_bytes=limit)
     except UpstreamAnswerTooLarge:
         raise DocumentTooLarge(f"The document has more than {limit} bytes.") from None
-    if answer.status == NOT_MODIFIED and seen.digest is not None:
+    if response.status == NOT_MODIFIED and seen.digest is not None:
         return FetchedDocument(etag=seen.etag, last_modified=seen.last_modified, is_modified=False)
-    if 300 <= answer.status < 400:
+    if 300 <= response.status < 400:
         raise FetchFailed(
-            f"The document URL responded with a redirect (status {answer.status}), which is not followed; give the "
+            f"The document URL responded with a redirect (status {response.status}), which is not followed; give the "
             f"URL of the document itself."
         )
-    if answer.status != _OK:
-        raise FetchFailed(f"The document URL responded with status {answer.status}.")
+    if response.status != _OK:
+        raise FetchFailed(f"The document URL responded with status {response.status}.")
     return FetchedDocument(
-        body=answer.body,
-        etag=validator_of(answer, "etag"),
-        last_modified=validator_of(answer, "last-modified"),
+        body=response.body,
+        etag=validator_of(response, "etag"),
+        last_modified=validator_of(response, "last-modified"),
     )
 
 

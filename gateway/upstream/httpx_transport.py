@@ -34,7 +34,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         Raises:
             UpstreamError, Unavailable: as for `UpstreamClient.send`. They are not httpx errors.
         """
-        answer = await self._upstream.send_full(
+        response = await self._upstream.send_full(
             UpstreamRequest(
                 method=request.method,
                 url=str(request.url.copy_with(fragment=None)),
@@ -50,8 +50,8 @@ class GuardedTransport(httpx.AsyncBaseTransport):
             tenant=self._tenant,
             limit_bytes=self._limit,
         )
-        headers = [(name, value) for name, value in answer.headers if name.lower() not in _OMITTED_RESPONSE_HEADERS]
-        return httpx.Response(answer.status, headers=headers, content=answer.body, request=request)
+        headers = [(name, value) for name, value in response.headers if name.lower() not in _OMITTED_RESPONSE_HEADERS]
+        return httpx.Response(response.status, headers=headers, content=response.body, request=request)
 
 
 def guarded_client(

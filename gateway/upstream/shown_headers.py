@@ -36,16 +36,16 @@ _FIRST_REDIRECT, _FIRST_REFUSAL = 300, 400
 _USER = re.compile(r"//[^/?#<>\s\"]*@")
 
 
-def read_shown_headers(answer: Response, *, has_body: bool) -> tuple[tuple[str, str], ...]:
+def read_shown_headers(response: Response, *, has_body: bool) -> tuple[tuple[str, str], ...]:
     """Return the included headers of a response, except the target of a redirect, whose query may contain secrets."""
-    names = answer.names
+    names = response.names
     if has_body and SHOWN.isdisjoint(names):
         return ()
-    is_redirect = _FIRST_REDIRECT <= answer.status < _FIRST_REFUSAL
+    is_redirect = _FIRST_REDIRECT <= response.status < _FIRST_REFUSAL
     chosen = SHOWN if has_body else SHOWN | _BODILESS_HEADERS
     if is_redirect:
         chosen = chosen - {_LOCATION}  # guard: redirect-target-hidden
-    values = ((name, answer.field(name)) for name in names if name in chosen)
+    values = ((name, response.field(name)) for name in names if name in chosen)
     return tuple((name.decode(), _clean(value)) for name, value in values if value and (name, value) != _EMPTY)
 
 

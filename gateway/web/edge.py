@@ -128,30 +128,30 @@ class Edge:
         page = fields.get(b"origin")
         if page is not None and not self._origins.names(page):  # guard: cors-named-origins
             page = None
-        answer = _ResponseSink(send, scope, around, page=page)
+        response = _ResponseSink(send, scope, around, page=page)
         refusal = self._check(scope, fields)
         if refusal is not None:
-            await answer.refuse(refusal)
+            await response.refuse(refusal)
             return
         if page is not None and is_preflight(scope):
-            await answer.permit()
+            await response.permit()
             return
         # guard: slow-body
         if fields.get(b"content-length") is not None or fields.get(b"transfer-encoding") is not None:
-            receive = PacedBody(receive, self._limits, lambda: answer.refuse(BODY_TOO_SLOW))
+            receive = PacedBody(receive, self._limits, lambda: response.refuse(BODY_TOO_SLOW))
         labelled = LABELS.set(LogContext(correlation_id))
         around.metrics.requests.now += 1
         try:
-            await self._app(scope, receive, answer)
+            await self._app(scope, receive, response)
         except ClientDisconnect:
             log.debug("client_disconnected")
         except Exception:
             log.exception("request_failed")
-            if not await answer.fail():  # guard: unforeseen-errors
+            if not await response.fail():  # guard: unforeseen-errors
                 raise
         finally:
             around.metrics.requests.now -= 1
-            answer.close()
+            response.close()
             LABELS.reset(labelled)
 
     async def _forward(self, scope: Scope, receive: Receive, send: Send) -> None:

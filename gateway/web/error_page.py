@@ -25,7 +25,7 @@ def error_page_route() -> Route:
         "x-content-type-options": "nosniff",
     }
 
-    async def answer(_: Request) -> Response:
+    async def respond(_: Request) -> Response:
         return Response(page, headers=headers, media_type="text/html; charset=utf-8")
 
-    return Route(PATH, answer)
+    return Route(PATH, respond)

@@ -109,7 +109,7 @@ def problem_bytes(
 
 def problem_handlers() -> dict[Any, Any]:
     """Return the exception handlers for Starlette's `ExceptionMiddleware`; the edge logs and handles other errors."""
-    return {GatewayError: _answer_refusal, HTTPException: _answer_http}
+    return {GatewayError: _respond_refusal, HTTPException: _respond_http}
 
 
 def correlation_id_of(scope: Mapping[str, Any]) -> str:
@@ -118,12 +118,12 @@ def correlation_id_of(scope: Mapping[str, Any]) -> str:
     return found if isinstance(found, str) else ""
 
 
-async def _answer_refusal(request: Request, error: Exception) -> Response:
+async def _respond_refusal(request: Request, error: Exception) -> Response:
     refused = error if isinstance(error, GatewayError) else GatewayError("internal error")
     return problem(refused, correlation_id=correlation_id_of(request.scope))
 
 
-async def _answer_http(request: Request, error: Exception) -> Response:
+async def _respond_http(request: Request, error: Exception) -> Response:
     """Respond to an exception of Starlette, such as an unknown route or method."""
     status, headers = (error.status_code, error.headers) if isinstance(error, HTTPException) else (500, None)
     phrase = HTTPStatus(status).phrase

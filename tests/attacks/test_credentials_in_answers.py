@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from gateway.domain.http.plans import SchemeKind, SchemePlan
-from gateway.domain.http.requests import Credential, NamedCredential, UpstreamAnswer
+from gateway.domain.http.requests import Credential, NamedCredential, UpstreamResponse
 from gateway.errors import GatewayError, TokenRefused
 from gateway.handlers.redaction.redaction import Redactor
 from gateway.upstream.auth.token_endpoint import client_credentials, fetch_token
@@ -161,7 +161,7 @@ async def test_no_family_shows_a_credential(echo: Echo, encoding: Encoding) -> N
 
 
 def _redacted(secret: str, kind: str, body: bytes, *, username: str | None = None) -> bytes:
-    answer = UpstreamAnswer(status=200, content_type=kind, body=body)
+    answer = UpstreamResponse(status=200, content_type=kind, body=body)
     return Redactor((Credential(value=secret, username=username),)).redact(answer).body
 
 

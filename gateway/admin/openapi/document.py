@@ -172,9 +172,9 @@ def _describe_operation(route: Route, schemas: Mapping[str, Json]) -> Json:
             "required": not route.body.is_optional,
             "content": _describe_body(route),
         }
-    answers = {str(status): _describe_answer(route, status) for status in sorted(route.responses)}
+    responses = {str(status): _describe_response(route, status) for status in sorted(route.responses)}
     refusals = {str(status): _describe_refusal(status) for status in sorted(statuses_of(route))}
-    return {**described, "responses": answers | refusals}
+    return {**described, "responses": responses | refusals}
 
 
 def _describe_body(route: Route) -> Json:
@@ -184,7 +184,7 @@ def _describe_body(route: Route) -> Json:
     return {"application/json": {"schema": schema, "example": example}, **others}
 
 
-def _describe_answer(route: Route, status: int) -> Json:
+def _describe_response(route: Route, status: int) -> Json:
     described: Json = {"description": HTTPStatus(status).phrase}
     model = route.responses[status]
     if model is not None:

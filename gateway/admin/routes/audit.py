@@ -50,16 +50,16 @@ async def list_export_keys(admin: AdminDependencies, call: Plain) -> AdminRespon
 
 async def get_retention(admin: AdminDependencies, call: AdminRequest[NoBody, RetentionQuery]) -> AdminResponse:
     """Show the retention of audit entries, the removed entries, and the entries that are removable now."""
-    return _answer(await audit_retention.get_retention(call.tenant, admin.catalog, call.query.days))
+    return _to_response(await audit_retention.get_retention(call.tenant, admin.catalog, call.query.days))
 
 
 async def replace_retention(admin: AdminDependencies, call: AdminRequest[RetentionReplace, NoQuery]) -> AdminResponse:
     """Set the retention of audit entries; older entries are removed in the background, with signed records."""
     replace = partial(audit_retention.replace_retention, call.tenant, admin.catalog, call.body.days)
-    return _answer(await replace(by=call.by, expected=call.expected))
+    return _to_response(await replace(by=call.by, expected=call.expected))
 
 
-def _answer(status: RetentionStatus) -> AdminResponse:
+def _to_response(status: RetentionStatus) -> AdminResponse:
     return AdminResponse(content=RetentionShown.of(status), tag=tag_of(status.retention))
 
 

@@ -15,7 +15,7 @@ from gateway.domain.tenancy.ceilings import NO_BOUNDS, AdminBounds, Ceilings, Ce
 
 async def get_ceilings(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """Show the ceilings of the tenant's limits."""
-    return _answer(await ceilings.get_ceilings(call.tenant, admin.catalog))
+    return _to_response(await ceilings.get_ceilings(call.tenant, admin.catalog))
 
 
 async def update_ceilings(admin: AdminDependencies, call: AdminRequest[CeilingsUpdate, NoQuery]) -> AdminResponse:
@@ -27,7 +27,7 @@ async def update_ceilings(admin: AdminDependencies, call: AdminRequest[CeilingsU
     def revise(current: Ceilings) -> Ceilings:
         return replace(current, **sent)
 
-    return _answer(
+    return _to_response(
         await ceilings.update_ceilings(call.tenant, admin.catalog, revise, by=call.by, expected=call.expected)
     )
 
@@ -36,7 +36,7 @@ def _admin_bounds(sent: AdminBoundsSent | None) -> AdminBounds:
     return NO_BOUNDS if sent is None else msgspec.convert(sent.model_dump(), AdminBounds)
 
 
-def _answer(found: CeilingsInForce) -> AdminResponse:
+def _to_response(found: CeilingsInForce) -> AdminResponse:
     return AdminResponse(content=CeilingsShown.of_tenant(found), tag=tag_of(found.own))
 
 

@@ -11,16 +11,16 @@ from gateway.domain.tenancy.egress import Egress
 
 async def get_egress(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """Show the private upstreams that the operator permits for this tenant."""
-    return _answer(await egress.get_egress(call.tenant, admin.catalog))
+    return _to_response(await egress.get_egress(call.tenant, admin.catalog))
 
 
 async def replace_egress(admin: AdminDependencies, call: AdminRequest[EgressReplace, NoQuery]) -> AdminResponse:
     """Replace the list of private upstreams of this tenant; entries that are not sent are removed."""
     saved = await egress.replace_egress(call.tenant, admin.catalog, call.body.allow, by=call.by, expected=call.expected)
-    return _answer(saved)
+    return _to_response(saved)
 
 
-def _answer(shown: Egress) -> AdminResponse:
+def _to_response(shown: Egress) -> AdminResponse:
     return AdminResponse(content=EgressShown.of(shown), tag=tag_of(shown))
 
 

@@ -22,7 +22,7 @@ from gateway.domain.tenancy.policy import Policy, PolicyRule, RecordingRule
 
 async def get_policy(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """Show the tenant's policy: decisions by safety level and rule, and the limits."""
-    return _answer(await policies.get_policy(call.tenant, admin.catalog))
+    return _to_response(await policies.get_policy(call.tenant, admin.catalog))
 
 
 async def update_policy(admin: AdminDependencies, call: AdminRequest[PolicyUpdate, NoQuery]) -> AdminResponse:
@@ -46,7 +46,7 @@ async def update_policy(admin: AdminDependencies, call: AdminRequest[PolicyUpdat
     saved = await policies.update_policy(
         call.tenant, admin.catalog, revise, by=call.by, expected=call.expected, given=limits
     )
-    return _answer(saved)
+    return _to_response(saved)
 
 
 async def check_rules(admin: AdminDependencies, call: AdminRequest[RulesCheck, NoQuery]) -> AdminResponse:
@@ -71,7 +71,7 @@ def _origins(body: PolicyUpdate) -> tuple[str, ...] | None:
     return None if body.http_origins is None else tuple(body.http_origins)
 
 
-def _answer(policy: BoundedPolicy) -> AdminResponse:
+def _to_response(policy: BoundedPolicy) -> AdminResponse:
     return AdminResponse(content=PolicyShown.of(policy), tag=tag_of(policy))
 
 

@@ -41,7 +41,7 @@ async def try_tool(admin: AdminDependencies, call: AdminRequest[ToolTry, NoQuery
             principal, bound, call.body.arguments, correlation_id=correlation_id, lookup=registry
         )
         summary = await _summarise(bound.handler, prepared)
-    return _answer(prepared, summary, result_rendering.decode(members))
+    return _to_response(prepared, summary, result_rendering.decode(members))
 
 
 async def try_resource(admin: AdminDependencies, call: AdminRequest[NoBody, UriQuery]) -> AdminResponse:
@@ -56,7 +56,7 @@ async def try_resource(admin: AdminDependencies, call: AdminRequest[NoBody, UriQ
         correlation_id = call.by.correlation_id
         found = await admin.calls.read(principal, bound, correlation_id=correlation_id, lookup=registry)
         summary = await _summarise(bound.handler, prepared)
-    return _answer(prepared, summary, {"contents": list(found.contents)})
+    return _to_response(prepared, summary, {"contents": list(found.contents)})
 
 
 async def try_prompt(admin: AdminDependencies, call: AdminRequest[PromptTry, NoQuery]) -> AdminResponse:
@@ -71,7 +71,7 @@ async def try_prompt(admin: AdminDependencies, call: AdminRequest[PromptTry, NoQ
         prepared = _prepare(bound, arguments)
         summary = await _summarise(bound.handler, prepared)
     described = {} if got.description is None else {"description": got.description}
-    return _answer(prepared, summary, {**described, "messages": list(got.messages)})
+    return _to_response(prepared, summary, {**described, "messages": list(got.messages)})
 
 
 async def trial_principal(admin: AdminDependencies, call: AnyRequest) -> Principal:
@@ -118,7 +118,7 @@ async def _summarise(handler: Handler[Any], prepared: Prepared) -> str:
         return prepared.summary
 
 
-def _answer(prepared: Prepared, summary: str, result: Mapping[str, object]) -> AdminResponse:
+def _to_response(prepared: Prepared, summary: str, result: Mapping[str, object]) -> AdminResponse:
     return AdminResponse(content=TrialShown(request=show_request(prepared, summary), result=result))
 
 

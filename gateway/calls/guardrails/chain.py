@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from gateway.calls import result_rendering
 from gateway.calls.guardrails.built_in import TextSearch
-from gateway.calls.guardrails.http_hook import HookAnswer, HookEvaded, HookFailed
+from gateway.calls.guardrails.http_hook import HookEvaded, HookFailed, HookResponse
 from gateway.calls.guardrails.marks import mark_contents, mark_members, mark_messages
 from gateway.calls.guardrails.texts import BINARY, TooMuchText, read_members, text_of
 from gateway.calls.invocation import Invocation
@@ -46,7 +46,7 @@ _OUTCOMES: Mapping[GuardrailAction, str] = {
 class Hooks(Protocol):
     """The client of HTTP hooks."""
 
-    async def ask(self, tenant: TenantId, guardrail: Guardrail, hook: HookSettings, event: object) -> HookAnswer:
+    async def ask(self, tenant: TenantId, guardrail: Guardrail, hook: HookSettings, event: object) -> HookResponse:
         """Return the hook's response, or raise HookFailed."""
         ...
 
@@ -54,7 +54,7 @@ class Hooks(Protocol):
 class _NoHooks:
     """Replaces the hooks in a gateway without outbound connections: every hook fails."""
 
-    async def ask(self, tenant: TenantId, guardrail: Guardrail, hook: HookSettings, event: object) -> HookAnswer:
+    async def ask(self, tenant: TenantId, guardrail: Guardrail, hook: HookSettings, event: object) -> HookResponse:
         raise HookFailed("this gateway sends no requests to hooks")
 
 
@@ -176,13 +176,13 @@ class Guardrails:
         if hook is None:
             return await self._built_in(tenant, guardrail, checked)
         try:
-            answer = await self._hooks.ask(tenant, guardrail, hook, _event(call, guardrail, checked))
+            response = await self._hooks.ask(tenant, guardrail, hook, _event(call, guardrail, checked))
         except HookFailed as failed:
             self._note_failure(call, guardrail, failed.reason)
             # guard: guardrail-fail-closed, guardrail-hook-evaded
             is_open = hook.is_fail_open and not isinstance(failed, HookEvaded)
             return () if is_open else (f"the hook failed: {failed.reason}",)
-        return () if answer.action == "allow" else (answer.reason or "the hook blocks it",)
+        return () if response.action == "allow" else (response.reason or "the hook blocks it",)
 
     async def _built_in(self, tenant: TenantId, guardrail: Guardrail, checked: Checked) -> tuple[str, ...]:
         rule = guardrail.rule

@@ -28,7 +28,7 @@ from gateway.upstream.bulkhead import Bulkhead, BulkheadLimits
 from gateway.upstream.client import UpstreamClient
 
 MAX_REQUEST_BYTES = 1024 * 1024
-MAX_ANSWER_BYTES = 16 * 1024
+MAX_RESPONSE_BYTES = 16 * 1024
 _MAX_REASON_LENGTH = 300
 _MAX_EXAMINED = 1000
 _MAX_HOOKS = 4096
@@ -36,7 +36,7 @@ _LIMITS = BulkheadLimits(at_once=16, waiting=32, wait_s=1.0, failures=5, rest_s=
 _OK = 200
 
 
-class HookAnswer(msgspec.Struct, frozen=True):
+class HookResponse(msgspec.Struct, frozen=True):
     """The response of a hook; other members are ignored."""
 
     action: Literal["allow", "block"]
@@ -55,7 +55,7 @@ class HookEvaded(HookFailed):
     """The content prevents the request to the hook. Caller or upstream choose the content, so this never fails open."""
 
 
-_decode = msgspec.json.Decoder(HookAnswer).decode
+_decode = msgspec.json.Decoder(HookResponse).decode
 _encode = msgspec.json.encode
 
 
@@ -67,7 +67,7 @@ class HookClient:
         self._secrets = secrets
         self._bulkheads = BoundedCache[tuple[TenantId, GuardrailId], Bulkhead](_MAX_HOOKS)
 
-    async def ask(self, tenant: TenantId, guardrail: Guardrail, hook: HookSettings, event: object) -> HookAnswer:
+    async def ask(self, tenant: TenantId, guardrail: Guardrail, hook: HookSettings, event: object) -> HookResponse:
         """Return the hook's response.
 
         Raises:
@@ -86,7 +86,7 @@ class HookClient:
             self._bulkhead(tenant, guardrail.id).fail(asyncio.get_running_loop())
             raise HookFailed(f"it did not respond within {hook.timeout_ms} ms") from None
 
-    async def _ask(self, tenant: TenantId, guardrail: Guardrail, hook: HookSettings, body: bytes) -> HookAnswer:
+    async def _ask(self, tenant: TenantId, guardrail: Guardrail, hook: HookSettings, body: bytes) -> HookResponse:
         request = await self._request(tenant, hook, body)
         bulkhead = self._bulkhead(tenant, guardrail.id)
         try:
@@ -95,8 +95,8 @@ class HookClient:
         except (UpstreamBusy, UpstreamSuspended) as error:
             raise HookFailed(error.message) from None
         try:
-            answer = await self._upstream.send(request, tenant=tenant, limit_bytes=MAX_ANSWER_BYTES)
-            found = _read(answer.status, answer.body)
+            response = await self._upstream.send(request, tenant=tenant, limit_bytes=MAX_RESPONSE_BYTES)
+            found = _read(response.status, response.body)
             bulkhead.succeed()
         except UpstreamError as error:
             bulkhead.fail(asyncio.get_running_loop())
@@ -134,11 +134,11 @@ class HookClient:
         return found
 
 
-def _read(status: int, body: bytes) -> HookAnswer:
+def _read(status: int, body: bytes) -> HookResponse:
     if status != _OK:  # guard: guardrail-hook-status
         raise UpstreamAnswerBroken(f"it responded with status {status}")
     try:
         found = _decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise UpstreamAnswerBroken("its response has no valid action") from None
-    return HookAnswer(found.action, truncate(escape(found.reason[:_MAX_EXAMINED]), _MAX_REASON_LENGTH))
+    return HookResponse(found.action, truncate(escape(found.reason[:_MAX_EXAMINED]), _MAX_REASON_LENGTH))

@@ -55,7 +55,7 @@ _UNKNOWN: Final = TaskError(
 )
 
 _Sealed = TypeVar("_Sealed", TaskCall, TaskRounds, TaskOutcome)
-IsAnswer = Callable[[AskedKind, object], bool]
+IsValidResponse = Callable[[AskedKind, object], bool]
 """True if the object is a valid response to an input request of this kind."""
 
 
@@ -134,7 +134,13 @@ class TaskRecords:
             return await mcp_tasks.owned(owner.tenant, db, task_ids, subject=owner.subject, profile=owner.profile)
 
     async def answer(
-        self, owner: TaskOwner, task: str, answers: Mapping[str, object], *, is_answer: IsAnswer, holder: str
+        self,
+        owner: TaskOwner,
+        task: str,
+        answers: Mapping[str, object],
+        *,
+        is_valid_response: IsValidResponse,
+        holder: str,
     ) -> McpTask | None:
         """Store responses to input requests. Return the task with a lease for its next round; None while requests are
         open.
@@ -151,7 +157,7 @@ class TaskRecords:
             rounds = self._unseal(tenant, stored, stored.rounds, TaskRounds)
             received = {key: answers[key] for key in rounds.questions if key in answers}
             for key, given in received.items():
-                if not is_answer(rounds.questions[key].kind, given):  # guard: task-answer-form
+                if not is_valid_response(rounds.questions[key].kind, given):  # guard: task-answer-form
                     raise BadInput(f"inputResponses/{key[:64]} does not match its request")
             if not received:
                 return None

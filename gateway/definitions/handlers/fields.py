@@ -13,11 +13,11 @@ from gateway.domain.primitives import Family
 from gateway.errors import TemplateInvalid
 
 MAX_TEMPLATE_LENGTH = 64 * 1024
-ANSWER_FIELDS = ("text", "json", "content", "contents", "messages", "mimeType", "isError")
+DECLARED_RESULT_FIELDS = ("text", "json", "content", "contents", "messages", "mimeType", "isError")
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _RESERVED_NAMES = frozenset(("arguments", "true", "false", "nil", "null", "empty", "blank"))
-_ANSWER_FORMS: Mapping[Family, tuple[str, ...]] = {
+_FIELDS_BY_FAMILY: Mapping[Family, tuple[str, ...]] = {
     Family.TOOL: ("text", "json", "content"),
     Family.RESOURCE: ("text", "json", "contents"),
     Family.TEMPLATE: ("text", "json", "contents"),
@@ -74,10 +74,10 @@ def read_condition(reader: FieldReader, name: str) -> Condition | None:
         return None
 
 
-def read_answer(reader: FieldReader, family: Family) -> TemplateSpec:
+def read_declared_result(reader: FieldReader, family: Family) -> TemplateSpec:
     """Read a declared result; exactly one of the fields that the family allows contains it."""
     given = [name for name in ("text", "json", "content", "contents", "messages") if reader.has(name)]
-    allowed = _ANSWER_FORMS[family]
+    allowed = _FIELDS_BY_FAMILY[family]
     for name in given:
         if name not in allowed:
             reader.refuse(name, f"is not a possible result of a {family.value}; use one of {', '.join(allowed)}")

@@ -1,7 +1,7 @@
 """Checks of a declared handler's results against the output contract of its primitive, before any call.
 
 A text with placeholders is open: faults in it are ignored, and a `json` tree with open strings is not checked. A
-refused answer is invalid for all arguments. Results of `http` and `openapi` handlers are not checked.
+refused result is invalid for all arguments. Results of `http` and `openapi` handlers are not checked.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -49,8 +49,8 @@ def find_faults(definition: Definition, spec: HandlerSpec, where: str = "/handle
     match spec.action:
         case StaticSpec() as static:
             return _static_faults(definition, static, where)
-        case TemplateSpec() as answer:
-            return _answer_faults(definition, answer, where)
+        case TemplateSpec() as declared:
+            return _result_faults(definition, declared, where)
         case StepsSpec() as listed:
             return _step_faults(definition, listed.steps, f"{where}/steps")
         case _:
@@ -81,43 +81,47 @@ def _static_faults(definition: Definition, spec: StaticSpec, where: str) -> Sequ
 
 
 def _step_faults(definition: Definition, steps: Sequence[Step], where: str) -> Sequence[Fault]:
-    answers = list(_answers(steps, where))
+    declared_results = list(_declared_results(steps, where))
     is_needed = not isinstance(definition, ToolDefinition) or definition.output_schema is not None
-    if is_needed and not answers:
+    if is_needed and not declared_results:
         return [Fault(pointer=where, reason="never return a result; add a step with return")]
-    return [fault for pointer, answer in answers for fault in _answer_faults(definition, answer, pointer)]
+    return [fault for pointer, declared in declared_results for fault in _result_faults(definition, declared, pointer)]
 
 
-def _answers(steps: Sequence[Step], where: str) -> Iterator[tuple[str, TemplateSpec]]:
+def _declared_results(steps: Sequence[Step], where: str) -> Iterator[tuple[str, TemplateSpec]]:
     for number, step in enumerate(steps):
         if isinstance(step, ReturnStep):
-            yield f"{where}/{number}/return", step.answer
+            yield f"{where}/{number}/return", step.result
         elif isinstance(step, IfStep):
-            yield from _answers(step.then, f"{where}/{number}/if/then")
-            yield from _answers(step.otherwise, f"{where}/{number}/if/else")
+            yield from _declared_results(step.then, f"{where}/{number}/if/then")
+            yield from _declared_results(step.otherwise, f"{where}/{number}/if/else")
 
 
-def _answer_faults(definition: Definition, answer: TemplateSpec, where: str) -> Sequence[Fault]:
-    schema_tool = _tool_with_schema(definition, answer.is_error)
-    if answer.json is not None:
-        return _schema_violations(schema_tool, answer.json.source, where + "/json") if answer.json.is_constant else ()
-    name, tree = _listed(answer)
+def _result_faults(definition: Definition, declared: TemplateSpec, where: str) -> Sequence[Fault]:
+    schema_tool = _tool_with_schema(definition, declared.is_error)
+    if declared.json is not None:
+        return (
+            _schema_violations(schema_tool, declared.json.source, where + "/json") if declared.json.is_constant else ()
+        )
+    name, tree = _listed(declared)
     found = (
-        _type_faults(definition, answer, where) if tree is None else _tree_faults(definition, tree, where + point(name))
+        _type_faults(definition, declared, where)
+        if tree is None
+        else _tree_faults(definition, tree, where + point(name))
     )
     if schema_tool is None:
         return found
     return [*found, Fault(pointer=where + point(name), reason=_NO_STRUCTURE.format("return `json`"))]
 
 
-def _listed(answer: TemplateSpec) -> tuple[str, Tree | None]:
+def _listed(declared: TemplateSpec) -> tuple[str, Tree | None]:
     """Return the name and the tree of the field with the result; `("text", None)` if the result is one text."""
-    fields = (("content", answer.content), ("contents", answer.contents), ("messages", answer.messages))
+    fields = (("content", declared.content), ("contents", declared.contents), ("messages", declared.messages))
     return next(((name, tree) for name, tree in fields if tree is not None), ("text", None))
 
 
-def _type_faults(definition: Definition, answer: TemplateSpec, where: str) -> Sequence[Fault]:
-    if isinstance(definition, ToolDefinition | PromptDefinition) or definition.mime_type or answer.mime_type:
+def _type_faults(definition: Definition, declared: TemplateSpec, where: str) -> Sequence[Fault]:
+    if isinstance(definition, ToolDefinition | PromptDefinition) or definition.mime_type or declared.mime_type:
         return ()
     return [Fault(pointer=where + "/mimeType", reason=UNTYPED)]
 

@@ -4,7 +4,13 @@ from collections.abc import Callable, Collection, Mapping
 
 from gateway.definitions.contract.contents import declare_contents, declare_messages, validate_content
 from gateway.definitions.field_reader import Faults, FieldReader, copy_untrusted
-from gateway.definitions.handlers.fields import ANSWER_FIELDS, LISTED, read_answer, read_tree, refuse_in_other_families
+from gateway.definitions.handlers.fields import (
+    DECLARED_RESULT_FIELDS,
+    LISTED,
+    read_declared_result,
+    read_tree,
+    refuse_in_other_families,
+)
 from gateway.definitions.handlers.requests import LOOKUP_FIELDS, REQUEST_FIELDS, read_request
 from gateway.definitions.handlers.specs import (
     Action,
@@ -29,7 +35,7 @@ STATIC_FIELDS = ("content", "contents", "messages", "isError", "structuredConten
 OPENAPI_FIELDS = ("source", "operation", "arguments")
 FIELDS: Mapping[HandlerKind, tuple[str, ...]] = {
     HandlerKind.STATIC: STATIC_FIELDS,
-    HandlerKind.TEMPLATE: ANSWER_FIELDS,
+    HandlerKind.TEMPLATE: DECLARED_RESULT_FIELDS,
     HandlerKind.HTTP: REQUEST_FIELDS,
     HandlerKind.STEPS: ("steps",),
     HandlerKind.OPENAPI: OPENAPI_FIELDS,
@@ -117,7 +123,7 @@ def _static(reader: FieldReader, family: Family) -> Action | None:
 
 
 def _template(reader: FieldReader, family: Family) -> Action | None:
-    return read_answer(reader, family)
+    return read_declared_result(reader, family)
 
 
 def _http(reader: FieldReader, _: Family) -> Action | None:

@@ -178,7 +178,7 @@ class IfStep:
 class ReturnStep:
     """End the list with a result."""
 
-    answer: TemplateSpec
+    result: TemplateSpec
 
 
 Step: TypeAlias = (

@@ -7,9 +7,9 @@ from gateway.definitions.contract.elicitation_schemas import check_ask_schema
 from gateway.definitions.contract.tools import MAX_NAME_LENGTH
 from gateway.definitions.field_reader import Faults, FieldReader
 from gateway.definitions.handlers.fields import (
-    ANSWER_FIELDS,
-    read_answer,
+    DECLARED_RESULT_FIELDS,
     read_condition,
+    read_declared_result,
     read_result_name,
     read_template,
     read_tree,
@@ -206,10 +206,10 @@ class StepsReader:
 
     def return_(self, step_reader: FieldReader) -> Step | None:
         """Read the result that ends the steps."""
-        answer = FieldReader(
-            step_reader.raw("return"), ANSWER_FIELDS, where=step_reader.at("return"), faults=self._faults
+        reader = FieldReader(
+            step_reader.raw("return"), DECLARED_RESULT_FIELDS, where=step_reader.at("return"), faults=self._faults
         )
-        return ReturnStep(answer=read_answer(answer, self._family))
+        return ReturnStep(result=read_declared_result(reader, self._family))
 
     def _if(self, step_reader: FieldReader, depth: int) -> Step | None:
         branch = FieldReader(

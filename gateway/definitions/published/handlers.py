@@ -37,7 +37,7 @@ _LOOKUP: Mapping[str, object] = {
     "timeout_s": {"type": "number", "minimum": MIN_TIMEOUT_S, "maximum": MAX_TIMEOUT_S},
 }
 _REQUEST: Mapping[str, object] = {"method": {"enum": list(METHODS)}, "body": _TREE, **_LOOKUP}
-_ANSWER: Mapping[str, object] = {
+_DECLARED_RESULT: Mapping[str, object] = {
     "text": _TEMPLATE,
     "json": _TREE,
     "content": _TEMPLATE_ARRAY,
@@ -72,7 +72,7 @@ _STEPS_WITHOUT_RESULT: Mapping[str, Schema] = {
     "log": {"anyOf": [_TEMPLATE, closed(("data",), level={"enum": list(LEVELS)}, data=_TREE, logger=text(200))]},
     "sleep": {"type": "number", "minimum": 0, "maximum": MAX_SLEEP_S},
     "gather": {"type": "array", "minItems": 1, "maxItems": MAX_QUESTIONS, "items": ref("question")},
-    "return": {**closed(**_ANSWER), **_ONE_RESULT_FORM},
+    "return": {**closed(**_DECLARED_RESULT), **_ONE_RESULT_FORM},
     "if": closed(("when", "then"), when=text(MAX_SOURCE_LENGTH), then=ref("steps"), else_=ref("steps")),
 }
 
@@ -131,7 +131,7 @@ HANDLERS: Mapping[HandlerKind, Schema] = {
         ),
         "oneOf": [{"required": [name]} for name in ("content", "contents", "messages")],
     },
-    HandlerKind.TEMPLATE: {**_handler(HandlerKind.TEMPLATE, (), _ANSWER), **_ONE_RESULT_FORM},
+    HandlerKind.TEMPLATE: {**_handler(HandlerKind.TEMPLATE, (), _DECLARED_RESULT), **_ONE_RESULT_FORM},
     HandlerKind.HTTP: _handler(HandlerKind.HTTP, ("method", "url"), _REQUEST),
     HandlerKind.STEPS: _handler(HandlerKind.STEPS, ("steps",), {"steps": ref("steps")}),
     HandlerKind.OPENAPI: _handler(

@@ -30,7 +30,7 @@ class UpstreamRequest(msgspec.Struct, frozen=True, kw_only=True):
         return f"UpstreamRequest(method={self.method!r}, url={self.url!r})"
 
 
-class UpstreamAnswer(msgspec.Struct, frozen=True, kw_only=True):
+class UpstreamResponse(msgspec.Struct, frozen=True, kw_only=True):
     """The upstream's response: status, content type as sent, decompressed body."""
 
     status: int
@@ -46,7 +46,7 @@ class UpstreamAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         """Omits the body."""
-        return f"UpstreamAnswer(status={self.status!r}, content_type={self.content_type!r})"
+        return f"UpstreamResponse(status={self.status!r}, content_type={self.content_type!r})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

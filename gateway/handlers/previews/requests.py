@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from urllib.parse import unquote_plus
 
 from gateway.definitions.credential_names import is_credential_name
-from gateway.domain.http.requests import UpstreamAnswer, UpstreamRequest
+from gateway.domain.http.requests import UpstreamRequest, UpstreamResponse
 from gateway.handlers.redaction.redaction import Credentials, Redaction
 from gateway.handlers.response_body.kinds import is_utf8
 
@@ -47,8 +47,10 @@ def show_json(written: bytes, max_length: int = _MAX_BODY_LENGTH) -> str:
 async def finish(text: str, redaction: Redaction, credentials: Credentials) -> str:
     """Return the preview with stored credentials redacted, cut to `MAX_PREVIEW_LENGTH`."""
     if credentials:  # guard: preview-stored-credentials
-        answer = UpstreamAnswer(status=200, content_type="text/plain", body=text.encode("utf-8", "backslashreplace"))
-        text = (await redaction.apply(answer, credentials)).body.decode("utf-8", "replace")
+        response = UpstreamResponse(
+            status=200, content_type="text/plain", body=text.encode("utf-8", "backslashreplace")
+        )
+        text = (await redaction.apply(response, credentials)).body.decode("utf-8", "replace")
     return truncate(text, MAX_PREVIEW_LENGTH)
 
 

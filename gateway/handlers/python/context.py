@@ -145,8 +145,8 @@ class Context:
             HandlerFailed: the schema is invalid, or the response has no known action.
         """
         wanted = schema or {"type": "object", "properties": {}}
-        answer = await self._ask("elicitation", {"message": message, "requestedSchema": wanted}, key)
-        return _reply(answer)
+        response = await self._ask("elicitation", {"message": message, "requestedSchema": wanted}, key)
+        return _reply(response)
 
     async def ask_url(self, message: str, url: str, *, key: str | None = None) -> ClientReply:
         """Ask the user to open a page. Acceptance means that the page was opened, not that its task was completed.
@@ -231,8 +231,8 @@ async def _awaited(awaitable: Awaitable[_T]) -> _T:
     return await awaitable
 
 
-def _reply(answer: Mapping[str, Any]) -> ClientReply:
-    action, content = answer.get("action"), answer.get("content")
+def _reply(response: Mapping[str, Any]) -> ClientReply:
+    action, content = response.get("action"), response.get("content")
     if action not in _ACTIONS:
         raise HandlerFailed("the client's response does not have the form that the protocol requires")
     return ClientReply(action=action, content=cast("dict[str, Any]", content) if isinstance(content, dict) else {})

@@ -103,8 +103,8 @@ class HttpClient:
             return await self._send(request, timeout_s)
 
         async def act() -> list[Any]:
-            answer = await self._send(request, timeout_s)
-            return [answer.status, answer.content_type, b64encode(answer.content).decode()]
+            response = await self._send(request, timeout_s)
+            return [response.status, response.content_type, b64encode(response.content).decode()]
 
         status, kind, body = await self._memory.once(f"http/{self._sent}", act, repeatable=False)
         return HttpResponse(status=status, content_type=kind, content=b64decode(body))
@@ -112,10 +112,10 @@ class HttpClient:
     async def _send(self, request: UpstreamRequest, timeout_s: float) -> HttpResponse:
         try:
             with anyio.fail_after(timeout_s):
-                answer = await self._upstream.send(request, tenant=self._tenant)
+                response = await self._upstream.send(request, tenant=self._tenant)
         except TimeoutError:
             raise UpstreamTimeout("The upstream did not respond in time.") from None
-        return HttpResponse(status=answer.status, content_type=answer.content_type, content=answer.body)
+        return HttpResponse(status=response.status, content_type=response.content_type, content=response.body)
 
 
 def _request(

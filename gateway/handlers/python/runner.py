@@ -16,20 +16,20 @@ from gateway.handlers.python.thread_pool import ThreadPool
 from gateway.handlers.result_forms import ResultForm
 from gateway.upstream.client import UpstreamClient
 
-_Answer = TypeVar("_Answer")
+_Result = TypeVar("_Result")
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PythonAction(Generic[_Answer]):
+class PythonAction(Generic[_Result]):
     """Runs the function of one primitive."""
 
     code: PythonHandler
-    form: ResultForm[_Answer]
+    form: ResultForm[_Result]
     upstream: UpstreamClient
     threads: ThreadPool
 
-    async def run(self, arguments: Mapping[str, object], call: Call, /) -> _Answer:
+    async def run(self, arguments: Mapping[str, object], call: Call, /) -> _Result:
         """Return the function's result in the form of the primitive's family.
 
         Raises:

@@ -21,14 +21,14 @@ from gateway.domain.results import Completions, Contents, Messages, Result
 from gateway.domain.tenancy.principals import Principal
 from gateway.handlers.python.context import Context
 
-ToolAnswer: TypeAlias = Result | str | Mapping[str, object]
-ResourceAnswer: TypeAlias = Contents | str | bytes | Mapping[str, object]
-PromptAnswer: TypeAlias = Messages | str | Mapping[str, object] | Sequence[Mapping[str, object]]
-CompletionAnswer: TypeAlias = Completions | Sequence[str]
+ToolReturn: TypeAlias = Result | str | Mapping[str, object]
+ResourceReturn: TypeAlias = Contents | str | bytes | Mapping[str, object]
+PromptReturn: TypeAlias = Messages | str | Mapping[str, object] | Sequence[Mapping[str, object]]
+CompletionReturn: TypeAlias = Completions | Sequence[str]
 
-ToolFunction: TypeAlias = Callable[[Context], ToolAnswer] | Callable[[Context], Awaitable[ToolAnswer]]
-ResourceFunction: TypeAlias = Callable[[Context], ResourceAnswer] | Callable[[Context], Awaitable[ResourceAnswer]]
-PromptFunction: TypeAlias = Callable[[Context], PromptAnswer] | Callable[[Context], Awaitable[PromptAnswer]]
+ToolFunction: TypeAlias = Callable[[Context], ToolReturn] | Callable[[Context], Awaitable[ToolReturn]]
+ResourceFunction: TypeAlias = Callable[[Context], ResourceReturn] | Callable[[Context], Awaitable[ResourceReturn]]
+PromptFunction: TypeAlias = Callable[[Context], PromptReturn] | Callable[[Context], Awaitable[PromptReturn]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,5 +42,5 @@ class Completing:
 
 
 CompletionFunction: TypeAlias = (
-    Callable[[Completing], CompletionAnswer] | Callable[[Completing], Awaitable[CompletionAnswer]]
+    Callable[[Completing], CompletionReturn] | Callable[[Completing], Awaitable[CompletionReturn]]
 )

@@ -61,7 +61,7 @@ class _Job(Generic[_T]):
     def run(self) -> None:
         """Run the function in its thread, then hand the outcome to the event loop."""
         try:
-            answer = self._function()
+            response = self._function()
         except Exception as error:  # any exception is passed to the awaiting task
             self._deliver(partial(self._fail, error))
         except BaseException as error:  # for example SystemExit, which would end the gateway
@@ -69,7 +69,7 @@ class _Job(Generic[_T]):
             failure.__cause__ = error
             self._deliver(partial(self._fail, failure))
         else:
-            self._deliver(partial(self._succeed, answer))
+            self._deliver(partial(self._succeed, response))
 
     def _deliver(self, settle: Callable[[], None]) -> None:
         try:
@@ -77,10 +77,10 @@ class _Job(Generic[_T]):
         except RuntimeError:  # the event loop has closed
             return
 
-    def _succeed(self, answer: _T) -> None:
+    def _succeed(self, response: _T) -> None:
         self._leave()
         if not self.done.done():
-            self.done.set_result(answer)
+            self.done.set_result(response)
 
     def _fail(self, error: Exception) -> None:
         self._leave()

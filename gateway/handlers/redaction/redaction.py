@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from gateway.domain.fairness.bounded_cache import BoundedCache
-from gateway.domain.http.requests import Credential, UpstreamAnswer
+from gateway.domain.http.requests import Credential, UpstreamResponse
 from gateway.domain.text_search.escapes import ALL_ESCAPES, ASCII_ESCAPES, DECODING_ROUNDS, TracedText, decode, squeeze
 from gateway.handlers.redaction.secret_encodings import encodings_of
 from gateway.handlers.response_body.charsets import declared_charset, decode_text
@@ -49,14 +49,14 @@ class Redaction:
     def __init__(self) -> None:
         self._known = BoundedCache[Credentials, Redactor](_MAX_CACHED)
 
-    async def apply(self, answer: UpstreamAnswer, credentials: Credentials) -> UpstreamAnswer:
+    async def apply(self, response: UpstreamResponse, credentials: Credentials) -> UpstreamResponse:
         """Return the response without the credentials."""
         redactor = self._known.get(credentials)
         if redactor is None:
             redactor = self._known[credentials] = Redactor(credentials)
-        if len(answer.body) <= _WINDOW:
-            return redactor.redact(answer)
-        return await anyio.to_thread.run_sync(redactor.redact, answer)
+        if len(response.body) <= _WINDOW:
+            return redactor.redact(response)
+        return await anyio.to_thread.run_sync(redactor.redact, response)
 
 
 class Redactor:
@@ -75,14 +75,14 @@ class Redactor:
         self._min_length = min_length if forms.is_ascii else min_length // 4
         self._overlap = min(_OVERLAP_FACTOR * max_length, _MAX_OVERLAP)
 
-    def redact(self, answer: UpstreamAnswer) -> UpstreamAnswer:
+    def redact(self, response: UpstreamResponse) -> UpstreamResponse:
         """Return the response without the credentials, in body and in all exposed headers."""
         if not self._squeezed and not self._exact:
-            return answer
-        has_values = answer.retry_after is not None or answer.location is not None or answer.headers
-        if answer.content_type not in _SAFE_CONTENT_TYPES or has_values:
-            answer = self._with_headers(answer)  # guard: redaction-of-headers
-        return self._with_body(answer) if len(answer.body) >= self._min_length else answer
+            return response
+        has_values = response.retry_after is not None or response.location is not None or response.headers
+        if response.content_type not in _SAFE_CONTENT_TYPES or has_values:
+            response = self._with_headers(response)  # guard: redaction-of-headers
+        return self._with_body(response) if len(response.body) >= self._min_length else response
 
     def finds(self, text: bytes) -> bool:
         """True if the text contains a credential, even if it is escaped."""
@@ -90,30 +90,30 @@ class Redactor:
             return self._contains_credential(text)
         return any(self._contains_credential(window) for _, window in self._windows(text))
 
-    def _with_headers(self, answer: UpstreamAnswer) -> UpstreamAnswer:
-        after, where = answer.retry_after, answer.location
+    def _with_headers(self, response: UpstreamResponse) -> UpstreamResponse:
+        after, where = response.retry_after, response.location
         return replace(
-            answer,
-            content_type=self._header(answer.content_type),
+            response,
+            content_type=self._header(response.content_type),
             retry_after=None if after is None else self._header(after),
             location=None if where is None else self._header(where),
-            headers=tuple((name, self._header(value)) for name, value in answer.headers),
+            headers=tuple((name, self._header(value)) for name, value in response.headers),
         )
 
-    def _with_body(self, answer: UpstreamAnswer) -> UpstreamAnswer:
-        kind, parameters = kind_of(answer)
-        body = answer.body
+    def _with_body(self, response: UpstreamResponse) -> UpstreamResponse:
+        kind, parameters = kind_of(response)
+        body = response.body
         is_read = is_json(kind) or is_text(kind)
         text = self._in_utf8(body, kind, parameters) if is_read else None  # guard: redaction-of-charsets
         if not self.finds(body if text is None else text):
-            return answer
+            return response
         if text is not None:
-            body, answer = text, replace(answer, content_type=f"{kind}; charset=utf-8")
+            body, response = text, replace(response, content_type=f"{kind}; charset=utf-8")
         if is_json(kind) and _is_json(body):
-            return replace(answer, body=self._json(body))
+            return replace(response, body=self._json(body))
         if is_read or (not kind and is_utf8(body)):
-            return replace(answer, body=self._text(body))
-        return replace(answer, body=self._bytes(body))
+            return replace(response, body=self._text(body))
+        return replace(response, body=self._bytes(body))
 
     def _in_utf8(self, body: bytes, kind: str, parameters: str) -> bytes | None:
         """Return the text in UTF-8 as it will be read, or None if the bytes are the same."""

@@ -1,11 +1,11 @@
 """Kind of a response body, by its content type or, without one, by its bytes."""
 
-from gateway.domain.http.requests import UpstreamAnswer
+from gateway.domain.http.requests import UpstreamResponse
 
 
-def kind_of(answer: UpstreamAnswer) -> tuple[str, str]:
+def kind_of(response: UpstreamResponse) -> tuple[str, str]:
     """Return the media type in lower case, and its parameters."""
-    kind, _, parameters = answer.content_type.partition(";")
+    kind, _, parameters = response.content_type.partition(";")
     return kind.strip().lower(), parameters
 
 

@@ -5,7 +5,7 @@ import codecs
 import msgspec
 
 from gateway.definitions.contract.metadata import is_mime_type
-from gateway.domain.http.requests import UpstreamAnswer
+from gateway.domain.http.requests import UpstreamResponse
 from gateway.errors import HandlerFailed
 from gateway.handlers.response_body import kinds
 from gateway.handlers.response_body.charsets import decode_text
@@ -19,21 +19,21 @@ _MAX_VALUES = 500_000
 """Limits on objects and lists, and on all values, that are decoded on the event loop, which takes up to 50 ms."""
 
 
-def kind_of(answer: UpstreamAnswer) -> str:
+def kind_of(response: UpstreamResponse) -> str:
     """Return the MIME type without parameters; empty if none or an invalid one was sent."""
-    kind, _ = kinds.kind_of(answer)
+    kind, _ = kinds.kind_of(response)
     return kind if is_mime_type(kind) else ""
 
 
-def read_json(answer: UpstreamAnswer) -> object:
+def read_json(response: UpstreamResponse) -> object:
     """Return the body as a JSON value; integers keep every digit.
 
     Raises:
         HandlerFailed: the body is not JSON, or has more values than may be decoded on the event loop.
     """
-    _refuse_many(answer.body)  # guard: answer-values
+    _refuse_many(response.body)  # guard: answer-values
     try:
-        return msgspec.json.decode(answer.body.removeprefix(codecs.BOM_UTF8))
+        return msgspec.json.decode(response.body.removeprefix(codecs.BOM_UTF8))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise HandlerFailed("the upstream returned a response that is not JSON") from None
 
@@ -49,14 +49,14 @@ def _refuse_many(body: bytes) -> None:
         )
 
 
-def read_text(answer: UpstreamAnswer) -> str | None:
+def read_text(response: UpstreamResponse) -> str | None:
     """Return the body as text, decoded in its charset if that is safe; None if the body is not text."""
-    kind = kind_of(answer)
+    kind = kind_of(response)
     if kinds.is_text(kind):
-        return decode_text(answer.body, kinds.kind_of(answer)[1], is_xml=kind.endswith("xml"))
+        return decode_text(response.body, kinds.kind_of(response)[1], is_xml=kind.endswith("xml"))
     if kind:
         return None
     try:
-        return answer.body.decode()
+        return response.body.decode()
     except UnicodeDecodeError:
         return None

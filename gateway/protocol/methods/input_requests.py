@@ -81,16 +81,16 @@ def supports(capabilities: ClientCapabilities | None, kind: str) -> bool:
             return False
 
 
-def is_valid_response(kind: InputRequestKind, answer: object) -> bool:
+def is_valid_response(kind: InputRequestKind, response: object) -> bool:
     """True if the object is a valid response to this kind of request."""
     try:
-        _RESPONSE_TYPES[kind].validate_python(answer, by_name=False)
+        _RESPONSE_TYPES[kind].validate_python(response, by_name=False)
     except ValidationError:
         return False
     return True
 
 
-def check_response(input_request: InputRequest, answer: Mapping[str, Any]) -> None:
+def check_response(input_request: InputRequest, response: Mapping[str, Any]) -> None:
     """Validate the content of an accepted form against its schema; other responses are not checked.
 
     Raises:
@@ -98,9 +98,9 @@ def check_response(input_request: InputRequest, answer: Mapping[str, Any]) -> No
         HandlerFailed: the schema of the form is invalid.
     """
     validator = _compile_form_validator(input_request)
-    if validator is None or answer.get("action") != "accept":
+    if validator is None or response.get("action") != "accept":
         return
-    faults = find_faults(validator, answer.get("content") or {})
+    faults = find_faults(validator, response.get("content") or {})
     if faults:
         raise ClientSilent("the client's response does not match the schema of its form", faults=faults)
 

@@ -40,7 +40,7 @@ LISTS: Final[Mapping[str, _List]] = {
 }
 
 
-async def answer_list(ctx: SdkContext, params: PaginatedRequestParams) -> HandlerResult:
+async def respond_with_list(ctx: SdkContext, params: PaginatedRequestParams) -> HandlerResult:
     """Return one page of the list that the method names.
 
     Raises:

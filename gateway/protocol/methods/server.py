@@ -24,7 +24,7 @@ from gateway.protocol.errors import TASKS
 from gateway.protocol.methods.capabilities import capabilities_of
 from gateway.protocol.methods.completion import CompletionMethod
 from gateway.protocol.methods.error_translation import translate_errors
-from gateway.protocol.methods.lists import LIST_TTL_MS, LISTS, answer_list
+from gateway.protocol.methods.lists import LIST_TTL_MS, LISTS, respond_with_list
 from gateway.protocol.methods.prompts import Prompts
 from gateway.protocol.methods.resources import Resources
 from gateway.protocol.methods.tools import Tools
@@ -40,7 +40,7 @@ def build_server(tasks: TaskRunner, subscriptions: SubscriptionStreams, *, spawn
     calls = tasks.calls
     server: Server[Any] = Server(NAME, version=VERSION, get_tool_input_schema=_mirrored_schema)
     for method in LISTS:
-        server.add_request_handler(method, PaginatedRequestParams, answer_list)
+        server.add_request_handler(method, PaginatedRequestParams, respond_with_list)
     server.add_request_handler("tools/call", CallToolRequestParams, Tools(calls, spawn, tasks).call)
     server.add_request_handler("resources/read", ReadResourceRequestParams, Resources(calls, spawn).read)
     server.add_request_handler("prompts/get", GetPromptRequestParams, Prompts(calls, spawn).get)

@@ -71,7 +71,7 @@ class Tools:
         except InputRequired as required:
             return input_required_result(required)
         except (AccountRequired, CapabilityMissing) as error:
-            if (page := await self._answer(ctx, params, error)) is not None:
+            if (page := await self._respond_to_error(ctx, params, error)) is not None:
                 return page
             members = result_rendering.failure(error, context.correlation_id)
         version = ctx.protocol_version
@@ -82,7 +82,7 @@ class Tools:
         context.finished.members = members
         return _FINISHED
 
-    async def _answer(
+    async def _respond_to_error(
         self, ctx: SdkContext, params: CallToolRequestParams, error: AccountRequired | CapabilityMissing
     ) -> dict[str, Any] | None:
         """The result that opens a page for the user; None for an error that becomes the tool's result."""

@@ -127,8 +127,8 @@ class SessionDispatcher:
         """
         if isinstance(message, JSONRPCResponse | JSONRPCError):
             if isinstance(message.id, str):
-                answer = message.model_dump_json(by_alias=True, exclude_none=True, include={"result", "error"})
-                await self._stores.pending_requests.accept(self._keys(record), message.id, answer.encode())
+                response = message.model_dump_json(by_alias=True, exclude_none=True, include={"result", "error"})
+                await self._stores.pending_requests.accept(self._keys(record), message.id, response.encode())
         elif isinstance(message, JSONRPCNotification) and message.method == _CANCELLED:
             await self._cancel(message.params or {}, record)
 

@@ -220,8 +220,8 @@ class _RepeatableEvent:
 
 
 def _parse_response(text: bytes, input_request: InputRequest) -> Mapping[str, Any]:
-    answer: dict[str, Any] = msgspec.json.decode(text)
-    result = answer.get("result")
+    response: dict[str, Any] = msgspec.json.decode(text)
+    result = response.get("result")
     if result is None:
         raise ClientSilent("the client responded with an error")
     if not is_valid_response(input_request.kind, result):

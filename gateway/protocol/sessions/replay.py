@@ -47,17 +47,17 @@ class RequestReplay:
     async def follow(self, to: EventStream, after: str) -> None:
         """Send events until the response was sent, the client is gone, or nothing more can follow.
 
-        Every wait is bounded: the task that sets `answer` wakes the stream once there is a response. A response
+        Every wait is bounded: the task that sets `response` wakes the stream once there is a response. A response
         that is not in the log, for example because the session has ended, is sent from memory. A resumed stream checks
         the session, the log and the replica that runs the request every `POLL_S`.
         """
         while not to.is_over:
-            answer = self.answer()  # read before the log, which then contains all earlier messages
+            response = self.answer()  # read before the log, which then contains all earlier messages
             try:
                 found = await self.logs.read(self.keys, self.stream, after, run=self.run)
             except RedisUnavailable:
-                if answer is not None:
-                    await self._write_answer(to, answer)
+                if response is not None:
+                    await self._write_response(to, response)
                     return
                 await to.wait(_RETRY_S)
                 continue
@@ -66,12 +66,12 @@ class RequestReplay:
                 await to.write(b"".join(self._frames(found)))
                 if found.messages[-1].is_final:
                     return
-            elif answer is not None:  # guard: response-ends
-                await self._write_answer(to, answer)
+            elif response is not None:  # guard: response-ends
+                await self._write_response(to, response)
                 return
             elif await self._is_lost(found, to):
                 return
-            if not found.has_more and answer is None:
+            if not found.has_more and response is None:
                 await to.wait(None if self.run is None else POLL_S)
 
     async def is_spent(self, after: str) -> bool:
@@ -85,10 +85,10 @@ class RequestReplay:
             return found.messages[-1].is_final and not any(message.text for message in found.messages)
         return found.is_ended
 
-    async def _write_answer(self, to: EventStream, answer: bytes) -> None:
+    async def _write_response(self, to: EventStream, response: bytes) -> None:
         """Send a response that could not be read from the log; an empty response sends nothing."""
-        if answer:
-            await to.write(sse_encoding.event(answer))
+        if response:
+            await to.write(sse_encoding.event(response))
 
     async def _is_lost(self, found: LogRead, to: EventStream) -> bool:
         """True if nothing can follow; if the log has expired, the client has received an error.

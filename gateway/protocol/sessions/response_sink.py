@@ -115,7 +115,7 @@ class PostSink:
         self.state = SinkState.PLAIN
         self._claim: RequestClaim | None = None
         self._sent_bytes = 0
-        self._answer: bytes | None = None
+        self._response: bytes | None = None
         """The response, once it was stored or storing it failed; None before."""
         self._sent = asyncio.Event()
 
@@ -194,14 +194,14 @@ class PostSink:
         if self._claim is not None:
             self._claim.unregister()
         if was_streaming:
-            if self._answer is None:
+            if self._response is None:
                 self._end_stream()
             self._to.end()
 
     def _end_stream(self) -> None:
         """Store an error as the final message, for a client that resumes after a call without a response."""
-        self._answer = replica_lost_error(self._request_id)
-        self._spawn(self._retry_store, self._answer)
+        self._response = replica_lost_error(self._request_id)
+        self._spawn(self._retry_store, self._response)
 
     async def _respond_json(self, text: bytes) -> None:
         """Send the response as JSON; for an empty one, a stream without events or 202. HTTP requires a response."""
@@ -235,7 +235,7 @@ class PostSink:
             return True
 
     async def _start_stream(self, first: str) -> None:
-        tail = RequestReplay(logs=self._logs, keys=self._keys, stream=self._stream, answer=lambda: self._answer)
+        tail = RequestReplay(logs=self._logs, keys=self._keys, stream=self._stream, answer=lambda: self._response)
         try:
             await self._to.begin(self._headers)
             if self._is_resumable:
@@ -252,7 +252,7 @@ class PostSink:
         except RedisUnavailable:
             self._spawn(self._retry_store, text)
         finally:
-            self._answer = text
+            self._response = text
 
     async def _retry_store(self, text: bytes) -> None:
         """Store the response once Redis is available, with retries for the idle time of a session.
@@ -263,7 +263,7 @@ class PostSink:
         for attempt in range(self._retry_for_s):
             if attempt == _RETRIES:
                 log.error("answer_not_kept", stream=self._stream)
-                text = self._answer = expired_error(self._request_id)
+                text = self._response = expired_error(self._request_id)
             try:
                 await self._logs.append(self._keys, self._stream, text, is_final=True)
             except RedisUnavailable:

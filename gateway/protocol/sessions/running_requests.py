@@ -20,7 +20,7 @@ MAX_RUNNING: Final = 256
 TAKEN: Final = "a request with this id is running"
 """The reason for the refusal of a second request with the same id."""
 
-NO_ANSWER: Final = b""
+NO_RESPONSE: Final = b""
 """The empty response of a request that its client has cancelled; no response is sent (MCP, cancellation)."""
 
 _CLOSE_TIMEOUT_S = 2.0
@@ -86,7 +86,7 @@ class RequestExchange:
         if self.sink.state is SinkState.REFUSED:
             raise Conflict(TAKEN)
         if text is None:
-            text = self._failed(CANCELLED, self._reason, "call.cancelled") if self._reason else NO_ANSWER
+            text = self._failed(CANCELLED, self._reason, "call.cancelled") if self._reason else NO_RESPONSE
         await self.sink.respond(text)
 
     def cancel(self) -> None:

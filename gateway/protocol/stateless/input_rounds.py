@@ -145,11 +145,11 @@ class StatelessPeer:
         await self._ctx.session.send_notification(note, related_request_id=self._ctx.request_id)
 
     def _is_answered_early(self, key: str, input_request: InputRequest) -> bool:
-        answer = self._early_answers.get(key)
-        if answer is None or not is_valid_response(input_request.kind, answer):
+        response = self._early_answers.get(key)
+        if response is None or not is_valid_response(input_request.kind, response):
             return False
         try:
-            check_response(input_request, answer)
+            check_response(input_request, response)
         except ClientSilent:
             return False  # ignored, because the gateway has not sent this request yet
         return True
@@ -168,10 +168,10 @@ def resume_peer(
     requested_responses: dict[str, dict[str, Any]] = {}
     for key, kind in before.asked.items():
         if key in client_responses:
-            answer = _to_json_object(client_responses[key])
-            if not is_valid_response(kind, answer):
+            response = _to_json_object(client_responses[key])
+            if not is_valid_response(kind, response):
                 raise MCPError(INVALID_PARAMS, f"inputResponses/{key[:64]} does not match its request")
-            requested_responses[key] = answer
+            requested_responses[key] = response
     early_answers = {
         key: _to_json_object(client_responses[key])
         for key in client_responses
@@ -180,8 +180,8 @@ def resume_peer(
     return StatelessPeer(ctx, before, requested_responses, early_answers, spawn=spawn)
 
 
-def _to_json_object(answer: BaseModel) -> dict[str, Any]:
-    return answer.model_dump(by_alias=True, mode="json", exclude_none=True)
+def _to_json_object(response: BaseModel) -> dict[str, Any]:
+    return response.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
 def input_required(raised: InputRequired, *, nonce: str) -> dict[str, Any]:

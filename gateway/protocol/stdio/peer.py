@@ -80,10 +80,10 @@ class StdioPeer:
             asked["params"].pop("mode", None)  # earlier revisions have a single mode without a name
         try:
             request = ElicitRequest.model_validate(asked, by_name=False)
-            answer = await self._ctx.session.send_request(request, ElicitResult)
+            response = await self._ctx.session.send_request(request, ElicitResult)
         except (MCPError, ValueError) as error:  # an error, or a result of another form
             raise ClientSilent("the client responded with an error") from error
-        found = answer.model_dump(by_alias=True, mode="json", exclude_none=True)
+        found = response.model_dump(by_alias=True, mode="json", exclude_none=True)
         if not is_valid_response(input_request.kind, found):
             raise ClientSilent("the client's response does not match the request")
         check_response(input_request, found)

@@ -37,7 +37,7 @@ from gateway.domain.task_supervisor import Spawn
 from gateway.handlers.null_peer import NULL_PEER
 from gateway.protocol.http.results import STRUCTURED, tool_result
 from gateway.protocol.methods.error_translation import translate_errors
-from gateway.protocol.methods.lists import LIST_TTL_MS, answer_list
+from gateway.protocol.methods.lists import LIST_TTL_MS, respond_with_list
 from gateway.protocol.methods.tools import Tools
 from gateway.protocol.request_context import CURRENT_REQUEST, RawResult, RequestContext
 from gateway.protocol.server_name import NAME, VERSION
@@ -64,7 +64,7 @@ class StdioServer:
         self._registry = registry
         self._open = OpenRequests[_BypassedResult | None]()
         self._server: Server[Any] = Server(NAME, version=VERSION)
-        self._server.add_request_handler("tools/list", PaginatedRequestParams, answer_list)
+        self._server.add_request_handler("tools/list", PaginatedRequestParams, respond_with_list)
         self._server.add_request_handler("tools/call", CallToolRequestParams, Tools(calls, spawn).call)
         self._server.add_request_handler("server/discover", RequestParams, _discover)
         state = request_state_middleware([secrets.token_bytes(_STATE_KEY_BYTES)], _UsedStates())

@@ -54,7 +54,7 @@ class TaskMethods:
         owner = owner_of(CURRENT_REQUEST.get().registry)
         answers = params.input_responses
         next_round = await self._runner.records.answer(
-            owner, params.task_id, answers, is_answer=is_valid_response, holder=mint("run")
+            owner, params.task_id, answers, is_valid_response=is_valid_response, holder=mint("run")
         )
         if next_round is not None:
             await self._runner.resume(next_round)

@@ -16,7 +16,7 @@ import msgspec
 
 from gateway.domain.credentials import TokenExchange
 from gateway.domain.http.plans import SchemePlan
-from gateway.domain.http.requests import AccessToken, Credential, UpstreamAnswer, UpstreamRequest
+from gateway.domain.http.requests import AccessToken, Credential, UpstreamRequest, UpstreamResponse
 from gateway.domain.identifiers import TenantId
 from gateway.errors import TokenRefused
 from gateway.upstream.auth.credentials import digest_of
@@ -144,14 +144,14 @@ async def introspect_token(
         TokenRefused: the response is not an introspection response, or the credential cannot be sent.
         UpstreamError: the request to the endpoint failed.
     """
-    answer = await upstream.send(_request(wanted, in_body=in_body), tenant=tenant, limit_bytes=_LIMIT_BYTES)
-    members = _members(answer)
-    if answer.status != _OK or not isinstance(members.get("active"), bool):  # guard: introspection-state
-        error = _error(answer)
+    response = await upstream.send(_request(wanted, in_body=in_body), tenant=tenant, limit_bytes=_LIMIT_BYTES)
+    members = _members(response)
+    if response.status != _OK or not isinstance(members.get("active"), bool):  # guard: introspection-state
+        error = _error(response)
         why = f" ({error})" if error in _REGISTERED_ERRORS else ""
         raise TokenRefused(
-            f"The introspection endpoint of {wanted.label!r} responded with status {answer.status}{why} and no state of"
-            " the token."
+            f"The introspection endpoint of {wanted.label!r} responded with status {response.status}{why} and no state"
+            " of the token."
         )
     return members if members["active"] else None
 
@@ -200,7 +200,7 @@ def _form(text: str) -> str:
     return quote_plus(text.encode("utf-8", "replace"), safe="")
 
 
-def _read(wanted: TokenRequest, response: UpstreamAnswer) -> TokenResponse:
+def _read(wanted: TokenRequest, response: UpstreamResponse) -> TokenResponse:
     members = _members(response)
     if response.status != _OK:
         found = _error(response)
@@ -230,12 +230,12 @@ def _text(members: Mapping[str, Any], name: str) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def _error(response: UpstreamAnswer) -> str | None:
+def _error(response: UpstreamResponse) -> str | None:
     error = _members(response).get("error")
     return error if isinstance(error, str) else None
 
 
-def _members(response: UpstreamAnswer) -> dict[str, Any]:
+def _members(response: UpstreamResponse) -> dict[str, Any]:
     try:
         return msgspec.json.decode(response.body, type=dict[str, Any])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

@@ -128,7 +128,7 @@ class Connection(asyncio.Protocol):
         """
         if self._transport is None or not self.is_fit:
             raise Disconnected
-        answer = self._answer = Response(self, waiter, has_no_body=is_head)
+        response = self._answer = Response(self, waiter, has_no_body=is_head)
         if self._parser is None:
             self._parser = httptools.HttpResponseParser(self)
             self._parser.set_dangerous_leniencies(lenient_spaces_after_chunk_size=True)
@@ -141,12 +141,12 @@ class Connection(asyncio.Protocol):
             self._transport.write(head)
             self._rest = memoryview(body)
             self._write_on()
-        return answer
+        return response
 
-    def release(self, answer: Response) -> None:
+    def release(self, response: Response) -> None:
         """Return the connection to its owner if the response leaves it reusable; otherwise close it."""
         # guard: answer-kept-whole, unread-body-of-an-error
-        if answer.has_ended and answer.status < self._reusable_below and self.is_fit:
+        if response.has_ended and response.status < self._reusable_below and self.is_fit:
             self._answer = None
             self.resume()
             self._owner.keep(self)
@@ -185,8 +185,8 @@ class Connection(asyncio.Protocol):
 
     def receive(self, data: bytes) -> None:
         """Parse received bytes. The event loop calls this."""
-        answer, parser = self._answer, self._parser
-        if answer is None or parser is None or answer.has_ended or answer.fault is not None:
+        response, parser = self._answer, self._parser
+        if response is None or parser is None or response.has_ended or response.fault is not None:
             self.abort()
             return
         if self._fed == 0 and self._is_sending:  # guard: response-before-the-request-ends
@@ -196,11 +196,11 @@ class Connection(asyncio.Protocol):
             parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
             self._is_fit = False
-            answer.fail(Malformed())
+            response.fail(Malformed())
         else:
-            self._weigh(answer)
-        if answer.status or answer.fault is not None:
-            answer.wake()
+            self._weigh(response)
+        if response.status or response.fault is not None:
+            response.wake()
 
     data_received = receive
 
@@ -238,8 +238,8 @@ class Connection(asyncio.Protocol):
         Raises:
             Malformed: the client cannot process this head.
         """
-        answer, parser = self._answer, self._parser
-        if answer is None or parser is None or parser.get_http_version() not in _VERSIONS:
+        response, parser = self._answer, self._parser
+        if response is None or parser is None or parser.get_http_version() not in _VERSIONS:
             raise Malformed
         status, pairs = parser.get_status_code(), self._pairs
         if self._fed > _HEAD and sum(len(name) + len(value) for name, value in pairs) > _HEAD:
@@ -250,11 +250,11 @@ class Connection(asyncio.Protocol):
             if status == _SWITCHING or self._interim > _INTERIM:
                 raise Malformed
             return
-        answer.begin(status, pairs)
-        if not parser.should_keep_alive() or (answer.has_no_body and answer.is_chunked):
+        response.begin(status, pairs)
+        if not parser.should_keep_alive() or (response.has_no_body and response.is_chunked):
             self._is_fit = False
-        if answer.has_no_body:
-            answer.has_ended = True
+        if response.has_no_body:
+            response.has_ended = True
             self._parser = (
                 None  # a response to HEAD has no body, but the parser would wait for one (RFC 9110 section 9.3.2)
             )
@@ -269,25 +269,25 @@ class Connection(asyncio.Protocol):
         Raises:
             Malformed: a body is not allowed here.
         """
-        answer = self._answer
-        if answer is None or answer.has_ended:
+        response = self._answer
+        if response is None or response.has_ended:
             raise Malformed
         self._expected += len(piece)
-        answer.add(piece)
+        response.add(piece)
 
     def on_message_complete(self) -> None:
         """End the response. The parser calls this also for an interim response, which is ignored here."""
         if self._answer is not None and self._answer.status:
             self._answer.has_ended = True
 
-    def _weigh(self, answer: Response) -> None:
+    def _weigh(self, response: Response) -> None:
         """Enforce the limits on received bytes; pause reading while more than `_PIECE` bytes of the body wait."""
-        if answer.status == 0:
+        if response.status == 0:
             if self._fed > _HEAD:  # guard: answer-head
-                answer.fail(Malformed())
-        elif answer.is_chunked and self._fed - self._expected > 2 * _HEAD:  # guard: answer-chunks
-            answer.fail(Malformed())
-        elif answer.size > _PIECE and not (answer.has_ended or self._is_paused) and self.is_reading:
+                response.fail(Malformed())
+        elif response.is_chunked and self._fed - self._expected > 2 * _HEAD:  # guard: answer-chunks
+            response.fail(Malformed())
+        elif response.size > _PIECE and not (response.has_ended or self._is_paused) and self.is_reading:
             self._is_paused = True
             cast("asyncio.Transport", self._transport).pause_reading()
 
@@ -304,16 +304,16 @@ class Connection(asyncio.Protocol):
     def _end(self, error: Exception | None) -> None:
         """End the response with the connection. The response is complete only if nothing else delimits its body."""
         self._is_fit = False
-        answer = self._answer
-        if answer is None or answer.has_ended:
+        response = self._answer
+        if response is None or response.has_ended:
             return
-        if answer.status == 0:
-            answer.fail(Disconnected() if error is None else Torn())
-        elif answer.until_close and error is None and answer.fault is None:
-            answer.has_ended = True
-            answer.wake()
+        if response.status == 0:
+            response.fail(Disconnected() if error is None else Torn())
+        elif response.until_close and error is None and response.fault is None:
+            response.has_ended = True
+            response.wake()
         else:
-            answer.fail(BrokenOff())
+            response.fail(BrokenOff())
 
     def _write_on(self) -> None:
         """Write as much of a large body as the transport accepts."""

@@ -69,7 +69,7 @@ class WireClient:
             connection = await self.pool.open(key, message.origin)
         waiter = loop.create_future()
         try:
-            answer = connection.ask(
+            response = connection.ask(
                 message.head,
                 message.body,
                 waiter,
@@ -77,12 +77,12 @@ class WireClient:
                 reusable_below=message.reusable_below,
             )
             await waiter
-            if answer.fault is not None:
-                raise answer.fault
+            if response.fault is not None:
+                raise response.fault
         except BaseException:
             connection.abort()
             raise
-        return answer
+        return response
 
     async def close(self) -> None:
         """Close every connection; later requests are refused."""

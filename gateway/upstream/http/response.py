@@ -22,7 +22,7 @@ class ResponseSource(Protocol):
     def resume(self) -> None:
         """Resume reading from the socket after the buffered bytes were taken."""
 
-    def release(self, answer: "Response") -> None:
+    def release(self, response: "Response") -> None:
         """Return the connection after the caller has finished with the response."""
 
     def abort(self) -> None:

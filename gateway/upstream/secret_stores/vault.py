@@ -15,7 +15,7 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from gateway.domain.http.requests import UpstreamAnswer, UpstreamRequest
+from gateway.domain.http.requests import UpstreamRequest, UpstreamResponse
 from gateway.domain.refusals import SecretUnavailable
 from gateway.errors import GatewayError
 from gateway.upstream.auth.credentials import digest_of
@@ -82,7 +82,7 @@ class VaultClient:
             raise SecretUnavailable("the secret in vault has no string in this field")
         return value
 
-    async def _get(self, url: str, token: str) -> UpstreamAnswer:
+    async def _get(self, url: str, token: str) -> UpstreamResponse:
         headers = (("Accept", "application/json"), ("X-Vault-Request", "true"), ("X-Vault-Token", token))
         return await self._send(
             UpstreamRequest(method="GET", url=url, headers=headers, idempotent=True, credential=digest_of((token,)))
@@ -121,7 +121,7 @@ class VaultClient:
             raise SecretUnavailable("the service account of the pod cannot be read") from None
         return "kubernetes", {"role": role.removeprefix(KUBERNETES), "jwt": account.strip()}
 
-    async def _send(self, request: UpstreamRequest) -> UpstreamAnswer:
+    async def _send(self, request: UpstreamRequest) -> UpstreamResponse:
         try:
             return await self._upstream.send(request, tenant=None, limit_bytes=_LIMIT_BYTES)
         except SecretUnavailable:
@@ -130,7 +130,7 @@ class VaultClient:
             raise SecretUnavailable(f"vault cannot be read ({error.code})") from None
 
 
-def _members(response: UpstreamAnswer) -> dict[str, Any]:
+def _members(response: UpstreamResponse) -> dict[str, Any]:
     try:
         return msgspec.json.decode(response.body, type=dict[str, Any])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

@@ -52,7 +52,7 @@ class PersonApprovalPages:
             Route(f"{path}/{{approval}}", guarded(self._decide), methods=["POST"]),
         ]
 
-    def _within_session(self, answer: _Page) -> Callable[[Request], Awaitable[Response]]:
+    def _within_session(self, handler: _Page) -> Callable[[Request], Awaitable[Response]]:
         """Serve a page to an approver. Without a session, or if the sign-in is too old, redirect to the sign-in."""
 
         async def run(request: Request) -> Response:
@@ -63,7 +63,7 @@ class PersonApprovalPages:
                 approver = await self._admit(visit.session, within=FRESH)
             except SignInRefused:
                 return self._pages.require(visit, SignInRequest(target=request.url.path, is_forced=True))
-            response = await answer(request, approver)
+            response = await handler(request, approver)
             response.headers.append("set-cookie", self._pages.sessions.cookie_of(visit.session))
             return response
 

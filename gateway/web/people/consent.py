@@ -92,7 +92,7 @@ class ConsentPages:
         self._pages.sessions.check_form(admitted, asked.purpose, form)
         choice = form.get("choice")
         if choice == "deny":
-            return self._redirect_with_answer(visit, admitted, asked, {"error": "access_denied"})
+            return self._redirect_to_client(visit, admitted, asked, {"error": "access_denied"})
         if choice != "allow":  # guard: consent-choice
             raise BadInput("choose Allow or Do not allow")
         return await self._issue_code(visit, admitted, asked, is_given=True)
@@ -176,13 +176,13 @@ class ConsentPages:
             is_given=is_given,
             correlation_id=correlation_id_of(visit.request.scope),
         )
-        return self._redirect_with_answer(visit, session, asked, {"code": code})
+        return self._redirect_to_client(visit, session, asked, {"code": code})
 
-    def _redirect_with_answer(
-        self, visit: PageVisit, session: PersonSession, asked: _ConsentRequest, answer: dict[str, str]
+    def _redirect_to_client(
+        self, visit: PageVisit, session: PersonSession, asked: _ConsentRequest, members: dict[str, str]
     ) -> Response:
         """Return the redirect to the application."""
-        uri = answer_uri(asked.request, f"{visit.base}/t/{visit.slug}", answer)
+        uri = answer_uri(asked.request, f"{visit.base}/t/{visit.slug}", members)
         response = RedirectResponse(uri, 303, headers=PAGE_HEADERS)
         response.headers.append("set-cookie", self._pages.sessions.cookie_of(session))
         return response

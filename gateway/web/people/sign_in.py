@@ -51,7 +51,7 @@ _SIGNED_IN = Markup("""<p>You are signed in to the tenant <strong>{slug}</strong
 _SIGNED_OUT = Markup("""<p role="status">You are signed out of the tenant <strong>{slug}</strong> in this browser.</p>
 <p><a href="/t/{slug}/sign-in?again=1">Sign in again</a></p>""")
 
-Answer = Callable[[Request], Awaitable[Response]]
+PageHandler = Callable[[Request], Awaitable[Response]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +105,7 @@ class SignInPages:
             Route("/t/{tenant}/sign-out", self.guarded(self._sign_out), methods=["POST"]),
         ]
 
-    def guarded(self, answer: Answer) -> Answer:
+    def guarded(self, response: PageHandler) -> PageHandler:
         """Refuse forms of other sites, limit concurrent requests, and convert refusals to HTML pages."""
 
         async def run(request: Request) -> Response:
@@ -113,7 +113,7 @@ class SignInPages:
                 if request.method == "POST":  # guard: people-origin
                     check_same_origin(request)
                 async with self.slot_pool.hold(request.path_params["tenant"]):
-                    return await answer(request)
+                    return await response(request)
             except GatewayError as error:
                 return refuse(error, headers=PAGE_HEADERS)
 

@@ -9,7 +9,7 @@ from gateway.catalog import idempotency
 from gateway.catalog.idempotency import KeyedRequest, clean_up, keep, release, reserve
 from gateway.catalog.identity import keys
 from gateway.catalog.identity.keys import KeyDraft
-from gateway.domain.idempotency import Attempt, KeptAnswer
+from gateway.domain.idempotency import Attempt, StoredResponse
 from gateway.domain.identifiers import KeyId
 from gateway.domain.refusals import AnswerNotKept, IdempotencyKeyReused, RequestInProgress
 from gateway.domain.tenancy.keys import Scope
@@ -21,7 +21,7 @@ from gateway.store.encryption import EnvelopeCipher
 from tests.integration.catalog.conftest import BY, Changes
 
 SECRET = "mcpg_live_the-text-of-a-new-key"
-ANSWER = KeptAnswer(status=201, headers={"location": "/admin/v1/x"}, body=SECRET.encode())
+ANSWER = StoredResponse(status=201, headers={"location": "/admin/v1/x"}, body=SECRET.encode())
 DRAFT = KeyDraft(name="agent", scopes=frozenset({Scope.MCP}))
 
 
@@ -35,7 +35,7 @@ async def _reserve(changes: Changes, request: KeyedRequest) -> Attempt:
     return found
 
 
-async def _done(changes: Changes, key: str = "k-1", answer: KeptAnswer = ANSWER) -> KeyedRequest:
+async def _done(changes: Changes, key: str = "k-1", answer: StoredResponse = ANSWER) -> KeyedRequest:
     request = _request(key)
     await keep(changes.tenant.id, changes.catalog, await _reserve(changes, request), answer)
     return request

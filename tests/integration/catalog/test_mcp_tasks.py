@@ -12,7 +12,7 @@ from gateway.catalog.calls.mcp_tasks import (
     MAX_OPEN_EACH,
     MAX_ROUNDS_BYTES,
     MAX_STORED,
-    IsAnswer,
+    IsValidResponse,
     TaskDraft,
     TaskRecords,
 )
@@ -206,7 +206,7 @@ async def test_nothing_of_a_call_is_readable_in_the_database(desk: Desk) -> None
     other = await desk.create()
     await desk.records.park(task, ASKED)
     answers = {"q": {"action": "accept", "content": {"said": SECRET}}}
-    await desk.records.answer(desk.owner, task.id, answers, is_answer=_any, holder="next")
+    await desk.records.answer(desk.owner, task.id, answers, is_valid_response=_any, holder="next")
     claimed = await desk.records.get(desk.owner, task.id)
     await desk.records.end(claimed, TaskState.COMPLETED, TaskOutcome(members=SECRET.encode()))
 
@@ -241,13 +241,13 @@ async def test_answers_are_bounded_and_of_the_right_form(desk: Desk) -> None:
     task = await desk.create()
     await desk.records.park(task, ASKED)
     huge: dict[str, object] = {"q": {"action": "accept", "content": {"text": "x" * MAX_ROUNDS_BYTES}}}
-    wrong: tuple[tuple[dict[str, object], IsAnswer], ...] = ((huge, _any), ({"q": {}}, _none))
-    for answers, is_answer in wrong:
+    wrong: tuple[tuple[dict[str, object], IsValidResponse], ...] = ((huge, _any), ({"q": {}}, _none))
+    for answers, is_valid_response in wrong:
         with pytest.raises(BadInput):
-            await desk.records.answer(desk.owner, task.id, answers, is_answer=is_answer, holder="next")
+            await desk.records.answer(desk.owner, task.id, answers, is_valid_response=is_valid_response, holder="next")
 
     many: dict[str, object] = {str(number): {} for number in range(1_000_000)}
-    assert await desk.records.answer(desk.owner, task.id, many, is_answer=_any, holder="next") is None
+    assert await desk.records.answer(desk.owner, task.id, many, is_valid_response=_any, holder="next") is None
     assert (await desk.records.get(desk.owner, task.id)).rounds.questions.keys() == {"q"}
 
 
@@ -269,7 +269,7 @@ async def test_two_that_answer_at_once_start_one_round(desk: Desk) -> None:
     async def answer(number: int) -> None:
         claimed.append(
             await desk.records.answer(
-                desk.owner, task.id, {"q": {"action": "accept"}}, is_answer=_any, holder=f"run {number}"
+                desk.owner, task.id, {"q": {"action": "accept"}}, is_valid_response=_any, holder=f"run {number}"
             )
         )
 

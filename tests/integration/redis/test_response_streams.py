@@ -16,7 +16,7 @@ from gateway.protocol.http.jsonrpc import expired_error, replica_lost_error
 from gateway.protocol.http.sse_streams import EventStream
 from gateway.protocol.sessions import response_sink
 from gateway.protocol.sessions.response_sink import PostSink
-from gateway.protocol.sessions.running_requests import NO_ANSWER
+from gateway.protocol.sessions.running_requests import NO_RESPONSE
 from gateway.redis.sessions.keys import SessionKeys
 from gateway.redis.sessions.stream_log import START, RequestOwner, StreamLog
 from tests.integration.redis.conftest import ACME, Two
@@ -186,7 +186,7 @@ async def test_what_is_not_answered_ends_without_an_event(
         assert await sink.send(b'{"method":"first"}')
 
     with anyio.fail_after(10):
-        await sink.respond(NO_ANSWER)
+        await sink.respond(NO_RESPONSE)
     sink.abandon()
 
     assert client.taken[0]["status"] == status

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
-from gateway.domain.http.requests import UpstreamAnswer, UpstreamRequest
+from gateway.domain.http.requests import UpstreamRequest, UpstreamResponse
 from gateway.domain.identifiers import TenantId
 from gateway.errors import (
     EgressDenied,
@@ -61,7 +61,7 @@ def unavailable(*headers: str, status: int = 503) -> bytes:
     return body(b"later", *headers, status=status)
 
 
-async def _send(answer: Answer, **changes: object) -> tuple[Loopback, UpstreamAnswer | UpstreamError]:
+async def _send(answer: Answer, **changes: object) -> tuple[Loopback, UpstreamResponse | UpstreamError]:
     """What becomes of one idempotent GET, or of what the changes make of it, and what the upstream saw."""
     async with loopback(answer) as server, pool(server) as upstream:
         request = replace(server.get(), **changes)
@@ -81,7 +81,7 @@ async def test_an_upstream_that_is_back_in_time_costs_no_call(status: int, metho
     answers = [hiccup, hiccup, head if method == "HEAD" else OK]
     server, answer = await _send(scheduled(*answers), method=method, body=b"b" if method == "PUT" else None)
 
-    assert isinstance(answer, UpstreamAnswer)
+    assert isinstance(answer, UpstreamResponse)
     assert answer.status == 200
     assert len(server.exchanges) == 3
     assert len({(one.line, tuple(one.headers), one.body) for one in server.exchanges}) == 1
@@ -91,7 +91,7 @@ async def test_what_stays_away_is_asked_three_times_and_its_answer_stands() -> N
     """Ours: two repetitions and no more; the client reads what the upstream said last."""
     server, answer = await _send(says(unavailable()))
 
-    assert isinstance(answer, UpstreamAnswer)
+    assert isinstance(answer, UpstreamResponse)
     assert (answer.status, answer.body, len(server.exchanges)) == (503, b"later", 3)
 
 
@@ -116,7 +116,7 @@ async def test_a_request_that_is_not_idempotent_arrives_once(answers: Sequence[b
 async def test_a_connection_that_closes_before_the_answer_is_tried_again() -> None:
     """Ours: an idempotent request is sent up to three times."""
     server, answer = await _send(scheduled(None, None))
-    assert isinstance(answer, UpstreamAnswer)
+    assert isinstance(answer, UpstreamResponse)
     assert len(server.exchanges) == 3
 
     server, error = await _send(scheduled(None, None, None, None))
@@ -145,7 +145,7 @@ async def test_an_answer_that_asks_for_patience_is_the_answer(raw: bytes) -> Non
     """Ours: nobody waits here for a minute; the hint goes to the client."""
     server, answer = await _send(says(raw))
 
-    assert isinstance(answer, UpstreamAnswer)
+    assert isinstance(answer, UpstreamResponse)
     assert answer.body == b"later"
     assert len(server.exchanges) == 1
 

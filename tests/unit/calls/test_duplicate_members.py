@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gateway.calls import result_rendering
 from gateway.calls.duplicate_members import has_repeated_names
-from gateway.domain.http.requests import UpstreamAnswer
+from gateway.domain.http.requests import UpstreamResponse
 
 REPEATED = [
     b'{"a":1,"a":2}',
@@ -32,7 +32,7 @@ UNIQUE = [
 
 
 def _result(body: bytes) -> dict[str, Any]:
-    answer = UpstreamAnswer(status=200, content_type="application/json", body=body)
+    answer = UpstreamResponse(status=200, content_type="application/json", body=body)
     result: dict[str, Any] = json.loads(b"{" + result_rendering.content(answer) + b"}")
     return result
 

@@ -7,7 +7,7 @@ import pytest
 
 from gateway.calls.field_selection import select_fields, take_fields
 from gateway.catalog.snapshots.field_argument import with_fields
-from gateway.domain.http.requests import UpstreamAnswer
+from gateway.domain.http.requests import UpstreamResponse
 from gateway.errors import ArgumentsInvalid
 
 PETS: Any = {
@@ -21,7 +21,7 @@ async def selected(
     value: Any, *paths: str, kind: str = "application/json", status: int = 200
 ) -> tuple[Any, str | None]:
     """The body that is left, and the note."""
-    answer = UpstreamAnswer(status=status, content_type=kind, body=json.dumps(value).encode())
+    answer = UpstreamResponse(status=status, content_type=kind, body=json.dumps(value).encode())
     found, note = await select_fields(answer, paths)
     return json.loads(found.body), note
 
@@ -53,7 +53,7 @@ async def test_what_is_missing_is_named() -> None:
 async def test_other_results_stay_complete_and_say_so(value: Any, more: dict[str, Any]) -> None:
     """Ours: a call that has run does not lose its result (OAS-10)."""
     if more:
-        answer = UpstreamAnswer(status=200, content_type="text/plain", body=b"a,b\n")
+        answer = UpstreamResponse(status=200, content_type="text/plain", body=b"a,b\n")
         found, note = await select_fields(answer, ("/a",))
         assert found is answer
     else:

@@ -11,7 +11,7 @@ from gateway.calls.output_checks import ResultChecks, check_contents
 from gateway.calls.result_rendering import MAX_TEXT_BYTES, content
 from gateway.calls.result_summary import WHOLE_START
 from gateway.definitions.json_schema.validator import DeferredCheck, Validator
-from gateway.domain.http.requests import UpstreamAnswer
+from gateway.domain.http.requests import UpstreamResponse
 from gateway.domain.identifiers import TenantId
 from gateway.domain.results import Contents
 from gateway.errors import Fault
@@ -34,7 +34,7 @@ class _TracedValidator(Validator):
 
 
 def _rendered(body: bytes, kind: str) -> bytes:
-    answer = UpstreamAnswer(status=200, content_type=kind, body=body)
+    answer = UpstreamResponse(status=200, content_type=kind, body=body)
     return content(answer, is_whole=True, has_schema=True)
 
 

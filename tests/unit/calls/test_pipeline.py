@@ -13,7 +13,7 @@ from gateway.calls.pipeline import CallPipeline
 from gateway.definitions.json_schema.validator import compile_input
 from gateway.definitions.policy.primitive_policy import PrimitivePolicy
 from gateway.domain.audit import CallRecord, CountedRefusal
-from gateway.domain.http.requests import UpstreamAnswer, UpstreamRequest
+from gateway.domain.http.requests import UpstreamRequest, UpstreamResponse
 from gateway.domain.identifiers import KeyId, OperationId, SourceId, TenantId
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.policy import Decision, Judgement, Limits, Safety
@@ -94,14 +94,14 @@ class Diary:
     async def preview(self, prepared: Prepared) -> str:
         return prepared.summary
 
-    async def run(self, prepared: Prepared, call: Call, /) -> UpstreamAnswer:
+    async def run(self, prepared: Prepared, call: Call, /) -> UpstreamResponse:
         self.lines.append("sent")
         if self.hang is not None:
             self.hang.set()
             await anyio.sleep_forever()
         if self.failure is not None:
             raise self.failure
-        return UpstreamAnswer(status=200, content_type="application/json", body=b'{"id":7}')
+        return UpstreamResponse(status=200, content_type="application/json", body=b'{"id":7}')
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.calls import result_rendering
-from gateway.domain.http.requests import UpstreamAnswer
+from gateway.domain.http.requests import UpstreamResponse
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.principals import Principal
@@ -15,7 +15,7 @@ from gateway.errors import ArgumentsInvalid, Fault, HandlerFailed, RedisUnavaila
 
 
 def _result(status: int, content_type: str, body: bytes, *, retry_after: str | None = None) -> dict[str, Any]:
-    answer = UpstreamAnswer(status=status, content_type=content_type, body=body, retry_after=retry_after)
+    answer = UpstreamResponse(status=status, content_type=content_type, body=body, retry_after=retry_after)
     result: dict[str, Any] = json.loads(b"{" + result_rendering.content(answer) + b"}")
     return result
 
@@ -32,7 +32,7 @@ def test_a_json_object_is_structured_content_and_compact_text() -> None:
 def test_numbers_stay_as_the_upstream_wrote_them() -> None:
     """Ours: an integer beyond 64 bits is not turned into a float."""
     raw = result_rendering.content(
-        UpstreamAnswer(status=200, content_type="application/json", body=b'{"id":123456789012345678901}')
+        UpstreamResponse(status=200, content_type="application/json", body=b'{"id":123456789012345678901}')
     )
 
     assert b'"structuredContent":{"id":123456789012345678901}' in raw
@@ -196,7 +196,7 @@ def test_a_lone_surrogate_is_no_structure() -> None:
 
 def test_a_redirect_names_the_host_and_nothing_else() -> None:
     """Ours: where it would have gone is worth knowing, what else the URL holds is not."""
-    answer = UpstreamAnswer(
+    answer = UpstreamResponse(
         status=302, content_type="", body=b"", location="https://user:pw@evil.example/cb?token=secret"
     )
     result = json.loads(b"{" + result_rendering.content(answer) + b"}")
@@ -261,7 +261,7 @@ class _Owner:
 
 
 async def _shaped(shelf: _Shelf, kind: str, body: bytes) -> dict[str, Any]:
-    answer = UpstreamAnswer(status=200, content_type=kind, body=body)
+    answer = UpstreamResponse(status=200, content_type=kind, body=body)
     members = await result_rendering.ResultRenderer(shelf).content(_Owner(), answer, is_kept=True, is_whole=False)
     result: dict[str, Any] = json.loads(b"{" + members + b"}")
     return result

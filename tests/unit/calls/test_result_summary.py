@@ -10,7 +10,7 @@ from gateway.calls.result_rendering import ResultRenderer, content
 from gateway.calls.result_summary import summarise
 from gateway.definitions.large_results.document import read_document
 from gateway.definitions.large_results.pages import PartRequest, read_part
-from gateway.domain.http.requests import UpstreamAnswer
+from gateway.domain.http.requests import UpstreamResponse
 
 LIMIT = 256 * 1024
 ITEMS = {"items": [{"id": number, "name": "x" * 20} for number in range(1000)], "total": 1000}
@@ -37,8 +37,8 @@ async def _summary(shelf: _Shelf, members: bytes, threshold: int = 4096) -> dict
     return result
 
 
-def _answer(body: bytes, kind: str = "application/json", **more: Any) -> UpstreamAnswer:
-    return UpstreamAnswer(status=200, content_type=kind, body=body, **more)
+def _answer(body: bytes, kind: str = "application/json", **more: Any) -> UpstreamResponse:
+    return UpstreamResponse(status=200, content_type=kind, body=body, **more)
 
 
 async def test_json_becomes_an_outline_and_its_start() -> None:

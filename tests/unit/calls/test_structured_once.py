@@ -8,7 +8,7 @@ import pytest
 from gateway.calls import result_rendering
 from gateway.calls.output_checks import encode
 from gateway.calls.structured_once import replace_duplicate_text, summarise
-from gateway.domain.http.requests import UpstreamAnswer
+from gateway.domain.http.requests import UpstreamResponse
 from gateway.domain.results import Result
 
 LONG: dict[str, Any] = {"a": ['é\u0001"\\/\u2028🐘'] * 50, 'x"],"structuredContent":': {"isError": False}, "n": 1.5}
@@ -17,7 +17,7 @@ LONG: dict[str, Any] = {"a": ['é\u0001"\\/\u2028🐘'] * 50, 'x"],"structuredCo
 def rendered(value: Any, *, status: int = 200, **more: Any) -> bytes:
     """The members of the result of a response with this JSON."""
     body = json.dumps(value).encode()
-    return result_rendering.content(UpstreamAnswer(status=status, content_type="application/json", body=body, **more))
+    return result_rendering.content(UpstreamResponse(status=status, content_type="application/json", body=body, **more))
 
 
 def sent(members: bytes, *, is_modern: bool = True) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gateway.calls import result_rendering
-from gateway.domain.http.requests import UpstreamAnswer
+from gateway.domain.http.requests import UpstreamResponse
 
 JSON = "application/json"
 
@@ -14,7 +14,7 @@ JSON = "application/json"
 def result(status: int, body: bytes = b"", **headers: str) -> dict[str, Any]:
     """The result of a response with these headers."""
     named = tuple((name.replace("_", "-"), value) for name, value in headers.items())
-    answer = UpstreamAnswer(status=status, content_type=JSON if body else "", body=body, headers=named)
+    answer = UpstreamResponse(status=status, content_type=JSON if body else "", body=body, headers=named)
     found: dict[str, Any] = json.loads(b"{" + result_rendering.content(answer) + b"}")
     return found
 

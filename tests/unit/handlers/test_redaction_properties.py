@@ -7,7 +7,7 @@ from typing import Any, cast
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.domain.http.requests import Credential, UpstreamAnswer
+from gateway.domain.http.requests import Credential, UpstreamResponse
 from gateway.handlers.redaction.redaction import Redactor
 from tests.support.encodings import ENCODINGS, Encoding, Text
 
@@ -59,7 +59,7 @@ def test_no_composition_of_two_encodings_can_be_decoded(
     )
     for text, decode in rows:
         for kind, body in _embedded(text, before, after):
-            redacted = redactor.redact(UpstreamAnswer(status=200, content_type=kind, body=body)).body
+            redacted = redactor.redact(UpstreamResponse(status=200, content_type=kind, body=body)).body
 
             shown = _all_texts(kind, redacted)
             assert secret not in shown
@@ -71,5 +71,5 @@ def test_no_composition_of_two_encodings_can_be_decoded(
 def test_bytes_without_the_secret_stay(body: bytes, secret: str) -> None:
     """Ours: what shows no credential is not touched (ISO-4)."""
     for kind in ("application/json", "text/plain", "image/png"):
-        answer = UpstreamAnswer(status=200, content_type=kind, body=body)
+        answer = UpstreamResponse(status=200, content_type=kind, body=body)
         assert Redactor((Credential(value=secret),)).redact(answer).body == body

@@ -79,8 +79,8 @@ class ProviderContext:
         """
         wanted = schema or {"type": "object", "properties": {}}
         params = {"message": message, "requestedSchema": wanted, "_meta": self._meta}
-        answer = await self._messages.ask("elicitation/create", params)
-        action, content = answer.get("action"), answer.get("content")
+        response = await self._messages.ask("elicitation/create", params)
+        action, content = response.get("action"), response.get("content")
         if action not in {"accept", "decline", "cancel"}:
             raise QuestionRefused("the response has an unknown action")
         values = cast("dict[str, Any]", content) if isinstance(content, dict) else {}

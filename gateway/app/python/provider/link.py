@@ -126,16 +126,16 @@ class ProviderLink:
     async def ask(self, method: str, params: Mapping[str, object]) -> Mapping[str, Any]:
         """Send a request to the client of a call, and return the result; see `CallMessages.ask`."""
         self._sent += 1
-        question = f"q{self._sent}"
-        text = self._checked(jsonrpc.request(method, params, message_id=question))
-        answer: asyncio.Future[AgentResponse] = asyncio.get_running_loop().create_future()
-        self._pending_requests[question] = answer
+        request_id = f"q{self._sent}"
+        text = self._checked(jsonrpc.request(method, params, message_id=request_id))
+        pending: asyncio.Future[AgentResponse] = asyncio.get_running_loop().create_future()
+        self._pending_requests[request_id] = pending
         try:
             if not await self._try_send(text):
                 raise QuestionRefused("there is no connection to the gateway")
-            response = await answer
+            response = await pending
         finally:
-            del self._pending_requests[question]
+            del self._pending_requests[request_id]
         if response.error is not None or response.members is None:
             raise QuestionRefused(response.error[1] if response.error else "the response is not an object")
         return response.members
@@ -250,9 +250,9 @@ class ProviderLink:
             for notice in self.notices:
                 log.error("definition_refused: %s", notice)
             await self._confirm()
-        question = self._pending_requests.get(str(message.id))
-        if question is not None and not question.done():
-            question.set_result(message)
+        pending = self._pending_requests.get(str(message.id))
+        if pending is not None and not pending.done():
+            pending.set_result(message)
 
     async def _run(self, call_id: str, message: AgentRequest) -> None:
         """Run one call, and send its result unless it is cancelled."""

@@ -107,10 +107,10 @@ class _Call:
         try:
             with anyio.CancelScope() as self._asking:
                 try:
-                    answer = jsonrpc.result(message.id, await client.ask(message.method, params))
+                    response = jsonrpc.result(message.id, await client.ask(message.method, params))
                 except GatewayError as error:
-                    answer = jsonrpc.error_response(message.id, error)
-                self.wire.send(answer)
+                    response = jsonrpc.error_response(message.id, error)
+                self.wire.send(response)
         finally:
             self._asking = None
             self.questions -= 1

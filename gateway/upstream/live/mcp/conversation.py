@@ -126,12 +126,12 @@ class Conversation:
 
     async def _ask_client(self, client: LiveClient, identifier: int | str, method: str, params: dict[str, Any]) -> None:
         try:
-            answer: Mapping[str, object] = {"result": await client.ask(method, without_meta(params))}
+            response: Mapping[str, object] = {"result": await client.ask(method, without_meta(params))}
         except CapabilityMissing as error:
-            answer = {"error": error_of(error, METHOD_UNKNOWN)}
+            response = {"error": error_of(error, METHOD_UNKNOWN)}
         except ClientSilent as error:
-            answer = {"error": error_of(error, INTERNAL)}
-        await self._reply({"id": identifier, **answer})
+            response = {"error": error_of(error, INTERNAL)}
+        await self._reply({"id": identifier, **response})
 
 
 async def notify(client: LiveClient, token: int, method: str, params: Mapping[str, Any]) -> None:

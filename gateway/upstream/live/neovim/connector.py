@@ -87,14 +87,14 @@ async def _introduce(rpc: MsgpackRpc) -> Mapping[bytes, object]:
     try:
         async with asyncio.timeout(_HANDSHAKE_S):
             await rpc.request("nvim_set_client_info", client, {}, "remote", {}, {})
-            answer = await rpc.request("nvim_exec_lua", CHUNK, ["attach", client])
+            response = await rpc.request("nvim_exec_lua", CHUNK, ["attach", client])
     except TimeoutError:
         raise LiveSourceFailed(
             f"The editor did not respond within {_HANDSHAKE_S:g} s; it may be waiting for a key, or running a command."
         ) from None
-    if not isinstance(answer, dict):
+    if not isinstance(response, dict):
         raise LiveSourceFailed("The editor's plugin did not recognise the gateway's connection.")
-    found = cast("Mapping[bytes, object]", answer)
+    found = cast("Mapping[bytes, object]", response)
     if (fault := found.get(b"missing")) is not None:
         return {b"missing": error_text(fault)}
     if found.get(b"protocol") != _PROTOCOL or not isinstance(found.get(b"channel"), int):

@@ -9,7 +9,7 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from gateway.domain.http.requests import UpstreamAnswer
+from gateway.domain.http.requests import UpstreamResponse
 from gateway.errors import UpstreamAnswerBroken, UpstreamError, UpstreamUnreachable
 from gateway.upstream.bulkhead import BulkheadLimits
 from gateway.upstream.client import UpstreamClient
@@ -28,7 +28,7 @@ def pool(server: Loopback) -> UpstreamClient:
 
 async def exchange_twice(
     *pieces: bytes, method: str = "GET", keep: bool = True
-) -> tuple[UpstreamAnswer | UpstreamError, int]:
+) -> tuple[UpstreamResponse | UpstreamError, int]:
     """What becomes of a request that is answered with these bytes, and how many connections it and the next took."""
 
     async def answer(exchange: Exchange) -> bool:
@@ -42,7 +42,7 @@ async def exchange_twice(
         request = replace(server.get("/odd", idempotent=False), method=method)
         with anyio.fail_after(20):
             try:
-                first: UpstreamAnswer | UpstreamError = await upstream.send(request)
+                first: UpstreamResponse | UpstreamError = await upstream.send(request)
             except UpstreamError as error:
                 first = error
             for _ in range(3):
@@ -74,7 +74,7 @@ async def test_an_answer_of_any_framing_is_read_and_its_connection_kept(raw: byt
     """RFC 9112 section 9.3: what says where it ends leaves a connection for the next."""
     answer, connections = await exchange_twice(raw)
 
-    assert isinstance(answer, UpstreamAnswer)
+    assert isinstance(answer, UpstreamResponse)
     assert (answer.status, answer.body, connections) == (200, b"hello", 1)
 
 
@@ -88,7 +88,7 @@ async def test_an_answer_may_come_in_pieces(raw: bytes) -> None:
     assert (answer.body, connections) == (b"hello", 1)
 
 
-async def _in_pieces(*pieces: bytes) -> tuple[UpstreamAnswer, int]:
+async def _in_pieces(*pieces: bytes) -> tuple[UpstreamResponse, int]:
     async def answer(exchange: Exchange) -> bool:
         for piece in pieces:
             await exchange.write(piece)
@@ -127,7 +127,7 @@ async def test_after_an_odd_answer_the_next_request_gets_its_own(raw: bytes, met
     """RFC 9112 section 9.3: bytes that nobody asked for are nobody's answer; the connection is not used again."""
     answer, connections = await exchange_twice(raw, method=method)
 
-    assert isinstance(answer, UpstreamAnswer)
+    assert isinstance(answer, UpstreamResponse)
     assert (answer.body, connections) == (whole, 2)
 
 
@@ -136,7 +136,7 @@ async def test_a_body_may_end_with_the_connection(version: bytes) -> None:
     """RFC 9112 section 6.3: where nothing says how long it is."""
     answer, connections = await exchange_twice(b"HTTP/" + version + b" 200 OK\r\n\r\n", b"hel", b"lo", keep=False)
 
-    assert isinstance(answer, UpstreamAnswer)
+    assert isinstance(answer, UpstreamResponse)
     assert (answer.body, connections) == (b"hello", 2)
 
 

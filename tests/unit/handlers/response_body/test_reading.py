@@ -2,13 +2,13 @@
 
 import pytest
 
-from gateway.domain.http.requests import UpstreamAnswer
+from gateway.domain.http.requests import UpstreamResponse
 from gateway.errors import HandlerFailed
 from gateway.handlers.response_body.reading import read_json
 
 
-def _answer(body: bytes) -> UpstreamAnswer:
-    return UpstreamAnswer(status=200, content_type="application/json", body=body)
+def _answer(body: bytes) -> UpstreamResponse:
+    return UpstreamResponse(status=200, content_type="application/json", body=body)
 
 
 @pytest.mark.parametrize("unit", [b"{},", b"[],", b"1,"])

@@ -12,7 +12,7 @@ from gateway.protocol.http.cancellation import CancelScope
 from gateway.protocol.sessions.response_sink import SinkState
 from gateway.protocol.sessions.running_requests import (
     MAX_RUNNING,
-    NO_ANSWER,
+    NO_RESPONSE,
     RequestExchange,
     RequestKey,
     RunningRequests,
@@ -100,7 +100,7 @@ async def test_a_turn_that_ends_with_its_session_says_so_and_a_cancelled_one_has
                     running.end_session(ACME)
 
     if how == "request":
-        assert answers == [NO_ANSWER]
+        assert answers == [NO_RESPONSE]
         return
     assert b'"id":1' in answers[0]
     assert b'"code":-32800' in answers[0]
