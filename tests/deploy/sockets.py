@@ -1,6 +1,7 @@
 """TCP on loopback in front of the tests' servers, which listen on Unix sockets that only their user may use."""
 
 import contextlib
+import random
 import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -9,6 +10,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import anyio
 from anyio.abc import ByteStream, SocketAttribute
+
+_PORTS = 20_000, 32_000
 
 
 @asynccontextmanager
@@ -35,10 +38,11 @@ async def forwarded(url: str) -> AsyncGenerator[str]:
 
 
 def free_port() -> int:
-    """A loopback port that nobody uses now."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
-        return port
+    """A loopback port that no program uses now, below those that the system gives to connections (from 32768)."""
+    while True:
+        port = random.SystemRandom().randrange(*_PORTS)
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 async def _pump(source: ByteStream, sink: ByteStream) -> None:

@@ -82,7 +82,11 @@ class Replica(Process):
     async def ready(self) -> None:
         """Wait until it can serve."""
         async with httpx.AsyncClient(trust_env=False) as http:
-            await until(lambda: _answers(http, f"{self.url}/readyz"), seconds=_STARTING_S)
+            await until(lambda: self._has_ended() or _answers(http, f"{self.url}/readyz"), seconds=_STARTING_S)
+        assert not self._has_ended(), self.log.read_text()[-2000:]
+
+    def _has_ended(self) -> bool:
+        return self._child is not None and self._child.poll() is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Generator
@@ -18,17 +17,12 @@ import anyio.to_thread
 import httpx
 import pytest
 
+from tests.deploy.sockets import free_port
 from tests.support.commands import run_gateway
 from tests.support.documents import pets
 from tests.support.forks import Forked
 from tests.support.gateway import ACCEPT, META, MODERN, OPERATOR_KEY
 from tests.support.upstream import RecordingUpstream, recording_upstream
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _environment(**variables: str) -> dict[str, str]:
@@ -113,7 +107,7 @@ async def test_sigterm_finishes_the_call_in_flight_and_exits_with_0(
     tmp_path: Path, upstream: RecordingUpstream
 ) -> None:
     """Ours: a stop loses no call (SRV-3)."""
-    port = _free_port()
+    port = free_port()
     upstream.gate = gate = asyncio.Event()
     answers: list[httpx.Response] = []
     with _started(tmp_path / "d", port, GATEWAY_EGRESS_ALLOW=upstream.authority) as child:
@@ -135,13 +129,13 @@ async def test_sigterm_finishes_the_call_in_flight_and_exits_with_0(
 
 async def test_a_second_start_finds_what_the_first_kept(tmp_path: Path, upstream: RecordingUpstream) -> None:
     """Ours: embedded servers keep their data, also after a kill (SRV-3, SRV-1)."""
-    port = _free_port()
+    port = free_port()
     with _serving(tmp_path / "d", port, GATEWAY_EGRESS_ALLOW=upstream.authority) as child:
         await _ready(port, child)
         key = await _prepare(port, upstream)
         child.kill()
         await _exit_code(child)
-    port = _free_port()
+    port = free_port()
     with _serving(tmp_path / "d", port, GATEWAY_EGRESS_ALLOW=upstream.authority) as child:
         await _ready(port, child)
         answer = await _call(port, key)
@@ -176,7 +170,7 @@ async def test_logs_are_json_lines_that_name_tenant_principal_and_correlation_id
     tmp_path: Path, upstream: RecordingUpstream
 ) -> None:
     """Ours: whoever operates the gateway finds a call by its id (CAL-4)."""
-    port = _free_port()
+    port = free_port()
     with _serving(tmp_path / "d", port, GATEWAY_LOG_FORMAT="json") as child:
         await _ready(port, child)
         key = await _prepare(port, upstream)

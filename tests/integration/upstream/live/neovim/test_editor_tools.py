@@ -3,7 +3,6 @@
 import asyncio
 import os
 import re
-import socket
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
 from gateway.errors import EgressDenied, NotFound
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.live.neovim.connector import NeovimConnector
+from tests.deploy.sockets import free_port
 from tests.support.allow_lists import OneAllowList
 from tests.support.neovim import ACME, Attached, RecordingListener, attached, running_editor, setup, source_of
 
@@ -396,9 +396,7 @@ async def test_without_the_plugin_there_is_a_notice(tmp_path: Path) -> None:
 
 async def test_an_editor_is_reached_over_tcp(tmp_path: Path) -> None:
     """Ours: `tcp:HOST:PORT`, where the operator allowed it (DYN-1)."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        place = f"127.0.0.1:{free.getsockname()[1]}"
+    place = f"127.0.0.1:{free_port()}"
     async with running_editor(tmp_path, setup(NAME), listen=place), attached(f"tcp:{place}") as one:
         assert await one.text("whoami") == "NAME"
 
