@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ARRAY, ColumnElement, RowMapping, Text, bindparam, column, delete, func, select, update
+from sqlalchemy import ARRAY, ColumnElement, Integer, RowMapping, Text, bindparam, column, delete, func, select, update
 from sqlalchemy import insert as insert_into
 
 from gateway.domain.identifiers import TenantId
@@ -18,6 +18,22 @@ _COLUMNS = (tenants.c.id, tenants.c.slug, tenants.c.name, tenants.c.revision, te
 _FOUND = func.tenant_revisions(bindparam("wanted", type_=ARRAY(Text))).table_valued("id", "revision")
 _REVISIONS = select(_FOUND.c.id, _FOUND.c.revision)
 """Built once, because the revisions of all tenants in use are read every few seconds."""
+
+
+def _tenant_columns() -> dict[str, ColumnElement[Any]]:
+    """Columns of the SQL function that lists tenants, with a collation, because a function's columns have none."""
+    typed = [column(each.name, each.type) for each in _COLUMNS]
+    bounds = bindparam("slug", type_=Text), bindparam("after", type_=Text), bindparam("most", type_=Integer)
+    found = func.list_tenants(*bounds).table_valued(*typed).c
+    return {
+        each.name: found[each.name].collate("C").label(each.name) if isinstance(each.type, Text) else found[each.name]
+        for each in _COLUMNS
+    }
+
+
+_TENANT_COLUMNS = _tenant_columns()
+_TENANTS = select(*_TENANT_COLUMNS.values())
+"""Built once, because each admin request reads its tenant."""
 
 
 async def insert(tenant: Tenant, db: Db) -> None:
@@ -50,9 +66,9 @@ async def page(db: Db, *, after: str | None, limit: int, order: Order = KEYED) -
     """One page of all tenants, by default sorted by slug; bypasses row-level security."""
     if order == KEYED:
         return await _list(db, None, after, limit)
-    columns = _function(None, None, None)
-    query = select_page(select(*columns.values()), columns, "slug", after=after, limit=limit, order=order)
-    return [_tenant(row) for row in (await db.execute(query)).mappings()]
+    query = select_page(_TENANTS, _TENANT_COLUMNS, "slug", after=after, limit=limit, order=order)
+    rows = await db.execute(query, {"slug": None, "after": None, "most": None})
+    return [_tenant(row) for row in rows.mappings()]
 
 
 async def rename(tenant: TenantId, db: Db, name: str) -> None:
@@ -111,18 +127,8 @@ async def revisions(db: Db, ids: Collection[TenantId]) -> Mapping[TenantId, int]
 
 
 async def _list(db: Db, slug: str | None, after: str | None, limit: int) -> list[Tenant]:
-    rows = await db.execute(select(*_function(slug, after, limit).values()))
+    rows = await db.execute(_TENANTS, {"slug": slug, "after": after, "most": limit})
     return [_tenant(row) for row in rows.mappings()]
-
-
-def _function(slug: str | None, after: str | None, limit: int | None) -> dict[str, ColumnElement[Any]]:
-    """Columns of the SQL function that lists tenants, with a collation, because a function's columns have none."""
-    typed = [column(each.name, each.type) for each in _COLUMNS]
-    found = func.list_tenants(slug, after, limit).table_valued(*typed).c
-    return {
-        each.name: found[each.name].collate("C").label(each.name) if isinstance(each.type, Text) else found[each.name]
-        for each in _COLUMNS
-    }
 
 
 def _tenant(row: RowMapping) -> Tenant:
