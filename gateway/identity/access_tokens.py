@@ -63,6 +63,8 @@ class VerifiedToken:
     """Seconds for which the result of an introspection is valid."""
     thumbprint: str | None = None
     """Thumbprint of the client key to which the token is bound (`cnf.jkt`, RFC 9449 section 6.1)."""
+    audiences: frozenset[str] = frozenset()
+    """All audiences of the token."""
 
 
 async def verify(text: str, found: TenantIssuers, keys: KeySource, *, audience: str) -> VerifiedToken:
@@ -94,6 +96,7 @@ def token_of(claims: Mapping[str, Any], issuer: Issuer) -> VerifiedToken:
         person=read_person(claims, issuer, scopes),
         expires_at=_expiry_of(claims, issuer),
         thumbprint=_thumbprint_of(claims, issuer),
+        audiences=texts_of(claims.get("aud")),
     )
 
 

@@ -103,12 +103,16 @@ async def test_a_token_for_another_url_is_none_at_the_admin_api(hall: Hall) -> N
         hall.token("owners", audience="api://acme"),
         hall.token("owners", audience=f"{gateway.url}/t/acme/mcp"),
         hall.token("owners", audience=f"{hall.url()}/tools"),
+        hall.token("owners", audience=[hall.url(), f"{gateway.url}/t/acme/mcp"]),
+        hall.token("owners", audience=[hall.url(), hall.url("globex")]),
+        hall.token("owners", audience=f"{hall.url()} {gateway.url}/t/acme/mcp"),
         hall.token("owners", audience=f"{gateway.url}/admin/v1"),
         issued,
         signed,
         jwt.encode({**claims, "iss": issuer.url}, "secret-of-the-attacker-with-enough-bytes", algorithm="HS256"),
     ):
         assert await hall.statuses(token) == (401, 401)
+    assert (await hall.ask(hall.token("owners", audience=[hall.url()]))).status_code == 200
     assert await application.status(hall.token("owners", audience="api://acme")) == 200
     assert (await gateway.http.get("/admin/v1/tenants", headers={"authorization": f"Bearer {good}"})).status_code == 401
 
