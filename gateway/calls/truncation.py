@@ -42,13 +42,13 @@ def cut_json(compact: bytes, limit: int, *, max_parts: int = _MAX_PARTS) -> Trun
         return Truncated(compact)
     if compact.count(b",") > max_parts or compact.count(b":") > max_parts:
         return _cut_after(compact, limit)
-    knife = _Truncator()
+    truncator = _Truncator()
     try:
-        kept = knife.value(compact, limit, "", 0)
+        kept = truncator.value(compact, limit, "", 0)
     except RecursionError:
         return _cut_after(compact, limit)
-    notes = tuple(knife.notes[:_MAX_NOTES])
-    further = len(knife.notes) - len(notes)
+    notes = tuple(truncator.notes[:_MAX_NOTES])
+    further = len(truncator.notes) - len(notes)
     return Truncated(kept, (*notes, f"{further} further parts are cut") if further else notes)
 
 
@@ -118,7 +118,7 @@ class _Truncator:
 
     def _string(self, raw: bytes, limit: int, where: str) -> bytes:
         text = msgspec.json.decode(raw, type=str)
-        self._note(where, f"the text has {len(text):,} characters and is cut")
+        self._note(where, f"the string has {len(text):,} characters and is cut")
         kept = text[: max(0, limit // 2)]
         while kept and len(quoted := _quoted(kept + _ELLIPSIS)) > limit:
             kept = kept[: len(kept) - max(1, (len(quoted) - limit) // 6)]

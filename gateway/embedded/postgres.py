@@ -74,12 +74,12 @@ async def running_postgres(folders: StateDirectory) -> AsyncGenerator[Watched]:
 
 async def _create(programs: Path, folders: StateDirectory) -> None:
     """Create the data directory under another name and rename it when it is complete."""
-    fresh = folders.root / "postgres.new"
-    if fresh.exists():
-        await _stop_stale_server(fresh)
-        await to_thread.run_sync(shutil.rmtree, fresh)
-    make_folder(fresh, folders.account)
-    with _path_for_account(fresh, folders) as data:
+    incomplete = folders.root / "postgres.new"
+    if incomplete.exists():
+        await _stop_stale_server(incomplete)
+        await to_thread.run_sync(shutil.rmtree, incomplete)
+    make_folder(incomplete, folders.account)
+    with _path_for_account(incomplete, folders) as data:
         command: list[str | Path] = [programs / "initdb", "-D", data.path, "-U", "postgres", "--auth=trust"]
         command += ["--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
         child = _child("initdb", [*command, "--no-instructions"], folders)
@@ -89,7 +89,7 @@ async def _create(programs: Path, folders: StateDirectory) -> None:
             await child.finish()
         finally:
             await child.stop()
-    fresh.rename(folders.postgres)
+    incomplete.rename(folders.postgres)
 
 
 async def _stop_stale_server(data: Path) -> None:

@@ -11,7 +11,7 @@ from gateway.redis.diagnostics import RedisFacts
 from gateway.store.database.diagnostics import DatabaseFacts, RoleFacts
 from gateway.store.engine import SCHEMA
 
-MIN_POSTGRES = 14
+MIN_POSTGRES = 16
 MIN_REDIS = (6, 2)
 """The oldest supported versions."""
 

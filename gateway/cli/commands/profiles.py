@@ -54,8 +54,8 @@ class ProfileOptions(TypedDict):
 def profile_options(command: _Command) -> _Command:
     """Add FILE and the fields of one profile to a command."""
     for verb, does, ending in (
-        ("exclude", "Leave out primitives", "."),
-        ("include", "Take only primitives", "; other --include options narrow further."),
+        ("exclude", "Exclude primitives", "."),
+        ("include", "Include only primitives", "; other --include options narrow further."),
     ):
         for kind, _, metavar, which in reversed(_RULE_MEMBERS):
             text = f"{does} {which}. May be repeated{ending}"

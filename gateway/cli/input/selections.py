@@ -36,8 +36,8 @@ def selection_options(command: _Command) -> _Command:
     decorate = click.option("--all-operations", is_flag=True, help=everything)
     command = decorate(command)
     for verb, does, ending in (
-        ("exclude", "Leave out operations", "."),
-        ("include", "Take only operations", "; other --include options narrow further."),
+        ("exclude", "Exclude operations", "."),
+        ("include", "Include only operations", "; other --include options narrow further."),
     ):
         for kind, metavar, which in _RULE_MEMBERS:
             text = f"{does} {which}. May be repeated{ending}"

@@ -138,7 +138,7 @@ class StreamLimiter:
         try:
             await self._renew(self._slot_keys(tenant, key), int(_ENTRY_TTL_S * 1000), *message)
         except RedisUnavailable:
-            log.debug("places_not_renewed")
+            log.debug("slots_not_renewed")
         for slot in set(message) - slots:  # released during the renewal
             await self._release(tenant, key, slot)
 

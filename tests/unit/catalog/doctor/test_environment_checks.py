@@ -158,7 +158,7 @@ def test_an_old_redis_or_a_replica_is_found() -> None:
 
 def test_an_old_postgres_is_a_warning() -> None:
     """Ours: what was never tried is said."""
-    assert check_versions(replace(DATABASE, major=13, version="13.2"), REDIS).status is Verdict.WARNING
+    assert check_versions(replace(DATABASE, major=15, version="15.9"), REDIS).status is Verdict.WARNING
     assert "Redis 7.2.4" in check_versions(DATABASE, REDIS).detail
 
 
