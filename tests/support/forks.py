@@ -28,6 +28,7 @@ _PRELOADED = (
     *(f"gateway.cli.commands.{found.name}" for found in pkgutil.iter_modules(gateway.cli.commands.__path__)),
     "tests.support.frozen_imports",
 )
+_APPENDED = os.O_RDWR | os.O_APPEND | os.O_CREAT
 _ENDING_S = 60.0
 _FAR_S = 1e9
 _one_by_one = threading.Lock()
@@ -44,21 +45,21 @@ class Forked:
         *,
         module: str = "gateway",
         folder: Path | None = None,
-        given: Path | None = None,
-        output: Path | None = None,
+        given: Path | Connection | None = None,
+        output: Path | Connection | None = None,
         errors: Path | None = None,
     ) -> None:
-        """Start `python -m` with that module. Its streams are the files named, appended to.
+        """Start `python -m` with that module. Its streams are the files named, appended to, or ends of pipes.
 
-        `stdout` is a pipe where no file is named for it.
+        `stdout` is a pipe where nothing is named for it.
         """
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(list(_PRELOADED))
         reader, writer = context.Pipe(duplex=False)
-        files = [str(path or os.devnull) for path in (given, output, errors)]
+        streams = [given or Path(os.devnull), output or writer, errors or Path(os.devnull)]
         self._lead = context.RawValue(movable_clock.Lead)
         program = (module, *arguments)
-        told = program, dict(environment), str(folder or Path.cwd()), files, writer if output is None else None
+        told = program, dict(environment), str(folder or Path.cwd()), streams
         self._child = context.Process(target=_become, args=(*told, self._lead, worker_template()), daemon=True)
         with _one_by_one:
             self._child.start()
@@ -130,19 +131,15 @@ def _become(
     program: tuple[str, ...],
     environment: dict[str, str],
     folder: str,
-    files: list[str],
-    out: Connection | None,
+    streams: list[Path | Connection],
     lead: movable_clock.Lead,
     workers: str,
 ) -> None:
     """Turn a fresh fork into the program."""
-    for number, path in enumerate(files):
-        opened = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
-        os.dup2(opened, number)
-        os.close(opened)
-    if out is not None:
-        os.dup2(out.fileno(), 1)
-        out.close()
+    for number, stream in enumerate(streams):
+        opened = Connection(os.open(stream, _APPENDED, 0o600)) if isinstance(stream, Path) else stream
+        os.dup2(opened.fileno(), number)
+        opened.close()
     sys.stdin = os.fdopen(0, closefd=False)  # the objects of the process that forked know what its streams were
     sys.stdout, sys.stderr = (os.fdopen(number, "w", closefd=False) for number in (1, 2))
     os.environ.clear()

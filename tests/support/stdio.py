@@ -7,13 +7,16 @@ import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 
 from gateway.protocol.stdio.streams import ClaimedStreams, StdioStreams
 from tests.behaviour.cli.conftest import environment
+from tests.support.forks import Forked
 from tests.support.gateway import META
 
 PATIENCE_S = 20.0
@@ -91,6 +94,22 @@ async def raw_client(
 ) -> AsyncGenerator[RawClient]:
     """A client of a server in this process; the server must end by itself once its input ends."""
     (source, given), (taken, sink) = os.pipe(), os.pipe()
+
+    async def run() -> None:
+        async with StdioStreams(ClaimedStreams(source=source, sink=sink)) as streams:
+            await serve(streams)
+
+    async with _client_on(given, taken) as client:
+        with anyio.fail_after(patience_s):
+            async with anyio.create_task_group() as group:
+                group.start_soon(run)
+                yield client
+                client.end()
+
+
+@asynccontextmanager
+async def _client_on(given: int, taken: int) -> AsyncGenerator[RawClient]:
+    """A client that writes to one end of a pipe and reads from one of another; it closes both."""
     loop = asyncio.get_running_loop()
     out = asyncio.StreamReader(_LINE)
     reading, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(out), os.fdopen(taken, "rb"))
@@ -98,20 +117,29 @@ async def raw_client(
         lambda: asyncio.streams.FlowControlMixin(loop), os.fdopen(given, "wb")
     )
     to = asyncio.StreamWriter(writing, protocol, None, loop)
-
-    async def run() -> None:
-        async with StdioStreams(ClaimedStreams(source=source, sink=sink)) as streams:
-            await serve(streams)
-
     try:
-        with anyio.fail_after(patience_s):
-            async with anyio.create_task_group() as group:
-                group.start_soon(run)
-                yield RawClient(out=out, to=to, close_output=reading.close)
-                to.close()
+        yield RawClient(out=out, to=to, close_output=reading.close)
     finally:
         to.close()
         reading.close()
+
+
+@asynccontextmanager
+async def stdio_fork(
+    arguments: Sequence[str], *, folder: Path, errors: Path, **variables: str
+) -> AsyncGenerator[tuple[Forked, RawClient]]:
+    """A client of `gateway stdio` in a fork, which is killed at the end if it still runs."""
+    (source, given), (taken, sink) = os.pipe(), os.pipe()
+    environ = environment(**variables)
+    async with _client_on(given, taken) as client:
+        with Connection(source, writable=False) as stdin, Connection(sink, readable=False) as stdout:
+            child = await anyio.to_thread.run_sync(
+                lambda: Forked(["stdio", *arguments], environ, folder=folder, given=stdin, output=stdout, errors=errors)
+            )
+        try:
+            yield child, client
+        finally:
+            await anyio.to_thread.run_sync(child.end)
 
 
 @asynccontextmanager

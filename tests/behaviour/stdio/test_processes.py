@@ -5,10 +5,12 @@ import json
 import os
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from gateway.protocol.stdio.streams import ClaimedStreams, ClientGone, StdioStreams
@@ -17,7 +19,7 @@ from tests.behaviour.stdio.conftest import Tenant
 from tests.support.commands import Ended, run_gateway
 from tests.support.documents import pets
 from tests.support.replicas import until
-from tests.support.stdio import PATIENCE_S, ended, stdio_process
+from tests.support.stdio import PATIENCE_S, ended, stdio_fork, stdio_process
 from tests.support.upstream import RecordingUpstream
 
 _HANDSHAKE: dict[str, Any] = {
@@ -37,18 +39,16 @@ async def test_a_file_of_requests_is_served_and_nothing_is_left(pets_file: Path,
     """Ours: standard input may be a file; only messages are on standard output, and no file is left (SRV-1)."""
     work = tmp_path / "work"
     work.mkdir()
-    requests = tmp_path / "requests"
     lines = [_HANDSHAKE, {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}]
-    requests.write_text("\n".join(json.dumps(line) for line in lines))
-    command = [sys.executable, "-m", "gateway", "stdio", "--spec", str(pets_file)]
-    with requests.open("rb") as given:
-        done = await anyio.run_process(command, stdin=given, cwd=work, env=environment(TMPDIR=str(work)), check=False)
+    requests = "\n".join(json.dumps(line) for line in lines).encode()
+    arguments, variables = ["stdio", "--spec", str(pets_file)], environment(TMPDIR=str(work))
+    done = await run_gateway(arguments, folder=work, variables=variables, given=requests)
 
-    assert done.returncode == 0, done.stderr
-    responses = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.code == 0, done.err
+    responses = [json.loads(line) for line in done.out.splitlines()]
     assert [response["id"] for response in responses] == [1, 2]
     assert len(responses[1]["result"]["tools"]) == 4
-    assert b"4 operations" in done.stderr
+    assert "4 operations" in done.err
     assert list(work.iterdir()) == []
 
 
@@ -110,17 +110,19 @@ async def test_a_tried_document_is_served_on_standard_streams(pets_file: Path) -
 async def test_a_signal_ends_it_with_calls_in_flight(
     pets_file: Path, upstream: RecordingUpstream, number: signal.Signals
 ) -> None:
-    """Ours: it ends at once with code 0, and leaves no process behind (SRV-3)."""
-    upstream.gate = asyncio.Event()
-    async with stdio_process(["--spec", str(pets_file)], folder=pets_file.parent) as (process, client):
+    """Ours: it ends at once with code 0 (SRV-3).
+
+    One task waits for both signals; `test_everything_else_goes_to_standard_error` shows that no worker is left by then.
+    """
+    upstream.gate, errors = asyncio.Event(), pets_file.with_suffix(".log")
+    async with stdio_fork(["--spec", str(pets_file)], folder=pets_file.parent, errors=errors) as (process, client):
         await client.shake_hands()
         await client.begin("tools/call", {"name": "list_pets", "arguments": {}})
         await upstream.arrived.wait()
-        assert _children(process.pid) == []
         process.send_signal(number)
-        code, errors = await ended(process)
-    assert code == 0, errors
-    assert "Traceback" not in errors
+        code = await anyio.to_thread.run_sync(process.wait, PATIENCE_S)
+    assert code == 0, errors.read_text()
+    assert "Traceback" not in errors.read_text()
 
 
 async def test_a_signal_during_the_start_leaves_no_worker(tmp_path: Path) -> None:
@@ -133,7 +135,7 @@ async def test_a_signal_during_the_start_leaves_no_worker(tmp_path: Path) -> Non
         workers: list[int] = []
 
         async def has_started() -> bool:
-            workers[:] = _children(process.pid)
+            workers[:] = _workers(process.pid)
             return bool(workers)
 
         await until(has_started, seconds=30)
@@ -145,26 +147,16 @@ async def test_a_signal_during_the_start_leaves_no_worker(tmp_path: Path) -> Non
 
 async def test_a_client_that_stops_reading_ends_it(pets_file: Path) -> None:
     """Ours: a closed standard output (EPIPE) ends the process, quietly (SRV-3)."""
-    read, write = os.pipe()
-    command = [sys.executable, "-m", "gateway", "stdio", "--spec", str(pets_file)]
-    process = await asyncio.create_subprocess_exec(
-        *command,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=write,
-        stderr=asyncio.subprocess.PIPE,
-        env=environment(),
-    )
-    os.close(write)
-    os.close(read)
-    assert process.stdin is not None
-    process.stdin.write(json.dumps(_HANDSHAKE).encode() + b"\n")
-    code, errors = await ended(process)
-    assert code == 0, errors
-    assert "Traceback" not in errors
-    process.stdin.close()
+    errors = pets_file.with_suffix(".log")
+    async with stdio_fork(["--spec", str(pets_file)], folder=pets_file.parent, errors=errors) as (process, client):
+        client.close_output()
+        await client.send(_HANDSHAKE)
+        code = await anyio.to_thread.run_sync(process.wait, PATIENCE_S)
+    assert code == 0, errors.read_text()
+    assert "Traceback" not in errors.read_text()
 
 
-@pytest.mark.parametrize(("closed", "code"), [("<&-", 0), (">&-", 2), ("2>&-", 0), ("<&- 2>&-", 0), ("</dev/null", 0)])
+@pytest.mark.parametrize(("closed", "code"), [(">&-", 2), ("<&- 2>&-", 0)])
 async def test_closed_standard_streams(pets_file: Path, closed: str, code: int) -> None:
     """Ours: a closed input is an empty one, a closed output is refused, and no message goes to another file (SRV-3)."""
     shell = f"exec {sys.executable} -m gateway stdio --spec {pets_file} {closed}"
@@ -211,6 +203,7 @@ async def test_everything_else_goes_to_standard_error(tmp_path: Path, upstream: 
         client,
     ):
         await client.shake_hands()
+        assert _workers(process.pid) == []
         for _ in range(20):
             await client.call("list_pets")
         client.end()
@@ -225,13 +218,13 @@ async def test_everything_else_goes_to_standard_error(tmp_path: Path, upstream: 
 
 async def test_a_bridge_process_passes_on_and_ends(acme: Tenant, tmp_path: Path) -> None:
     """Ours: the key comes from the environment, the tenant from --tenant, and the end of input ends it (SRV-1)."""
-    arguments = ["--url", acme.gateway.url, "--tenant", "acme"]
-    async with stdio_process(arguments, folder=tmp_path, GATEWAY_KEY=acme.key) as (process, client):
+    arguments, errors = ["--url", acme.gateway.url, "--tenant", "acme"], tmp_path / "log"
+    async with stdio_fork(arguments, folder=tmp_path, errors=errors, GATEWAY_KEY=acme.key) as (process, client):
         await client.shake_hands()
         assert len((await client.ask("tools/list"))["result"]["tools"]) == 4
         client.end()
-        code, errors = await ended(process)
-    assert (code, errors) == (0, "")
+        code = await anyio.to_thread.run_sync(process.wait, PATIENCE_S)
+    assert (code, errors.read_text()) == (0, "")
 
 
 async def test_the_lines_for_clients_start_the_same_server(pets_file: Path, tmp_path: Path) -> None:
@@ -252,10 +245,14 @@ async def test_the_lines_for_clients_start_the_same_server(pets_file: Path, tmp_
     assert "secret" not in servers["mcpServers"]["acme"]["args"]
 
 
-def _children(parent: int) -> list[int]:
-    """The processes that this one has started and not ended."""
-    found = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-    return [int(child) for child in found]
+def _workers(parent: int) -> list[int]:
+    """The workers that this process has started and not ended."""
+    found: list[int] = []
+    for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
+        with suppress(FileNotFoundError, ProcessLookupError):
+            if b"gateway." in Path(f"/proc/{child}/cmdline").read_bytes():
+                found.append(int(child))
+    return found
 
 
 _NOISE = """
