@@ -5,7 +5,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.util import find_spec
 from multiprocessing.util import Finalize
 from pathlib import Path
@@ -15,12 +15,14 @@ import structlog
 
 from tests.support.certificates import self_signed
 from tests.support.examples import choose_examples
-from tests.support.loops import TestLoop, unseen
+from tests.support.loops import anyio_backend, nothing_unseen
 from tests.support.memory import make_folder
 from tests.support.reports import report_less
 from tests.support.servers import TestDatabase, TestServers, running_servers
 from tests.support.worker_starts import fork_from, start_as_usual
 from tests.support.workers import worker_template
+
+__all__ = ["anyio_backend", "nothing_unseen"]  # fixtures of `tests/support/loops.py`
 
 _LAST = -1000
 _PLAIN: list[structlog.typing.Processor] = [
@@ -35,21 +37,6 @@ _COLLECT_AT = 10_000, 20, 50
 """Allocations before a garbage collection, as few as a gateway that serves has: the default costs 4 % of all CPU."""
 
 choose_examples()
-
-
-@pytest.fixture(scope="session")
-def anyio_backend() -> tuple[str, dict[str, Callable[[], TestLoop]]]:
-    """The event loop that production uses, and what goes wrong on it unseen."""
-    return "asyncio", {"loop_factory": TestLoop}
-
-
-@pytest.fixture(autouse=True)
-def nothing_unseen() -> Iterator[None]:
-    """What went wrong on the event loop where nobody waited is an error of the test during which it came."""
-    unseen()
-    yield
-    if errors := unseen():
-        raise ExceptionGroup("went wrong on the event loop, and nobody waited for it", errors)
 
 
 @pytest.fixture(scope="session")

@@ -204,8 +204,22 @@ def places(root: Path) -> dict[str, list[str]]:
 
 
 @lru_cache(maxsize=4)
+def parse(text: str) -> ast.Module:
+    """The tree of a module, which nothing changes."""
+    return ast.parse(text)
+
+
+@lru_cache(maxsize=4)
 def _statements(text: str) -> Sequence[ast.stmt | ast.ExceptHandler]:
-    return [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.stmt | ast.ExceptHandler)]
+    """All statements, found without a look at their expressions."""
+    found: list[ast.stmt | ast.ExceptHandler] = []
+    waiting: list[ast.AST] = [parse(text)]
+    while waiting:
+        node = waiting.pop()
+        inner = [each for part in ("body", "orelse", "finalbody", "handlers") for each in getattr(node, part, ())]
+        found += inner
+        waiting += [*inner, *getattr(node, "cases", ())]
+    return found
 
 
 @lru_cache(maxsize=4)

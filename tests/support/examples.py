@@ -11,6 +11,7 @@ FUZZ_EXAMPLES: Final = int(os.environ.get("FUZZ_EXAMPLES", "0"))
 """How many each test tries when it is to look for new ones; 0 to repeat what it always tries."""
 
 IS_FUZZING: Final = FUZZ_EXAMPLES > 0
+_REPEATED: Final = 40
 
 
 def choose_examples() -> None:
@@ -21,7 +22,9 @@ def choose_examples() -> None:
     """
     if not IS_FUZZING:
         providers._get_local_constants = Constants  # pyright: ignore[reportPrivateUsage]
-    settings.register_profile("repeat", deadline=None, derandomize=True, database=None, print_blob=True)
+    settings.register_profile(
+        "repeat", max_examples=_REPEATED, deadline=None, derandomize=True, database=None, print_blob=True
+    )
     settings.register_profile("fuzz", deadline=None, max_examples=max(1, FUZZ_EXAMPLES), print_blob=True)
     settings.load_profile("fuzz" if IS_FUZZING else "repeat")
 

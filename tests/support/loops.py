@@ -9,9 +9,10 @@ printed when they come and raised at the end of the test during which they came.
 import asyncio
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import pytest
 import uvloop
 
 _unseen: list[Exception] = []
@@ -36,6 +37,21 @@ def unseen() -> list[Exception]:
     found = list(_unseen)
     _unseen.clear()
     return found
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> tuple[str, dict[str, Callable[[], TestLoop]]]:
+    """The event loop that production uses, and what goes wrong on it unseen."""
+    return "asyncio", {"loop_factory": TestLoop}
+
+
+@pytest.fixture(autouse=True)
+def nothing_unseen() -> Iterator[None]:
+    """What went wrong on the event loop where nobody waited is an error of the test during which it came."""
+    unseen()
+    yield
+    if errors := unseen():
+        raise ExceptionGroup("went wrong on the event loop, and nobody waited for it", errors)
 
 
 def _keep(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -61,6 +61,7 @@ def _expected(path: Path) -> set[int]:
     return {number for number, line in enumerate(path.read_text().splitlines(), start=1) if _EXPECTED.search(line)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("reported", [_by_pyright, _by_mypy])
 def test_a_type_checker_finds_exactly_the_marked_lines(
     reported: Callable[[Path], dict[str, set[int]]], tmp_path: Path

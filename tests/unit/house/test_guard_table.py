@@ -3,6 +3,7 @@
 import ast
 import builtins
 import re
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -14,10 +15,9 @@ from tests import prose
 from tests.deploy.guards_page import PAGE, threats
 from tests.guard_table import GUARDS, Guard
 from tests.guards import judge, remove
-from tests.mutations import places
+from tests.mutations import parse, places
 
 ROOT = Path(__file__).parents[3]
-FILES = places(ROOT)
 AVOIDED = re.compile(
     r"\b(whoever|nobody|somebody|told|said|anew|wish(?:es|ed)?|mend(?:s|ed)?|stands?)\b", re.IGNORECASE
 )
@@ -32,30 +32,48 @@ class Module:
     words: set[str]
 
     def changed(self, after: str) -> tuple[ast.AST, ast.AST]:
-        """The outermost statements that differ in another text of the module, before and after the change."""
+        """The outermost statements, or those of a class, that differ in another text, before and after the change."""
         old, new = self.text.splitlines(keepends=True), after.splitlines(keepends=True)
         line = next(number for number, (one, other) in enumerate(zip(old, new, strict=False), 1) if one != other)
-        statement = next(found for found in self.statements if line <= (found.end_lineno or 0))
-        first = min([statement.lineno, *(each.lineno for each in getattr(statement, "decorator_list", ()))])
+        statement = _at(line, self.statements)
         behind = len(old) - (statement.end_lineno or 0)
-        return ast.Module([statement], []), ast.parse("".join(new[first - 1 : len(new) - behind]))
+        text = textwrap.dedent("".join(new[_first_line(statement) - 1 : len(new) - behind]))
+        return ast.Module([statement], []), ast.parse(text)
+
+
+def _at(line: int, statements: Sequence[ast.stmt]) -> ast.stmt:
+    statement = next(found for found in statements if line <= (found.end_lineno or 0))
+    if isinstance(statement, ast.ClassDef) and line >= _first_line(statement.body[0]):
+        return _at(line, statement.body)
+    return statement
+
+
+def _first_line(statement: ast.stmt) -> int:
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(each.lineno for each in decorators)])
+
+
+@cache
+def _files() -> dict[str, list[str]]:
+    """The files that mark each guard."""
+    return places(ROOT)
 
 
 @cache
 def _module(file: str) -> Module:
     text = (ROOT / file).read_text()
-    return Module(text, ast.parse(text).body, {*re.findall(r"\w+", text)})
+    return Module(text, parse(text).body, {*re.findall(r"\w+", text)})
 
 
-def _names(tree: ast.AST) -> set[str]:
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-
-
-def _bound(tree: ast.AST) -> set[str]:
-    """Names that a module imports, defines or assigns."""
-    found = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+def _unbound(tree: ast.AST) -> set[str]:
+    """Names that a part of a module reads and does not import, define or assign."""
+    names, found = set[str](), set[str]()
     for node in ast.walk(tree):
         match node:
+            case ast.Name(id=name, ctx=ast.Load()):
+                names.add(name)
+            case ast.Name(id=name):
+                found.add(name)
             case ast.alias(name=name, asname=alias):
                 found.add(alias or name.partition(".")[0])
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
@@ -64,26 +82,26 @@ def _bound(tree: ast.AST) -> set[str]:
                 found.add(name)
             case _:
                 pass
-    return found
+    return names - found
 
 
 def test_every_marker_has_a_row_and_every_row_one_marker() -> None:
     """Ours: a guard is one place in the code, and no place is marked that the table leaves alone."""
-    assert set(FILES) == {guard.name for guard in GUARDS}
-    assert {name: files for name, files in FILES.items() if len(files) != 1} == {}
-    assert len(GUARDS) == len(FILES)
+    assert set(_files()) == {guard.name for guard in GUARDS}
+    assert {name: files for name, files in _files().items() if len(files) != 1} == {}
+    assert len(GUARDS) == len(_files())
 
 
 def _can_be_removed(guard: Guard) -> bool:
     """True if the mutation applies to the marked statement, changes the program, and reads only names that exist."""
-    module = _module(FILES[guard.name][0])
+    module = _module(_files()[guard.name][0])
     before, after = module.changed(remove(guard, module.text))
-    return ast.dump(after) != ast.dump(before) and _names(after) <= module.words | {*dir(builtins)} | _bound(after)
+    return ast.dump(after) != ast.dump(before) and _unbound(after) <= module.words | {*dir(builtins)}
 
 
 def test_every_guard_can_be_removed() -> None:
     """Ours: each mutation leaves another program that compiles."""
-    by_module = sorted(GUARDS, key=lambda guard: FILES[guard.name])
+    by_module = sorted(GUARDS, key=lambda guard: _files()[guard.name])
 
     assert [guard.name for guard in by_module if not _can_be_removed(guard)] == []
 

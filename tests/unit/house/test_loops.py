@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-OURS = "from tests.conftest import anyio_backend, nothing_unseen\n"
+OURS = "from tests.support.loops import anyio_backend, nothing_unseen\n"
 MODULE = """
 import asyncio, gc
 import anyio, pytest

@@ -73,7 +73,7 @@ def _json(value: object) -> ResultDocument:
     return found
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(value=st.lists(_VALUES, max_size=8) | st.dictionaries(_NAMES, _VALUES, max_size=8))
 def test_pages_are_the_document_again(value: Any) -> None:
     """Ours: without loss, whatever names, numbers and nesting a document has (OAS-10)."""

