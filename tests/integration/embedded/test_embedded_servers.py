@@ -90,35 +90,20 @@ def _start_orphan(folder: Path) -> "subprocess.Popen[bytes]":
     raise AssertionError("the orphan did not start")
 
 
-async def test_data_is_kept_between_starts(data_dir: Path) -> None:
-    """Ours: what the embedded servers were given is there again at the next start."""
+async def test_data_is_kept_between_starts_for_one_user_and_one_gateway(data_dir: Path) -> None:
+    """Ours: what the embedded servers were given is there again at the next start, in folders that are closed to every
+    other user. A second gateway is told which process holds them, and the ways out. Both servers end with the first."""
     async with EmbeddedServers(data_dir) as urls:
         assert await _sql(urls, "select n from kept") == 6
         assert await _redis(urls, "GET kept") == b"$1\r\n6\r\n"
-
-
-async def test_nothing_runs_and_no_socket_listens_after_closing(data_dir: Path) -> None:
-    """Ours: both servers end with the gateway."""
-    async with EmbeddedServers(data_dir) as urls:
         socket = Path(urls.redis_url.removeprefix("unix://"))
+        for folder in (".", "postgres", "redis", "sockets"):
+            assert (data_dir / "servers" / folder).stat().st_mode & 0o777 == 0o700
+        with pytest.raises(EmbeddedServerFailed, match=rf"process {os.getpid()}\).*GATEWAY_DATA_DIR"):
+            await EmbeddedServers(data_dir).__aenter__()
 
     assert list(socket.parent.iterdir()) == []
     assert not (data_dir / "servers" / "postgres" / "postmaster.pid").exists()
-
-
-async def test_only_our_user_gets_in(data_dir: Path) -> None:
-    """Ours: the folder that leads to sockets and data is closed to every other user."""
-    async with EmbeddedServers(data_dir):
-        assert (data_dir / "servers").stat().st_mode & 0o777 == 0o700
-        for name in ("postgres", "redis", "sockets"):
-            assert (data_dir / "servers" / name).stat().st_mode & 0o777 == 0o700
-
-
-async def test_a_second_gateway_is_told_who_holds_the_folder(data_dir: Path) -> None:
-    """Ours: two gateways never share a data directory; the refusal names the process and the ways out."""
-    async with EmbeddedServers(data_dir):
-        with pytest.raises(EmbeddedServerFailed, match=rf"process {os.getpid()}\).*GATEWAY_DATA_DIR"):
-            await EmbeddedServers(data_dir).__aenter__()
 
 
 async def test_a_killed_gateway_leaves_nothing_that_the_next_one_minds(data_dir: Path) -> None:
@@ -157,14 +142,20 @@ async def test_a_pid_file_that_names_somebody_else_is_ignored(data_dir: Path) ->
         assert await _sql(urls, "select 1") == 1
 
 
-async def test_a_creation_that_was_cut_short_is_repeated(tmp_path: Path) -> None:
-    """Ours: a folder that PostgreSQL was still being created in is no database."""
+async def test_a_creation_that_was_cut_short_is_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a folder that PostgreSQL was still being created in is no database.
+
+    Variables of another PostgreSQL do not move ours, neither when it is created nor when it starts.
+    """
+    monkeypatch.setenv("PGPORT", "6000")
+    monkeypatch.setenv("PGDATA", "/nowhere")
     partial = tmp_path / "servers" / "postgres.new"
     partial.mkdir(parents=True)
     (partial / "PG_VERSION").write_text("18\n")
 
     async with EmbeddedServers(tmp_path) as urls:
-        assert await _sql(urls, "select 1") == 1
+        assert await _sql(urls, "show port") == "5432"
+        assert await _sql(urls, "show fsync") == "on"
     assert not partial.exists()
 
 
@@ -191,24 +182,17 @@ async def test_a_server_that_cannot_start_says_why(data_dir: Path) -> None:
         assert await _sql(urls, "select 1") == 1
 
 
-async def test_a_path_too_long_for_sockets_gets_a_short_private_one(tmp_path: Path) -> None:
+async def test_a_path_too_long_for_sockets_gets_a_short_private_one(created: Path, tmp_path: Path) -> None:
     """Ours: a deep data directory works; the sockets then live in a folder that goes away again."""
     deep = tmp_path / ("d" * 60) / ("e" * 60)
+    deep.parent.mkdir()
+    subprocess.run(["cp", "-a", created, deep], check=True)
     async with EmbeddedServers(deep) as urls:
         assert await _sql(urls, "select 1") == 1
         sockets = Path(urls.redis_url.removeprefix("unix://")).parent
         assert tmp_path not in sockets.parents
         assert sockets.parent.stat().st_mode & 0o777 == 0o700
     assert not sockets.parent.exists()
-
-
-async def test_the_environment_says_nothing_to_the_servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: variables of another PostgreSQL do not move ours, and our secrets do not reach the children."""
-    monkeypatch.setenv("PGPORT", "6000")
-    monkeypatch.setenv("PGDATA", "/nowhere")
-    async with EmbeddedServers(tmp_path) as urls:
-        assert await _sql(urls, "show port") == "5432"
-        assert await _sql(urls, "show fsync") == "on"
 
 
 @pytest.mark.skipif(not _IS_ROOT, reason="an ordinary user runs every other test here as itself")
@@ -280,21 +264,21 @@ async def _answers_again(urls: EmbeddedUrls) -> None:
                 await anyio.sleep(0.02)
 
 
-@pytest.mark.parametrize("name", ["postgres", "redis"])
-async def test_a_server_that_is_killed_is_started_again_with_its_data(data_dir: Path, name: str) -> None:
+async def test_a_server_that_is_killed_is_started_again_with_its_data(data_dir: Path) -> None:
     """Ours: a crash of an embedded server costs a moment and nothing that was acknowledged (SRV-4)."""
     async with EmbeddedServers(data_dir) as urls:
         await _sql(urls, "update kept set n = 7")
         assert await _redis(urls, "SET kept 7") == b"+OK\r\n"
-        first = _pid(data_dir, name)
-        with capture_logs() as lines:
-            os.kill(first, signal.SIGKILL)
-            with anyio.fail_after(30):
-                while "embedded_server_restarted" not in [line["event"] for line in lines]:  # noqa: ASYNC110  # a log
-                    await anyio.sleep(0.02)
-        await _answers_again(urls)
-        assert _pid(data_dir, name) != first
-    assert [line["event"] for line in lines] == ["embedded_server_ended", "embedded_server_restarted"]
+        for name in ("postgres", "redis"):
+            first = _pid(data_dir, name)
+            with capture_logs() as lines:
+                os.kill(first, signal.SIGKILL)
+                with anyio.fail_after(30):
+                    while "embedded_server_restarted" not in [line["event"] for line in lines]:  # noqa: ASYNC110  # a log
+                        await anyio.sleep(0.02)
+            await _answers_again(urls)
+            assert _pid(data_dir, name) != first
+            assert [line["event"] for line in lines] == ["embedded_server_ended", "embedded_server_restarted"]
 
 
 async def test_a_server_that_does_not_come_up_again_ends_its_block(data_dir: Path) -> None:

@@ -1,6 +1,5 @@
 """The processes that read documents: what they are given, what comes back, and how they end."""
 
-import base64
 import json
 import os
 import sys
@@ -16,10 +15,9 @@ import pytest
 from gateway.catalog.sources.worker_pool import WorkerLimits, WorkerPool
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import TenantId
-from gateway.errors import BadInput, DocumentTooLarge, InvalidBody, InvalidDocument, LimitExceeded, Unavailable
+from gateway.errors import DocumentTooLarge, LimitExceeded, Unavailable
 from gateway.openapi.compiler import compile_document
-from gateway.openapi.options import DocumentForm, ImportOptions
-from tests.support.archives import ZOO, tgz_of
+from gateway.openapi.options import ImportOptions
 from tests.support.documents import many, pets
 from tests.support.specs import load_spec
 
@@ -86,28 +84,10 @@ async def test_a_process_compiles_what_the_compiler_does(document: dict[str, Any
 
 
 async def test_a_large_compilation_comes_back_whole() -> None:
-    """Ours: 1,223 operations in many messages (OAS-3)."""
-    raw = load_spec("github.json")
+    """Ours: a real document, in many messages (OAS-3)."""
+    raw = load_spec("slack-web-v2.json")
 
     assert (await WorkerPool().compile(raw, OPTIONS)).compilation == compile_document(raw, OPTIONS)
-
-
-@pytest.mark.parametrize("is_json_value", [True, False])
-async def test_an_archive_becomes_its_one_document(is_json_value: bool) -> None:
-    """Ours: what is stored of an archive is the document that its files make (OAS-7)."""
-    raw = tgz_of(ZOO)
-    sent = json.dumps(base64.encodebytes(raw).decode()).encode() if is_json_value else raw
-    form = DocumentForm(is_json_value=is_json_value, is_archive=True)
-
-    compiled = await WorkerPool().compile(sent, ImportOptions(), form=form)
-
-    assert compiled.document is not None
-    assert compiled.compilation == compile_document(compiled.document, ImportOptions())
-    assert [operation.tool for operation in compiled.compilation.operations] == [
-        "list_animals",
-        "add_animal",
-        "add_keeper",
-    ]
 
 
 async def test_the_document_is_read_in_another_process_that_has_nothing_of_ours(
@@ -126,24 +106,6 @@ async def test_the_document_is_read_in_another_process_that_has_nothing_of_ours(
     assert sorted(facts["files"]) == ["0", "1", "2"]
     assert facts["folder"] == "/"
     assert not is_alive(facts["pid"])
-
-
-@pytest.mark.parametrize(
-    ("raw", "options", "kind"),
-    [
-        (b"{", ImportOptions(), InvalidDocument),
-        (b"[" * 100_000, ImportOptions(), InvalidDocument),
-        (orjson.dumps(pets("https://a.example")), ImportOptions(base_url="ftp://x"), BadInput),
-    ],
-)
-async def test_a_refusal_comes_back_as_what_it_is(raw: bytes, options: ImportOptions, kind: type[BadInput]) -> None:
-    """Ours: kind, words and faults are those of the compiler (OAS-1)."""
-    with pytest.raises(kind) as here:
-        compile_document(raw, options)
-    with pytest.raises(kind) as there:
-        await WorkerPool().compile(raw, options)
-    assert type(there.value) is type(here.value)
-    assert (there.value.message, there.value.faults) == (here.value.message, here.value.faults)
 
 
 async def test_a_process_that_hangs_is_killed_with_all_it_started(tmp_path: Path) -> None:
@@ -217,10 +179,10 @@ async def test_no_more_than_so_many_run_at_once(tmp_path: Path) -> None:
     )
 
     async with anyio.create_task_group() as group:
-        for _ in range(4):
+        for _ in range(3):
             group.start_soon(workers.compile, orjson.dumps(pets("https://a.example")), ImportOptions())
 
-    assert told.read_text() == "+-" * 4
+    assert told.read_text() == "+-" * 3
 
 
 async def test_a_tenant_that_imports_without_end_is_told_to_wait(tmp_path: Path) -> None:
@@ -243,33 +205,3 @@ async def test_a_tenant_that_imports_without_end_is_told_to_wait(tmp_path: Path)
             group.cancel_scope.cancel()
     finally:
         os.close(reader)
-
-
-@pytest.mark.parametrize("document", [pets("https://pets.example"), json.dumps(pets("https://ä.example"), indent=1)])
-async def test_the_json_of_a_request_body_is_a_document(document: object) -> None:
-    """Ours: of a large body the worker is given the JSON, and sends back the text of a string (OAS-1)."""
-    sent = json.dumps(document).encode()
-
-    compiled = await WorkerPool().compile(sent, ImportOptions(), form=DocumentForm(is_json_value=True))
-
-    assert compiled.document == (document.encode() if isinstance(document, str) else None)
-    assert compiled.compilation == compile_document(compiled.document or sent, ImportOptions())
-
-
-@pytest.mark.parametrize(
-    ("raw", "kind", "says"),
-    [
-        (b'{"openapi":"3.1.0","paths":{},"paths":{}}', InvalidBody, "'paths' occurs twice"),
-        (b'{"openapi":' + b"[" * 65 + b"]" * 65 + b"}", InvalidBody, "nested deeper than 64"),
-        (b'{"openapi":' + b"9" * 641 + b"}", InvalidBody, "more than 640 digits"),
-        (b'{"openapi":NaN}', InvalidBody, "NaN"),
-        (b'{"openapi":"\\ud800"}', InvalidBody, "surrogate"),
-        (b'{"openapi":"\xff"}', InvalidBody, "not UTF-8"),
-        (b'"\\ud800"', InvalidBody, "surrogate"),
-        (b'"{"', InvalidDocument, "not valid JSON"),
-    ],
-)
-async def test_the_json_of_a_request_body_is_held_to_its_rules(raw: bytes, kind: type[BadInput], says: str) -> None:
-    """Ours: an object means the same to every reader, however large it is (ISO-2)."""
-    with pytest.raises(kind, match=says):
-        await WorkerPool().compile(raw, ImportOptions(), form=DocumentForm(is_json_value=True))
