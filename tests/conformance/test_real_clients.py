@@ -84,7 +84,9 @@ async def test_the_sdk_for_typescript_walks_a_tenant(hall: Hall, packages: Path,
     _check(seen)
 
 
-@pytest.mark.parametrize(("mode", "era"), [("legacy", "legacy"), ("2026-07-28", "modern")])
+@pytest.mark.parametrize(
+    ("mode", "era"), [pytest.param("legacy", "legacy", marks=pytest.mark.long), ("2026-07-28", "modern")]
+)
 async def test_the_sdk_for_typescript_walks_a_tenant_over_the_bridge(
     hall: Hall, packages: Path, mode: str, era: str
 ) -> None:
@@ -132,7 +134,7 @@ CALLS: Sequence[tuple[Sequence[str], Sequence[str | int], object]] = (
 )
 
 
-@pytest.mark.parametrize("era", ["legacy", "modern"])
+@pytest.mark.parametrize("era", [pytest.param("legacy", marks=pytest.mark.long), "modern"])
 async def test_the_inspectors_command_line_walks_a_tenant(hall: Hall, packages: Path, era: str) -> None:
     """MCP: the official tool for looking at servers sees everything in both eras (SRV-1)."""
     environment = _environment(hall, packages)
