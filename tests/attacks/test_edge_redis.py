@@ -27,7 +27,9 @@ TENANTS = [TenantId(f"ten_{number}") for number in range(10)]
 
 
 @pytest.fixture
-async def bus(redis_url: str) -> AsyncGenerator[EventBus]:
+async def bus(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[EventBus]:
+    """A bus that gives Redis time on a busy machine."""
+    monkeypatch.setattr("gateway.redis.client._COMMAND_TIMEOUT_S", 30.0)
     async with EventBus(redis_url, secret=SECRET) as opened:
         yield opened
 

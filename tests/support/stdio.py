@@ -19,7 +19,7 @@ from tests.behaviour.cli.conftest import environment
 from tests.support.forks import Forked
 from tests.support.gateway import META
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 _LINE = 128 * 1024 * 1024
 
 
@@ -90,7 +90,7 @@ class RawClient:
 
 @asynccontextmanager
 async def raw_client(
-    serve: Callable[[StdioStreams], Awaitable[None]], *, patience_s: float = 3 * PATIENCE_S
+    serve: Callable[[StdioStreams], Awaitable[None]], *, patience_s: float = PATIENCE_S
 ) -> AsyncGenerator[RawClient]:
     """A client of a server in this process; the server must end by itself once its input ends."""
     (source, given), (taken, sink) = os.pipe(), os.pipe()
