@@ -39,7 +39,8 @@ def metadata_route(credentials: Authenticator, people: People) -> Route:
         if found is None:
             credentials.count_failure(address)  # guard: metadata-failures-counted
             raise NotFound("not found")
-        scopes = sorted({rule.scope for each in found.issuers for rule in each.rules if rule.scope is not None})
+        rules = [rule for each in found.issuers for rule in each.rules if rule.concerns(resource.profile)]
+        scopes = sorted({rule.scope for rule in rules if rule.scope is not None})
         own = [resource.issuer] if any(each.sign_in is not None for each in found.issuers) else []
         content: dict[str, object] = {
             "resource": resource.url,

@@ -128,7 +128,11 @@ def describe(routes: Sequence[Route], *, server: str) -> Json:
         "components": {
             "schemas": {name: schema for name, schema in schemas.items() if name not in queries},
             "securitySchemes": {
-                "key": {"type": "http", "scheme": "bearer", "description": "The operator key or a tenant's API key."}
+                "key": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "The operator key, a tenant's API key, or an access token.",
+                }
             },
         },
     }

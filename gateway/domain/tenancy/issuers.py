@@ -36,13 +36,17 @@ class AdmissionRule:
     profiles: tuple[str, ...] | None = None
     """The profiles that the admitted people may use; None means all."""
 
+    def concerns(self, profile: str | None) -> bool:
+        """True if the rule admits people to the profile; with None, to any profile."""
+        return profile is None or self.profiles is None or profile in self.profiles  # guard: issuer-rule-profiles
+
     def admits(self, person: IdentityClaims, profile: str | None) -> bool:
         """True if the rule admits the person to the profile; with None, to any profile."""
         return (
             self.group in {None, *person.groups}
             and self.scope in {None, *person.scopes}
             and self.subject in {None, person.subject}
-            and (profile is None or self.profiles is None or profile in self.profiles)  # guard: issuer-rule-profiles
+            and self.concerns(profile)
         )
 
 

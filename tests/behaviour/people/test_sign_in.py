@@ -117,8 +117,12 @@ async def test_a_rule_admits_to_the_profiles_that_it_names(gateway: RunningGatew
     """Ours: a token is for one URL, and a rule may leave out profiles (TEN-2)."""
     answer = await gateway.admin.put("/tenants/acme/profiles/cats", json={"description": "Cats"})
     assert answer.is_success, answer.text
-    rules = [{"group": "all"}, {"profiles": ["cats"]}]
+    rules = [{"group": "all"}, {"profiles": ["cats"]}, {"scope": "of-cats", "profiles": ["cats"]}, {"scope": "tools"}]
     await add_issuer(gateway, "acme", issuer, rules=rules)
+    paths = {"/t/acme/mcp": ["tools"], "/t/acme/cats/mcp": ["of-cats", "tools"]}
+    for path, scopes in paths.items():
+        metadata = (await gateway.http.get(f"/.well-known/oauth-protected-resource{path}")).json()
+        assert metadata["scopes_supported"] == scopes
     cats = f"{gateway.url}/t/acme/cats/mcp"
     statuses: dict[str, list[int]] = {}
     for name, token in {
