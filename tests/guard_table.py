@@ -742,7 +742,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         ),
         "retention-minimum": (NEVER, "test_no_retention_is_shorter_than_the_operators"),
         "retention-minimum-of-cuts": (
-            swap("max(stored.days, catalog.retention_min_days)", "stored.days"),
+            swap("max(stored.days, catalog.options.retention_min_days)", "stored.days"),
             "test_no_retention_is_shorter_than_the_operators",
         ),
         "verifier-cut-continues": (NEVER, "test_sealed_cuts_that_contradict_the_trail_are_found"),
@@ -1179,7 +1179,9 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "source-shrunk": (NEVER, "test_a_large_removal_is_proposed_where_it_is_allowed"),
         "refresh-interval-minimum": (NEVER, "test_the_schedule_has_a_minimum_and_needs_a_url"),
         "refresh-pause-minimum": (
-            swap("max(source.refresh_interval_s or 0, catalog.refresh_min_s)", "source.refresh_interval_s or 0"),
+            swap(
+                "max(source.refresh_interval_s or 0, catalog.options.refresh_min_s)", "source.refresh_interval_s or 0"
+            ),
             "test_the_schedule_has_a_minimum_and_needs_a_url",
         ),
         "refresh-lease": (NEVER, "test_one_replica_takes_a_look_and_one_that_was_slow_stores_nothing"),

@@ -21,7 +21,7 @@ from gateway.catalog.doctor.doctor import Doctor
 from gateway.catalog.doctor.environment_checks import Installation
 from gateway.catalog.identity.secret_keys.rotation import SecretRotation
 from gateway.catalog.snapshots.python_primitives import PythonPrimitives
-from gateway.catalog.transaction import CatalogContext
+from gateway.catalog.transaction import CatalogContext, CatalogOptions
 from gateway.domain.tenancy.policy import Limits, read_decisions
 from gateway.protocol.app import McpApp
 from gateway.registry.cursors import Cursors
@@ -58,16 +58,18 @@ def build_catalog(
         publish=events.publish,
         chain_key=infrastructure.cipher.derive("audit"),
         code=code,
-        ceilings=ceilings,
-        tenant_policy=read_decisions(settings.tenant_policy),
         secret_stores=infrastructure.secret_stores,
-        live_commands=settings.live_commands,
-        reference_hosts=frozenset(host.lower() for host in settings.reference_hosts),
-        retention_min_days=settings.audit_retention_min_days,
-        refresh_min_s=settings.refresh_min_s,
-        versions_kept=settings.source_versions,
         audit=infrastructure.audit.write,
-        public_url=settings.public_url,
+        options=CatalogOptions(
+            ceilings=ceilings,
+            tenant_policy=read_decisions(settings.tenant_policy),
+            public_url=settings.public_url,
+            live_commands=settings.live_commands,
+            reference_hosts=frozenset(host.lower() for host in settings.reference_hosts),
+            retention_min_days=settings.audit_retention_min_days,
+            refresh_min_s=settings.refresh_min_s,
+            versions_kept=settings.source_versions,
+        ),
     )
 
 

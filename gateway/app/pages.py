@@ -103,7 +103,7 @@ def _build_accounts(
     async def use_once(tenant: TenantId, nonce: str, for_s: int) -> bool:
         return await nonces.use(tenant, nonce, for_s=for_s)
 
-    links = AccountLinks(cipher.derive(LINK_PURPOSE), public_url=catalog.public_url)
+    links = AccountLinks(cipher.derive(LINK_PURPOSE), public_url=catalog.options.public_url)
     flow = AccountFlow(catalog, links, use_once)
     return AccountPages(
         catalog, sign_in_pages, key_sessions, flow, keys=tuple(cipher.derive_all(PENDING_ACCOUNT_PURPOSE))

@@ -21,7 +21,7 @@ from gateway.catalog.snapshots.credential_cache import CredentialCache
 from gateway.catalog.snapshots.input_schemas import StoredInputSchemas
 from gateway.catalog.snapshots.outline_cache import OutlineCache
 from gateway.catalog.snapshots.snapshots import Snapshots
-from gateway.catalog.transaction import CatalogContext
+from gateway.catalog.transaction import CatalogContext, CatalogOptions
 from gateway.connections.connections import Connections
 from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.domain.identifiers import TenantId
@@ -196,5 +196,5 @@ def _call_catalog(infrastructure: Infrastructure, settings: Settings) -> Catalog
         publish=infrastructure.bus.publish,
         chain_key=infrastructure.cipher.derive("audit"),
         audit=infrastructure.audit.write,
-        public_url=settings.public_url,
+        options=CatalogOptions(public_url=settings.public_url),
     )

@@ -59,12 +59,12 @@ async def get_retention(tenant: TenantId, catalog: CatalogContext, days: int | N
         stored = await retention.get(tenant, db)
         effective_days, removable = stored.days if days is None else days, Removable()
         if effective_days is not None:
-            removable = await _count(tenant, db, max(effective_days, catalog.retention_min_days))
+            removable = await _count(tenant, db, max(effective_days, catalog.options.retention_min_days))
         removed, at_us = await cuts.totals(tenant, db)
     cut_at = None if at_us is None else _EPOCH + at_us * _MICROSECOND
     return RetentionStatus(
         retention=stored,
-        minimum_days=catalog.retention_min_days,
+        minimum_days=catalog.options.retention_min_days,
         removable=removable,
         removed=removed,
         cut_at=cut_at,
@@ -80,8 +80,8 @@ async def replace_retention(
         InvalidBody: the installation requires more days.
         PreconditionFailed: the current version matches no expected tag.
     """
-    if days is not None and days < catalog.retention_min_days:  # guard: retention-minimum
-        reason = f"must be at least {catalog.retention_min_days} (GATEWAY_AUDIT_RETENTION_MIN_DAYS), or null"
+    if days is not None and days < catalog.options.retention_min_days:  # guard: retention-minimum
+        reason = f"must be at least {catalog.options.retention_min_days} (GATEWAY_AUDIT_RETENTION_MIN_DAYS), or null"
         raise InvalidBody(f"/days: {reason}", faults=[Fault(pointer="/days", reason=reason)])
     entry = CatalogChange(action="audit_retention.update", target="audit_retention")
     async with change(tenant, catalog, entry, by=by) as db:
@@ -129,7 +129,7 @@ async def cut_batch(tenant: TenantId, catalog: CatalogContext, *, limit: int = B
             if stored.days is not None:
                 batch.verifiers = await export_keys.verify_keys(tenant, db, catalog.sealer)
                 # guard: retention-minimum-of-cuts
-                await batch.fill(db, max(stored.days, catalog.retention_min_days))
+                await batch.fill(db, max(stored.days, catalog.options.retention_min_days))
             if not batch.made:
                 raise _NothingToCut
             entry.detail = batch.detail()

@@ -19,7 +19,7 @@ from gateway.store.engine import Db
 async def get_ceilings(tenant: TenantId, catalog: CatalogContext) -> CeilingsInForce:
     """The tenant's own ceilings and the default ones."""
     async with catalog.store.transaction(tenant) as db:
-        return CeilingsInForce(own=await ceilings.get(tenant, db), defaults=catalog.ceilings)
+        return CeilingsInForce(own=await ceilings.get(tenant, db), defaults=catalog.options.ceilings)
 
 
 async def update_ceilings(
@@ -44,7 +44,7 @@ async def update_ceilings(
         if revised.admin_bounds != current.admin_bounds:
             entry.detail["admin_bounds"] = msgspec.to_builtins(revised.admin_bounds)
         await ceilings.save(tenant, db, revised)
-        return CeilingsInForce(own=await ceilings.get(tenant, db), defaults=catalog.ceilings)
+        return CeilingsInForce(own=await ceilings.get(tenant, db), defaults=catalog.options.ceilings)
 
 
 async def bounded_policy(tenant: TenantId, db: Db, defaults: Limits) -> BoundedPolicy:

@@ -18,7 +18,7 @@ from gateway.store.calls import ceilings, policies
 async def get_policy(tenant: TenantId, catalog: CatalogContext) -> BoundedPolicy:
     """The tenant's policy, or the default one, and the ceilings of its limits."""
     async with catalog.store.transaction(tenant) as db:
-        return await bounded_policy(tenant, db, catalog.ceilings)
+        return await bounded_policy(tenant, db, catalog.options.ceilings)
 
 
 async def update_policy(
@@ -41,7 +41,7 @@ async def update_policy(
     """
     entry = CatalogChange(action="policy.update", target="policy")
     async with change(tenant, catalog, entry, by=by) as db:
-        bounded = await bounded_policy(tenant, db, catalog.ceilings)
+        bounded = await bounded_policy(tenant, db, catalog.options.ceilings)
         current = bounded.stored
         check_version(bounded, expected)
         revised = _normalise(revise(current))
@@ -53,9 +53,9 @@ async def update_policy(
         if raised is not None:
             entry.detail["ceilings"] = changed(own, raised)
             await ceilings.save(tenant, db, raised)
-        refuse_above(revised.limits, (raised or own).resolve(catalog.ceilings), limits_to_check)
+        refuse_above(revised.limits, (raised or own).resolve(catalog.options.ceilings), limits_to_check)
         await policies.save(tenant, db, revised)
-        return await bounded_policy(tenant, db, catalog.ceilings)
+        return await bounded_policy(tenant, db, catalog.options.ceilings)
 
 
 def _normalise(policy: Policy) -> Policy:

@@ -35,7 +35,7 @@ async def create_tenant(catalog: CatalogContext, slug: str, name: str, *, by: Au
     try:
         async with catalog.store.transaction(tenant.id) as db:
             await tenants.insert(tenant, db)
-            await policies.save(tenant.id, db, catalog.tenant_policy)  # guard: new-tenants-protected
+            await policies.save(tenant.id, db, catalog.options.tenant_policy)  # guard: new-tenants-protected
             anchor_key = catalog.sealer.derive(ANCHOR_PURPOSE)
             await anchors.insert(tenant.id, db, key=anchor_key, kind=AnchorKind.CREATED)
             await record(tenant.id, catalog, entry, db=db, by=by, revision=tenant.revision)

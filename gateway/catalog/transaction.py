@@ -52,10 +52,35 @@ async def _refuse_records(_: CallRecord) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogContext:
-    """Dependencies of reads and changes of the catalog, for one replica: database, encryption keys, event bus, limits.
+class CatalogOptions:
+    """The operator's settings for the catalog."""
 
-    `upstream` and `workers` fetch and compile documents, for imports only.
+    ceilings: Limits = DEFAULT_CEILINGS
+    """Default ceilings, for limits whose ceiling the operator has not set."""
+    tenant_policy: Policy = PROTECTING
+    """The policy of new tenants."""
+    public_url: str | None = None
+    """The gateway's public base URL, for links to its web pages."""
+    live_commands: bool = False
+    """True if the operator may declare live sources of the kind `command`."""
+    reference_hosts: frozenset[str] = frozenset()
+    """Hosts from which files that an imported document refers to are fetched."""
+    retention_min_days: int = 30
+    """Minimum retention of audit entries in days."""
+    refresh_min_s: int = 300
+    """Minimum number of seconds between two refreshes of a source."""
+    versions_kept: int = 10
+    """Number of stored versions of each source, including the active one."""
+
+
+_DEFAULT_OPTIONS = CatalogOptions()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogContext:
+    """Dependencies of reads and changes of the catalog, for one replica: database, encryption keys, event bus, options.
+
+    `upstream`, `workers` and `secret_stores` fetch and compile documents, for imports only.
     """
 
     store: Store
@@ -66,26 +91,11 @@ class CatalogContext:
     workers: WorkerPool = field(default_factory=WorkerPool)
     code: PythonPrimitives | None = None
     """Primitives registered in Python."""
-    ceilings: Limits = DEFAULT_CEILINGS
-    """Default ceilings, for limits whose ceiling the operator has not set."""
     audit: Callable[[CallRecord], Awaitable[None]] = _refuse_records
     """Stores an audit entry that does not belong to a catalog change, such as a decision; returns after the commit."""
-    tenant_policy: Policy = PROTECTING
-    """The policy of new tenants."""
-    public_url: str | None = None
-    """The gateway's public base URL, for links to its web pages."""
-    live_commands: bool = False
-    """True if the operator may declare live sources of the kind `command`."""
     secret_stores: SecretStores = field(default_factory=SecretStores)
     """External secret stores that credentials may refer to."""
-    reference_hosts: frozenset[str] = frozenset()
-    """Hosts from which files that an imported document refers to are fetched."""
-    retention_min_days: int = 30
-    """Minimum retention of audit entries in days."""
-    refresh_min_s: int = 300
-    """Minimum number of seconds between two refreshes of a source."""
-    versions_kept: int = 10
-    """Number of stored versions of each source, including the active one."""
+    options: CatalogOptions = _DEFAULT_OPTIONS
 
 
 @dataclass(slots=True, kw_only=True)

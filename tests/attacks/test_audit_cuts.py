@@ -29,6 +29,7 @@ from gateway.store.audit.cuts import Cut, CutRow, cut_line
 from gateway.store.audit.export_lines import ExportKey, SealedLines, content_hash
 from gateway.store.database.connection import connect_app, connect_owner
 from gateway.store.encryption import EnvelopeCipher
+from tests.support.catalog_options import with_options
 from tests.support.servers import TestDatabase
 from tests.support.trails import BY, SECRET, Replica, TrailWorld, trail_world
 
@@ -372,7 +373,7 @@ async def test_no_retention_is_shorter_than_the_operators(world: TrailWorld) -> 
         for days in (0, 1, 29, -1):
             with pytest.raises(InvalidBody):
                 await audit_retention.replace_retention(world.tenant, replica.catalog, days, by=BY)
-        stricter = replace(replica.catalog, retention_min_days=100)
+        stricter = with_options(replica.catalog, retention_min_days=100)
         assert _removed(await cut_batch(world.tenant, stricter)) == 0
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from gateway.catalog.live.attachments import load, record_attached
 from gateway.catalog.live.live_sources import LiveSourceDraft, create_live_source
-from gateway.catalog.transaction import Author, CatalogContext
+from gateway.catalog.transaction import Author, CatalogContext, CatalogOptions
 from gateway.domain.identifiers import LiveSourceId, TenantId
 from gateway.domain.live_sources import DiscoveredPrimitive, LiveKind
 from gateway.domain.tenancy.principals import Operator
@@ -62,7 +62,7 @@ async def replica(gateway: RunningGateway, database: TestDatabase) -> AsyncGener
             upstream=upstream,
             publish=_publish,
             chain_key=sealer.derive("audit"),
-            live_commands=True,
+            options=CatalogOptions(live_commands=True),
         )
         yield Replica(gateway, catalog)
 

@@ -27,7 +27,7 @@ async def _show(
     if not any(one.kind is CredentialKind.USER for one in found):
         return [CredentialShown.of(one) for one in found]
     slug = (await get_tenant(tenant, admin.catalog)).slug
-    return [CredentialShown.at(one, slug, admin.catalog.public_url) for one in found]
+    return [CredentialShown.at(one, slug, admin.catalog.options.public_url) for one in found]
 
 
 _NOUN: Noun[StoredCredential] = Noun(

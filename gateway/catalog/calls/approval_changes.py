@@ -93,7 +93,8 @@ async def read_approval(tenant: TenantId, catalog: CatalogContext, db: Db, appro
 
 def page_of(catalog: CatalogContext, approval: ApprovalId) -> str | None:
     """The URL of an approval's page; None if the gateway's public URL is not known."""
-    return None if catalog.public_url is None else f"{catalog.public_url.rstrip('/')}/approvals/{approval}"
+    public_url = catalog.options.public_url
+    return None if public_url is None else f"{public_url.rstrip('/')}/approvals/{approval}"
 
 
 def subject_of(by: Author) -> str:

@@ -79,7 +79,7 @@ async def build_delegation(tenant: TenantId, catalog: CatalogContext, draft: Cre
     if draft.kind is CredentialKind.ASSERTION:
         audience = draft.audience or ""
         try:
-            check_audience(audience, catalog.public_url)
+            check_audience(audience, catalog.options.public_url)
         except CredentialMissing as missing:
             raise refusal("/audience", missing.message) from None
         return SignedAssertion(audience=audience)
@@ -130,7 +130,7 @@ def _check_members(draft: CredentialDraft) -> None:
 
 async def _build_account(tenant: TenantId, catalog: CatalogContext, draft: CredentialDraft) -> AccountTerms:
     """The terms of user accounts; their endpoints are read from the server's metadata or taken from the draft."""
-    if catalog.public_url is None:  # guard: account-public-url
+    if catalog.options.public_url is None:  # guard: account-public-url
         raise refusal("/kind", "users connect accounts at the gateway's public URL: set GATEWAY_PUBLIC_URL")
     if reserved := sorted({name for name, _ in draft.parameters} & RESERVED):  # guard: account-parameters
         raise refusal("/parameters", f"the gateway sets {', '.join(reserved)} itself")

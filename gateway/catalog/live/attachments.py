@@ -271,7 +271,7 @@ async def _store_differences(
 
 async def _primitives_left(tenant: TenantId, catalog: CatalogContext, db: Db, source: LiveSourceId) -> int:
     """Number of primitives that the tenant may have at this live source."""
-    allowed = (await policy_in_force(tenant, db, catalog.ceilings)).limits.primitives
+    allowed = (await policy_in_force(tenant, db, catalog.options.ceilings)).limits.primitives
     others = await primitives.count(tenant, db) + await operations.count(tenant, db)
     return allowed - others - await live_primitives.count(tenant, db, exclude=source)
 
@@ -289,7 +289,7 @@ def _ended(before: LiveStatus, end: AttachmentEnd) -> LiveStatus:
 
 
 def _is_allowed(catalog: CatalogContext, kind: LiveKind) -> bool:
-    return kind is not LiveKind.COMMAND or catalog.live_commands  # guard: live-command-attached
+    return kind is not LiveKind.COMMAND or catalog.options.live_commands  # guard: live-command-attached
 
 
 def _accepted(found: LivePrimitive) -> RememberedPrimitive:

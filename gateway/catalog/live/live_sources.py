@@ -222,7 +222,7 @@ def _check_author(catalog: CatalogContext, kind: LiveKind, by: Author) -> None:
         return
     if not isinstance(by.caller, Operator):  # guard: live-command-operator
         raise Forbidden("only the operator may declare live sources of the kind command")
-    if not catalog.live_commands:  # guard: live-command-setting
+    if not catalog.options.live_commands:  # guard: live-command-setting
         raise Forbidden("this gateway starts no commands; the operator can set GATEWAY_LIVE_COMMANDS=true")
 
 

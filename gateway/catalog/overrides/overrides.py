@@ -177,7 +177,7 @@ async def _write(
 
 
 async def _refuse_too_many(tenant: TenantId, catalog: CatalogContext, db: Db) -> None:
-    allowed = (await policy_in_force(tenant, db, catalog.ceilings)).limits.primitives
+    allowed = (await policy_in_force(tenant, db, catalog.options.ceilings)).limits.primitives
     if await overrides.count(tenant, db) >= allowed:
         raise LimitExceeded(f"the tenant has {allowed} overrides (the limit on primitives); delete unused ones")
 

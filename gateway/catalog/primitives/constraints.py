@@ -46,7 +46,7 @@ async def check_fit(
         ReferenceMissing: the handler names a missing or forbidden object; the faults point at the first 20.
     """
     code = await code_of(tenant, catalog, db)
-    policy = await policy_in_force(tenant, db, catalog.ceilings)
+    policy = await policy_in_force(tenant, db, catalog.options.ceilings)
     if own is None or own.name != ready.name:
         await _refuse_taken(tenant, db, ready, code, own=None if own is None else own.id)
     if own is None:

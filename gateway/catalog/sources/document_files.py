@@ -54,7 +54,7 @@ async def add_files(tenant: TenantId, catalog: CatalogContext, content: Content,
 def may_have_files(catalog: CatalogContext, url: str) -> bool:
     """True if the operator allows files from the host of a document's URL."""
     host = URL(url).host
-    return host is not None and host.lower() in catalog.reference_hosts
+    return host is not None and host.lower() in catalog.options.reference_hosts
 
 
 async def _fetch_missing(

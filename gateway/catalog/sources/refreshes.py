@@ -199,7 +199,8 @@ def _earliest(catalog: CatalogContext, state: RefreshState, now: datetime) -> da
     """The earliest time of a refresh that a report of changes requests."""
     if state.seen.checked_at is None:
         return now
-    return max(now, state.seen.checked_at + timedelta(seconds=catalog.refresh_min_s))  # guard: refresh-report-pause
+    pause = timedelta(seconds=catalog.options.refresh_min_s)
+    return max(now, state.seen.checked_at + pause)  # guard: refresh-report-pause
 
 
 async def _read_refresh(tenant: TenantId, db: Db, source: Source, url: str) -> RefreshRun:

@@ -214,7 +214,7 @@ async def check_import(
     override_names = await names_of_overrides(tenant, db, exclude="" if own is None else own.name)
     owners = {**override_names, **{name: owner for name, owner in stored.items() if owner != own_origin}}
     added = {one.name: "code" for one in await code_of(tenant, catalog, db) if one.family is Family.TOOL}
-    policy = await policy_in_force(tenant, db, catalog.ceilings)
+    policy = await policy_in_force(tenant, db, catalog.options.ceilings)
     refuse_taken(ready.compilation, added | owners, source=ready.draft.name)  # guard: name-clash
     freed = sum(owner == own_origin for owner in stored.values())
     await check_capacity(tenant, db, policy, wanted=len(ready.compilation.operations), freed=freed)
@@ -298,7 +298,7 @@ def _next_refresh_state(
 
 
 async def _prune_later(tenant: TenantId, catalog: CatalogContext, db: Db, source: Source) -> None:
-    if len(await versions.numbers(tenant, db, source.id)) > catalog.versions_kept:
+    if len(await versions.numbers(tenant, db, source.id)) > catalog.options.versions_kept:
         await schedule_pruning(tenant, db, source.id)
 
 

@@ -44,8 +44,8 @@ def check_schedule(catalog: CatalogContext, *, interval_s: int | None, url: str 
         return
     if url is None:
         raise _refusal("the source has no URL to refresh from; import it from a URL first")
-    if interval_s < catalog.refresh_min_s:  # guard: refresh-interval-minimum
-        raise _refusal(f"must be at least {catalog.refresh_min_s} (GATEWAY_REFRESH_MIN_S), or null")
+    if interval_s < catalog.options.refresh_min_s:  # guard: refresh-interval-minimum
+        raise _refusal(f"must be at least {catalog.options.refresh_min_s} (GATEWAY_REFRESH_MIN_S), or null")
 
 
 async def schedule_refresh(tenant: TenantId, catalog: CatalogContext, db: Db, source: Source) -> None:
@@ -66,7 +66,7 @@ async def schedule_pruning(tenant: TenantId, db: Db, source: SourceId) -> None:
 def refresh_delay(catalog: CatalogContext, source: Source, *, failures: int) -> timedelta:
     """The delay until the next refresh: doubled with each consecutive failure, then randomized."""
     # guard: refresh-pause-minimum
-    interval = timedelta(seconds=max(source.refresh_interval_s or 0, catalog.refresh_min_s))
+    interval = timedelta(seconds=max(source.refresh_interval_s or 0, catalog.options.refresh_min_s))
     return poll_delay(interval, failures=failures, max_delay=MAX_BACKOFF)
 
 

@@ -143,7 +143,7 @@ async def prune_due(catalog: CatalogContext, due: Job) -> None:
         current = await find_source(tenant, db, source.id)
         removed = (await _find_excess(tenant, catalog, db, current))[:_MAX_REMOVED]
         await versions.remove(tenant, db, current.id, removed)
-        entry.detail = {"id": current.id, "versions": removed, "kept": catalog.versions_kept}
+        entry.detail = {"id": current.id, "versions": removed, "kept": catalog.options.versions_kept}
         await jobs.reschedule(
             tenant, db, due.id, seen=until, to=datetime.now(UTC)
         )  # the job ends when no version remains
@@ -153,7 +153,7 @@ async def _find_excess(tenant: TenantId, catalog: CatalogContext, db: Db, source
     """The numbers of excess versions, the oldest first. The active version is always kept."""
     numbers = await versions.numbers(tenant, db, source.id)
     others = sorted(number for number in numbers if number != source.active_version)  # guard: active-version-kept
-    return others[: max(0, len(numbers) - catalog.versions_kept)]
+    return others[: max(0, len(numbers) - catalog.options.versions_kept)]
 
 
 async def _find(tenant: TenantId, db: Db, source: Source, number: int) -> SourceVersion:

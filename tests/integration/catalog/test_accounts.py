@@ -21,6 +21,7 @@ from gateway.store.identity import people as stored_people
 from tests.integration.catalog.conftest import BY, Changes
 from tests.integration.catalog.test_people import DRAFT as ISSUER
 from tests.integration.store.samples import make_person
+from tests.support.catalog_options import with_options
 
 CLIENT = CredentialDraft(
     name="tracker",
@@ -58,7 +59,10 @@ class _World:
 @pytest.fixture
 async def world(changes: Changes) -> _World:
     """The tenant `acme`."""
-    tenant, catalog = changes.tenant.id, replace(changes.catalog, public_url="https://gateway.example", audit=_note)
+    tenant, catalog = (
+        changes.tenant.id,
+        with_options(replace(changes.catalog, audit=_note), public_url="https://gateway.example"),
+    )
     await credentials.create_credential(tenant, catalog, CLIENT, by=BY)
     issuer = await issuers.create_issuer(tenant, catalog, ISSUER, by=BY)
     async with catalog.store.transaction(tenant) as db:

@@ -29,7 +29,7 @@ from gateway.domain.tenancy.issuers import AdmissionRule, IntrospectionClient, I
 
 async def _show(admin: AdminDependencies, tenant: TenantId, found: Sequence[Issuer]) -> Sequence[IssuerShown]:
     slug = (await get_tenant(tenant, admin.catalog)).slug
-    return [IssuerShown.at(one, slug, admin.catalog.public_url) for one in found]
+    return [IssuerShown.at(one, slug, admin.catalog.options.public_url) for one in found]
 
 
 _NOUN: Noun[Issuer] = Noun(singular="issuer", path="/tenants/{t}/issuers", key="name", shown=IssuerShown, show=_show)

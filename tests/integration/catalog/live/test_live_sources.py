@@ -29,6 +29,7 @@ from gateway.errors import (
     ReferenceMissing,
 )
 from tests.integration.catalog.conftest import BY, Changes
+from tests.support.catalog_options import with_options
 
 AGENT = LiveSourceDraft(name="laptop", kind=LiveKind.AGENT)
 MCP = LiveSourceDraft(name="wiki", kind=LiveKind.MCP, settings={"url": "https://wiki.example/mcp"})
@@ -128,7 +129,7 @@ async def test_the_policy_limits_the_origins_of_live_sources(changes: Changes) -
 async def test_only_the_operator_declares_commands_and_only_if_allowed(changes: Changes) -> None:
     """Ours: a tenant never starts a program; a switched-off gateway attaches none that was declared before."""
     acme, catalog = changes.tenant.id, changes.catalog
-    allowed = replace(catalog, live_commands=True)
+    allowed = with_options(catalog, live_commands=True)
     admin = Principal(
         tenant=acme, slug="acme", key=KeyId("key_1"), subject="s", scopes=frozenset({Scope.ADMIN}), profile=None
     )

@@ -54,6 +54,7 @@ from gateway.store.sources import refreshes as stored_refreshes
 from gateway.store.sources import sources as stored_sources
 from gateway.store.sources import versions as stored_versions
 from tests.integration.catalog.conftest import BY, Changes
+from tests.support.catalog_options import with_options
 from tests.support.documents import many, pets, secured
 from tests.support.upstream import Seen
 
@@ -408,7 +409,7 @@ async def test_overrides_survive_an_activation_and_a_rollback(desk: Desk) -> Non
 
 async def test_a_change_of_a_part_of_a_document_is_found(desk: Desk) -> None:
     """Ours: a part has changed also where the root answers 304; a part that is gone changes nothing (OAS-6)."""
-    desk.catalog = replace(desk.catalog, reference_hosts=frozenset({"127.0.0.1"}))
+    desk.catalog = with_options(desk.catalog, reference_hosts=frozenset({"127.0.0.1"}))
     root = {**desk.document, "paths": {**desk.document["paths"], "/parts": {"$ref": "parts.json"}}}
     part: dict[str, Any] = {"get": {"operationId": "list_parts", "responses": {"200": {"description": "ok"}}}}
     served = {"/openapi.json": orjson.dumps(root), "/parts.json": orjson.dumps(part)}
@@ -603,7 +604,7 @@ async def test_the_schedule_has_a_minimum_and_needs_a_url(desk: Desk) -> None:
     await desk.update(refresh_interval_s=FLOOR_S)
     changed = await desk.source()
     assert (changed.active_version, changed.refresh.proposal, changed.refresh_interval_s) == (1, 2, FLOOR_S)
-    slower = replace(desk.catalog, refresh_min_s=10 * FLOOR_S)  # the operator has raised it since
+    slower = with_options(desk.catalog, refresh_min_s=10 * FLOOR_S)  # the operator has raised it since
     assert schedule.refresh_delay(slower, changed, failures=0).total_seconds() > 8 * FLOOR_S
     await desk.update(document=_with(desk.document, tools=2))
     sent = await desk.source()
@@ -620,7 +621,7 @@ async def test_versions_beyond_the_limit_are_removed_but_not_what_is_used(desk: 
     for number in range(4):
         await desk.update(document=_with(desk.document, tools=number + 1), url=None)
     waiting = await desk.propose(_with(desk.document, tools=9))
-    few = replace(desk.catalog, versions_kept=2)
+    few = with_options(desk.catalog, versions_kept=2)
     async with desk.catalog.store.transaction(desk.tenant) as db:
         await schedule.schedule_pruning(desk.tenant, db, (await desk.source()).id)
     await versions.prune_due(few, await desk.due(schedule.PRUNE_KIND))
@@ -631,7 +632,7 @@ async def test_versions_beyond_the_limit_are_removed_but_not_what_is_used(desk: 
     async with desk.catalog.store.transaction(desk.tenant) as db:  # as no release does
         await stored_sources.save(replace(await desk.source(), active_version=4), db)
         await schedule.schedule_pruning(desk.tenant, db, (await desk.source()).id)
-    await versions.prune_due(replace(few, versions_kept=1), await desk.due(schedule.PRUNE_KIND))
+    await versions.prune_due(with_options(few, versions_kept=1), await desk.due(schedule.PRUNE_KIND))
     assert await desk.numbers() == [4]
     with pytest.raises(Conflict, match="version 1 was replaced or removed"):
         await desk.activate(1)
@@ -666,7 +667,7 @@ async def test_versions_are_removed_beside_a_rollback_to_one_of_them(desk: Desk)
         await desk.update(document=_with(desk.document, tools=number + 1), url=None)
     async with desk.catalog.store.transaction(desk.tenant) as db:
         await schedule.schedule_pruning(desk.tenant, db, (await desk.source()).id)
-    due, few = await desk.due(schedule.PRUNE_KIND), replace(desk.catalog, versions_kept=1)
+    due, few = await desk.due(schedule.PRUNE_KIND), with_options(desk.catalog, versions_kept=1)
 
     async def roll_back() -> None:
         with suppress(NotFound, Conflict):
