@@ -288,23 +288,23 @@ async def test_a_credential_that_a_sink_sends_is_not_deleted(acme: RunningGatewa
     assert (await acme.admin.delete(token)).status_code == 204
 
 
-@pytest.mark.parametrize(
-    ("kind", "target"),
-    [
-        ("https", "http://siem.example/"),
-        ("https", "ftp://siem.example/"),
-        ("https", "tcp://siem.example:1"),
-        ("syslog", "udp://siem.example:514"),
-        ("syslog", "tcp://siem.example"),
-        ("syslog", "tcp://unix:/run/log"),
-        ("pigeon", "https://siem.example/"),
-    ],
+_WRONG_TARGETS = (
+    ("https", "http://siem.example/"),
+    ("https", "ftp://siem.example/"),
+    ("https", "tcp://siem.example:1"),
+    ("syslog", "udp://siem.example:514"),
+    ("syslog", "tcp://siem.example"),
+    ("syslog", "tcp://unix:/run/log"),
+    ("pigeon", "https://siem.example/"),
 )
-async def test_a_target_has_the_form_of_its_kind(acme: RunningGateway, kind: str, target: str) -> None:
-    """Ours: what could never receive an entry is refused when it is declared (ADM-1)."""
-    answer = await acme.admin.post(_SINKS, json={"name": "x", "kind": kind, "target": target})
 
-    assert answer.status_code == 400, answer.text
+
+async def test_a_target_has_the_form_of_its_kind(acme: RunningGateway) -> None:
+    """Ours: what could never receive an entry is refused when it is declared (ADM-1)."""
+    for kind, target in _WRONG_TARGETS:
+        answer = await acme.admin.post(_SINKS, json={"name": "x", "kind": kind, "target": target})
+
+        assert answer.status_code == 400, answer.text
 
 
 async def test_a_trail_is_followed(acme: RunningGateway) -> None:

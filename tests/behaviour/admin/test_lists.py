@@ -83,16 +83,16 @@ def _named(item: dict[str, Any]) -> str:
 
 
 async def _walk(gateway: RunningGateway, noun: str, **query: Any) -> list[dict[str, Any]]:
-    """Every item of a list, in parts of two."""
+    """Every item of a list, in parts of three."""
     found: list[dict[str, Any]] = []
     cursor: dict[str, str] = {}
     while True:
-        answer = await gateway.admin.get(f"/tenants/acme/{noun}", params={"limit": 2, **query, **cursor})
+        answer = await gateway.admin.get(f"/tenants/acme/{noun}", params={"limit": 3, **query, **cursor})
         assert answer.status_code == 200, answer.text
         found += answer.json()["items"]
         if answer.json()["next_cursor"] is None:
             return found
-        assert len(answer.json()["items"]) == 2
+        assert len(answer.json()["items"]) == 3
         cursor = {"cursor": answer.json()["next_cursor"]}
 
 
@@ -235,13 +235,15 @@ async def test_filters_find_what_one_person_permitted_one_client(application: Ap
     assert await found("grants", state="ended") == await found("grants", state="active", client=dynamic) == []
 
 
-@pytest.mark.parametrize("searched", ["%", "_", "\\", "'", "100%", "%' or 1=1 --", "*", "."])
-async def test_no_character_of_a_search_is_special(acme: RunningGateway, searched: str) -> None:
+async def test_no_character_of_a_search_is_special(acme: RunningGateway) -> None:
     """Ours: a search finds what has exactly this text, so wildcards and quotes are characters (ADM-1)."""
-    for name in ("plain", f"with {searched} in it"):
+    special = ("%", "_", "\\", "'", "8%", "%' or 1=1 --", "*", ".")
+    names = {searched: f"with {searched} in it" for searched in special}
+    for name in ("plain", *names.values()):
         await acme.admin.post("/tenants/acme/keys", json={"name": name, "scopes": ["mcp"], "subject": "s"})
-    found = await _walk(acme, "keys", search=searched)
-    assert [item["name"] for item in found] == [f"with {searched} in it"]
+    for searched in special:
+        found = {item["name"] for item in await _walk(acme, "keys", search=searched)}
+        assert found == {name for name in names.values() if searched in name}
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.policy import Safety
 from tests.support.live_offers import offered, offered_tool
@@ -135,31 +133,29 @@ async def test_secrets_of_a_command_are_not_shown(replica: Replica) -> None:
     assert searched.json()["items"] == []
 
 
-@pytest.mark.parametrize(
-    ("body", "status", "pointer"),
-    [
-        ({"name": "x"}, 400, "/kind"),
-        ({"name": "x", "kind": "other"}, 400, "/kind"),
-        ({"name": "a b", "kind": "agent"}, 400, "/name"),
-        ({"name": "x", "kind": "agent", "settings": []}, 400, "/settings"),
-        ({"name": "x", "kind": "agent", "settings": {"a": 1}}, 422, "/settings/a"),
-        ({"name": "x", "kind": "mcp", "settings": {"url": "file:///etc"}}, 422, "/settings/url"),
-        ({"name": "x", "kind": "neovim", "settings": {"address": "unix:/a/../b"}}, 422, "/settings/address"),
-        ({"name": "x", "kind": "agent", "prefix": "a b"}, 400, "/prefix"),
-        ({"name": "x", "kind": "agent", "include": ["\n"]}, 400, "/include/0"),
-        ({"name": "x", "kind": "agent", "include": ["a"] * 101}, 400, "/include"),
-        ({"name": "x", "kind": "agent", "safety": {"t": "harmless"}}, 400, "/safety/t"),
-        ({"name": "x", "kind": "agent", "credential": "none"}, 422, "/credential"),
-        ({"name": "x", "kind": "agent", "status": {}}, 400, "/status"),
-    ],
+_WRONG: tuple[tuple[dict[str, Any], int, str], ...] = (
+    ({"name": "x"}, 400, "/kind"),
+    ({"name": "x", "kind": "other"}, 400, "/kind"),
+    ({"name": "a b", "kind": "agent"}, 400, "/name"),
+    ({"name": "x", "kind": "agent", "settings": []}, 400, "/settings"),
+    ({"name": "x", "kind": "agent", "settings": {"a": 1}}, 422, "/settings/a"),
+    ({"name": "x", "kind": "mcp", "settings": {"url": "file:///etc"}}, 422, "/settings/url"),
+    ({"name": "x", "kind": "neovim", "settings": {"address": "unix:/a/../b"}}, 422, "/settings/address"),
+    ({"name": "x", "kind": "agent", "prefix": "a b"}, 400, "/prefix"),
+    ({"name": "x", "kind": "agent", "include": ["\n"]}, 400, "/include/0"),
+    ({"name": "x", "kind": "agent", "include": ["a"] * 101}, 400, "/include"),
+    ({"name": "x", "kind": "agent", "safety": {"t": "harmless"}}, 400, "/safety/t"),
+    ({"name": "x", "kind": "agent", "credential": "none"}, 422, "/credential"),
+    ({"name": "x", "kind": "agent", "status": {}}, 400, "/status"),
 )
-async def test_a_wrong_live_source_is_refused_by_its_place(
-    replica: Replica, body: dict[str, Any], status: int, pointer: str
-) -> None:
-    """Ours: nothing is stored, and the fault points at the member (ADM-1)."""
-    answer = await replica.gateway.admin.post(PATH, json=body)
 
-    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (status, pointer), answer.text
+
+async def test_a_wrong_live_source_is_refused_by_its_place(replica: Replica) -> None:
+    """Ours: nothing is stored, and the fault points at the member (ADM-1)."""
+    for body, status, pointer in _WRONG:
+        answer = await replica.gateway.admin.post(PATH, json=body)
+
+        assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (status, pointer), answer.text
     assert (await replica.gateway.admin.get(PATH)).json()["items"] == []
 
 

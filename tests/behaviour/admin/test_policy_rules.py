@@ -87,15 +87,15 @@ async def test_a_rule_follows_a_tool_that_is_renamed(
     assert upstream.seen == []
 
 
-@pytest.mark.parametrize("spelling", ["1.1e1", "11.0", "1100e-2", "11", "99999999999999999999999"])
-async def test_every_spelling_of_a_number_is_the_number(gateway: RunningGateway, key: str, spelling: str) -> None:
+async def test_every_spelling_of_a_number_is_the_number(gateway: RunningGateway, key: str) -> None:
     """Ours: conditions compare values, not their texts (SAF-5)."""
     rule = {"tool": "get_pet", "when": [LARGE_ID], "decision": "deny"}
     await gateway.admin.put(POLICY, json={"rules": [rule]})
 
-    answer = await _call_raw(gateway, key, f'"id":{spelling}')
+    for spelling in ("1.1e1", "11.0", "1100e-2", "11", "99999999999999999999999"):
+        answer = await _call_raw(gateway, key, f'"id":{spelling}')
 
-    assert "policy.denied" in answer or "call.arguments_invalid" in answer, answer
+        assert "policy.denied" in answer or "call.arguments_invalid" in answer, answer
 
 
 async def test_members_that_are_repeated_reach_no_rule(
@@ -138,29 +138,27 @@ async def test_faults_of_rules_have_pointers(gateway: RunningGateway, key: str) 
     assert (await gateway.admin.get(POLICY)).json()["rules"] == []
 
 
-@pytest.mark.parametrize(
-    ("rule", "pointer"),
-    [
-        ({"decision": "maybe"}, "/rules/0/decision"),
-        ({}, "/rules/0/decision"),
-        ({"decision": "deny", "tools": ["a"]}, "/rules/0/tools"),
-        ({"decision": "deny", "tool": ""}, "/rules/0/tool"),
-        ({"decision": "deny", "level": "harmless"}, "/rules/0/level"),
-        ({"decision": "deny", "when": [{"pointer": "a", "operator": "equals", "value": 1}]}, "/rules/0/when/0/pointer"),
-        ({"decision": "deny", "when": [{"pointer": "/a", "operator": "like", "value": 1}]}, "/rules/0/when/0/operator"),
-        ({"decision": "deny", "when": [{"pointer": "/a", "operator": "equals"}]}, "/rules/0/when/0/value"),
-        ({"decision": "deny", "when": [LARGE_ID] * 9}, "/rules/0/when"),
-    ],
+_FAULTY: tuple[tuple[dict[str, object], str], ...] = (
+    ({"decision": "maybe"}, "/rules/0/decision"),
+    ({}, "/rules/0/decision"),
+    ({"decision": "deny", "tools": ["a"]}, "/rules/0/tools"),
+    ({"decision": "deny", "tool": ""}, "/rules/0/tool"),
+    ({"decision": "deny", "level": "harmless"}, "/rules/0/level"),
+    ({"decision": "deny", "when": [{"pointer": "a", "operator": "equals", "value": 1}]}, "/rules/0/when/0/pointer"),
+    ({"decision": "deny", "when": [{"pointer": "/a", "operator": "like", "value": 1}]}, "/rules/0/when/0/operator"),
+    ({"decision": "deny", "when": [{"pointer": "/a", "operator": "equals"}]}, "/rules/0/when/0/value"),
+    ({"decision": "deny", "when": [LARGE_ID] * 9}, "/rules/0/when"),
 )
-async def test_a_rule_has_the_documented_form(
-    gateway: RunningGateway, key: str, rule: dict[str, object], pointer: str
-) -> None:
+
+
+async def test_a_rule_has_the_documented_form(gateway: RunningGateway, key: str) -> None:
     """Ours: unknown members and values are refused at their place (SAF-5)."""
     del key
-    refused = await gateway.admin.put(POLICY, json={"rules": [rule]})
+    for rule, pointer in _FAULTY:
+        refused = await gateway.admin.put(POLICY, json={"rules": [rule]})
 
-    assert refused.status_code == 400, refused.text
-    assert any(fault["pointer"].startswith(pointer) for fault in refused.json()["errors"]), refused.text
+        assert refused.status_code == 400, refused.text
+        assert any(fault["pointer"].startswith(pointer) for fault in refused.json()["errors"]), refused.text
 
 
 async def test_rules_are_bounded(gateway: RunningGateway, key: str) -> None:
