@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import DateTime, Integer, bindparam, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_into
 
 from gateway.domain.identifiers import TenantId
@@ -12,6 +12,13 @@ from gateway.store.engine import Db
 from gateway.store.tables import due_work
 
 _COLUMNS = ("tenant_id", "id", "kind", "due_at")
+_FOUND = func.list_due_work(
+    bindparam("until", type_=DateTime(timezone=True)),
+    bindparam("limit", type_=Integer),
+    bindparam("of_each", type_=Integer),
+).table_valued(*_COLUMNS)
+_DUE_JOBS = select(*(_FOUND.c[name] for name in _COLUMNS))
+"""Built once, because each replica reads the due jobs every second."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,8 +37,7 @@ async def page(db: Db, *, until: datetime, limit: int, of_each: int) -> Sequence
     A page has at most `of_each` jobs of one tenant, so that one tenant's backlog does not delay the others. The query
     bypasses row-level security.
     """
-    listed = func.list_due_work(until, limit, of_each).table_valued(*_COLUMNS)
-    rows = await db.execute(select(*(listed.c[name] for name in _COLUMNS)))
+    rows = await db.execute(_DUE_JOBS, {"until": until, "limit": limit, "of_each": of_each})
     return [
         Job(tenant=TenantId(row["tenant_id"]), id=row["id"], kind=row["kind"], due_at=row["due_at"])
         for row in rows.mappings()
