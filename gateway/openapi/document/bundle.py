@@ -9,11 +9,11 @@ import posixpath
 import re
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import count
 from typing import cast
 from urllib.parse import unquote
 
+import msgspec
 import orjson
 
 from gateway.domain.json_access import Object, as_list, as_object, point
@@ -34,8 +34,7 @@ _MAX_CANDIDATES = 20
 _MAX_MISSING = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bundle:
+class Bundle(msgspec.Struct, frozen=True, kw_only=True):
     """One document, as JSON, and warnings about references that could not be followed."""
 
     document: bytes
@@ -44,16 +43,14 @@ class Bundle:
     """Paths of files that references name but the archive lacks; at most 100."""
 
 
-@dataclass(frozen=True, slots=True)
-class BundleLocation:
+class BundleLocation(msgspec.Struct, frozen=True):
     """The position of a value in one of the files."""
 
     file: str
     tokens: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _PointerReference:
+class _PointerReference(msgspec.Struct, frozen=True):
     """A reference found while following a pointer, and the remaining tokens of that pointer."""
 
     ref: str

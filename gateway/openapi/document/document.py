@@ -7,7 +7,6 @@ both, the last of equal keys wins. References by identifier (`$self`, `$id`, anc
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, cast
 
 import msgspec
@@ -36,8 +35,7 @@ _PAGE = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
+class Document(msgspec.Struct, frozen=True, kw_only=True):
     """A parsed document with a supported OpenAPI version and valid outermost members."""
 
     root: Object

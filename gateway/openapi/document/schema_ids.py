@@ -5,9 +5,10 @@ The document is searched only if its text contains an identifier keyword or the 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import cast
 from urllib.parse import unquote, urldefrag, urljoin
+
+import msgspec
 
 from gateway.domain.json_access import Object, as_list, as_object, point
 from gateway.openapi.document.json_access import text_at
@@ -21,8 +22,7 @@ _NAMES = (b"$self", b"$id", b"$anchor", b"$dynamicAnchor")
 _Path = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Spot:
+class _Spot(msgspec.Struct, frozen=True):
     """A value of the document, with its kind, the path to it, and the base URI of its relative references."""
 
     node: object
@@ -31,14 +31,13 @@ class _Spot:
     base: str
 
 
-@dataclass(slots=True)
-class Identifiers:
+class Identifiers(msgspec.Struct):
     """The identifiers of one document."""
 
     base: str = _NOWHERE
-    resources: dict[str, _Path] = field(default_factory=dict[str, _Path])
-    anchors: dict[tuple[str, str], _Path] = field(default_factory=dict[tuple[str, str], _Path])
-    dynamic: dict[str, int] = field(default_factory=dict[str, int])
+    resources: dict[str, _Path] = msgspec.field(default_factory=dict[str, _Path])
+    anchors: dict[tuple[str, str], _Path] = msgspec.field(default_factory=dict[tuple[str, str], _Path])
+    dynamic: dict[str, int] = msgspec.field(default_factory=dict[str, int])
     """Number of schemas with a dynamic anchor of each name."""
 
     def locate(self, root: Object, ref: str, base: str | None = None) -> str | None:

@@ -9,9 +9,9 @@ limits. The last of equal keys wins, as in JSON.
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+import msgspec
 import yaml
 
 from gateway.domain.json_access import Object, as_list, as_object
@@ -33,8 +33,7 @@ _INTEGER_BITS = 63
 _MERGE = "<<"
 
 
-@dataclass(frozen=True, slots=True)
-class _Anchored:
+class _Anchored(msgspec.Struct, frozen=True):
     """The value of an anchor, the number of values in it, and the levels below it."""
 
     value: object

@@ -1,7 +1,9 @@
 """The request body of an operation: the media types in which it can be sent, and the schema of the argument `body`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+import msgspec
 
 from gateway.domain.http.plans import BodyKind, BodyPlan
 from gateway.domain.json_access import Object, as_list
@@ -34,8 +36,7 @@ _ACCEPTED_TYPES = {
 """Types of values that each kind of body accepts, regardless of its schema. For JSON and XML the schema decides."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Body:
+class Body(msgspec.Struct, frozen=True, kw_only=True):
     """A request body: its default plan, plans for other media types, the schema of its argument, and the losses."""
 
     plan: BodyPlan
@@ -45,8 +46,7 @@ class Body:
     losses: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Choice:
+class _Choice(msgspec.Struct, frozen=True, kw_only=True):
     kind: BodyKind
     media_type: str
     content: Object

@@ -6,8 +6,10 @@ other contradiction is a loss of the operation. Sizes, numbers and visits are li
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, cast
+
+import msgspec
+from msgspec.structs import replace
 
 from gateway.domain.json_access import as_list, as_object, point
 from gateway.domain.sources import ExampleCounts
@@ -46,8 +48,7 @@ _MAX_FAULT_LENGTH = 200
 _CHOICES = frozenset(("anyOf", "oneOf"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _SchemaContext:
+class _SchemaContext(msgspec.Struct, frozen=True, kw_only=True):
     """The schema of an example, and the shared schemas that it references, by name.
 
     `is_whole` is True if the example is the complete value of a parameter or body. A member that such an example lacks

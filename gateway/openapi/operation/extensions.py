@@ -4,7 +4,8 @@ An invalid hint is ignored with a warning. No hint makes a tool safer than its H
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from gateway.domain.json_access import Object, as_object
 from gateway.domain.tenancy.policy import Safety
@@ -20,8 +21,7 @@ _ONLY_EXCLUDES = "hidden"
 _LEVELS = (Safety.SAFE, Safety.MODERATE, Safety.DANGEROUS)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentHints:
+class DocumentHints(msgspec.Struct, frozen=True, kw_only=True):
     """The hints for one operation, None if absent. `refused_by` names the extension that excludes the operation."""
 
     refused_by: str | None = None
@@ -34,8 +34,7 @@ class DocumentHints:
 NO_HINTS = DocumentHints()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HintedSafety:
+class HintedSafety(msgspec.Struct, frozen=True, kw_only=True):
     """A level of the document (operation, path item, root) with its title for messages, its pointer and its node."""
 
     title: str
@@ -71,8 +70,7 @@ def is_stricter(one: Safety, other: Safety) -> bool:
     return _LEVELS.index(one) > _LEVELS.index(other)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
+class _Found(msgspec.Struct, frozen=True, kw_only=True):
     """One extension at one level."""
 
     level: HintedSafety

@@ -4,9 +4,10 @@ An argument that is too large or does not compile accepts any value.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
+import msgspec
 import orjson
+from msgspec.structs import replace
 
 from gateway.openapi.document.json_access import Unusable
 from gateway.openapi.operation.example_checks import ExampleChecks
@@ -28,8 +29,7 @@ _OWN_SHARE = MAX_SCHEMA_BYTES // 2
 """Bytes of the arguments' own schemas; the other half is for the shared schemas that they reference."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InputSchema:
+class InputSchema(msgspec.Struct, frozen=True, kw_only=True):
     """A tool's input schema as JSON bytes, its parts, and one note for each constraint that was dropped."""
 
     text: bytes

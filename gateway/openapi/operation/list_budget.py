@@ -6,8 +6,8 @@ schema, which `get_endpoint_details` returns.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
+import msgspec
 import orjson
 
 from gateway.domain.json_access import as_list, as_object
@@ -135,11 +135,10 @@ class ListBudget:
         return sum(len(self._components.name_of(link)) + MEMBER_BYTES + _STUB_BYTES for link in dict.fromkeys(links))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Root:
+class _Root(msgspec.Struct, frozen=True, kw_only=True):
     """The schema of the arguments, cut to a number of levels; its size, and the shared schemas that it references."""
 
-    schema: dict[str, object] = field(default_factory=dict[str, object])
+    schema: dict[str, object] = msgspec.field(default_factory=dict[str, object])
     length: int = 0
     names: tuple[str, ...] = ()
     links: Sequence[str] = ()

@@ -4,9 +4,10 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
+
+import msgspec
 
 from gateway.domain.http.plans import Location
 
@@ -57,8 +58,7 @@ class Named(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolName:
+class ToolName(msgspec.Struct, frozen=True, kw_only=True):
     """The tool name of one operation, and the reason if a digest was appended."""
 
     text: str

@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from gateway.domain.json_access import Object, as_object, point
 from gateway.errors import DocumentTooLarge
@@ -18,8 +20,7 @@ _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
+class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """One method of one path. `refusal` is the reason if its node cannot be read or its method cannot be sent."""
 
     method: str

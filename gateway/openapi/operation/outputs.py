@@ -4,10 +4,10 @@ A client may validate every result against it. So a tool has none if a declared 
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import cast
 
 import orjson
+from msgspec.structs import replace
 
 from gateway.domain.json_access import Object, as_object
 from gateway.openapi.document.json_access import NOTHING, Unusable, list_at, object_at

@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from gateway.domain.http.headers import DESCRIBED, FRAMING, METHOD_FIELD, is_private
 from gateway.domain.http.plans import BodyKind, FieldPlan, Location, ParameterPlan, Style
@@ -49,8 +51,7 @@ _MAX_PARAMETERS = 1_000
 _FORM_TYPE = "application/x-www-form-urlencoded"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameter:
+class Parameter(msgspec.Struct, frozen=True, kw_only=True):
     """One parameter. Its operation assigns the final argument name."""
 
     plan: ParameterPlan
@@ -64,8 +65,7 @@ class Parameter:
         return self.plan.location, self.plan.name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MergedParameters:
+class MergedParameters(msgspec.Struct, frozen=True, kw_only=True):
     """The parameters of an operation, the losses, and the headers that are credentials: True for a required one."""
 
     parameters: Sequence[Parameter]

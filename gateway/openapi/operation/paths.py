@@ -6,8 +6,9 @@ are supported.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from urllib.parse import unquote
+
+import msgspec
 
 from gateway.openapi.document.json_access import Unusable, quote_text
 from gateway.openapi.operation.servers import Server, encode_literal, has_dots
@@ -16,16 +17,14 @@ _PLACEHOLDER = re.compile(r"\{([^{}/?#]+)\}")
 _QUERY_EXPRESSION = re.compile(r"\{[?&]([^{}/#]*)\}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PathPlan:
+class PathPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The encoded path with `{n}` for parameter n, and the encoded query that is always sent."""
 
     path: str
     query: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PathTemplate:
+class PathTemplate(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of a key of `paths`."""
 
     path: str

@@ -1,7 +1,9 @@
 """The composition of an operation's parts into a request plan and the arguments that fill it."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+import msgspec
 
 from gateway.domain.http.plans import BodyKind, Location, ParameterPlan, RequestPlan, Style
 from gateway.domain.json_access import Object
@@ -23,8 +25,7 @@ _WHOLE: frozenset[Path] = frozenset(((),))
 _TEXT = Translated(schema={"type": "string"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperationParts:
+class OperationParts(msgspec.Struct, frozen=True, kw_only=True):
     """The compiled parts of one operation; `answers` contains its readable success responses."""
 
     server: Server
@@ -71,7 +72,7 @@ def _occurrences(parameter: Parameter, template: PathTemplate) -> list[Parameter
     plan = parameter.plan
     if location is Location.PATH:
         plan = replace(plan, location=Location.QUERY, style=Style.FORM, explode=False)
-    return [replace(parameter, plan=replace(plan, name=key)) for key in wanted]
+    return [msgspec.structs.replace(parameter, plan=replace(plan, name=key)) for key in wanted]
 
 
 def _needed(template: PathTemplate) -> Iterator[Parameter]:

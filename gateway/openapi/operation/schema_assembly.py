@@ -1,10 +1,10 @@
 """The assembly of arguments and shared schemas into one JSON schema within the limits."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 import jsonschema_rs
+import msgspec
 import orjson
 
 from gateway.openapi.schema.components import MAX_SCHEMAS, Component, Components
@@ -22,8 +22,7 @@ _TOO_PATTERNED = "its patterns exceed the memory limit in total, so they are dro
 _LIMITS = f"{MAX_SCHEMA_BYTES // 1024} KiB or {MAX_SCHEMAS} schemas"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Argument:
+class Argument(msgspec.Struct, frozen=True, kw_only=True):
     """One property of a tool's input, or the result in an output schema.
 
     `where` is its position in the document, and `texts` are the paths in its schema whose values are sent as text.
@@ -36,8 +35,7 @@ class Argument:
     texts: frozenset[Path] = frozenset()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Assembly:
+class Assembly(msgspec.Struct, frozen=True, kw_only=True):
     """An assembled schema, its JSON bytes, and the losses."""
 
     schema: dict[str, object]

@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from urllib.parse import urljoin
+
+import msgspec
 
 from gateway.domain.http.plans import SchemeKind, SchemePlan
 from gateway.domain.json_access import Object, as_list, as_object
@@ -29,16 +31,14 @@ _FLOW = "clientCredentials"
 _NO_HEADERS: Mapping[str, bool] = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scheme:
+class Scheme(msgspec.Struct, frozen=True, kw_only=True):
     """One usable security scheme. `is_token_needed`: a token must be stored, because the gateway cannot request one."""
 
     plan: SchemePlan
     is_token_needed: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SecurityPlan:
+class SecurityPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The alternatives of one operation, and the losses to report to the admin."""
 
     alternatives: tuple[tuple[SchemePlan, ...], ...] = ()
@@ -75,7 +75,7 @@ class Schemes:
         if not headers:
             return found
         schemes = {self._filling(name): is_required for name, is_required in headers.items()}
-        return replace(found, alternatives=tuple(add_headers(found.alternatives, schemes)))
+        return msgspec.structs.replace(found, alternatives=tuple(add_headers(found.alternatives, schemes)))
 
     def _filling(self, header: str) -> SchemePlan:
         known = (scheme.plan for scheme in self._usable.values() if filled_header(scheme.plan) == header.lower())
@@ -149,7 +149,7 @@ def _with_scopes(scheme: Scheme, scopes: object, server: Server) -> Scheme:
         return scheme
     asked = tuple(scope for scope in as_list(scopes) or () if isinstance(scope, str) and _SCOPE.fullmatch(scope))
     url = urljoin(f"{server.origin}{server.path}/", scheme.plan.token_url or "")
-    return replace(scheme, plan=replace(scheme.plan, scopes=asked, token_url=url))
+    return msgspec.structs.replace(scheme, plan=replace(scheme.plan, scopes=asked, token_url=url))
 
 
 def _token_losses(alternatives: Sequence[tuple[Scheme, ...]]) -> tuple[str, ...]:

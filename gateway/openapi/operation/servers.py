@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
+
+import msgspec
 
 from gateway.domain.json_access import Object, as_list, as_object
 from gateway.openapi.document.json_access import Unusable, object_at, quote_text
@@ -15,8 +16,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 _DOTS = frozenset((".", "..", "%2e", "%2e%2e", ".%2e", "%2e."))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Server:
+class Server(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of a base URL: path without a trailing slash, query without its question mark, both encoded."""
 
     origin: str

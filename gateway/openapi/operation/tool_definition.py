@@ -1,9 +1,10 @@
 """The definition of a generated tool: description, title, annotations, safety, and its bytes in `tools/list`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
+import msgspec
 import orjson
+from msgspec.structs import replace
 
 from gateway.domain.json_access import as_object
 from gateway.domain.tenancy.policy import Safety
@@ -29,8 +30,7 @@ _MAX_TAG_LENGTH = 100
 _MAX_TAGS = 50
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolText:
+class ToolText(msgspec.Struct, frozen=True, kw_only=True):
     """The name, title and description of a tool."""
 
     name: str
@@ -93,8 +93,7 @@ def define_within_budget(
     return ListedTool(definition=listed, complete_bytes=len(complete), input_schema=schema.text, compact=compact)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListedTool:
+class ListedTool(msgspec.Struct, frozen=True, kw_only=True):
     """The listed definition of a tool.
 
     If its input schema is shortened, `input_schema` is the full one, and `compact` is a smaller definition for a list

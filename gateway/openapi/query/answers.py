@@ -1,7 +1,6 @@
 """The results of the query tools: pure functions of the caller's views and of already validated arguments."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeVar, cast
 
 import msgspec
@@ -35,8 +34,7 @@ class QueryRefused(Exception):
         self.suggestions = suggestions
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueryCall:
+class QueryCall(msgspec.Struct, frozen=True, kw_only=True):
     """The arguments of one call, the offset of its page, and the function `mint` that makes the next page's cursor."""
 
     arguments: Mapping[str, object]

@@ -2,8 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+
+import msgspec
 
 from gateway.domain.tools import Tool
 from gateway.openapi.query.outline import Outline, OutlinedOperation, SchemaEntry
@@ -55,8 +56,7 @@ class DocumentIndex:
         return _closure([name], lambda used: self.direct_dependants.get(used, ()))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApiView:
+class ApiView(msgspec.Struct, frozen=True, kw_only=True):
     """The part of a source that one caller sees; `tools` contains the caller's tools by operation identity.
 
     If the caller sees the entire source (`is_whole`), operations that could not be compiled are included.

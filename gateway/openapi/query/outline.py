@@ -6,7 +6,6 @@ the operations. An import builds the outline if `ImportOptions.outline` is set.
 
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import msgspec
 import orjson
@@ -78,8 +77,7 @@ class Outline(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     targets: dict[str, msgspec.Raw] = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outlined:
+class Outlined(msgspec.Struct, frozen=True, kw_only=True):
     """The input of an outline: the document, its OpenAPI 3 form, and the result of its compilation."""
 
     document: Document

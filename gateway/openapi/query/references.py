@@ -1,6 +1,5 @@
 """The resolver of references in results of the query tools, to a limited depth; cycles stay references."""
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import msgspec
@@ -18,8 +17,7 @@ _MAX_LEVELS = 80
 Json: TypeAlias = object
 
 
-@dataclass(frozen=True, slots=True)
-class _RefPosition:
+class _RefPosition(msgspec.Struct, frozen=True):
     """The position of a value: remaining depth of references, nesting level, and the references around it."""
 
     depth: int

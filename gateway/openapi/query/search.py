@@ -7,8 +7,9 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from gateway.openapi.query.limits import FIELDS
 from gateway.openapi.query.outline import OutlinedOperation
@@ -34,8 +35,7 @@ _LIKE, _HELD = 0.2, 0.15
 _BITS: Final = {field: 1 << number for number, field in enumerate(FIELDS)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
+class Hit(msgspec.Struct, frozen=True, kw_only=True):
     """One matching operation, its relevance, and the fields that match."""
 
     endpoint: OutlinedOperation

@@ -5,7 +5,6 @@ the index of the first removed member of an array or object. A truncated text en
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 import msgspec
@@ -59,8 +58,7 @@ def skip(value: object, offset: int) -> object:
     return value[offset:] if isinstance(value, str) else value
 
 
-@dataclass(frozen=True, slots=True)
-class _PartPosition:
+class _PartPosition(msgspec.Struct, frozen=True):
     """The pointer to a part in the whole result, the number of its first member, and the indentation of its lines."""
 
     pointer: str

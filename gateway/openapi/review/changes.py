@@ -6,7 +6,7 @@ first.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 
 import msgspec
@@ -46,8 +46,7 @@ _IMPACTS = tuple(Impact)
 _RANKS = {kind: rank for rank, kind in enumerate(DifferenceKind)}
 
 
-@dataclass(frozen=True, slots=True)
-class _FoundChange:
+class _FoundChange(msgspec.Struct, frozen=True):
     """A change with all its differences."""
 
     change: OperationChange

@@ -6,7 +6,6 @@ HTML comments are searched in the document itself, because imports remove them f
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, cast
 
@@ -85,8 +84,7 @@ def _find_all(
                     yield from searched.find(part)
 
 
-@dataclass(frozen=True, slots=True)
-class _TextPart:
+class _TextPart(msgspec.Struct, frozen=True):
     """A JSON text that is searched separately: a tool's definition, or a part of an outline."""
 
     tool: str | None

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import cast
 
+import msgspec
 import orjson
+from msgspec.structs import replace
 
 from gateway.openapi.document.references import ref_tokens
 from gateway.openapi.operation.names import Variants
@@ -27,8 +28,7 @@ _TOO_BRANCHED = f"more than {MAX_BRANCHES} schemas apply to one value; anything 
 _LOOSENED = Translated(schema={}, losses=(_TOO_BRANCHED,), is_loosened=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Component:
+class Component(msgspec.Struct, frozen=True, kw_only=True):
     """One referenced schema, in the form listed under `$defs`."""
 
     ref: str

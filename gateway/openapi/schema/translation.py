@@ -5,8 +5,9 @@ keywords are dropped with a warning. References become `#/$defs/NAME`; the calle
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
+
+import msgspec
 
 from gateway.domain.json_access import Object, as_list, as_object, point
 from gateway.openapi.document.json_access import Unusable, list_at, object_at, quote_text
@@ -38,8 +39,7 @@ _NEGATING = frozenset(("not", "if"))
 _MAX_DEPTH = 40
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Translated:
+class Translated(msgspec.Struct, frozen=True, kw_only=True):
     """A translated schema with its references, its counts, and the dropped constraints (`losses`)."""
 
     schema: Schema
@@ -58,8 +58,7 @@ class Translated:
     external: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SchemaDialect:
+class SchemaDialect(msgspec.Struct, frozen=True, kw_only=True):
     """The properties of the surrounding document that a translation depends on."""
 
     references: References
@@ -72,7 +71,7 @@ class SchemaDialect:
     """True if examples are kept, to be checked and listed."""
     hidden: str = "readOnly"
     """The keyword of omitted properties, which belong to the other direction."""
-    values: ValueChecks = field(default_factory=ValueChecks)
+    values: ValueChecks = msgspec.field(default_factory=ValueChecks)
 
 
 class Namer(Protocol):
@@ -83,8 +82,7 @@ class Namer(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Scope:
+class _Scope(msgspec.Struct, frozen=True):
     """The context of a schema: `in_place` if it applies to the outermost schema's value, and the hidden properties."""
 
     in_place: bool = True
