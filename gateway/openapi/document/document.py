@@ -133,14 +133,15 @@ def _measure(tree: object) -> object:
         depth += 1
         if depth > MAX_DEPTH:  # guard: json-document-depth
             raise DocumentTooLarge(f"The document is nested more than {MAX_DEPTH} levels deep.")
-        inner: list[Any] = []
-        for node in level:
-            nodes += len(node)
-            parts = node.values() if isinstance(node, _DICT) else node
-            inner += [part for part in parts if type(part) in _CONTAINERS]
+        nodes += sum(map(len, level))
         if nodes > MAX_NODES:  # guard: document-values
             raise DocumentTooLarge(f"The document has more than {MAX_NODES} values.")
-        level = inner
+        level = [
+            part
+            for node in level
+            for part in (node.values() if type(node) is _DICT else node)
+            if type(part) in _CONTAINERS
+        ]
     return tree
 
 

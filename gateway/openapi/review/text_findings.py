@@ -38,8 +38,8 @@ _CONTAINERS: frozenset[type] = frozenset((dict, list))
 _OPERATION_DEPTH = 2
 _ENDS = (".", "!", "?", ":")
 _SEPARATOR = " 0" * 8
-_BATCH_BYTES = 256 * 1024
-_FEW_BYTES = 16 * 1024
+_BATCH_BYTES = 64 * 1024
+_FEW_BYTES = 8 * 1024
 _Suspicion = tuple[FindingKind, str]
 """The kind of a finding, and the name of its pattern."""
 _CHECKS = {GuardrailCheck.INJECTION: FindingKind.INSTRUCTIONS, GuardrailCheck.SECRETS: FindingKind.SECRET}
@@ -199,14 +199,23 @@ def _identity(pointer: str) -> str:
 def _collect(value: object, shortest: int = 0) -> list[str]:
     """All names and strings in a JSON value, in order; a tight loop, because documents have hundreds of thousands."""
     found: list[str] = []
+    add = found.append
     pending: list[Any] = [value]
     while pending:
         members: Any = pending.pop()
-        if isinstance(members, _DICT):
-            found += [name for name in members if len(name) >= shortest]
+        if type(members) is _DICT:
+            for name in members:
+                if len(name) >= shortest:
+                    add(name)
             members = members.values()
-        found += [text for text in members if type(text) is str and len(text) >= shortest]
-        pending += [part for part in members if type(part) in _CONTAINERS][::-1]
+        inner: list[Any] = []
+        for part in members:
+            if type(part) is str:
+                if len(part) >= shortest:
+                    add(part)
+            elif type(part) in _CONTAINERS:
+                inner.append(part)
+        pending += inner[::-1]
     return found
 
 

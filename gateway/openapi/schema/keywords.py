@@ -4,7 +4,7 @@ A keyword that is neither in this module nor in `translation` is dropped, such a
 `externalDocs`, `x-…`, identifiers and anchors.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from gateway.domain.json_access import Object, as_list, as_object
 from gateway.openapi.schema.json_types import is_count, is_number
@@ -45,8 +45,11 @@ def with_null(schema: dict[str, object]) -> dict[str, object]:
     return schema if not named or "null" in named else schema | {"type": [*named, "null"]}
 
 
-def settle_bounds(out: dict[str, object], node: Object) -> Iterator[str]:
-    """Translate boolean exclusive bounds, and yield the exclusive bounds with invalid values."""
+def settle_bounds(out: dict[str, object], node: Object) -> Sequence[str]:
+    """Translate boolean exclusive bounds, and return the exclusive bounds with invalid values."""
+    if _BOUNDS.keys().isdisjoint(node):
+        return ()
+    invalid: list[str] = []
     for exclusive, bound in _BOUNDS.items():
         value = node.get(exclusive)
         if value is None or value is False:
@@ -56,7 +59,8 @@ def settle_bounds(out: dict[str, object], node: Object) -> Iterator[str]:
         elif is_number(value):
             out[exclusive] = value
         else:
-            yield exclusive
+            invalid.append(exclusive)
+    return invalid
 
 
 def _is_text(value: object) -> bool:

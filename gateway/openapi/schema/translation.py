@@ -36,6 +36,8 @@ from gateway.openapi.warnings import Warnings
 Schema: TypeAlias = dict[str, object] | bool
 
 _NEGATING = frozenset(("not", "if"))
+_PATTERNED = "patternProperties"
+_VALUES = frozenset(("enum", "const", "default"))
 _MAX_DEPTH = 40
 
 
@@ -223,14 +225,14 @@ class _SchemaTranslator:
             self._keyword(out, keyword, value, inner)
         if ("oneOf" in out or "anyOf" in out) and not self._negations:
             narrow_branches(out, node, self._dialect.references)
-        if len(object_at(out, "patternProperties")) < len(object_at(node, "patternProperties")):
+        if _PATTERNED in node and len(object_at(out, _PATTERNED)) < len(object_at(node, _PATTERNED)):
             out.pop("additionalProperties", None)
         for keyword in settle_bounds(out, node):
             self._drop(f"`{keyword}` has an invalid value; dropped")
-        self._settle_values(out, node, [*types, "null"] if types and is_nullable(node) else types)
+        if not _VALUES.isdisjoint(node):
+            self._settle_values(out, node, types)
         self._settle_required(out, node, hidden)
-        is_null = out.get("default", "") is None and is_nullable(node)
-        if "default" in out and not is_null and not self._dialect.values.accepts_default(out):
+        if "default" in out and not self._dialect.values.accepts_default(out, allows_null=is_nullable(node)):
             del out["default"]
             self._remark_value("default")
         if "array" in types:
@@ -339,6 +341,8 @@ class _SchemaTranslator:
 
     def _types(self, node: Object) -> list[str]:
         value = node.get("type")
+        if isinstance(value, str) and value in TYPES:
+            return [value]
         if value is None:
             return []
         if value == "file":
@@ -351,6 +355,7 @@ class _SchemaTranslator:
         return list(dict.fromkeys(types))
 
     def _settle_values(self, out: dict[str, object], node: Object, types: list[str]) -> None:
+        types = [*types, "null"] if types and is_nullable(node) else types
         allowed = self._enum(out, node, types) if "enum" in node else None
         for keyword in ("const", "default"):
             if keyword not in node:

@@ -40,9 +40,12 @@ class ValueChecks:
             self._validators[key] = compile_schema(schema)
         return self._validators[key]
 
-    def accepts_default(self, node: Object) -> bool:
-        """False if the default of a translated schema violates the schema; referenced schemas accept any value."""
-        if node.keys() <= _SETTLED:
+    def accepts_default(self, node: Object, *, allows_null: bool) -> bool:
+        """False if the default of a translated schema violates the schema; referenced schemas accept any value.
+
+        With `allows_null`, the caller adds null to the types of the schema.
+        """
+        if node.keys() <= _SETTLED or (allows_null and node["default"] is None):
             return True
         try:
             is_small = len(orjson.dumps(node)) <= _MAX_CHECKED_BYTES
