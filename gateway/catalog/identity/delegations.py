@@ -23,7 +23,7 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.secret_references import SecretReference
 from gateway.errors import CredentialMissing, Fault, GatewayError, ReferenceMissing
 from gateway.store.identity import issuers
-from gateway.upstream.auth.assertions import check_audience
+from gateway.upstream.auth.assertions import check_audience, is_of_gateway
 from gateway.upstream.auth.key_sets import discover, fetch_metadata
 
 _ENDPOINTS = ("authorization_url", "token_url", "revocation_url")
@@ -76,6 +76,7 @@ async def build_delegation(tenant: TenantId, catalog: CatalogContext, draft: Cre
         ReferenceMissing: the tenant has no such issuer.
     """
     _check_members(draft)
+    _check_recipients(draft, catalog.options.public_url)
     if draft.kind is CredentialKind.ASSERTION:
         audience = draft.audience or ""
         try:
@@ -96,6 +97,10 @@ async def _build_exchange(tenant: TenantId, catalog: CatalogContext, draft: Cred
     if issuer is None:
         reason = "the tenant has no such issuer"
         raise ReferenceMissing(f"/issuer: {reason}", faults=[Fault(pointer="/issuer", reason=reason)])
+    if draft.audience in issuer.audiences:  # guard: exchange-own-audience
+        raise refusal(
+            "/audience", "tokens with this audience are valid at the gateway, so no upstream may receive them"
+        )
     try:
         token_url = await discover(catalog.upstream, tenant, issuer.url, "token_endpoint")
     except GatewayError as error:
@@ -126,6 +131,20 @@ def _check_members(draft: CredentialDraft) -> None:
         raise refusal("/place", "a token of the caller is sent in a header; use bearer or header")
     if draft.kind is CredentialKind.ASSERTION and (draft.value or draft.username or draft.password):
         raise refusal("/value", "an assertion has no secret; omit it")
+
+
+def _check_recipients(draft: CredentialDraft, public_url: str | None) -> None:
+    """Refuse to request tokens for the gateway itself, with which their recipients could act as the caller."""
+    requested = [("/audience", draft.audience or ""), *(("/parameters", value) for _, value in draft.parameters)]
+    for pointer, text in requested:
+        try:
+            is_own = public_url is not None and is_of_gateway(text, public_url)
+            is_sent_elsewhere = is_own and not all(is_of_gateway(origin, public_url or "") for origin in draft.origins)
+        except ValueError:
+            continue  # no URL
+        if is_sent_elsewhere and draft.kind is not CredentialKind.ASSERTION:  # guard: delegated-for-gateway
+            reason = "must not be a URL of the gateway, because the origins would receive a token that is valid at it"
+            raise refusal(pointer, reason)
 
 
 async def _build_account(tenant: TenantId, catalog: CatalogContext, draft: CredentialDraft) -> AccountTerms:

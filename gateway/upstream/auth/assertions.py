@@ -60,8 +60,13 @@ def check_audience(audience: str, public_url: str | None) -> None:
     if public_url is None:
         raise CredentialMissing("Signed assertions need the public URL of the gateway: set GATEWAY_PUBLIC_URL.")
     try:
-        host = urlsplit(audience).netloc.lower()
+        is_own = is_of_gateway(audience, public_url)
     except ValueError:
         raise CredentialMissing("The audience of a signed assertion looks like a URL, but is not valid.") from None
-    if host == urlsplit(public_url).netloc.lower():  # guard: assertion-audience
+    if is_own:  # guard: assertion-audience
         raise CredentialMissing("The audience of a signed assertion must not be a URL of the gateway itself.")
+
+
+def is_of_gateway(text: str, public_url: str) -> bool:
+    """True if a text is a URL of the gateway; raises ValueError for a malformed URL."""
+    return urlsplit(text).netloc.lower() == urlsplit(public_url).netloc.lower()

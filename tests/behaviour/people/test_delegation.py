@@ -123,6 +123,8 @@ async def test_requests_without_a_caller_have_no_credential_of_one(world: Delega
     assert not [seen for seen in world.api.seen if "ey" in (seen.header("authorization") or "")]
 
 
+CLIENT = {"issuer": "corp", "client_id": "gw", "value": "s"}
+ACCOUNT = {"client_id": "gw", "value": "s", "authorization_url": "https://a.example", "token_url": "https://a.example"}
 WRONG: Sequence[tuple[Mapping[str, Any], str]] = (
     ({"kind": "assertion"}, "/audience"),
     ({"kind": "assertion", "audience": f"{PUBLIC}/t/globex/mcp"}, "/audience"),
@@ -133,13 +135,24 @@ WRONG: Sequence[tuple[Mapping[str, Any], str]] = (
     ({"kind": "exchange", "issuer": "corp", "client_id": "gw"}, "/value"),
     ({"kind": "exchange", "issuer": "none", "client_id": "gw", "value": "s"}, "/issuer"),
     ({"kind": "exchange", "client_id": "gw", "value": "s"}, "/issuer"),
+    ({"kind": "exchange", **CLIENT, "audience": f"{PUBLIC}/t/globex/mcp"}, "/audience"),
+    ({"kind": "exchange", **CLIENT, "audience": f"{PUBLIC.upper()}/admin/v1/tenants/acme"}, "/audience"),
+    ({"kind": "exchange", **CLIENT, "audience": "api://acme"}, "/audience"),
+    ({"kind": "user", **ACCOUNT, "parameters": {"audience": f"{PUBLIC}/t/globex/mcp"}}, "/parameters"),
     ({"value": "s", "audience": API}, "/audience"),
     ({"kind": "exchange", "issuer": "corp", "client_id": "gw", "value": "s", "scopes": ['a"b']}, "/scopes/0"),
 )
 
 
 async def test_a_delegation_that_cannot_work_is_refused(world: Delegating) -> None:
-    """Ours: members that do not fit, and audiences of the gateway itself, are refused with their place (PRG-1)."""
+    """Ours: members that do not fit are refused with their place, and so are tokens for the gateway itself that an
+    upstream would receive: with one, it acts as the caller, at another tenant or as an administrator (PRG-1, TEN-4).
+    """
+    further = await world.gateway.admin.patch("/tenants/acme/issuers/corp", json={"audiences": ["api://acme"]})
+    assert further.status_code == 200, further.text
+    own = {"name": "own", "kind": "exchange", "place": "bearer", "origins": [PUBLIC], **CLIENT}
+    kept = {**own, "audience": f"{PUBLIC}/t/globex/mcp"}
+    assert (await world.gateway.admin.post("/tenants/acme/credentials", json=kept)).status_code == 201
     for members, pointer in WRONG:
         body = {"name": "new", "place": "bearer", "origins": [world.api.url], **members}
         answer = await world.gateway.admin.post("/tenants/acme/credentials", json=body)
