@@ -1,7 +1,7 @@
 """Tenants whose credentials name the caller: an issuer with a token endpoint each, and one API for all."""
 
 import base64
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -108,11 +108,11 @@ def document_of(url: str, name: str) -> dict[str, Any]:
 
 @asynccontextmanager
 async def running_delegation(
-    database: TestDatabase, redis_url: str, *, replicas: int = 1, **issuer: Any
+    database: TestDatabase, redis_url: str, *, replicas: int = 1, tenants: Sequence[str] = TENANTS, **issuer: Any
 ) -> AsyncGenerator[Delegating]:
     """The tenants, with a shared credential, an exchanging one and an asserting one each."""
     async with AsyncExitStack() as stack:
-        api, *servers = [await stack.enter_async_context(recording_upstream()) for _ in range(1 + len(TENANTS))]
+        api, *servers = [await stack.enter_async_context(recording_upstream()) for _ in range(1 + len(tenants))]
         allowed = [api.authority, *(server.authority for server in servers)]
         gateways = [
             await stack.enter_async_context(
@@ -121,7 +121,7 @@ async def running_delegation(
             for _ in range(replicas)
         ]
         found = Delegating(gateways, api, {}, {})
-        for tenant, server in zip(TENANTS, servers, strict=True):
+        for tenant, server in zip(tenants, servers, strict=True):
             made = new_issuer(server)
             made.publish(token_endpoint=f"{server.url}/token", authorization_endpoint=f"{server.url}/authorize")
             found.issuers[tenant] = made

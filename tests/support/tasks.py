@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.support.gateway import RunningGateway
+from tests.support.primitives import add
 from tests.support.replicas import until
 
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
@@ -24,9 +25,13 @@ class TaskClient:
     slug: str
     key: str
     capabilities: dict[str, Any] = field(default_factory=lambda: accepting_tasks(elicitation={}))
+    tools: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    """Tools of the tenant that are declared when they are called first."""
 
     async def send(self, method: str, params: dict[str, Any], **headers: str) -> dict[str, Any]:
         """The whole response to a request."""
+        if method == "tools/call" and (tool := self.tools.pop(params["name"], None)) is not None:
+            await add(self.gateway, self.slug, "tools", tool)
         given = {**params, "_meta": {CAPABILITIES: self.capabilities}}
         named = {"mcp_name": params["taskId"]} if "taskId" in params else {}
         answer = await self.gateway.rpc(self.slug, self.key, method, given, **{**named, **headers})

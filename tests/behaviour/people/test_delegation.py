@@ -21,7 +21,14 @@ from tests.support.upstream import recording_upstream
 
 @pytest.fixture
 async def world(database: TestDatabase, redis_url: str) -> AsyncGenerator[Delegating]:
-    """The tenants, at one replica."""
+    """One of the tenants, at one replica."""
+    async with running_delegation(database, redis_url, tenants=TENANTS[:1]) as running:
+        yield running
+
+
+@pytest.fixture
+async def both(database: TestDatabase, redis_url: str) -> AsyncGenerator[Delegating]:
+    """Both tenants, at one replica."""
     async with running_delegation(database, redis_url) as running:
         yield running
 
@@ -162,10 +169,10 @@ async def test_a_delegation_that_cannot_work_is_refused(world: Delegating) -> No
 
 @pytest.mark.parametrize("is_older", [False, True], ids=["newest", "older"])
 async def test_a_remote_server_gets_the_identity_of_each_caller_and_no_other(
-    world: Delegating, *, is_older: bool
+    both: Delegating, *, is_older: bool
 ) -> None:
     """Ours: sessions of a federated server belong to one caller; the gateway lists with its own (TEN-4, DYN-5)."""
-    admin = world.gateway.admin
+    world, admin = both, both.gateway.admin
     async with running_sdk_server(is_older=is_older) as server:
         origins = [f"http://127.0.0.1:{server.port}"]
         client = {"issuer": "corp", "client_id": "gw", "value": "s3cret-client"}

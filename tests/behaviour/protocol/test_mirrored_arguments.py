@@ -21,72 +21,67 @@ async def mirroring(own_acme: Acme) -> Acme:
     return own_acme
 
 
-@pytest.mark.parametrize(
-    ("arguments", "headers", "text"),
-    [
-        ({"region": "eu"}, {"mcp_param_region": "eu"}, "in eu"),
-        ({"region": "Ünï"}, {"mcp_param_region": "=?base64?w5xuw68=?="}, "in Ünï"),
-        ({"region": "eu", "n": 1}, {"mcp_param_region": "eu", "mcp_param_other": "1"}, "in eu"),
-        ({"n": 1}, {}, "in "),
-        ({}, {}, "in "),
-    ],
+_SAID_TWICE: tuple[tuple[dict[str, object], dict[str, str], str], ...] = (
+    ({"region": "eu"}, {"mcp_param_region": "eu"}, "in eu"),
+    ({"region": "Ünï"}, {"mcp_param_region": "=?base64?w5xuw68=?="}, "in Ünï"),
+    ({"region": "eu", "n": 1}, {"mcp_param_region": "eu", "mcp_param_other": "1"}, "in eu"),
+    ({"n": 1}, {}, "in "),
+    ({}, {}, "in "),
 )
-async def test_what_headers_and_arguments_both_say_is_called(
-    mirroring: Acme, arguments: dict[str, object], headers: dict[str, str], text: str
-) -> None:
+
+
+async def test_what_headers_and_arguments_both_say_is_called(mirroring: Acme) -> None:
     """MCP: an argument is mirrored once, as it is or encoded; what is not there is mirrored nowhere (SRV-1)."""
-    params = {"name": "mirror", "arguments": arguments}
+    for arguments, headers, text in _SAID_TWICE:
+        params = {"name": "mirror", "arguments": arguments}
 
-    answer = await mirroring.gateway.rpc("acme", mirroring.key, "tools/call", params, **headers)
+        answer = await mirroring.gateway.rpc("acme", mirroring.key, "tools/call", params, **headers)
 
-    assert answer.status_code == 200, answer.text
-    assert answer.json()["result"]["content"] == [{"type": "text", "text": text}]
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["result"]["content"] == [{"type": "text", "text": text}]
+
+
+_SAID_OTHERWISE: tuple[tuple[dict[str, object] | None, list[tuple[str, str]]], ...] = (
+    ({"region": "eu"}, []),
+    ({"region": "eu"}, [("mcp-param-region", "us")]),
+    ({"region": "eu"}, [("mcp-param-region", "eu"), ("mcp-param-region", "us")]),
+    ({}, [("mcp-param-region", "eu")]),
+    (None, [("mcp-param-region", "eu")]),
+    ({"region": 5}, [("mcp-param-region", "eu")]),
+)
 
 
 @pytest.mark.parametrize("accept", ["application/json", "application/json, text/event-stream"])
-@pytest.mark.parametrize(
-    ("arguments", "headers"),
-    [
-        ({"region": "eu"}, []),
-        ({"region": "eu"}, [("mcp-param-region", "us")]),
-        ({"region": "eu"}, [("mcp-param-region", "eu"), ("mcp-param-region", "us")]),
-        ({}, [("mcp-param-region", "eu")]),
-        (None, [("mcp-param-region", "eu")]),
-        ({"region": 5}, [("mcp-param-region", "eu")]),
-    ],
-)
-async def test_headers_that_say_otherwise_are_refused(
-    mirroring: Acme, accept: str, arguments: dict[str, object] | None, headers: list[tuple[str, str]]
-) -> None:
+async def test_headers_that_say_otherwise_are_refused(mirroring: Acme, accept: str) -> None:
     """MCP: what lies on the way may act on the headers, so they are compared with the body first (SRV-1, TEN-5)."""
-    params = {"name": "mirror", "arguments": arguments, "_meta": META}
     sent = {"authorization": f"Bearer {mirroring.key}", "accept": accept, "mcp-method": "tools/call"}
-    named = [*sent.items(), ("mcp-protocol-version", MODERN), ("mcp-name", "mirror"), *headers]
-    body = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}
+    for arguments, headers in _SAID_OTHERWISE:
+        params = {"name": "mirror", "arguments": arguments, "_meta": META}
+        named = [*sent.items(), ("mcp-protocol-version", MODERN), ("mcp-name", "mirror"), *headers]
+        body = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}
 
-    answer = await mirroring.gateway.http.post("/t/acme/mcp", json=body, headers=named)
+        answer = await mirroring.gateway.http.post("/t/acme/mcp", json=body, headers=named)
 
-    error = answer.json()["error"]
-    assert (answer.status_code, error["code"], answer.json()["id"]) == (400, -32020, 7)
-    assert error["message"].startswith("Mcp-Param-Region header ")
-    assert error["data"]["code"] == "input.invalid"
-    assert error["data"]["correlation_id"] == answer.headers["x-request-id"]
+        error = answer.json()["error"]
+        assert (answer.status_code, error["code"], answer.json()["id"]) == (400, -32020, 7)
+        assert error["message"].startswith("Mcp-Param-Region header ")
+        assert error["data"]["code"] == "input.invalid"
+        assert error["data"]["correlation_id"] == answer.headers["x-request-id"]
 
 
 @pytest.mark.parametrize("odd", [{}, {"io.modelcontextprotocol/odd": 1}])
-@pytest.mark.parametrize("name", ["mcp-protocol-version", "mcp-method", "mcp-name"])
-async def test_what_says_where_a_call_goes_is_said_once(mirroring: Acme, name: str, odd: dict[str, int]) -> None:
+async def test_what_says_where_a_call_goes_is_said_once(mirroring: Acme, odd: dict[str, int]) -> None:
     """MCP: who reads the first and who reads the last of two would go different ways (SRV-1, TEN-5)."""
     said = {"mcp-protocol-version": MODERN, "mcp-method": "tools/call", "mcp-name": "get_pet"}
     headers = [("authorization", f"Bearer {mirroring.key}"), ("accept", "application/json"), *said.items()]
     params = {"name": "get_pet", "arguments": {"id": 7}, "_meta": {**META, **odd}}
     body = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}
+    for name, value in said.items():
+        answer = await mirroring.gateway.http.post("/t/acme/mcp", json=body, headers=[*headers, (name, value)])
 
-    answer = await mirroring.gateway.http.post("/t/acme/mcp", json=body, headers=[*headers, (name, said[name])])
-
-    error = answer.json()["error"]
-    assert (answer.status_code, error["code"]) == (400, -32020)
-    assert error["message"] == f"{name} header appears more than once"
+        error = answer.json()["error"]
+        assert (answer.status_code, error["code"]) == (400, -32020)
+        assert error["message"] == f"{name} header appears more than once"
     assert mirroring.upstream.seen == []
 
 

@@ -22,10 +22,8 @@ def ask(key: str) -> dict[str, Any]:
     return {"ask": {"key": key, "message": f"Which {key}?", "schema": NAME}, "as": key}
 
 
-async def furnish(gateway: RunningGateway, slug: str, upstream: RecordingUpstream) -> None:
-    """A tenant with the pets document, and tools of every kind that matters to tasks."""
-    await gateway.create_tenant(slug)
-    await gateway.import_document(slug, pets(upstream.url))
+def tools_of(upstream: RecordingUpstream) -> dict[str, dict[str, Any]]:
+    """Tools of every kind that matters to tasks, by name."""
     get, post = ({"http": {"method": method, "url": f"{upstream.url}/slow"}} for method in ("GET", "POST"))
     said = {"return": {"text": "{{ first.content.name }}"}}
     both = {"return": {"text": "{{ first.content.name }} {{ second.content.name }}"}}
@@ -39,19 +37,29 @@ async def furnish(gateway: RunningGateway, slug: str, upstream: RecordingUpstrea
         "roots": [{"roots": {"key": "places"}, "as": "places"}, {"return": {"text": "{{ places | size }}"}}],
         "errs": [{"return": {"text": "no", "isError": True}}],
     }
-    for name, listed in steps.items():
-        handler = {"kind": "steps", "steps": listed}
-        await add(gateway, slug, "tools", tool(name, handler, definition=REQUIRED))
     first = {"kind": "steps", "steps": [ask("first"), get, said]}
-    await add(gateway, slug, "tools", tool("asks_first", first))
-    await add(gateway, slug, "tools", static_tool("quick"))
     forbidden = {"execution": {"taskSupport": "forbidden"}}
     slow = {"kind": "steps", "steps": [get, {"return": {"text": "read"}}]}
-    await add(gateway, slug, "tools", tool("never_a_task", slow, definition=forbidden))
+    return {
+        **{name: tool(name, {"kind": "steps", "steps": listed}, definition=REQUIRED) for name, listed in steps.items()},
+        "asks_first": tool("asks_first", first),
+        "quick": static_tool("quick"),
+        "never_a_task": tool("never_a_task", slow, definition=forbidden),
+    }
+
+
+async def furnish(gateway: RunningGateway, slug: str, upstream: RecordingUpstream) -> None:
+    """A tenant with the pets document and all these tools."""
+    await gateway.create_tenant(slug)
+    await gateway.import_document(slug, pets(upstream.url))
+    for declared in tools_of(upstream).values():
+        await add(gateway, slug, "tools", declared)
 
 
 @pytest.fixture
 async def client(gateway: RunningGateway, upstream: RecordingUpstream) -> TaskClient:
     """A client of the tenant that accepts tasks and answers forms."""
-    await furnish(gateway, "acme", upstream)
-    return TaskClient(gateway, "acme", await gateway.create_key("acme", subject="ada"))
+    await gateway.create_tenant("acme")
+    await gateway.import_document("acme", pets(upstream.url))
+    key = await gateway.create_key("acme", subject="ada")
+    return TaskClient(gateway, "acme", key, tools=tools_of(upstream))
