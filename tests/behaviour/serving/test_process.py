@@ -21,7 +21,7 @@ from tests.deploy.sockets import free_port
 from tests.support.commands import run_gateway
 from tests.support.documents import pets
 from tests.support.forks import Forked
-from tests.support.gateway import ACCEPT, META, MODERN, OPERATOR_KEY
+from tests.support.gateway import ACCEPT, META, MODERN, OPERATOR_KEY, SECRET_KEY
 from tests.support.upstream import RecordingUpstream, recording_upstream
 
 
@@ -167,11 +167,12 @@ async def test_a_broken_setting_is_one_line_and_an_exit_code(
 
 
 async def test_logs_are_json_lines_that_name_tenant_principal_and_correlation_id(
-    tmp_path: Path, upstream: RecordingUpstream
+    tmp_path: Path, upstream: RecordingUpstream, database_url: str, redis_url: str
 ) -> None:
     """Ours: whoever operates the gateway finds a call by its id (CAL-4)."""
     port = free_port()
-    with _serving(tmp_path / "d", port, GATEWAY_LOG_FORMAT="json") as child:
+    servers = {"GATEWAY_DATABASE_URL": database_url, "GATEWAY_REDIS_URL": redis_url, "GATEWAY_SECRET_KEYS": SECRET_KEY}
+    with _serving(tmp_path / "d", port, GATEWAY_LOG_FORMAT="json", **servers) as child:
         await _ready(port, child)
         key = await _prepare(port, upstream)
         answer = await _call(port, key)

@@ -5,7 +5,6 @@ import time
 from typing import Any, cast
 
 import anyio
-import pytest
 
 from gateway.catalog.updates.signatures import new_secret, sign
 from tests.behaviour.updates.conftest import Notes, heard
@@ -137,32 +136,30 @@ async def test_deliveries_that_come_together_are_all_taken(notes: Notes) -> None
     assert statuses == [202] * 16
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"signature": "v1,AAAA"},
-        {"signature": "nothing"},
-        {"skew": -310},
-        {"skew": 700},
-        {"at": "soon"},
-        {"at": "²³"},
-        {"delivery": "x" * 300},
-        {"delivery": "é"},
-        {"without": "webhook-id"},
-        {"without": "webhook-timestamp"},
-        {"without": "webhook-signature"},
-    ],
-    ids=lambda more: str(next(iter(more))),
+_NOT_SIGNED: tuple[dict[str, Any], ...] = (
+    {"signature": "v1,AAAA"},
+    {"signature": "nothing"},
+    {"skew": -310},
+    {"skew": 700},
+    {"at": "soon"},
+    {"at": "²³"},
+    {"delivery": "x" * 300},
+    {"delivery": "é"},
+    {"without": "webhook-id"},
+    {"without": "webhook-timestamp"},
+    {"without": "webhook-signature"},
 )
-async def test_what_is_not_signed_now_is_refused(notes: Notes, more: dict[str, Any]) -> None:
+
+
+async def test_what_is_not_signed_now_is_refused(notes: Notes) -> None:
     """Ours: wrong, old or unsigned deliveries tell nobody anything (RES-5)."""
     hook = await notes.webhook()
     async with notes.told("note://1", "note://2") as updates:
-        refused = await notes.deliver(hook, {"uri": "note://1"}, **more)
+        for more in _NOT_SIGNED:
+            refused = await notes.deliver(hook, {"uri": "note://1"}, **more)
+            assert (refused.status_code, refused.json()["code"]) == (400, "input.invalid"), more
         assert (await notes.deliver(hook, {"uri": "note://2"})).status_code == 202
         assert await heard(updates) == "note://2"
-
-    assert (refused.status_code, refused.json()["code"]) == (400, "input.invalid")
 
 
 async def test_another_tenants_signature_is_none(notes: Notes) -> None:
@@ -202,35 +199,32 @@ async def test_a_rotated_webhook_takes_both_secrets(notes: Notes) -> None:
     assert (await notes.deliver({**hook, "secret": secrets[-1]}, {"uri": "note://1"})).status_code == 404
 
 
-@pytest.mark.parametrize(
-    ("body", "status", "pointer"),
-    [
-        (b"", 400, ""),
-        (b"[]", 400, ""),
-        (b"{}", 400, ""),
-        ({"uri": "note://1", "uris": ["note://1"]}, 400, ""),
-        ({"uri": 7}, 400, "/uri"),
-        ({"uris": []}, 400, "/uris"),
-        ({"uris": ["note://1", ""]}, 400, "/uris/1"),
-        ({"uris": ["note://1"] * 101}, 400, "/uris"),
-        ({"uri": "note://none"}, 422, "/uri"),
-        ({"uris": ["note://1", "note://none"]}, 422, "/uris/1"),
-        (json.dumps({"uri": "note://1", "x": "y" * 70_000}).encode(), 413, None),
-    ],
+_SAYING_NOTHING: tuple[tuple[object, int, str | None], ...] = (
+    (b"", 400, ""),
+    (b"[]", 400, ""),
+    (b"{}", 400, ""),
+    ({"uri": "note://1", "uris": ["note://1"]}, 400, ""),
+    ({"uri": 7}, 400, "/uri"),
+    ({"uris": []}, 400, "/uris"),
+    ({"uris": ["note://1", ""]}, 400, "/uris/1"),
+    ({"uris": ["note://1"] * 101}, 400, "/uris"),
+    ({"uri": "note://none"}, 422, "/uri"),
+    ({"uris": ["note://1", "note://none"]}, 422, "/uris/1"),
+    (json.dumps({"uri": "note://1", "x": "y" * 70_000}).encode(), 413, None),
 )
-async def test_a_body_that_says_nothing_is_refused_and_may_come_again(
-    notes: Notes, body: object, status: int, pointer: str | None
-) -> None:
+
+
+async def test_a_body_that_says_nothing_is_refused_and_may_come_again(notes: Notes) -> None:
     """Ours: a clear answer that points into the body; all of its resources are told of, or none (RES-5)."""
     hook = await notes.webhook()
     async with notes.told("note://1", "note://2") as updates:
-        refused = await notes.deliver(hook, body, delivery="msg_1")
-        assert (await notes.deliver(hook, {"uri": "note://2"}, delivery="msg_1")).status_code == 202
-        assert await heard(updates) == "note://2"
-
-    assert refused.status_code == status, refused.text
-    if pointer is not None:
-        assert refused.json()["errors"][0]["pointer"] == pointer
+        for number, (body, status, pointer) in enumerate(_SAYING_NOTHING):
+            refused = await notes.deliver(hook, body, delivery=f"msg_{number}")
+            assert refused.status_code == status, refused.text
+            if pointer is not None:
+                assert refused.json()["errors"][0]["pointer"] == pointer
+            assert (await notes.deliver(hook, {"uri": "note://2"}, delivery=f"msg_{number}")).status_code == 202
+            assert await heard(updates) == "note://2"
 
 
 async def test_only_post_is_taken(notes: Notes) -> None:
