@@ -7,8 +7,8 @@ from typing import Any
 from tests.behaviour.cli.conftest import Terminal
 from tests.support.accounts import PUBLIC
 from tests.support.documents import pets
-from tests.support.gateway import running_gateway
-from tests.support.issuer import new_issuer
+from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.issuer import add_issuer, new_issuer
 from tests.support.stand import Stand
 from tests.support.upstream import RecordingUpstream
 
@@ -97,6 +97,22 @@ async def test_a_credential_of_users_accounts_is_declared(terminal: Terminal, st
     assert "https://login.example/t" in shown
     assert secret not in shown + str(made)
     assert [one["parameters"] for one in changed] == [{"prompt": "login"}]
+
+
+async def test_a_person_uses_the_commands_with_an_access_token(
+    terminal: Terminal, gateway: RunningGateway, upstream: RecordingUpstream
+) -> None:
+    """Ours: in place of a key, in the variable or the option; the refusal names the missing role (PRG-3, IDN-4)."""
+    await gateway.create_tenant("acme")
+    issuer = new_issuer(upstream)
+    await add_issuer(gateway, "acme", issuer)
+    roles = [{"role": "audit", "who": ["subject:corp:ada"]}]
+    await gateway.admin.put("/tenants/acme/access", json={"rules": [], "roles": roles})
+    token = issuer.token(f"{gateway.url}/admin/v1/tenants/acme")
+    read = await terminal.do("audit", "list", GATEWAY_OPERATOR_KEY="", GATEWAY_KEY=token)
+    assert "access.update" in read.out
+    refused = await terminal.run("tool", "list", "--key", token)
+    assert (refused.code != 0, "no role of this person permits it (admin)" in refused.err) == (True, True), refused
 
 
 async def test_access_rules_from_the_command_line(
