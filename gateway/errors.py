@@ -31,7 +31,7 @@
     │   ├── OutputInvalid            its result does not match the tool's output schema
     │   ├── RecursionRefused         calls nested too deep, or too many calls inside one
     │   ├── CapabilityMissing        the client did not declare a capability that the call needs
-    │   └── ClientSilent             the client is gone, did not respond in time, or sent an invalid response
+    │   └── ClientSilent             the client has disconnected, did not respond in time, or sent an invalid response
     ├── UpstreamError
     │   ├── EgressDenied             the gateway may not connect to this address
     │   ├── UpstreamUnreachable      no connection, or it was lost
@@ -280,7 +280,7 @@ class CapabilityMissing(CallError):
 
 
 class ClientSilent(CallError):
-    """The client is gone, did not respond in time, or sent a response that does not match the request; see `faults`."""
+    """The client has disconnected, did not respond in time, or sent an invalid response; see `faults`."""
 
     code = "call.client_silent"
 

@@ -147,7 +147,7 @@ class ApprovalStation:
 
         Raises:
             LookupRenewed: the call has to be prepared again.
-            NotFound: the tool is gone.
+            NotFound: the tool no longer exists.
         """
         earlier = call.lookup
         if earlier is None or call.is_inner or call.is_renewed:

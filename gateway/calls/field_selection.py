@@ -12,8 +12,8 @@ import anyio.to_thread
 from gateway.calls.invocation import Invocation
 from gateway.calls.upstream_errors import FIRST_ERROR
 from gateway.catalog.snapshots.field_argument import MAX_FIELDS, offers_fields
+from gateway.definitions.excerpts import quote
 from gateway.definitions.handlers.specs import ResultSpec
-from gateway.definitions.json_access import quote
 from gateway.definitions.projection import MAX_POINTER_LENGTH, find_missing, is_path
 from gateway.domain.http.requests import UpstreamResponse
 from gateway.domain.json_access import as_list, as_object

@@ -108,7 +108,7 @@ class Connections:
         """Attach a client while the block runs, and return its current registry.
 
         Raises:
-            NotFound: on entering: the tenant is gone, or has no such profile.
+            NotFound: on entering: the tenant no longer exists, or has no such profile.
             Unavailable: on entering: the tenant's catalog cannot be read now.
         """
         return _Connection(self, principal, profile)

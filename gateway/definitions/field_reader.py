@@ -3,9 +3,9 @@
 import re
 from collections.abc import Collection, Sequence
 
-from gateway.definitions.json_access import is_number, shorten
+from gateway.definitions.excerpts import shorten
 from gateway.definitions.json_values import NotJson, copy_json
-from gateway.domain.json_access import Object, as_list, as_object, point, unescape_token
+from gateway.domain.json_access import Object, as_list, as_object, is_number, point, unescape_token
 from gateway.errors import BadInput, DefinitionInvalid, Fault
 
 _MAX_FAULTS = 20

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from gateway.definitions.json_access import quote
+from gateway.definitions.excerpts import quote
 from gateway.domain.json_access import as_list, as_object, tokens_of
 from gateway.errors import HandlerFailed
 

@@ -39,3 +39,8 @@ def tokens_of(pointer: str) -> list[str]:
 def unescape_token(token: str) -> str:
     """Return the name that a token of a JSON Pointer escapes."""
     return token.replace("~1", "/").replace("~0", "~")
+
+
+def is_number(value: object) -> bool:
+    """True if the value is a JSON number; a boolean is not."""
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -8,6 +8,7 @@ import msgspec
 
 from gateway.catalog.overrides.overlay import without_pinned
 from gateway.catalog.snapshots.snapshot import Snapshot
+from gateway.definitions.excerpts import shorten
 from gateway.definitions.handlers.parser import parse_handler
 from gateway.definitions.handlers.specs import (
     HandlerSpec,
@@ -17,7 +18,6 @@ from gateway.definitions.handlers.specs import (
     StepsSpec,
     TemplateSpec,
 )
-from gateway.definitions.json_access import shorten
 from gateway.definitions.json_schema.validator import Validator
 from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.definitions.large_results.read_result import READ_RESULT

@@ -6,7 +6,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar, cast
 
 import msgspec
 
-from gateway.definitions.json_access import shorten
+from gateway.definitions.excerpts import shorten
 from gateway.domain.identifiers import LiveSourceId
 from gateway.domain.live_sources import LiveSource
 from gateway.domain.primitives import Family

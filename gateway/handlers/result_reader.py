@@ -275,7 +275,7 @@ def _page(found: StoredResult, request: PartRequest, room: int) -> bytes:
 
 
 def _content(uri: str, found: StoredResult) -> Mapping[str, object]:
-    """Text if the bytes are valid UTF-8, whatever their declared type; a blob otherwise."""
+    """Text if the bytes are valid UTF-8, regardless of their declared type; a blob otherwise."""
     body, mime_type = found.body, found.content_type.partition(";")[0].strip() or _OCTET_STREAM
     if len(body) > _MAX_WHOLE_BYTES:
         raise _too_large(uri)

@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from gateway.definitions.json_access import is_number
 from gateway.definitions.uri.grammar import RESERVED, Expression, Part, Variable, parse_parts, refuse
-from gateway.domain.json_access import as_list, as_object
+from gateway.domain.json_access import as_list, as_object, is_number
 
 _MAX_RESULT_LENGTH = 64 * 1024
 _TRIPLET = re.compile(r"(%[0-9A-Fa-f]{2})")

@@ -27,7 +27,7 @@ class StalledReader:
             self._measure()
 
     def stop(self) -> None:
-        """Stop the timer, because the peer has read enough or is gone."""
+        """Stop the timer, because the peer has read enough or has disconnected."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -13,9 +13,9 @@ import msgspec
 from gateway.definitions.contract.prompts import PromptDefinition
 from gateway.definitions.contract.resources import ResourceDefinition, ResourceTemplateDefinition
 from gateway.definitions.contract.tools import ToolDefinition
+from gateway.definitions.excerpts import shorten
 from gateway.definitions.handlers.output_contracts import Definition, find_faults
 from gateway.definitions.handlers.parser import parse_handler
-from gateway.definitions.json_access import shorten
 from gateway.domain.findings import Finding, fine, list_names, warning
 from gateway.domain.json_access import as_object
 from gateway.domain.primitives import Family, Primitive

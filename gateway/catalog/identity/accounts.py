@@ -222,7 +222,7 @@ async def note_refused(catalog: CatalogContext, owner: AccountOwner, account: Us
     """Record that the upstream no longer refreshes the tokens of an account; its user has to connect it again.
 
     Raises:
-        AuditUnavailable: it could not be recorded; the account stays as it is.
+        AuditUnavailable: it could not be recorded; the account is unchanged.
     """
     async with catalog.store.transaction(owner.tenant) as db:
         if await accounts.end_lease(owner.tenant, db, account.id, lease, state=AccountState.REFUSED):

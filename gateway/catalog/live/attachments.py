@@ -17,7 +17,7 @@ from gateway.catalog.live.discovery import MAX_NOTICE_LENGTH, Reading, read_disc
 from gateway.catalog.live.live_sources import draft_of, find_live_source
 from gateway.catalog.origins import find_origin
 from gateway.catalog.transaction import GATEWAY, Author, CatalogChange, CatalogContext, announce, change, record
-from gateway.definitions.json_access import shorten
+from gateway.definitions.excerpts import shorten
 from gateway.domain.events import CatalogMoved
 from gateway.domain.identifiers import LiveSourceId, TenantId
 from gateway.domain.live_sources import (

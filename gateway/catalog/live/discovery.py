@@ -20,8 +20,8 @@ from gateway.catalog.live.assessment import assess_tool, explicit_annotations
 from gateway.definitions.contract.prompts import validate_prompt_definition
 from gateway.definitions.contract.resources import validate_resource_definition, validate_resource_template_definition
 from gateway.definitions.contract.tools import validate_tool_definition
+from gateway.definitions.excerpts import shorten
 from gateway.definitions.handlers.output_contracts import Definition
-from gateway.definitions.json_access import shorten
 from gateway.domain.json_access import as_object
 from gateway.domain.live_sources import DiscoveredPrimitive, Discovery, LivePrimitive, LiveSource, RememberedPrimitive
 from gateway.domain.primitives import Family

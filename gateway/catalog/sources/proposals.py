@@ -202,7 +202,7 @@ async def open_proposal(tenant: TenantId, db: Db, source: Source, proposal: Sour
     """The import that a proposal becomes: the compiled and reviewed version, unchanged.
 
     Raises:
-        Conflict: the proposal is gone, or a release with another stored form has compiled it.
+        Conflict: the proposal no longer exists, or a release with another stored form has compiled it.
     """
     stored = await proposals.content(tenant, db, source.id, proposal.number)
     if stored is None:

@@ -3,7 +3,7 @@
 from gateway.cli.input.json_fields import JsonObject, as_text, text_at, to_list, to_objects
 from gateway.cli.output.reports import join_parts
 from gateway.cli.output.tables import render_table
-from gateway.definitions.json_access import shorten
+from gateway.definitions.excerpts import shorten
 
 
 def list_warnings(found: JsonObject) -> list[str]:

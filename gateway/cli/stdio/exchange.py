@@ -49,7 +49,7 @@ class Exchange:
         """Send the request and forward its messages and response.
 
         Raises:
-            ClientGone: the client is gone.
+            ClientGone: the client has disconnected.
         """
         with self.scope:
             try:

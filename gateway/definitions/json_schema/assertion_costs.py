@@ -7,9 +7,8 @@ part, or match patterns. `docs/decisions/0018` has the table.
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, cast
 
-from gateway.definitions.json_access import is_number
 from gateway.definitions.json_schema.pattern_costs import BYTE, cost_of_pattern
-from gateway.domain.json_access import Object, as_list, as_object
+from gateway.domain.json_access import Object, as_list, as_object, is_number
 
 
 class Load(NamedTuple):

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 import jsonschema_rs
 import orjson
 
+from gateway.definitions.excerpts import quote
 from gateway.definitions.field_reader import Faults
-from gateway.definitions.json_access import quote
 from gateway.definitions.json_schema.dialects import DIALECTS, compile_schema, find_dialect
 from gateway.definitions.json_schema.recursion_costs import MAX_CHECKS, applies_to_itself, max_checks
 from gateway.definitions.json_schema.tree import SchemaNode, SchemaTree, TooLarge

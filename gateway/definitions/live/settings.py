@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import urlsplit
 
+from gateway.definitions.excerpts import shorten
 from gateway.definitions.field_reader import Faults, FieldReader, copy_untrusted
-from gateway.definitions.json_access import shorten
 from gateway.domain.json_access import point
 from gateway.domain.live_sources import LiveKind
 from gateway.errors import DefinitionInvalid

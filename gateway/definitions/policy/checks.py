@@ -6,9 +6,9 @@ from math import isfinite
 import msgspec
 
 from gateway.definitions.credential_names import is_count, is_credential_name
-from gateway.definitions.json_access import is_number
 from gateway.definitions.policy.conditions import is_pattern
 from gateway.definitions.policy.paths import is_root
+from gateway.domain.json_access import is_number
 from gateway.domain.tenancy.policy import (
     ArgumentCondition,
     ConditionOperator,

@@ -13,9 +13,8 @@ from typing import Any, cast
 
 import jsonschema_rs
 
-from gateway.definitions.json_access import is_number
 from gateway.definitions.policy.paths import is_inside
-from gateway.domain.json_access import tokens_of
+from gateway.domain.json_access import is_number, tokens_of
 from gateway.domain.tenancy.policy import ArgumentCondition, ConditionOperator, ConditionValue
 
 MAX_TEXT_LENGTH = 16_384

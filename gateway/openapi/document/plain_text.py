@@ -22,7 +22,7 @@ _LINES = re.compile(r" ?\n ?(?:\n ?)+")
 
 
 def plain_text(text: str) -> str:
-    """Return the text without HTML and invisible characters; Markdown stays as it is."""
+    """Return the text without HTML and invisible characters; Markdown is unchanged."""
     if "<" not in text or not _TAG.search(_CODE.sub("", text)):
         return clean_text(text)
     from gateway.openapi.document.html_text import TextCollector  # noqa: PLC0415  # most documents have no HTML

@@ -58,7 +58,7 @@ def error_response(request: bytes, code: int, message: str, *, kind: str, correl
 
 
 def replica_lost_error(request: bytes) -> bytes:
-    """The error response to a request that ended without a response, for example because its replica is gone."""
+    """The error response to a request that ended without a response, for example because its replica has crashed."""
     text = "the replica that ran this request has stopped; its outcome is unknown"
     return error_response(request, INTERNAL_ERROR, text, kind="call.replica_lost")
 

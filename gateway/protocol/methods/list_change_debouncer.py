@@ -62,7 +62,7 @@ class ListChangeDebouncer:
         return taken
 
     def close(self) -> None:
-        """Stop the timer, because the client is gone."""
+        """Stop the timer, because the client has disconnected."""
         if self._pending is not None:
             self._pending.cancel()
             self._pending = None

@@ -2,7 +2,7 @@
 
 A session starts with its stream, before the handshake, and ends with the stream. The client's messages may reach any
 replica. The responses are written into the session's log, from which the stream sends them. If the replica with the
-stream is gone, messages for the session are refused with 404.
+stream has ended, messages for the session are refused with 404.
 """
 
 from typing import Any

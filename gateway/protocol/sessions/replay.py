@@ -45,7 +45,7 @@ class RequestReplay:
     """Returns the response once there is one, stored or not."""
 
     async def follow(self, to: EventStream, after: str) -> None:
-        """Send events until the response was sent, the client is gone, or nothing more can follow.
+        """Send events until the response was sent, the client has disconnected, or nothing more can follow.
 
         Every wait is bounded: the task that sets `response` wakes the stream once there is a response. A response
         that is not in the log, for example because the session has ended, is sent from memory. A resumed stream checks
@@ -93,7 +93,7 @@ class RequestReplay:
     async def _is_lost(self, found: LogRead, to: EventStream) -> bool:
         """True if nothing can follow; if the log has expired, the client has received an error.
 
-        If the replica is gone, an error is stored as the final message, and the next read sends it.
+        If the replica has crashed, an error is stored as the final message, and the next read sends it.
         """
         if self.run is None:
             return False
@@ -201,7 +201,9 @@ class StandaloneReplay:
             self._record = found or self._record
 
     async def _check_client(self) -> None:
-        """End the stream if the session or the client is gone; send a ping if one is due. Runs after a keep-alive."""
+        """End the stream if the session has ended or the client has disconnected; send a ping if one is due. Runs after
+        a keep-alive.
+        """
         if not await self._session_exists():
             self._to.end()
             return

@@ -174,7 +174,9 @@ class PostSink:
             self._to.end()
 
     async def respond(self, text: bytes) -> None:
-        """Send the response; returns once it was sent or the client is gone. An empty text sends no response."""
+        """Send the response; returns once it was sent or the client has disconnected. An empty text sends no
+        response.
+        """
         async with self._order:
             if self.state is not SinkState.STREAMING:
                 self.state = SinkState.OVER

@@ -159,7 +159,7 @@ class Subscription:
         self.notify(*possibly_changed)
 
     def close(self) -> None:
-        """Stop the timer and disable `wake`, because the client is gone."""
+        """Stop the timer and disable `wake`, because the client has disconnected."""
         self._changes.close()
         self.wake = _no_listener
 

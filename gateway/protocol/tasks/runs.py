@@ -267,7 +267,7 @@ class TaskRunner:
 
         Raises:
             Forbidden: the key that started the task has ended.
-            NotFound: the tool or the profile is gone.
+            NotFound: the tool or the profile no longer exists.
         """
         principal = await self._authority.principal_of(task.key)
         owner = task.owner

@@ -1,1 +1,1 @@
-"""Imported sources: their rows, the versions of their documents, proposals, and looks at their URLs."""
+"""Imported sources: their rows, the versions of their documents, proposals, and refreshes from their URLs."""

@@ -44,7 +44,7 @@ def show_status(context: AdminContext) -> None:
 
 @secrets.command("rotate")
 @click.option("--dry-run", is_flag=True, help="Show what would be re-encrypted, without a change.")
-@click.option("--no-wait", is_flag=True, help="Return at once; the re-encryption goes on in the background.")
+@click.option("--no-wait", is_flag=True, help="Return at once; the re-encryption continues in the background.")
 @with_admin
 def rotate(context: AdminContext, dry_run: bool, no_wait: bool) -> None:
     """Re-encrypt everything that an older secret key has sealed, while the gateway serves.

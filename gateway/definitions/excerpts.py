@@ -1,11 +1,6 @@
-"""Numbers among untrusted JSON values, and short forms of values for messages."""
+"""Excerpts of untrusted values for messages: printable, and limited in length."""
 
 _SHOWN_CHARACTERS = 80
-
-
-def is_number(value: object) -> bool:
-    """True if the value is a JSON number; a boolean is not."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def quote(value: object) -> str:
