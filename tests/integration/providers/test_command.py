@@ -2,20 +2,22 @@
 
 import asyncio
 import json
+import multiprocessing
 import os
-import sys
+import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from http import HTTPStatus
-from typing import Any
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import anyio
+import anyio.to_thread
 import pytest
-from anyio.abc import Process
-from anyio.streams.buffered import BufferedByteReceiveStream
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.http11 import Response
 
+from tests.support.forks import Forked
 from tests.support.providers import PATIENCE_S, TOOL, ProviderStand, RecordingClient
 
 HELLO = {"jsonrpc": "2.0", "id": 1, "method": "provider/hello", "params": {"version": 1, "source": "editor"}}
@@ -25,28 +27,25 @@ REGISTER = {"jsonrpc": "2.0", "id": 2, "method": "provider/register", "params": 
 class Program:
     """The command, and the program that started it."""
 
-    def __init__(self, process: Process) -> None:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        self.process, self._stdin = process, process.stdin
-        self._stdout = BufferedByteReceiveStream(process.stdout)
+    def __init__(self, child: Forked, stdin: BinaryIO, errors: Path) -> None:
+        assert child.stdout is not None
+        self._child, self._stdin, self._errors, self._stdout = child, stdin, errors, child.stdout
 
     async def send(self, message: object) -> None:
-        await self._stdin.send(message if isinstance(message, bytes) else json.dumps(message).encode() + b"\n")
+        line = message if isinstance(message, bytes) else json.dumps(message).encode() + b"\n"
+        await anyio.to_thread.run_sync(self._stdin.write, line)
 
     async def receive(self) -> dict[str, Any]:
         with anyio.fail_after(PATIENCE_S):
-            found: dict[str, Any] = json.loads(await self._stdout.receive_until(b"\n", 10_000_000))
+            found: dict[str, Any] = json.loads(await anyio.to_thread.run_sync(self._stdout.readline))
             return found
 
     async def end(self, *, close: bool = True) -> tuple[int, bytes]:
         """Close standard input unless told otherwise; the exit code, and what is on standard error."""
         if close:
-            await self._stdin.aclose()
-        assert self.process.stderr is not None
-        with anyio.fail_after(PATIENCE_S):
-            said = b"".join([chunk async for chunk in self.process.stderr])
-            return await self.process.wait(), said
+            self._stdin.close()
+        code = await anyio.to_thread.run_sync(self._child.wait, PATIENCE_S)
+        return code, self._errors.read_bytes()
 
 
 @asynccontextmanager
@@ -55,9 +54,22 @@ async def program(
 ) -> AsyncGenerator[Program]:
     """The running command."""
     target = f"{url or stand.url.replace('ws:', 'http:')}/t/{slug}"
-    command = [sys.executable, "-m", "gateway", "provide", "--url", target]
-    async with await anyio.open_process(command, env={**os.environ, "GATEWAY_KEY": key, **variables}) as process:
-        yield Program(process)
+    with tempfile.TemporaryDirectory(prefix="gwp-") as folder:
+        errors = Path(folder, "errors")
+        environment = {**os.environ, "GATEWAY_KEY": key, **variables}
+
+        def start() -> tuple[Forked, BinaryIO]:
+            reader, writer = multiprocessing.Pipe(duplex=False)
+            with reader, writer:
+                child = Forked(["provide", "--url", target], environment, given=reader, errors=errors)
+                return child, os.fdopen(os.dup(writer.fileno()), "wb", buffering=0)
+
+        child, stdin = await anyio.to_thread.run_sync(start)
+        try:
+            yield Program(child, stdin, errors)
+        finally:
+            stdin.close()
+            child.end()
 
 
 async def test_lines_are_messages_both_ways(stand: ProviderStand) -> None:
