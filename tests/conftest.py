@@ -6,9 +6,11 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from importlib.util import find_spec
 from multiprocessing.util import Finalize
 from pathlib import Path
+from typing import Any
 
 import pytest
 import structlog
@@ -17,6 +19,7 @@ from tests.support.certificates import self_signed
 from tests.support.examples import choose_examples
 from tests.support.loops import anyio_backend, nothing_unseen
 from tests.support.memory import make_folder
+from tests.support.python_command import IS_POSSIBLE, offer_command, python_command, use_command
 from tests.support.reports import report_less
 from tests.support.servers import TestDatabase, TestServers, running_servers
 from tests.support.worker_starts import fork_from, start_as_usual
@@ -131,6 +134,18 @@ def _forgo_sniffio() -> None:
         sys.modules["sniffio"] = None  # type: ignore[assignment]  # an import of it fails
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
+    """Have the test processes forked from one that has imported the gateway."""
+    if IS_POSSIBLE:
+        stack = ExitStack()
+        config.add_cleanup(stack.close)
+        command = stack.enter_context(python_command("tests.support.gateway_imports"))
+        offer_command(command)
+        for spec in specs:
+            spec.python = command
+
+
 def pytest_collection_finish() -> None:
     """Leave what the collection made out of all later garbage collections; forked servers share it."""
     gc.freeze()
@@ -145,5 +160,7 @@ def pytest_configure(config: pytest.Config) -> None:
     _keep_bytecode()
     _write_to_memory(config)
     structlog.configure(processors=_PLAIN)
+    if hasattr(config, "workerinput"):
+        use_command()
     report_less(config)
     config.addinivalue_line("filterwarnings", "default:unclosed resource <:ResourceWarning")

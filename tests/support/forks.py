@@ -22,7 +22,7 @@ import gateway.cli.commands
 from tests.support import movable_clock, worker_starts
 from tests.support.workers import worker_template
 
-_PRELOADED = (
+PRELOADED = (
     *("tests.support.movable_clock", "tests.support.worker_starts", "gateway.app.build", "examples.run"),
     *("gateway.cli.main", "httpcore", "certifi", "encodings.idna"),  # what a command imports when it sends a request
     *(f"gateway.cli.commands.{found.name}" for found in pkgutil.iter_modules(gateway.cli.commands.__path__)),
@@ -54,7 +54,7 @@ class Forked:
         `stdout` is a pipe where nothing is named for it.
         """
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(list(_PRELOADED))
+        context.set_forkserver_preload(list(PRELOADED))
         reader, writer = context.Pipe(duplex=False)
         streams = [given or Path(os.devnull), output or writer, errors or Path(os.devnull)]
         self._lead = context.RawValue(movable_clock.Lead)

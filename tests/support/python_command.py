@@ -1,0 +1,50 @@
+"""The command that stands for `python` in the test processes and the servers of forks (`python_template.py`)."""
+
+import multiprocessing
+import os
+import shlex
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+_ROOT = Path(__file__).parents[2]
+_VARIABLE = "TESTS_PYTHON"
+_MAX_WAITING = 64
+IS_POSSIBLE = hasattr(os, "pidfd_open")
+"""Linux alone has it."""
+
+
+@contextmanager
+def python_command(*modules: str) -> Generator[str]:
+    """A command whose processes have imported these modules: forks of a template, which ends with the block."""
+    with tempfile.TemporaryDirectory(prefix="gwp-") as folder:
+        path = str(Path(folder) / "socket")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.bind(path)
+            listener.listen(_MAX_WAITING)  # connections wait until the template has imported
+            number = listener.fileno()
+            template = [sys.executable, "-m", "tests.support.python_template", str(number), *modules]
+            child = subprocess.Popen(template, cwd=_ROOT, stdin=subprocess.PIPE, pass_fds=[number])
+        client = [sys.executable, "-I", "-S", str(Path(__file__).with_name("forked_python.py")), path]
+        command = Path(folder) / "python"
+        command.write_text(f'#!/bin/sh\nexec {shlex.join(client)} "$@"\n')
+        command.chmod(0o700)
+        try:
+            yield str(command)
+        finally:
+            child.communicate()
+
+
+def offer_command(command: str) -> None:
+    """Name the command to the processes that this one starts."""
+    os.environ[_VARIABLE] = command
+
+
+def use_command() -> None:
+    """Let the server from which this process has replicas forked be started by the command, where there is one."""
+    if command := os.environ.get(_VARIABLE):
+        multiprocessing.set_executable(command)

@@ -1,0 +1,119 @@
+"""Python processes forked from one that has imported the gateway: `python -m tests.support.python_template LISTENER`.
+
+The test processes of pytest-xdist, and the servers from which replicas are forked, would each import it, 2.5 s of CPU.
+They are started by a command that stands for `python` (`forked_python.py`). It sends its arguments, variables, folder
+and open files to this process, whose fork has the same and runs what follows `-c`. The command ends with the fork's
+exit status, and a fork is killed when its command is gone. This process ends when its standard input does.
+"""
+
+import contextlib
+import fcntl
+import gc
+import importlib
+import os
+import selectors
+import signal
+import socket
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+from typing import TypedDict
+
+import msgspec
+
+MAX_FILES = 100
+MAX_REQUEST_BYTES = 2**17
+NUMBER = 4
+"""Bytes of an exit status, which is signed: negative for a signal."""
+_STREAMS = 3
+_ABOVE = 512
+"""File descriptors from which on received files are put aside."""
+
+
+class Request(TypedDict):
+    """What a command was started with. `files` are the numbers of the files that come with it."""
+
+    arguments: Sequence[str]
+    variables: dict[str, str]
+    folder: str
+    files: Sequence[int]
+
+
+def main(listener: int, modules: Sequence[str]) -> None:
+    """Import, then fork for each connection; in a fork, run the program."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: pytest ends this process
+    for module in modules:
+        importlib.import_module(module)
+    gc.collect()
+    gc.freeze()  # the first collection of a fork would copy it
+    with selectors.DefaultSelector() as events, socket.socket(fileno=listener) as server:
+        events.register(0, selectors.EVENT_READ)
+        events.register(server, selectors.EVENT_READ)
+        started = _serve(server, events)
+    if started is not None:
+        _become(*started)
+
+
+def _serve(server: socket.socket, events: selectors.BaseSelector) -> tuple[Request, list[int]] | None:
+    """Fork until standard input ends; in a fork, return what to run with which files."""
+    while True:
+        for key, _ in events.select():
+            if key.fileobj == 0:
+                return None
+            if key.fileobj is server:
+                if (started := _fork(server, events)) is not None:
+                    return started
+            elif events.get_map().get(key.fd) is key:  # else its fork has been reported in this turn
+                _end(key, events)
+
+
+def _fork(server: socket.socket, events: selectors.BaseSelector) -> tuple[Request, list[int]] | None:
+    client, _ = server.accept()
+    message, files, _, _ = socket.recv_fds(client, MAX_REQUEST_BYTES, MAX_FILES)
+    fork = os.fork()
+    if fork == 0:
+        return msgspec.json.decode(message, type=Request), files
+    for file in files:
+        os.close(file)
+    ended = os.pidfd_open(fork)
+    for watched in (client, ended):
+        events.register(watched, selectors.EVENT_READ, (fork, client, ended))
+    return None
+
+
+def _end(key: selectors.SelectorKey, events: selectors.BaseSelector) -> None:
+    """Report the exit status of a fork that has ended, or kill one whose command is gone."""
+    fork, client, ended = key.data
+    if key.fileobj is client:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(fork, signal.SIGKILL)
+    _, status = os.waitpid(fork, 0)
+    with contextlib.suppress(OSError):
+        client.sendall(os.waitstatus_to_exitcode(status).to_bytes(NUMBER, "big", signed=True))
+    for watched in (client, ended):
+        events.unregister(watched)
+    client.close()
+    os.close(ended)
+
+
+def _become(request: Request, files: Sequence[int]) -> None:
+    """Run the program in this fork, as the interpreter does: this process ends when it returns."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    aside = [fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, _ABOVE) for file in files]
+    os.closerange(0, _ABOVE)
+    for number, file in zip(request["files"], aside, strict=True):
+        os.dup2(file, number, inheritable=number < _STREAMS)
+        os.close(file)
+    sys.stdin = os.fdopen(0, closefd=False)
+    sys.stdout, sys.stderr = (os.fdopen(number, "w", closefd=False) for number in (1, 2))
+    os.environ.clear()
+    os.environ.update(request["variables"])
+    os.chdir(request["folder"])
+    _, code, *arguments = request["arguments"]
+    sys.argv = ["-c", *arguments]
+    program = sys.modules["__main__"] = ModuleType("__main__")
+    exec(code, program.__dict__)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2:])
