@@ -387,6 +387,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
     },
     "tests/behaviour/people/test_delegation.py": {
         "assertion-audience": (NEVER, "test_a_delegation_that_cannot_work_is_refused"),
+        "exchange-other-token": (NEVER, "test_a_token_that_was_not_exchanged_is_not_passed_on"),
         "delegated-for-gateway": (NEVER, "test_a_delegation_that_cannot_work_is_refused"),
         "exchange-own-audience": (NEVER, "test_a_delegation_that_cannot_work_is_refused"),
         "delegation-without-caller": (NEVER, "test_requests_without_a_caller_have_no_credential_of_one"),

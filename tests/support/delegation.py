@@ -30,6 +30,8 @@ class TokenEndpoint:
     name: str
     status: str = ""
     """An error code to answer with."""
+    echoes: bool = False
+    """True for an issuer that returns the token that it was to exchange."""
     exchanged: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
 
     def respond(self, seen: Seen) -> bytes:
@@ -44,6 +46,7 @@ class TokenEndpoint:
         if self.status:
             return orjson.dumps({"error": self.status})
         value = f"{self.name}.{claims['sub']}.{form['audience']}.{len(self.exchanged)}"
+        value = form["subject_token"] if self.echoes else value
         return orjson.dumps({"access_token": value, "token_type": "Bearer", "expires_in": 300})
 
 

@@ -59,7 +59,7 @@ class Delegations:
         `action` is the kind of the call, and the name of its primitive.
 
         Raises:
-            CredentialMissing: the caller has no access token of the issuer.
+            CredentialMissing: the caller has no access token of the issuer, or the issuer returned the same token.
             AccountRequired: the caller has to connect an account first.
             TokenRefused, UpstreamError: the issuer returned no token in exchange.
         """
@@ -74,8 +74,14 @@ class Delegations:
         if isinstance(terms, AccountTerms):
             value = await self._source(named).obtain(principal, named, terms)
             return replace(named, credential=Credential(value=value), delegation=None)
-        wanted = _exchange(named, terms, await self._subject_token(principal))
+        subject = await self._subject_token(principal)
+        wanted = _exchange(named, terms, subject)
         token = await self._tokens.obtain(principal.tenant, f"credential:{named.name}", wanted)
+        if subject is not None and token.value == subject.value:  # guard: exchange-other-token
+            raise CredentialMissing(
+                f"The issuer {terms.issuer_name!r} returned the caller's own token in exchange, which no upstream may"
+                f" receive; give the credential {named.name!r} the audience of its upstream."
+            )
         return replace(named, credential=Credential(value=token.value), delegation=None)
 
     async def forget(self, named: NamedCredential, principal: Principal, refused: Credential) -> None:

@@ -167,6 +167,17 @@ async def test_a_delegation_that_cannot_work_is_refused(world: Delegating) -> No
         assert answer.json()["errors"][0]["pointer"] == pointer, members
 
 
+async def test_a_token_that_was_not_exchanged_is_not_passed_on(world: Delegating) -> None:
+    """MCP: no upstream receives the caller's own token, even if the issuer returns it in exchange (TEN-4)."""
+    world.endpoints["acme"].echoes = True
+    token = world.token("acme", "ada", jti="echoed")
+    for tool in ("tool_exchange", "op_exchange"):
+        result = await world.call("acme", token, tool)
+        assert (result["isError"], "caller's own token" in str(result["content"])) == (True, True), result
+        assert token not in str(result)
+    assert world.api.seen == []
+
+
 @pytest.mark.parametrize("is_older", [False, True], ids=["newest", "older"])
 async def test_a_remote_server_gets_the_identity_of_each_caller_and_no_other(
     both: Delegating, *, is_older: bool
