@@ -2,13 +2,14 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Protocol, cast
 
 import anyio.to_thread
 import msgspec
 import structlog
+from msgspec.structs import replace
 
 from gateway.catalog.overrides.overlay import without_pinned
 from gateway.domain.fairness.share import FairSlotPool
