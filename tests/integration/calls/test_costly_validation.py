@@ -23,7 +23,6 @@ from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import TenantId
 from gateway.errors import LimitExceeded, OutputInvalid, Unavailable
 
-pytestmark = pytest.mark.usefixtures("real_workers")
 ACME, GLOBEX, INITECH = TenantId("ten_acme"), TenantId("ten_globex"), TenantId("ten_initech")
 DEAR: dict[str, Any] = {
     "type": "object",
@@ -56,6 +55,7 @@ async def test_a_dear_value_that_conforms_is_taken() -> None:
     assert await CostlyValidation().check(ACME, validator, value) == ()
 
 
+@pytest.mark.usefixtures("real_workers")
 async def test_a_dear_value_that_does_not_conform_says_where() -> None:
     """Ours: the reason comes back from the child process with its place (CAL-2)."""
     faults = await CostlyValidation().check(ACME, _validator(DEAR), {"x": [*range(20_000), 1.5]})

@@ -229,16 +229,14 @@ SECTION_2_4: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(("template", "uri"), SECTION_1_2)
-def test_the_examples_of_the_levels(template: str, uri: str) -> None:
+def test_the_examples_of_the_levels() -> None:
     """RFC 6570, section 1.2: levels 1 to 4 (RES-2)."""
-    assert expand(template, LEVEL_4) == uri
+    assert [(template, expand(template, LEVEL_4)) for template, _ in SECTION_1_2] == SECTION_1_2
 
 
-@pytest.mark.parametrize(("template", "uri"), SECTION_3_2)
-def test_the_examples_of_expression_expansion(template: str, uri: str) -> None:
+def test_the_examples_of_expression_expansion() -> None:
     """RFC 6570, section 3.2: each operator (RES-2)."""
-    assert expand(template, SECTION_3) == uri
+    assert [(template, expand(template, SECTION_3)) for template, _ in SECTION_3_2] == SECTION_3_2
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.domain.http.plans import Location, ParameterPlan, Style
+from gateway.domain.http.plans import Location, ParameterPlan, RequestPlan, Style
 from gateway.errors import ArgumentsInvalid, NotYetSupported
 from gateway.upstream.serialize.path_safety import has_dot_segment
 from gateway.upstream.serialize.request_builder import RequestBuilder
@@ -62,16 +62,20 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("style", [Style.SIMPLE, Style.LABEL, Style.MATRIX])
-@pytest.mark.parametrize("value", HOSTILE)
-def test_a_value_that_could_mean_another_path_is_refused(value: str, style: Style) -> None:
+def test_a_value_that_could_mean_another_path_is_refused(style: Style) -> None:
     """Ours: no spelling of a path climbs, ends a segment for a server that decodes twice, or is empty."""
     made = plan(parameter(Location.PATH, "id", style=style), path="/u/{0}/x")
 
-    for argument in (value, [value], {"k": value}):
-        with pytest.raises(ArgumentsInvalid) as caught:
-            target(made, id=argument)
+    arguments = [argument for value in HOSTILE for argument in (value, [value], {"k": value})]
+    assert [argument for argument in arguments if not _is_refused(made, argument)] == []
 
-        assert caught.value.faults[0].pointer == "/id"
+
+def _is_refused(made: RequestPlan, argument: object) -> bool:
+    try:
+        target(made, id=argument)
+    except ArgumentsInvalid as error:
+        return error.faults[0].pointer == "/id"
+    return False
 
 
 @pytest.mark.parametrize(
