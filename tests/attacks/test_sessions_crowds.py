@@ -16,6 +16,7 @@ from gateway.web.edge import EdgeLimits
 from tests.support.events import Events, request
 from tests.support.gateway import ACCEPT, META, MODERN, RunningGateway, running_gateway
 from tests.support.replicas import until
+from tests.support.serving import NO_TLS
 
 METHOD = "subscriptions/listen"
 PATIENCE_S = 300.0
@@ -43,7 +44,7 @@ async def test_a_key_has_fifty_streams_where_nothing_was_said(gateway: RunningGa
     held: list[Events] = []
     async with AsyncExitStack() as stack:
         limits = httpx2.Limits(max_connections=None)
-        client = httpx2.AsyncClient(base_url=gateway.url, timeout=60, trust_env=False, limits=limits)
+        client = httpx2.AsyncClient(verify=NO_TLS, base_url=gateway.url, timeout=60, trust_env=False, limits=limits)
         await stack.enter_async_context(client)
 
         async def listen(key: str) -> None:

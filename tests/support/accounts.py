@@ -12,6 +12,7 @@ import orjson
 
 from gateway.identity.oauth.relying_party import challenge_of
 from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.serving import NO_TLS
 from tests.support.upstream import RecordingUpstream, Seen
 
 PUBLIC = "http://127.0.0.1:9"
@@ -89,7 +90,9 @@ class UserBrowser:
         """A browser without cookies."""
         limits = httpx.Limits(max_keepalive_connections=0)  # no test has to close it
         headers = {"origin": gateway.url}
-        return cls(httpx.AsyncClient(base_url=gateway.url, headers=headers, limits=limits, trust_env=False))
+        return cls(
+            httpx.AsyncClient(verify=NO_TLS, base_url=gateway.url, headers=headers, limits=limits, trust_env=False)
+        )
 
     async def sign_in(self, key: str, tenant: str = "acme", target: str = "") -> httpx.Response:
         """Sign in with a key."""

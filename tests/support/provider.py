@@ -16,6 +16,7 @@ import anyio
 import httpx
 
 from tests.conformance.node import clean_environment, find_packages
+from tests.support.serving import NO_TLS
 
 CLIENT_ID, CLIENT_SECRET = "gateway", "secret-of-the-gateway-at-the-provider"
 _MAX_STEPS = 30
@@ -78,7 +79,9 @@ class Visitor:
     until: str
     """The URL, without its query, at which the person stops."""
     choice: str = "allow"
-    http: httpx.AsyncClient = field(default_factory=lambda: httpx.AsyncClient(trust_env=False, timeout=30))
+    http: httpx.AsyncClient = field(
+        default_factory=lambda: httpx.AsyncClient(verify=NO_TLS, trust_env=False, timeout=30)
+    )
     seen: list[httpx.Response] = field(default_factory=list[httpx.Response])
     """Every response on the way, the last one of a journey at the end."""
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.documents import pets
 from tests.support.gateway import RunningGateway
+from tests.support.serving import NO_TLS
 
 KEYS = "/tenants/acme/keys"
 BODY = {"name": "agent", "scopes": ["mcp"]}
@@ -22,7 +23,7 @@ async def acme(gateway: RunningGateway) -> RunningGateway:
 
 def _as(gateway: RunningGateway, key: str) -> httpx.AsyncClient:
     headers = {"authorization": f"Bearer {key}"}
-    return httpx.AsyncClient(base_url=f"{gateway.url}/admin/v1", headers=headers, trust_env=False)
+    return httpx.AsyncClient(verify=NO_TLS, base_url=f"{gateway.url}/admin/v1", headers=headers, trust_env=False)
 
 
 async def _post(admin: httpx.AsyncClient, path: str = KEYS, *, key: str = "k-1", body: object = BODY) -> httpx.Response:

@@ -11,6 +11,7 @@ from tests.support.accounts import connect_account
 from tests.support.authorization import BACK, Application, register
 from tests.support.gateway import RunningGateway
 from tests.support.issuer import LocalProvider, add_provider, new_issuer
+from tests.support.serving import NO_TLS
 from tests.support.stand import Stand
 from tests.support.upstream import RecordingUpstream
 
@@ -21,7 +22,7 @@ async def application(gateway: RunningGateway, upstream: RecordingUpstream) -> A
     await gateway.create_tenant("acme")
     provider = LocalProvider(new_issuer(upstream))
     await add_provider(gateway, "acme", provider)
-    async with httpx.AsyncClient(trust_env=False, timeout=30) as http:
+    async with httpx.AsyncClient(verify=NO_TLS, trust_env=False, timeout=30) as http:
         yield Application(gateway, provider, (await register(gateway))["id"], http)
 
 

@@ -11,6 +11,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.behaviour.cli.conftest import serving
+from tests.support.serving import NO_TLS
 from tests.support.specs import load_spec
 from tests.support.upstream import recording_upstream
 
@@ -22,7 +23,9 @@ async def _walk(url: str, key: str, mode: Any) -> list[str]:
     """Every tool through all pages, and one call."""
     names: list[str] = []
     async with (
-        httpx2.AsyncClient(headers={"authorization": f"Bearer {key}"}, timeout=30, trust_env=False) as http,
+        httpx2.AsyncClient(
+            verify=NO_TLS, headers={"authorization": f"Bearer {key}"}, timeout=30, trust_env=False
+        ) as http,
         Client(streamable_http_client(url, http_client=http), mode=mode) as client,
     ):
         cursor: str | None = None

@@ -14,6 +14,7 @@ from gateway.store.calls import approvals
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Store
 from tests.support.gateway import SECRET_KEY, RunningGateway
+from tests.support.serving import NO_TLS
 from tests.support.stand import Stand, common_stand, database, gateway, own_stand, redis_url, stand, upstream
 
 __all__ = ["common_stand", "database", "gateway", "own_stand", "redis_url", "stand", "upstream"]
@@ -84,7 +85,9 @@ class Desk:
 
     def person(self) -> httpx.AsyncClient:
         """A browser's HTTP: cookies, no redirects, and the Origin of its own pages."""
-        return httpx.AsyncClient(base_url=self.url, headers={"origin": self.url}, trust_env=False, timeout=30)
+        return httpx.AsyncClient(
+            verify=NO_TLS, base_url=self.url, headers={"origin": self.url}, trust_env=False, timeout=30
+        )
 
     async def signed_in(self, person: httpx.AsyncClient, key: str | None = None) -> httpx.Response:
         """Sign in; the answer leads to the list."""

@@ -11,6 +11,7 @@ from tests.support.authorization import CHALLENGE, Application, register
 from tests.support.chromium import Browser, running_browser
 from tests.support.gateway import RunningGateway
 from tests.support.issuer import LocalProvider, add_provider, new_issuer
+from tests.support.serving import NO_TLS
 from tests.support.stand import Stand
 
 
@@ -22,7 +23,7 @@ async def application(gateway: RunningGateway, stand: Stand) -> AsyncGenerator[A
     await add_provider(gateway, "acme", provider)
     back = f"{stand.upstreams[1].url}/callback"
     client = await register(gateway, name="Reports", redirect_uris=[back])
-    async with httpx.AsyncClient(trust_env=False, timeout=30) as http:
+    async with httpx.AsyncClient(verify=NO_TLS, trust_env=False, timeout=30) as http:
         application = Application(gateway, provider, client["id"], http, redirect_uri=back)
         await application.open()
         yield application

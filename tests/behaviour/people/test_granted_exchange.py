@@ -14,6 +14,7 @@ from tests.support.gateway import RunningGateway
 from tests.support.issuer import LocalProvider, add_provider, new_issuer
 from tests.support.primitives import add, tool
 from tests.support.servers import TestDatabase, dump, execute
+from tests.support.serving import NO_TLS
 from tests.support.stand import Stand
 from tests.support.upstream import Seen
 
@@ -59,7 +60,7 @@ class PlaceOfPeople:
     async def tokens(self, person: str) -> dict[str, Any]:
         """Tokens of the gateway for a person."""
         self.endpoint.provider.claims["sub"] = person
-        async with httpx.AsyncClient(trust_env=False, timeout=30) as http:
+        async with httpx.AsyncClient(verify=NO_TLS, trust_env=False, timeout=30) as http:
             return await Application(self.gateway, self.endpoint.provider, self.client_id, http).tokens()
 
     async def call(self, token: str) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from tests.support.events import Events, call
 from tests.support.gateway import ACCEPT, META, MODERN, RunningGateway, running_gateway
 from tests.support.primitives import add, text_resource, tool
 from tests.support.replicas import commanding, until
+from tests.support.serving import NO_TLS
 from tests.support.upstream import RecordingUpstream, recording_upstream
 
 SEED = 20261121
@@ -84,7 +85,7 @@ async def test_nothing_stays_in_use(house: House) -> None:
     chance = Random(SEED)
     print(f"seed {SEED}")
     before = house.in_use()
-    async with httpx2.AsyncClient(base_url=house.gateway.url, timeout=30, trust_env=False) as client:
+    async with httpx2.AsyncClient(verify=NO_TLS, base_url=house.gateway.url, timeout=30, trust_env=False) as client:
         for _ in range(COUNT // 20):
             async with anyio.create_task_group() as group:
                 for _ in range(20):
@@ -115,7 +116,7 @@ async def test_no_response_outlives_a_session_that_ends_beside_its_answer(house:
     steps = [*({"progress": {"progress": number}} for number in range(1, LAST + 1)), {"return": {"text": "done"}}]
     await add(house.gateway, "acme", "tools", tool("tick", {"kind": "steps", "steps": steps}, safety="safe"))
     before = house.in_use()
-    async with httpx2.AsyncClient(base_url=house.gateway.url, timeout=30, trust_env=False) as client:
+    async with httpx2.AsyncClient(verify=NO_TLS, base_url=house.gateway.url, timeout=30, trust_env=False) as client:
 
         async def go_on() -> None:
             for number in left:

@@ -18,6 +18,7 @@ from tests.support.patient import PatientUpstream, patient_upstream
 from tests.support.primitives import add, static_tool, text_prompt, tool
 from tests.support.replicas import Replica, until
 from tests.support.servers import TestServers
+from tests.support.serving import NO_TLS
 
 CAPABLE: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}}
 YES = {"action": "accept", "content": {"confirm": True}}
@@ -44,7 +45,7 @@ def _body(method: str, params: dict[str, Any], capabilities: dict[str, Any], **m
 async def _post(
     talk: Talk, at: Replica, method: str, params: dict[str, Any], *, key: str | None = None, **meta: Any
 ) -> httpx2.Response:
-    async with httpx2.AsyncClient(base_url=at.gateway.url, timeout=20, trust_env=False) as client:
+    async with httpx2.AsyncClient(verify=NO_TLS, base_url=at.gateway.url, timeout=20, trust_env=False) as client:
         return await client.post(
             f"/t/{talk.slug}/mcp",
             json=_body(method, params, CAPABLE, **meta),
@@ -57,7 +58,7 @@ async def _streaming(
     talk: Talk, at: Replica, method: str, params: dict[str, Any], *, key: str | None = None, **meta: Any
 ) -> AsyncGenerator[Events]:
     async with (
-        httpx2.AsyncClient(base_url=at.gateway.url, timeout=20, trust_env=False) as client,
+        httpx2.AsyncClient(verify=NO_TLS, base_url=at.gateway.url, timeout=20, trust_env=False) as client,
         client.stream(
             "POST",
             f"/t/{talk.slug}/mcp",
@@ -273,7 +274,7 @@ async def test_leaving_ends_the_upstream_call(
     upstream.arrived.clear()
     upstream.left.clear()
     params = {"name": "get_pet", "arguments": {"id": 7}}
-    async with httpx2.AsyncClient(base_url=gateway.url, trust_env=False) as client:
+    async with httpx2.AsyncClient(verify=NO_TLS, base_url=gateway.url, trust_env=False) as client:
         sending = asyncio.create_task(
             client.post(
                 "/t/acme/mcp",

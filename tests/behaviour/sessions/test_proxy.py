@@ -22,6 +22,7 @@ from tests.deploy.sockets import free_port
 from tests.support.events import Events
 from tests.support.gateway import ACCEPT, RunningGateway
 from tests.support.replicas import Mode, until
+from tests.support.serving import NO_TLS
 
 PROXY_S = 2
 """For how long the proxy waits for more of an answer."""
@@ -53,7 +54,7 @@ async def _proxied(gateway: RunningGateway, folder: Path) -> AsyncGenerator[str]
     child = _launch(program, folder)
     url = f"http://127.0.0.1:{port}"
     try:
-        async with httpx.AsyncClient(trust_env=False) as http:
+        async with httpx.AsyncClient(verify=NO_TLS, trust_env=False) as http:
 
             async def answers() -> bool:
                 try:
@@ -77,7 +78,10 @@ async def test_a_silent_stream_outlives_the_patience_of_a_proxy(impatient_talk: 
     talk, replica = impatient_talk, impatient_talk.replicas.a
     assert KEEP_ALIVE_S == 15  # a quarter of what proxies ordinarily wait for
     place = f"/t/{talk.slug}/mcp"
-    async with _proxied(replica.gateway, tmp_path) as url, httpx2.AsyncClient(base_url=url, timeout=20) as http:
+    async with (
+        _proxied(replica.gateway, tmp_path) as url,
+        httpx2.AsyncClient(verify=NO_TLS, base_url=url, timeout=20) as http,
+    ):
         headers = {"authorization": f"Bearer {talk.key}", "accept": ACCEPT, "accept-encoding": "gzip"}
         params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
         body = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
@@ -118,7 +122,7 @@ async def test_progress_comes_through_a_proxy_as_it_is_told(talk: Talk, tmp_path
 
     async with (
         _proxied(talk.replicas.a.gateway, tmp_path) as url,
-        httpx2.AsyncClient(headers={"authorization": f"Bearer {talk.key}"}, timeout=20) as http,
+        httpx2.AsyncClient(verify=NO_TLS, headers={"authorization": f"Bearer {talk.key}"}, timeout=20) as http,
         Client(streamable_http_client(f"{url}/t/{talk.slug}/mcp", http_client=http), mode=mode) as client,
     ):
         answer = await client.call_tool("count", {}, progress_callback=hear)

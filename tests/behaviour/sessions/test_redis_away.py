@@ -17,6 +17,7 @@ from tests.support.events import Events, call
 from tests.support.gateway import ACCEPT, RunningGateway, running_gateway
 from tests.support.replicas import until
 from tests.support.servers import TestServers
+from tests.support.serving import NO_TLS
 from tests.support.upstream import RecordingUpstream, recording_upstream
 
 
@@ -31,7 +32,9 @@ class Acme:
 
     def client(self) -> httpx2.AsyncClient:
         """A client of the session."""
-        return httpx2.AsyncClient(base_url=self.gateway.url, headers=self.headers, timeout=20, trust_env=False)
+        return httpx2.AsyncClient(
+            verify=NO_TLS, base_url=self.gateway.url, headers=self.headers, timeout=20, trust_env=False
+        )
 
 
 @dataclass(frozen=True, slots=True)

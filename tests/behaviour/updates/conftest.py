@@ -19,6 +19,7 @@ from tests.support.gateway import ACCEPT, META, MODERN, RunningGateway
 from tests.support.primitives import add, template, text_resource
 from tests.support.replicas import URL, Replica, Replicas, running_replicas
 from tests.support.servers import TestDatabase, TestServers, execute
+from tests.support.serving import NO_TLS
 from tests.support.upstream import RecordingUpstream, recording_upstream
 
 LISTEN = "subscriptions/listen"
@@ -125,7 +126,7 @@ class Notes:
         headers = {"webhook-id": delivery, "webhook-timestamp": at, "webhook-signature": signature}
         sent = {name.encode(): str(value).encode() for name, value in headers.items() if name != more.get("without")}
         to = more.get("to") or self.replicas.a
-        async with httpx2.AsyncClient(base_url=to.gateway.url, trust_env=False, timeout=30) as http:
+        async with httpx2.AsyncClient(verify=NO_TLS, base_url=to.gateway.url, trust_env=False, timeout=30) as http:
             return await http.post(more.get("path") or hook["path"], content=raw, headers=sent)
 
     async def watch(self, uri: str, *, interval_s: int = INTERVAL_S, **more: Any) -> dict[str, Any]:
