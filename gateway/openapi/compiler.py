@@ -127,6 +127,7 @@ class _Compiler:
                 room -= len(made.definition) + len(made.input_schema or b"")
                 compiled.append(made)
                 reports.append(report_operation(operation, tool=made.tool, reasons=losses))
+        self._components.forget_short_forms()
         compiled, reports = self._fit(compiled, reports)
         outline: Outline | None = None
         if self._options.outline:

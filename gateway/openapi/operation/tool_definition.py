@@ -130,13 +130,13 @@ def shrink_list(tools: Mapping[str, ListedTool]) -> Mapping[str, ListedTool]:
         excess = sum(len(tool.definition) + 1 for tool in listed.values()) + _DETAILS_TOOL_BYTES - LIST_BYTES
         if excess <= 0:
             break
-        smaller = {name: shrink(tool) for name, tool in listed.items()}
-        saved = {name: len(listed[name].definition) - len(tool.definition) for name, tool in smaller.items()}
+        # a tool is shrunk again when it is chosen, because all smaller definitions at once take megabytes
+        saved = {name: len(tool.definition) - len(shrink(tool).definition) for name, tool in listed.items()}
         for name in sorted(saved, key=lambda name: (-saved[name], name)):
             if excess <= 0 or saved[name] <= 0:
                 break
             excess -= saved[name]
-            listed[name] = smaller[name]
+            listed[name] = shrink(listed[name])
     return listed
 
 

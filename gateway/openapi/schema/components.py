@@ -124,6 +124,11 @@ class Components:
             self._relaxed[key] = replace(component, translated=translated, text=orjson.dumps(schema), names=names)
         return self._relaxed[key]
 
+    def forget_short_forms(self) -> None:
+        """Free the shorter forms of the schemas, once the last tool is shortened."""
+        self._brief.clear()
+        self._relaxed.clear()
+
     def _component(self, ref: str) -> Component:
         if ref not in self._components:
             translated = translate(self._dialect.references.target(ref), ref.removeprefix("#"), self._dialect, self)
