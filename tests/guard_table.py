@@ -977,7 +977,18 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "text-with-schema-cut": (value("is_whole"), "test_a_text_is_not_whole_beside_an_output_schema"),
         "unstructured-result-cut": (NEVER, "test_a_violation_has_the_start_of_a_large_text"),
     },
+    "tests/unit/openapi/schema/test_value_checks.py": {
+        "default-checks-bounded": (without(2), "test_a_document_of_nothing_but_defaults_is_checked_to_a_limit"),
+    },
     "tests/unit/handlers/test_result_reader.py": {
+        "result-parts-bounded": (
+            swap("async with self.slot_pool.hold(call.principal.tenant):", "if True:"),
+            "test_few_results_are_in_memory_at_a_time",
+        ),
+        "result-reads-bounded": (
+            swap("async with self.slot_pool.hold(call.principal.tenant):", "if True:"),
+            "test_few_results_are_in_memory_at_a_time",
+        ),
         "whole-result-size": (NEVER, "test_a_whole_result_that_is_too_large_as_json_is_refused_early"),
     },
     "tests/unit/definitions/large_results/test_pages.py": {

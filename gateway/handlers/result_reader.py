@@ -92,7 +92,7 @@ class ResultReader:
             HandlerFailed: the result is too large to be returned whole.
             LimitExceeded: too many results are being read.
         """
-        async with self.slot_pool.hold(call.principal.tenant):
+        async with self.slot_pool.hold(call.principal.tenant):  # guard: result-reads-bounded
             found = await self._read(call, uri)
             if len(found.body) <= _MAX_INLINE_BYTES:
                 return _content(uri, found)
@@ -114,7 +114,7 @@ class ResultReader:
             LimitExceeded: too many parts are being read.
         """
         room = call.summary_threshold or DEFAULT_ROOM
-        async with self.slot_pool.hold(call.principal.tenant):
+        async with self.slot_pool.hold(call.principal.tenant):  # guard: result-parts-bounded
             found = await self._read(call, uri)
             is_shallow = not request.where and request.pointer.count("/") <= _MAX_INLINE_LEVELS
             if len(found.body) <= _MAX_INLINE_BYTES and is_shallow:

@@ -18,6 +18,8 @@ _SETTLED = TEXTS | {"type", "enum"}
 _MAX_CACHED = 500
 _MAX_CHECKED_BYTES = 4096
 """Limit on a schema with a default, and on the default, above which the default is not checked."""
+MAX_DEFAULT_BYTES = 4 * 1024**2
+"""Limit on the bytes of one document's schemas with a default; further defaults are not checked."""
 _OPTIONS = jsonschema_rs.RegexOptions()
 
 
@@ -26,6 +28,7 @@ class ValueChecks:
 
     def __init__(self) -> None:
         self._validators: dict[bytes, Any] = {}
+        self._bytes = MAX_DEFAULT_BYTES
 
     def validator(self, node: Object) -> Any:
         """Return the validator of a schema that references none; None if it does not compile."""
@@ -48,10 +51,11 @@ class ValueChecks:
         if node.keys() <= _SETTLED or (allows_null and node["default"] is None):
             return True
         try:
-            is_small = len(orjson.dumps(node)) <= _MAX_CHECKED_BYTES
+            size = len(orjson.dumps(node))
         except TypeError:
             return True
-        if not is_small:
+        self._bytes -= size
+        if size > _MAX_CHECKED_BYTES or self._bytes < 0:  # guard: default-checks-bounded
             return True
         definitions = dict.fromkeys(referenced_names(node), True)
         check = self.validator({**node, "$defs": definitions} if definitions else node)
