@@ -250,7 +250,7 @@ class People:
             if issuer_claim(text) == resource.issuer and not (resource.is_bound or resource.is_admin):
                 return await self._accept_issued(text, found, resource)
             token = await self._verify(presented, found, resource)
-            if resource.is_admin and token.audiences != {resource.url}:  # guard: admin-token-audience
+            if resource.is_admin and token.audiences != frozenset({resource.url}):  # guard: admin-token-audience
                 raise TokenRejected("audience", token.issuer)  # an MCP client may hold a token with a further audience
             if token.issuer.requires_dpop and token.thumbprint is None:  # guard: dpop-required
                 self._count(found.tenant, f"issuer:{token.issuer.name}", "bearer")

@@ -32,9 +32,10 @@ class Hall:
         """The admin API of a tenant, which is the audience of its tokens."""
         return f"{self.application.gateway.url}/admin/v1/tenants/{slug}"
 
-    def token(self, *groups: str, **claims: Any) -> str:
-        """A token of the tenant's issuer for the admin API."""
-        return self.application.provider.issuer.token(**{"audience": self.url(), "groups": list(groups), **claims})
+    def token(self, *groups: str, audience: object = None, **claims: Any) -> str:
+        """A token of the tenant's issuer, by default for the admin API."""
+        issuer = self.application.provider.issuer
+        return issuer.token(audience or self.url(), groups=list(groups), **claims)
 
     async def ask(
         self, token: str, path: str = "tools", method: str = "GET", *, slug: str = "acme", **more: Any

@@ -330,10 +330,11 @@ async def test_headers_with_keys_are_not_kept_in_memory() -> None:
     stored, minted = Stored(), mint_key()
     stored.add(minted)
     credentials, token, admin = _credentials(stored), _token(), _at("/admin/v1/tenants/acme/tools")
-    for _ in range(3):
+    caller = await credentials.authenticate(token, target=_at())
+    for _ in range(2):
         await credentials.authenticate(f"bearer {minted.text}", target=_at())
         await credentials.authenticate(f"Bearer {OPERATOR_KEY}", target=admin)
-        caller = await credentials.authenticate(token, target=_at())
+        assert await credentials.authenticate(token, target=_at()) is caller
     kept = repr(vars(credentials))
     assert token in kept
     assert minted.text not in kept
