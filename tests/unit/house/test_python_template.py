@@ -27,7 +27,7 @@ def test_a_fork_is_a_process_of_its_own(tmp_path: Path) -> None:
     """Ours: arguments, variables, folder, open files, exit status; neither it nor its command outlives the other."""
     reader, writer = os.pipe()
     os.write(writer, b"passed on")
-    with python_command("shlex") as python:
+    with python_command("tests.support.no_such_module", "shlex") as python:
         ran = subprocess.run(
             [python, "-u", "-c", TELL, str(reader), "-x"],
             cwd=tmp_path,
