@@ -306,8 +306,9 @@ async def test_every_route_about_an_object_answers_for_the_own_one(own_two: Two)
         noun = route[1].split("/")[3]
         if route in NAMED_BY_URI and route in removals:  # it was removed by its id before
             await add(own_two.gateway, "a", noun, _primitive(noun, "pets"))
-        if noun == "approvals" and route[1].endswith("/deny"):  # that before was approved
-            own_two.ids[noun, "a"] = await _request_approval(own_two.gateway, "a", "pets", 2)
+        if noun == "approvals" and route[1].endswith(("/approve", "/deny")):  # an activation before ended the first
+            number = 2 if route[1].endswith("/approve") else 3
+            own_two.ids[noun, "a"] = await _request_approval(own_two.gateway, "a", "pets", number)
         answer = await own_two.ask(route, "a", "a", own_two.keys["approve"] if noun == "approvals" else key)
         has_no_url = route[1].endswith("/refresh") and answer.status_code == 409  # a missing source answers 404
         assert answer.is_success or has_no_url, (route, answer.text)
