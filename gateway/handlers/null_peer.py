@@ -27,7 +27,7 @@ class _NullPeer:
         """Reject every request.
 
         Raises:
-            CapabilityMissing: always, unless `questions` is empty.
+            CapabilityMissing: always, unless `input_requests` is empty.
         """
         for input_request in input_requests.values():
             raise CapabilityMissing("this client cannot receive input requests here", capability=input_request.kind)

@@ -27,12 +27,12 @@ class TalkingPeer:
     async def log(self, level: LogLevel, data: object, logger: str | None = None) -> None:
         self.told.append(("log", level, data, logger))
 
-    async def ask(self, questions: Mapping[str, InputRequest]) -> Mapping[str, Mapping[str, Any]]:
-        for question in questions.values():
+    async def ask(self, input_requests: Mapping[str, InputRequest]) -> Mapping[str, Mapping[str, Any]]:
+        for question in input_requests.values():
             if not self.can(question.kind):
                 raise CapabilityMissing(f"the client did not declare {question.kind}", capability=question.kind)
-        self.asked.update(questions)
-        answers = {key: self.answers.get(key) or self.answers.get(each.kind) for key, each in questions.items()}
+        self.asked.update(input_requests)
+        answers = {key: self.answers.get(key) or self.answers.get(each.kind) for key, each in input_requests.items()}
         if None in answers.values():
             raise ClientSilent("the client did not answer in time")
         return {key: answer for key, answer in answers.items() if answer is not None}
@@ -69,11 +69,11 @@ class RoundsPeer:
     async def log(self, level: LogLevel, data: object, logger: str | None = None) -> None:
         self.told.append(("log", data))
 
-    async def ask(self, questions: Mapping[str, InputRequest]) -> Mapping[str, Mapping[str, Any]]:
-        missing = {key: question for key, question in questions.items() if key not in self.answers}
+    async def ask(self, input_requests: Mapping[str, InputRequest]) -> Mapping[str, Mapping[str, Any]]:
+        missing = {key: question for key, question in input_requests.items() if key not in self.answers}
         if missing:
             raise InputRequired(missing, dict(self.memory))
-        return {key: self.answers[key] for key in questions}
+        return {key: self.answers[key] for key in input_requests}
 
     def recall(self, key: str) -> Any:
         return self.memory.get(key)

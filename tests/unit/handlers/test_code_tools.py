@@ -467,10 +467,10 @@ async def test_the_clock_stands_still_while_the_user_thinks(house: Household) ->
     limit = 0.05
 
     class SlowPeer(TalkingPeer):
-        async def ask(self, questions: Any) -> Any:
+        async def ask(self, input_requests: Any) -> Any:
             deadline = anyio.current_effective_deadline()
             assert deadline == float("inf")
-            return {key: accepted() for key in questions}
+            return {key: accepted() for key in input_requests}
 
     async def asks(context: Context) -> str:
         return (await context.ask("Sure?")).action

@@ -133,9 +133,9 @@ class Recalling:
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    async def ask(self, questions: Mapping[str, InputRequest]) -> Mapping[str, Mapping[str, Any]]:
-        self.asked += [f"{key} {question.kind}" for key, question in questions.items()]
-        return {key: {"action": "accept"} for key in questions}
+    async def ask(self, input_requests: Mapping[str, InputRequest]) -> Mapping[str, Mapping[str, Any]]:
+        self.asked += [f"{key} {question.kind}" for key, question in input_requests.items()]
+        return {key: {"action": "accept"} for key in input_requests}
 
 
 async def test_questions_are_numbered_and_of_known_kinds() -> None:

@@ -65,9 +65,9 @@ def problems(tree: ast.Module) -> Iterator[str]:
 def _compare(templates: Sequence[str], given: set[str]) -> str:
     if not templates:
         return UNKNOWN
-    fields = [_fields(each) for each in templates]
-    missing = set() if given & {"*", "**"} else set().union(*fields) - given
-    unused = given - set().union(*fields) - {"*", "**"}
+    fields = {name for each in templates for name in _fields(each)}
+    missing = set[str]() if given & {"*", "**"} else fields - given
+    unused = given - fields - {"*", "**"}
     parts = (
         f"{word} {', '.join(sorted(names))}" for word, names in (("missing", missing), ("unused", unused)) if names
     )

@@ -14,7 +14,7 @@ class _Line:
     def resume(self) -> None:
         """Resume nothing."""
 
-    def release(self, answer: Response) -> None:
+    def release(self, response: Response) -> None:
         """Release nothing."""
 
     def abort(self) -> None:
