@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+import anyio
+
 from tests.support.gateway import RunningGateway
 from tests.support.primitives import add
 from tests.support.replicas import until
@@ -27,11 +29,13 @@ class TaskClient:
     capabilities: dict[str, Any] = field(default_factory=lambda: accepting_tasks(elicitation={}))
     tools: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     """Tools of the tenant that are declared when they are called first."""
+    declaring: anyio.Lock = field(default_factory=anyio.Lock)
 
     async def send(self, method: str, params: dict[str, Any], **headers: str) -> dict[str, Any]:
         """The whole response to a request."""
-        if method == "tools/call" and (tool := self.tools.pop(params["name"], None)) is not None:
-            await add(self.gateway, self.slug, "tools", tool)
+        async with self.declaring:
+            if method == "tools/call" and (tool := self.tools.pop(params["name"], None)) is not None:
+                await add(self.gateway, self.slug, "tools", tool)
         given = {**params, "_meta": {CAPABILITIES: self.capabilities}}
         named = {"mcp_name": params["taskId"]} if "taskId" in params else {}
         answer = await self.gateway.rpc(self.slug, self.key, method, given, **{**named, **headers})
