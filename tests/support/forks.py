@@ -59,8 +59,8 @@ class Forked:
         streams = [given or Path(os.devnull), output or writer, errors or Path(os.devnull)]
         self._lead = context.RawValue(movable_clock.Lead)
         program = (module, *arguments)
-        told = program, dict(environment), str(folder or Path.cwd()), streams
-        self._child = context.Process(target=_become, args=(*told, self._lead, worker_template()), daemon=True)
+        process = program, dict(environment), str(folder or Path.cwd()), streams
+        self._child = context.Process(target=_become, args=(*process, self._lead, worker_template()), daemon=True)
         with _one_by_one:
             self._child.start()
         writer.close()

@@ -47,11 +47,11 @@ def anyio_backend() -> tuple[str, dict[str, Callable[[], TestLoop]]]:
 
 @pytest.fixture(autouse=True)
 def nothing_unseen() -> Iterator[None]:
-    """What went wrong on the event loop where nobody waited is an error of the test during which it came."""
+    """A failure of the event loop that no task awaits is an error of the test during which it came."""
     unseen()
     yield
     if errors := unseen():
-        raise ExceptionGroup("went wrong on the event loop, and nobody waited for it", errors)
+        raise ExceptionGroup("failures on the event loop that no task awaited", errors)
 
 
 def _keep(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -244,10 +244,15 @@ async def _supersede(
     tenant: TenantId, db: Db, conditions: Sequence[ColumnElement[bool]], *, limit: int
 ) -> Sequence[ApprovalId]:
     matches = (_columns.tenant_id == tenant, _columns.state.in_(_UNDECIDED), *conditions)
-    found = select(_columns.id).where(*matches).limit(limit).with_for_update()
+    found = _once(select(_columns.id).where(*matches).limit(limit).with_for_update())
     ended = {"state": ApprovalState.SUPERSEDED.value, "ended_at": func.now(), "version": _columns.version + 1}
     changed = update(approvals).where(_columns.tenant_id == tenant, _columns.id.in_(found)).values(**ended)
     return [ApprovalId(row) for row in (await db.execute(changed.returning(_columns.id))).scalars()]
+
+
+def _once(found: Select[str]) -> Select[str]:
+    """Have PostgreSQL run this query once: it may repeat a subquery that locks rows, and so exceed its limit."""
+    return select(found.cte("found").c.id)
 
 
 async def end_overdue(
@@ -263,7 +268,7 @@ async def end_overdue(
     conditions = [_columns.tenant_id == tenant, is_lost | is_past]
     if fingerprint is not None:
         conditions.append(_columns.fingerprint == fingerprint)
-    found = select(_columns.id).where(*conditions).limit(limit).with_for_update(skip_locked=True)
+    found = _once(select(_columns.id).where(*conditions).limit(limit).with_for_update(skip_locked=True))
     state = case((is_running, ApprovalState.UNKNOWN.value), else_=ApprovalState.EXPIRED.value)
     ended = (
         update(approvals)

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import anyio
@@ -25,6 +25,7 @@ from gateway.catalog.calls.approvals import (
     page_approvals,
     park_approval,
     renew_claims,
+    supersede_approvals,
     sweep,
 )
 from gateway.catalog.identity.keys import KeyDraft, create_key, revoke_key
@@ -612,3 +613,20 @@ async def test_a_database_that_is_away_for_a_moment_ends_no_wait(
                         await anyio.sleep(0.01)
                 await office.approve(asked)
     assert states == [ApprovalState.APPROVED]
+
+
+async def test_approvals_of_redefined_tools_end_in_batches(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: all open approvals of these tools that are older than the change, each audited; no others (OAS-6)."""
+    monkeypatch.setattr("gateway.catalog.calls.approvals._SWEEP_BATCH", 2)
+    older = [await office.open(office.call(digest=b"%d" % number)) for number in range(4)]
+    other = await office.open(office.call(tool="get_pet"))
+    await office.approve(older[0])
+    await office.pass_time("created_at", timedelta(minutes=1))
+    changed_at = datetime.now(UTC) - timedelta(seconds=30)
+    newer = await office.open(office.call(digest=b"newer"))
+
+    await supersede_approvals(office.tenant, office.catalog, ["delete_pet"], before=changed_at)
+
+    assert {await office.state(each) for each in older} == {ApprovalState.SUPERSEDED}
+    assert {await office.state(each) for each in (other, newer)} == {ApprovalState.PENDING}
+    assert office.actions.count("approval.superseded") == 4

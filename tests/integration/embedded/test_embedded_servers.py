@@ -91,8 +91,10 @@ def _start_orphan(folder: Path) -> "subprocess.Popen[bytes]":
 
 
 async def test_data_is_kept_between_starts_for_one_user_and_one_gateway(data_dir: Path) -> None:
-    """Ours: what the embedded servers were given is there again at the next start, in folders that are closed to every
-    other user. A second gateway is told which process holds them, and the ways out. Both servers end with the first."""
+    """Ours: the embedded servers keep their data between starts, in folders that other users cannot open.
+
+    The refusal of a second gateway names the process that holds them, and the remedies. The servers end with the first.
+    """
     async with EmbeddedServers(data_dir) as urls:
         assert await _sql(urls, "select n from kept") == 6
         assert await _redis(urls, "GET kept") == b"$1\r\n6\r\n"

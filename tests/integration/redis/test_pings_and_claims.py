@@ -24,7 +24,7 @@ async def test_a_ping_is_answered_at_any_replica_once(two: Two) -> None:
 
 
 async def test_no_ping_is_opened_while_something_is_asked(two: Two) -> None:
-    """Ours: whoever ponders a request_id is left alone, for as long as anybody waits for its answer (SRV-1)."""
+    """Ours: a client with an open request receives no ping until the request has its response (SRV-1)."""
     here, keys = two.here, two.keys
     assert await two.there.logs.append(keys, "g", b"{}", request_id="q") is not None
 

@@ -10,7 +10,7 @@ import pytest
 from tests.support.python_command import IS_POSSIBLE, python_command
 
 pytestmark = pytest.mark.skipif(not IS_POSSIBLE, reason="this system has no pidfd_open")
-TELL = """
+REPORT = """
 import os, sys
 print(sys.argv[1:], os.environ["CASE"], os.getcwd(), os.read(int(sys.argv[1]), 9), "shlex" in sys.modules, flush=True)
 sys.stderr.write("said")
@@ -29,7 +29,7 @@ def test_a_fork_is_a_process_of_its_own(tmp_path: Path) -> None:
     os.write(writer, b"passed on")
     with python_command("tests.support.no_such_module", "shlex") as python:
         ran = subprocess.run(
-            [python, "-u", "-c", TELL, str(reader), "-x"],
+            [python, "-u", "-c", REPORT, str(reader), "-x"],
             cwd=tmp_path,
             env={**os.environ, "CASE": "ä"},
             pass_fds=[reader],
@@ -38,8 +38,8 @@ def test_a_fork_is_a_process_of_its_own(tmp_path: Path) -> None:
             timeout=60,
             check=False,
         )
-        told = f"{[str(reader), '-x']} ä {tmp_path} {b'passed on'!r} True\n"
-        assert (ran.returncode, ran.stdout.decode(), ran.stderr) == (3, told, b"said")
+        reported = f"{[str(reader), '-x']} ä {tmp_path} {b'passed on'!r} True\n"
+        assert (ran.returncode, ran.stdout.decode(), ran.stderr) == (3, reported, b"said")
 
         for killed, status in (("fork", 128 + signal.SIGKILL), ("command", -signal.SIGKILL)):
             with subprocess.Popen([python, "-c", WAIT], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as command:

@@ -1,4 +1,4 @@
-"""Tools of real editors through the connector: discovery, calls, reload, crash, and handlers that go wrong."""
+"""Tools of real editors through the connector: discovery, calls, reload, crash, and failing handlers."""
 
 import asyncio
 import os
@@ -187,7 +187,7 @@ WRONG = [
         "more than 19900 containers",
     ),
 ]
-"""Bodies of handlers that go wrong, and the reason that is told."""
+"""Bodies of failing handlers, with the reason in the error."""
 
 
 async def test_a_handler_that_goes_wrong_is_an_error_with_a_reason(tmp_path: Path) -> None:
