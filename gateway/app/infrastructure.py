@@ -42,7 +42,7 @@ class Infrastructure:
     cipher: EnvelopeCipher
     bus: EventBus
     tasks: TaskSupervisor
-    """Background work that outlives a request; it ends before the bus is closed."""
+    """Background work that outlives a request; it ends before the upstream client and the bus are closed."""
     upstream: UpstreamClient
     secret_stores: SecretStores
     audit: AuditWriter
@@ -63,8 +63,8 @@ class Infrastructure:
             self.store,
             SecretKeyCheck(self.store, self.cipher),
             self.bus,
-            self.tasks,
             self.upstream,
+            self.tasks,
             self.secret_stores.opened(),
             self.signer,
             self.audit,

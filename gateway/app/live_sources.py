@@ -71,10 +71,11 @@ def build_connectors(
     infrastructure: Infrastructure, secrets: CredentialCache, delegations: Delegations
 ) -> Mapping[LiveKind, LiveConnector]:
     """Build the connectors of the kinds to which the gateway connects by itself."""
+    upstream, spawn = infrastructure.upstream, infrastructure.tasks.spawn
     return {
-        LiveKind.MCP: McpConnector(infrastructure.upstream, StoredSourceAccess(secrets, delegations)),
-        LiveKind.NEOVIM: NeovimConnector(infrastructure.upstream),
-        LiveKind.COMMAND: CommandConnector(),  # the catalog loads sources of this kind only if a setting allows them
+        LiveKind.MCP: McpConnector(upstream, StoredSourceAccess(secrets, delegations), spawn),
+        LiveKind.NEOVIM: NeovimConnector(upstream),
+        LiveKind.COMMAND: CommandConnector(spawn),  # the catalog loads such sources only if a setting allows them
     }
 
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from gateway.upstream.live.interfaces import LiveAttachment
 from gateway.upstream.live.mcp.connector import McpConnector
 from tests.conformance.node import clean_environment, find_node, find_packages
 from tests.deploy.sockets import free_port
-from tests.integration.upstream.live.parts import Client, Listener, Secrets, source
+from tests.integration.upstream.live.parts import Client, Listener, Secrets, attached_by, source
 from tests.support.serving import NO_TLS
 
 EVERYTHING = "node_modules/@modelcontextprotocol/server-everything/dist/index.js"
@@ -86,8 +87,8 @@ async def attached(url: str, **settings: object) -> AsyncGenerator[LiveAttachmen
     """Attach to a URL while the block runs."""
     authority = httpx.URL(url).netloc.decode()
     async with UpstreamClient(egress_allow=[authority]) as upstream:
-        connector = McpConnector(upstream, StoredSourceAccess(Secrets()))
-        async with connector.attach(source({"url": url, **settings}), Listener()) as attachment:
+        connector = partial(McpConnector, upstream, StoredSourceAccess(Secrets()))
+        async with attached_by(connector, source({"url": url, **settings})) as attachment:
             yield attachment
 
 
@@ -143,7 +144,7 @@ async def test_the_everything_server_over_standard_streams(program: list[str]) -
     listener = Listener()
     declared = source({"argv": [*program, "stdio"]}, kind=LiveKind.COMMAND)
     with anyio.fail_after(60):
-        async with CommandConnector().attach(declared, listener) as attachment:
+        async with attached_by(CommandConnector, declared, listener) as attachment:
             await walk(attachment)
             uri = "demo://resource/dynamic/text/2"
             await attachment.request("resources/subscribe", {"uri": uri}, Client())

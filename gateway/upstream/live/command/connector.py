@@ -7,11 +7,12 @@ from typing import TypeGuard, cast
 
 from gateway.domain.live_sources import LiveSource
 from gateway.domain.refusals import LiveSourceFailed
+from gateway.domain.task_supervisor import Spawn
 from gateway.upstream.live.command.child_channel import ChildChannel
 from gateway.upstream.live.interfaces import LiveClient, LiveListener
 from gateway.upstream.live.mcp.attachment import McpAttachment, timeout_of, translated
-from gateway.upstream.live.mcp.background import Background, Spawn, run_and_log
 from gateway.upstream.live.mcp.changes import report_change
+from gateway.upstream.live.mcp.clean_up import clean_up
 from gateway.upstream.live.mcp.conversation import Report
 from gateway.upstream.live.mcp.duplex import DuplexSession
 from gateway.upstream.live.mcp.link import HandshakeLink
@@ -54,6 +55,9 @@ class ChildOpener:
 class CommandConnector:
     """Attaches to programs. The composition root builds it only if the operator permits programs."""
 
+    def __init__(self, spawn: Spawn) -> None:
+        self._spawn = partial(spawn, clean_up)
+
     @asynccontextmanager
     async def attach(self, source: LiveSource, listener: LiveListener) -> AsyncGenerator[McpAttachment]:
         """Run the program while the block runs.
@@ -62,17 +66,16 @@ class CommandConnector:
             LiveSourceFailed: the program cannot be started, or does not speak MCP.
         """
         timeout_s = timeout_of(source)
-        async with Background() as tasks:
-            opener = ChildOpener(source, partial(report_change, listener), tasks.spawn)
-            with translated():
-                async with TimeLimit(timeout_s) as limit:
-                    home = await opener.open(ALL_CAPABILITIES, limit)
-            link = HandshakeLink(opener, home, tasks.spawn, timeout_s=timeout_s)
-            attachment = McpAttachment(source, link, listener, timeout_s=timeout_s)
-            try:
-                yield attachment
-            finally:
-                await run_and_log(attachment.close())
+        opener = ChildOpener(source, partial(report_change, listener), self._spawn)
+        with translated():
+            async with TimeLimit(timeout_s) as limit:
+                home = await opener.open(ALL_CAPABILITIES, limit)
+        link = HandshakeLink(opener, home, self._spawn, timeout_s=timeout_s)
+        attachment = McpAttachment(source, link, listener, timeout_s=timeout_s)
+        try:
+            yield attachment
+        finally:
+            await clean_up(attachment.close)
 
 
 def _is_texts(values: object) -> TypeGuard[list[str]]:

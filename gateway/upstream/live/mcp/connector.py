@@ -11,11 +11,12 @@ from functools import partial
 
 from gateway.domain.live_sources import LiveSource
 from gateway.domain.refusals import LiveSourceFailed
+from gateway.domain.task_supervisor import Spawn
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.live.interfaces import LiveClient, LiveListener
 from gateway.upstream.live.mcp.attachment import McpAttachment, timeout_of, translated
-from gateway.upstream.live.mcp.background import Background, Spawn, run_and_log
 from gateway.upstream.live.mcp.changes import report_change
+from gateway.upstream.live.mcp.clean_up import clean_up
 from gateway.upstream.live.mcp.conversation import Report
 from gateway.upstream.live.mcp.duplex import DuplexSession
 from gateway.upstream.live.mcp.endpoint import HttpRefusal, SourceAccess, SourceEndpoint
@@ -83,9 +84,10 @@ class SseOpener:
 class McpConnector:
     """Attaches to MCP servers over HTTP."""
 
-    def __init__(self, upstream: UpstreamClient, access: SourceAccess) -> None:
+    def __init__(self, upstream: UpstreamClient, access: SourceAccess, spawn: Spawn) -> None:
         self._upstream = upstream
         self._access = access
+        self._spawn = partial(spawn, clean_up)
 
     @asynccontextmanager
     async def attach(self, source: LiveSource, listener: LiveListener) -> AsyncGenerator[McpAttachment]:
@@ -96,25 +98,24 @@ class McpConnector:
             EgressDenied: the gateway may not connect to this address.
         """
         timeout_s = timeout_of(source)
-        async with Background() as tasks:
-            with translated():
-                async with TimeLimit(timeout_s) as limit:
-                    endpoint = SourceEndpoint(source, self._upstream, self._access)
-                    link = await _connect(endpoint, partial(report_change, listener), tasks, limit)
-            attachment = McpAttachment(source, link, listener, timeout_s=timeout_s)
-            try:
-                yield attachment
-            finally:
-                await run_and_log(attachment.close())
+        with translated():
+            async with TimeLimit(timeout_s) as limit:
+                endpoint = SourceEndpoint(source, self._upstream, self._access)
+                link = await _connect(endpoint, partial(report_change, listener), self._spawn, limit)
+        attachment = McpAttachment(source, link, listener, timeout_s=timeout_s)
+        try:
+            yield attachment
+        finally:
+            await clean_up(attachment.close)
 
 
-async def _connect(endpoint: SourceEndpoint, report: Report, tasks: Background, limit: TimeLimit) -> McpLink:
+async def _connect(endpoint: SourceEndpoint, report: Report, spawn: Spawn, limit: TimeLimit) -> McpLink:
     timeout_s = timeout_of(endpoint.source)
     transport = endpoint.source.settings.get("transport", "auto")
-    streamable = StreamableOpener(endpoint, report, tasks.spawn)
-    sse = SseOpener(endpoint, report, tasks.spawn)
+    streamable = StreamableOpener(endpoint, report, spawn)
+    sse = SseOpener(endpoint, report, spawn)
     if transport == "sse":
-        return HandshakeLink(sse, await sse.open(ALL_CAPABILITIES, limit), tasks.spawn, timeout_s=timeout_s)
+        return HandshakeLink(sse, await sse.open(ALL_CAPABILITIES, limit), spawn, timeout_s=timeout_s)
     stateless = StatelessLink(endpoint, report, timeout_s=timeout_s)
     try:
         await stateless.discover(limit)
@@ -130,7 +131,7 @@ async def _connect(endpoint: SourceEndpoint, report: Report, tasks: Background, 
         if transport != "auto" or fault.status not in _OLD_TRANSPORT:
             raise
         opener, home = sse, await _open_old(sse, fault, limit)
-    return HandshakeLink(opener, home, tasks.spawn, timeout_s=timeout_s)
+    return HandshakeLink(opener, home, spawn, timeout_s=timeout_s)
 
 
 async def _open_old(sse: SseOpener, fault: LiveSourceFailed, limit: TimeLimit) -> HandshakeSession:

@@ -14,9 +14,9 @@ from typing import Any, Protocol
 import structlog
 
 from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
+from gateway.domain.task_supervisor import Spawn
 from gateway.errors import GatewayError
 from gateway.upstream.live.interfaces import LiveClient
-from gateway.upstream.live.mcp.background import Spawn
 from gateway.upstream.live.mcp.conversation import Conversation, Report
 from gateway.upstream.live.mcp.messages import (
     METHOD_UNKNOWN,
@@ -170,7 +170,7 @@ class DuplexSession:
             if not is_answered:
                 if len(self._abandoned) < _MAX_ABANDONED:
                     self._abandoned.add(number)
-                self._spawn(self._cancel(number))
+                self._spawn(self._cancel, number)
         return result
 
     async def notify(self, method: str) -> None:
@@ -241,7 +241,7 @@ class DuplexSession:
             number = next(iter(self._running)) if is_single else None  # guard: live-question-of-one
             if number is None and "id" in message:
                 refusal = {"code": METHOD_UNKNOWN, "message": "the message cannot be assigned to one running request"}
-                self._spawn(self._reply({"id": message["id"], "error": refusal}))
+                self._spawn(self._reply, {"id": message["id"], "error": refusal})
         else:
             self._report(message)
         found = self._running.get(number) if isinstance(number, int) else None

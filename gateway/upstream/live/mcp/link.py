@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Protocol
 
+from gateway.domain.task_supervisor import Spawn
 from gateway.upstream.live.interfaces import LiveClient
-from gateway.upstream.live.mcp.background import Spawn
 from gateway.upstream.live.mcp.session import (
     ALL_CAPABILITIES,
     CAPABILITIES,

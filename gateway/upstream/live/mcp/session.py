@@ -13,8 +13,8 @@ from functools import partial
 from typing import Any, Protocol
 
 from gateway.domain.refusals import LiveSourceFailed
+from gateway.domain.task_supervisor import Spawn
 from gateway.upstream.live.interfaces import LiveClient
-from gateway.upstream.live.mcp.background import Spawn
 from gateway.upstream.live.mcp.conversation import Conversation, Report
 from gateway.upstream.live.mcp.endpoint import AuthorizedEndpoint, HttpRefusal, SourceEndpoint
 from gateway.upstream.live.mcp.messages import RemoteRefusal, is_object, quote, show, write_message
@@ -179,7 +179,7 @@ class StreamableSession:
         finally:
             if not is_answered:
                 self._has_given_up = True
-                self._spawn(self._cancel(endpoint, number))
+                self._spawn(self._cancel, endpoint, number)
         self._completed += 1
         return result
 

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from gateway.upstream.live.mcp.background import Spawn
+from gateway.domain.task_supervisor import Spawn
 from gateway.upstream.live.mcp.session import HandshakeSession
 
 MAX_SESSIONS = 16
@@ -18,12 +18,16 @@ SessionKey = tuple[bytes, frozenset[str]]
 
 
 class SessionPool:
-    """The session pool of one attachment; `spawn` closes sessions in the background."""
+    """The session pool of one attachment; `spawn` closes sessions in the background.
+
+    A request may outlive its attachment, for example when the source is changed; its session is closed after it.
+    """
 
     def __init__(self, spawn: Spawn) -> None:
         self._spawn = spawn
         self._semaphore = asyncio.Semaphore(MAX_SESSIONS)
         self._idle: list[tuple[SessionKey, HandshakeSession]] = []
+        self._is_closed = False
 
     @asynccontextmanager
     async def lease(
@@ -35,19 +39,20 @@ class SessionPool:
             try:
                 yield session
             finally:
-                if session.is_clean:  # guard: live-session-clean
+                if session.is_clean and not self._is_closed:  # guard: live-session-clean
                     self._store_idle(key, session)
                 else:
-                    self._spawn(session.close())
+                    self._spawn(session.close)
 
     def drop_idle(self) -> None:
         """Close all idle sessions in the background, after the server has ended one of them."""
         idle, self._idle = self._idle, []
         for _, session in idle:
-            self._spawn(session.close())
+            self._spawn(session.close)
 
     async def close(self) -> None:
-        """Close all idle sessions."""
+        """Close all idle sessions; the others are closed when their requests end."""
+        self._is_closed = True
         idle, self._idle = self._idle, []
         await asyncio.gather(*(session.close() for _, session in idle), return_exceptions=True)
 
@@ -61,4 +66,4 @@ class SessionPool:
     def _store_idle(self, key: SessionKey, session: HandshakeSession) -> None:
         self._idle.append((key, session))
         if len(self._idle) > MAX_SESSIONS:
-            self._spawn(self._idle.pop(0)[1].close())
+            self._spawn(self._idle.pop(0)[1].close)

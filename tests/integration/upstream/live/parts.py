@@ -1,7 +1,8 @@
 """What tests of connectors share: a live source, a client that answers, a listener that remembers."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -9,8 +10,10 @@ from typing import Any
 from gateway.domain.http.requests import Credential, NamedCredential
 from gateway.domain.identifiers import LiveSourceId, SourceId, TenantId
 from gateway.domain.live_sources import LiveKind, LiveSource
+from gateway.domain.task_supervisor import Spawn, TaskSupervisor
 from gateway.domain.tenancy.principals import ToolCaller
 from gateway.errors import CapabilityMissing, ClientSilent
+from gateway.upstream.live.interfaces import LiveAttachment, LiveConnector
 
 TENANT = TenantId("ten_a")
 _NOW = datetime(2026, 11, 23, tzinfo=UTC)
@@ -95,3 +98,12 @@ class Secrets:
 
     async def named(self, tenant: TenantId, name: str) -> NamedCredential | None:
         return self.stored.get(name) if tenant == TENANT else None
+
+
+@asynccontextmanager
+async def attached_by(
+    build: Callable[[Spawn], LiveConnector], declared: LiveSource, listener: Listener | None = None
+) -> AsyncGenerator[LiveAttachment]:
+    """Attach with a connector and a task supervisor of its own while the block runs."""
+    async with TaskSupervisor() as tasks, build(tasks.spawn).attach(declared, listener or Listener()) as attachment:
+        yield attachment

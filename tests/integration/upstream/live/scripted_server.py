@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias, cast
 
 import anyio
@@ -13,7 +14,7 @@ from gateway.handlers.live_access import StoredSourceAccess
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.live.interfaces import LiveAttachment
 from gateway.upstream.live.mcp.connector import McpConnector
-from tests.integration.upstream.live.parts import Listener, Secrets, source
+from tests.integration.upstream.live.parts import Listener, Secrets, attached_by, source
 from tests.integration.upstream.loopback import Exchange, Loopback, body, loopback
 
 EVENTS = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
@@ -126,6 +127,6 @@ async def attached_to(
                     place="bearer", credential=Credential(value=secret), origins=origins
                 )
             declared = source({"url": f"{here}/mcp", **settings}, credential=None if secret is None else "key")
-            connector = McpConnector(upstream, StoredSourceAccess(secrets))
-            async with connector.attach(declared, listener) as attachment:
+            connector = partial(McpConnector, upstream, StoredSourceAccess(secrets))
+            async with attached_by(connector, declared, listener) as attachment:
                 yield World(script, server, attachment, listener, secrets)

@@ -21,7 +21,7 @@ from gateway.upstream.live.command.connector import CommandConnector
 from gateway.upstream.live.interfaces import LiveAttachment
 from gateway.upstream.live.mcp.messages import MAX_MESSAGE_BYTES
 from gateway.upstream.live.mcp.response_messages import MAX_MESSAGES
-from tests.integration.upstream.live.parts import Client, Listener, source
+from tests.integration.upstream.live.parts import Client, Listener, attached_by, source
 from tests.support.replicas import until
 
 PROGRAM = [sys.executable, "-I", str(Path(__file__).with_name("stdio_program.py"))]
@@ -32,7 +32,7 @@ async def running(*more: str, listener: Listener | None = None, **settings: obje
     """Run the program while the block runs."""
     with anyio.fail_after(60):
         declared = source({"argv": [*PROGRAM, *more], **settings}, kind=LiveKind.COMMAND)
-        async with CommandConnector().attach(declared, listener or Listener()) as attachment:
+        async with attached_by(CommandConnector, declared, listener) as attachment:
             yield attachment
 
 
@@ -215,7 +215,7 @@ async def test_a_lost_program_is_reported() -> None:
     with anyio.fail_after(60):
         name = "/bin/cat"
         with pytest.raises(LiveSourceFailed):
-            async with CommandConnector().attach(source({"argv": [name], "timeout_s": 0.5}), Listener()):
+            async with attached_by(CommandConnector, source({"argv": [name], "timeout_s": 0.5})):
                 pass
 
 
@@ -236,7 +236,7 @@ async def test_a_lost_program_is_reported() -> None:
 async def test_what_is_no_server_is_refused(settings: dict[str, object]) -> None:
     """Ours: a wrong command has a reason, and no shell reads it."""
     with anyio.fail_after(30), pytest.raises(LiveSourceFailed) as caught:
-        async with CommandConnector().attach(source(settings, kind=LiveKind.COMMAND), Listener()):
+        async with attached_by(CommandConnector, source(settings, kind=LiveKind.COMMAND)):
             pass
     assert caught.value.message.isprintable()
 
@@ -245,7 +245,7 @@ async def test_a_closing_that_is_cut_short_leaves_no_program() -> None:
     """Ours: the gateway gives closing only some seconds, and the program ends all the same."""
     with anyio.fail_after(60):
         declared = source({"argv": [*PROGRAM, "--stubborn"]}, kind=LiveKind.COMMAND)
-        attaching = CommandConnector().attach(declared, Listener())
+        attaching = attached_by(CommandConnector, declared)
         attachment = await attaching.__aenter__()
         program, grandchild, _ = await call(attachment, "group")
         with anyio.CancelScope() as scope:

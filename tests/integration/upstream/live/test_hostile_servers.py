@@ -14,16 +14,20 @@ import pytest
 from gateway.domain.http.requests import Credential, NamedCredential
 from gateway.domain.primitives import Family
 from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
+from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.errors import GatewayError, UpstreamBusy
+from gateway.handlers.live_access import StoredSourceAccess
+from gateway.upstream.client import UpstreamClient
 from gateway.upstream.live.mcp.attachment import MAX_FOLLOWED
 from gateway.upstream.live.mcp.changes import follow_changes
+from gateway.upstream.live.mcp.connector import McpConnector
 from gateway.upstream.live.mcp.conversation import MAX_QUESTIONS
 from gateway.upstream.live.mcp.link import McpLink
 from gateway.upstream.live.mcp.messages import MAX_MESSAGE_BYTES
 from gateway.upstream.live.mcp.pages import MAX_OF_A_FAMILY, MAX_PAGES
 from gateway.upstream.live.mcp.response_messages import MAX_MESSAGES
 from gateway.upstream.live.mcp.session import ServerFacts, StreamNotOffered
-from tests.integration.upstream.live.parts import Client, Listener, source
+from tests.integration.upstream.live.parts import Client, Listener, Secrets, source
 from tests.integration.upstream.live.scripted_server import (
     EVENTS,
     Reply,
@@ -34,7 +38,8 @@ from tests.integration.upstream.live.scripted_server import (
     json_body,
     result,
 )
-from tests.integration.upstream.loopback import Exchange, body
+from tests.integration.upstream.loopback import Exchange, body, loopback
+from tests.support.replicas import until
 
 CALL: dict[str, Any] = {"name": "t", "arguments": {}}
 FACTS: dict[str, Any] = {"protocolVersion": "2024-11-05", "capabilities": {}}
@@ -230,6 +235,52 @@ async def test_a_session_with_a_cancelled_request_is_not_used_again() -> None:
         del script.replies["tools/call"]
         await call(world)
     assert script.sessions == 3  # the attachment's own, the abandoned one, the next one
+
+
+async def test_the_session_of_a_request_that_outlives_its_attachment_is_ended() -> None:
+    """Ours: a source that is changed during a call leaves no session at its server."""
+    script, began, finish = Scripted(), asyncio.Event(), asyncio.Event()
+
+    async def slow(_: Exchange, message: dict[str, Any]) -> bytes:
+        began.set()
+        await finish.wait()
+        return json_body(result(message, {"content": []}))
+
+    script.replies["tools/call"] = slow
+    async with (
+        loopback(script.answer) as server,
+        UpstreamClient(egress_allow=[server.authority]) as upstream,
+        TaskSupervisor() as tasks,
+        asyncio.TaskGroup() as group,
+    ):
+        connector = McpConnector(upstream, StoredSourceAccess(Secrets()), tasks.spawn)
+        declared = source({"url": f"http://{server.authority}/mcp"})
+        async with connector.attach(declared, Listener()) as attachment:
+            running = group.create_task(attachment.request("tools/call", CALL, Client()))
+            await began.wait()
+        assert len(script.sent("DELETE")) == 1  # the attachment's own session
+        finish.set()
+        assert await running == {"content": []}
+        await until(lambda: len(script.sent("DELETE")) == 2)
+
+
+async def test_sessions_are_ended_also_when_the_attachment_is_cancelled() -> None:
+    """Ours: a source that is removed, or a replica that stops, leaves no session at a slow server."""
+    script, ended = Scripted(), 0
+
+    async def slow(_: Exchange, __: dict[str, Any]) -> bytes:
+        nonlocal ended
+        await asyncio.sleep(0.05)  # long after the cancellation
+        ended += 1
+        return body(b"", status=200)
+
+    script.replies["DELETE"] = slow
+    with anyio.CancelScope() as scope:
+        async with attached_to(script) as world:
+            await call(world)
+            scope.cancel()
+            await anyio.sleep_forever()
+    assert ended == 2
 
 
 async def test_time_stands_still_while_the_client_answers() -> None:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import anyio
 import pytest
@@ -17,7 +18,7 @@ from gateway.upstream.client import UpstreamClient
 from gateway.upstream.live.interfaces import LiveAttachment
 from gateway.upstream.live.mcp.connector import McpConnector
 from tests.deploy.sockets import free_port
-from tests.integration.upstream.live.parts import Client, Listener, Secrets, source
+from tests.integration.upstream.live.parts import Client, Listener, Secrets, attached_by, source
 from tests.integration.upstream.live.sdk_server import SdkServer, running_sdk_server
 
 ERAS = ["2026-07-28", "handshake", "without sessions"]
@@ -37,8 +38,8 @@ async def attached(server: SdkServer, **settings: object) -> AsyncGenerator[Worl
     """Attach to the server while the block runs."""
     listener = Listener()
     async with UpstreamClient(egress_allow=[f"127.0.0.1:{server.port}"]) as upstream:
-        connector = McpConnector(upstream, StoredSourceAccess(Secrets()))
-        async with connector.attach(source({"url": server.url, **settings}), listener) as attachment:
+        connector = partial(McpConnector, upstream, StoredSourceAccess(Secrets()))
+        async with attached_by(connector, source({"url": server.url, **settings}), listener) as attachment:
             yield World(server, attachment, listener)
 
 
@@ -167,10 +168,10 @@ async def test_a_server_that_comes_back_is_attached_at_once() -> None:
     declared = source({"url": f"http://127.0.0.1:{port}/mcp"})
     with anyio.fail_after(60):
         async with UpstreamClient(egress_allow=[f"127.0.0.1:{port}"]) as upstream:
-            connector = McpConnector(upstream, StoredSourceAccess(Secrets()))
+            connector = partial(McpConnector, upstream, StoredSourceAccess(Secrets()))
             for _ in range(BulkheadLimits().failures + 1):
                 with pytest.raises(LiveSourceFailed):
-                    async with connector.attach(declared, Listener()):
+                    async with attached_by(connector, declared):
                         pass
-            async with running_sdk_server(port=port), connector.attach(declared, Listener()) as attachment:
+            async with running_sdk_server(port=port), attached_by(connector, declared) as attachment:
                 assert (await attachment.discover()).primitives
