@@ -43,6 +43,7 @@ from gateway.identity.oauth.account_tokens import LINK_PURPOSE, AccountLinks, St
 from gateway.identity.oauth.provider_checks import ProviderChecks
 from gateway.identity.oauth.relying_party import RelyingParty
 from gateway.identity.oauth.subject_tokens import SubjectTokens
+from gateway.identity.own_audiences import OwnAudiences
 from gateway.identity.people import IssuerDirectory, People, TokenVerifiers
 from gateway.protocol.sessions.orphaned_sessions import OrphanedSessions
 from gateway.redis.caches.oauth_tokens import SharedTokens
@@ -142,7 +143,9 @@ def _build_identities(
     signer = AssertionSigner(cipher.derive_all, public_url=settings.public_url)
     subjects = SubjectTokens(catalog, people.directory, checks).find
     links = AccountLinks(cipher.derive(LINK_PURPOSE), public_url=settings.public_url)
-    return tokens, signer, Delegations(tokens, signer, subjects, StoredAccountTokens(catalog, links))
+    accounts = StoredAccountTokens(catalog, links)
+    own_audiences = OwnAudiences(people.directory, public_url=settings.public_url)
+    return tokens, signer, Delegations(tokens, signer, subjects, accounts, own_audiences)
 
 
 def _build_people(infrastructure: Infrastructure, settings: Settings) -> People:

@@ -74,8 +74,8 @@ async def verify(text: str, found: TenantIssuers, keys: KeySource, *, audience: 
         TokenRejected: the token is invalid, or for another audience.
         Unavailable: the issuer's keys cannot be fetched now.
     """
-    header, claimed = _read_unverified(text)
-    issuer = next((each for each in found.issuers if each.url == claimed), None)  # guard: token-issuer
+    header, claims = _read_unverified(text)
+    issuer = next((each for each in found.issuers if each.url == claims.get("iss")), None)  # guard: token-issuer
     if issuer is None:
         raise TokenRejected("issuer")
     if str(header.get("typ", "jwt")).lower() not in _TYPES:  # guard: token-type
@@ -228,13 +228,21 @@ def _is_bounded(jwk: Mapping[str, Any]) -> bool:
     return _MIN_RSA_BITS <= bits <= _MAX_RSA_BITS and 3 <= power < _MAX_EXPONENT
 
 
-def _read_unverified(text: str) -> tuple[Mapping[str, Any], object]:
+def _read_unverified(text: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     try:
-        header = jwt.get_unverified_header(text)
-        claims = jwt.decode(text, options={"verify_signature": False})
+        return jwt.get_unverified_header(text), jwt.decode(text, options={"verify_signature": False})
     except BROKEN:
         raise TokenRejected("form") from None
-    return header, claims.get("iss")
+
+
+def audiences_of(text: str) -> frozenset[str]:
+    """Return the unverified audiences of a token; none if it is no JWT."""
+    try:
+        claimed = _read_unverified(text)[1].get("aud")
+    except TokenRejected:
+        return frozenset()
+    several = cast("list[object]", claimed) if isinstance(claimed, list) else [claimed]
+    return frozenset(each for each in several if isinstance(each, str))
 
 
 def verify_claims(text: str, key: jwt.PyJWK, issuer: Issuer, audiences: Collection[str]) -> Mapping[str, Any]:

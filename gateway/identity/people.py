@@ -38,6 +38,12 @@ _ADMIN_PATH = re.compile(rf"(?P<place>/admin/v1/tenants/(?P<slug>{_LABEL}))(?:/.
 _PATH = re.compile(rf"(?P<place>/t/(?P<slug>{_LABEL})(?:/(?P<profile>{_LABEL}))?)/(?P<door>mcp|sse|messages)")
 """Paths of resources. Other characters are refused, because a header contains the path. `messages` belongs to `sse`."""
 
+
+def is_resource_path(path: str) -> bool:
+    """True if the path is that of a protected resource of some tenant."""
+    return bool(_PATH.fullmatch(path) or _ADMIN_PATH.fullmatch(path))
+
+
 FindIssuers = Callable[[Collection[str]], Awaitable[Mapping[str, TenantIssuers]]]
 
 

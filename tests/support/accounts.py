@@ -30,6 +30,8 @@ class AccountServer:
     refresh_tokens: dict[str, str] = field(default_factory=dict[str, str])
     revoked: list[str] = field(default_factory=list[str])
     asked: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
+    returned: str = ""
+    """An access token that is returned in every response."""
     error: str = ""
     """An error code to answer token requests with."""
 
@@ -65,7 +67,8 @@ class AccountServer:
         number = len(self.asked)
         refresh = f"{user}.refresh.{number}"
         self.refresh_tokens[refresh] = user
-        issued: dict[str, Any] = {"access_token": f"{user}.access.{number}", "token_type": "Bearer"}
+        token = self.returned or f"{user}.access.{number}"
+        issued: dict[str, Any] = {"access_token": token, "token_type": "Bearer"}
         return orjson.dumps({**issued, "refresh_token": refresh, "expires_in": self.life_s, "scope": "read"})
 
     def _user(self, form: dict[str, str]) -> str | None:

@@ -30,8 +30,8 @@ class TokenEndpoint:
     name: str
     status: str = ""
     """An error code to answer with."""
-    echoes: bool = False
-    """True for an issuer that returns the token that it was to exchange."""
+    returned: str = ""
+    """A token that is returned in every exchange."""
     exchanged: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
 
     def respond(self, seen: Seen) -> bytes:
@@ -45,9 +45,8 @@ class TokenEndpoint:
         self.exchanged.append({**form, "claims": claims})
         if self.status:
             return orjson.dumps({"error": self.status})
-        value = f"{self.name}.{claims['sub']}.{form['audience']}.{len(self.exchanged)}"
-        value = form["subject_token"] if self.echoes else value
-        return orjson.dumps({"access_token": value, "token_type": "Bearer", "expires_in": 300})
+        value = f"{self.name}.{claims['sub']}.{form.get('audience', '')}.{len(self.exchanged)}"
+        return orjson.dumps({"access_token": self.returned or value, "token_type": "Bearer", "expires_in": 300})
 
 
 @dataclass(slots=True)

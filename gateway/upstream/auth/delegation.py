@@ -38,6 +38,14 @@ class AccountTokens(Protocol):
         ...
 
 
+class TokenAudiences(Protocol):
+    """The audiences at which the gateway accepts access tokens."""
+
+    async def include(self, principal: Principal, text: str) -> bool:
+        """True if a text is such an audience, or a JWT for one of them; raises `Unavailable` if that is unknown."""
+        ...
+
+
 class Delegations:
     """Resolves credentials with a delegation to the credential of one caller."""
 
@@ -46,12 +54,14 @@ class Delegations:
         tokens: Tokens,
         signer: AssertionSigner,
         subject_token: FindSubjectToken,
-        accounts: AccountTokens | None = None,
+        accounts: AccountTokens,
+        own_audiences: TokenAudiences,
     ) -> None:
         self._tokens = tokens
         self._signer = signer
         self._subject_token = subject_token
         self._accounts = accounts
+        self._own_audiences = own_audiences
 
     async def resolve(self, named: NamedCredential, principal: Principal, action: tuple[str, str]) -> NamedCredential:
         """Return the credential of this caller; a shared credential is returned unchanged.
@@ -59,7 +69,7 @@ class Delegations:
         `action` is the kind of the call, and the name of its primitive.
 
         Raises:
-            CredentialMissing: the caller has no access token of the issuer, or the issuer returned the same token.
+            CredentialMissing: the caller has no access token of the issuer, or the token is valid at the gateway.
             AccountRequired: the caller has to connect an account first.
             TokenRefused, UpstreamError: the issuer returned no token in exchange.
         """
@@ -71,23 +81,19 @@ class Delegations:
             # pools connections per caller: each assertion is new, so its own digest would never match
             digest = digest_of((named.name, terms.audience, principal.tenant, principal.subject))
             return replace(named, credential=Credential(value=value), delegation=None, digest=digest)
+        requested = (terms.audience,) if isinstance(terms, TokenExchange) else [text for _, text in terms.parameters]
+        for text in filter(None, requested):
+            await self._check_audience(named, principal, text)  # guard: delegated-for-gateway-stored
         if isinstance(terms, AccountTerms):
-            value = await self._source(named).obtain(principal, named, terms)
-            return replace(named, credential=Credential(value=value), delegation=None)
-        subject = await self._subject_token(principal)
-        wanted = _exchange(named, terms, subject)
-        token = await self._tokens.obtain(principal.tenant, f"credential:{named.name}", wanted)
-        if subject is not None and token.value == subject.value:  # guard: exchange-other-token
-            raise CredentialMissing(
-                f"The issuer {terms.issuer_name!r} returned the caller's own token in exchange, which no upstream may"
-                f" receive; give the credential {named.name!r} the audience of its upstream."
-            )
-        return replace(named, credential=Credential(value=token.value), delegation=None)
+            value = await self._accounts.obtain(principal, named, terms)
+        else:
+            value = await self._exchange(named, terms, principal)
+        return await self._with_token(named, principal, value)
 
     async def forget(self, named: NamedCredential, principal: Principal, refused: Credential) -> None:
         """Drop a cached token after the upstream refused it."""
         if isinstance(named.delegation, TokenExchange):
-            wanted = _exchange(named, named.delegation, await self._subject_token(principal))
+            wanted = _exchange_request(named, named.delegation, await self._subject_token(principal))
             await self._tokens.drop(principal.tenant, f"credential:{named.name}", wanted, refused.value)
 
     async def renew(self, named: NamedCredential, principal: Principal, refused: Credential) -> NamedCredential | None:
@@ -100,20 +106,39 @@ class Delegations:
             TokenRefused, UpstreamError, Unavailable: the account's token cannot be refreshed now.
         """
         if isinstance(named.delegation, AccountTerms):
-            value = await self._source(named).renew(principal, named, named.delegation, refused.value)
-            return replace(named, credential=Credential(value=value), delegation=None)
+            value = await self._accounts.renew(principal, named, named.delegation, refused.value)
+            return await self._with_token(named, principal, value)
         await self.forget(named, principal, refused)
         return None
 
-    def _source(self, named: NamedCredential) -> AccountTokens:
-        if self._accounts is None:
+    async def _exchange(self, named: NamedCredential, terms: TokenExchange, principal: Principal) -> str:
+        subject = await self._subject_token(principal)
+        wanted = _exchange_request(named, terms, subject)
+        token = await self._tokens.obtain(principal.tenant, f"credential:{named.name}", wanted)
+        if subject is not None and token.value == subject.value:  # guard: exchange-other-token
             raise CredentialMissing(
-                f"The credential {named.name!r} needs accounts of users, which are not served here."
+                f"The issuer {terms.issuer_name!r} returned the caller's own token in exchange, which no upstream may"
+                f" receive; give the credential {named.name!r} the audience of its upstream."
             )
-        return self._accounts
+        return token.value
+
+    async def _with_token(self, named: NamedCredential, principal: Principal, token: str) -> NamedCredential:
+        await self._check_audience(named, principal, token)  # guard: delegated-token-for-gateway
+        return replace(named, credential=Credential(value=token), delegation=None)
+
+    async def _check_audience(self, named: NamedCredential, principal: Principal, text: str) -> None:
+        """Refuse an audience of the gateway, or a token for it, unless the gateway is the only recipient."""
+        if not await self._own_audiences.include(principal, text):
+            return
+        for origin in named.origins:
+            if not await self._own_audiences.include(principal, origin):
+                raise CredentialMissing(
+                    f"The credential {named.name!r} would send a token that is valid at the gateway itself, which no"
+                    " upstream may receive; give it the audience of its upstream."
+                )
 
 
-def _exchange(named: NamedCredential, terms: TokenExchange, token: InboundToken | None) -> TokenRequest:
+def _exchange_request(named: NamedCredential, terms: TokenExchange, token: InboundToken | None) -> TokenRequest:
     if token is None:
         raise CredentialMissing(
             f"The credential {named.name!r} acts for the person who calls, so the call needs an access token of the"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+import jwt
 import pytest
 from mcp.client.context import ClientRequestContext
 from mcp_types import ElicitRequestParams, ElicitRequestURLParams, ElicitResult
@@ -217,6 +218,23 @@ async def test_tokens_are_refreshed_once_by_all_replicas(tracker: Tracker) -> No
     assert not (await tracker.call())["result"].get("isError")
     tokens = {seen.header("authorization") for seen in tracker.api.seen}
     assert len(tokens) == 2
+
+
+async def test_an_account_whose_token_is_valid_at_the_gateway_gives_it_to_no_upstream(tracker: Tracker) -> None:
+    """MCP: a server that issues tokens for the gateway gives an upstream none, at first or by a refresh (TEN-4)."""
+    browser, link = await tracker.browser(), await tracker.link()
+    tracker.server.returned = jwt.encode({"aud": [f"{PUBLIC}/t/globex/mcp"]}, "k" * 32)
+    await browser.connect(link, tracker.server, "acme.ada")
+    for tool in ("tool_tracker", "op_tracker"):
+        assert "no upstream may receive" in str((await tracker.call(tool=tool))["result"]["content"])
+    assert tracker.api.seen == []
+
+    tracker.server.returned = ""
+    await tracker.connect(user="bob")
+    tracker.server.returned = jwt.encode({"aud": f"{PUBLIC}/admin/v1/tenants/acme"}, "k" * 32)
+    tracker.api.status = 401
+    assert "no upstream may receive" in str((await tracker.call(user="bob"))["result"]["content"])
+    assert [seen.header("authorization") for seen in tracker.api.seen] == ["Bearer acme.bob.access.2"]
 
 
 async def test_an_account_that_the_server_no_more_refreshes_is_connected_again(tracker: Tracker) -> None:

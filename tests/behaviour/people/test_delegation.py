@@ -167,15 +167,39 @@ async def test_a_delegation_that_cannot_work_is_refused(world: Delegating) -> No
         assert answer.json()["errors"][0]["pointer"] == pointer, members
 
 
-async def test_a_token_that_was_not_exchanged_is_not_passed_on(world: Delegating) -> None:
-    """MCP: no upstream receives the caller's own token, even if the issuer returns it in exchange (TEN-4)."""
-    world.endpoints["acme"].echoes = True
-    token = world.token("acme", "ada", jti="echoed")
-    for tool in ("tool_exchange", "op_exchange"):
-        result = await world.call("acme", token, tool)
-        assert (result["isError"], "caller's own token" in str(result["content"])) == (True, True), result
-        assert token not in str(result)
-    assert world.api.seen == []
+FOR_GATEWAY = (
+    f"{PUBLIC}/t/globex/mcp",
+    ["https://orders.internal", f"{PUBLIC}/admin/v1/tenants/acme"],
+    "HTTPS://Gateway.Example/t/acme/cats/mcp",
+    [None, "api://acme"],
+)
+"""Audiences of tokens that are valid at the gateway: the last one is a further audience of the issuer."""
+
+
+async def test_a_token_that_is_valid_at_the_gateway_is_not_passed_on(world: Delegating) -> None:
+    """MCP: no upstream receives the caller's token or another one for the gateway, whatever an exchange returns, even
+    if the credential names no audience; an audience that became one of the gateway is not requested (TEN-4).
+    """
+    admin, endpoint = world.gateway.admin, world.endpoints["acme"]
+    await world.declare("acme", "unnamed", {"kind": "exchange", **CLIENT, "value": "s3cret-client"})
+    await world.declare("acme", "later", {"kind": "exchange", **CLIENT, "audience": "api://acme"})
+    further = await admin.patch("/tenants/acme/issuers/corp", json={"audiences": ["api://acme"]})
+    assert further.status_code == 200, further.text
+    for number, audience in enumerate([None, *FOR_GATEWAY]):
+        token = world.token("acme", "ada", jti=f"exchanged-{number}")
+        endpoint.returned = token if audience is None else world.issuers["acme"].token(audience, sub="ada")
+        for tool in ("tool_exchange", "op_exchange", "tool_unnamed", "op_unnamed"):
+            result = await world.call("acme", token, tool)
+            reason = "caller's own token" if audience is None else "valid at the gateway itself"
+            assert (result["isError"], reason in str(result["content"])) == (True, True), (audience, result)
+            assert endpoint.returned not in str(result)
+    exchanged = len(endpoint.exchanged)
+    stored_before = await world.call("acme", world.token("acme", "ada"), "tool_later")
+    assert "no upstream may receive" in str(stored_before["content"])
+    assert (world.api.seen, len(endpoint.exchanged)) == ([], exchanged)
+
+    endpoint.returned = world.issuers["acme"].token([API, "https://login.example/userinfo"], sub="ada")
+    assert not (await world.call("acme", world.token("acme", "ada", jti="fit"), "tool_unnamed")).get("isError")
 
 
 @pytest.mark.parametrize("is_older", [False, True], ids=["newest", "older"])
