@@ -3,20 +3,19 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from gateway.domain.text_search.normalization import fold
+from gateway.domain.text_search.normalization import fold, without_ascii
 
 _WORD = re.compile(r"[^\W\d_]+")
 _LATIN = re.compile("[A-Za-z]")
 _OTHER_SCRIPTS = re.compile("[\u0370-\u03ff\u0400-\u052f\u0531-\u058f\u13a0-\u13ff]+")
 _FULL_WIDTH = re.compile("[\uff21-\uff5a\U0001d400-\U0001d7ff]{3}")
-_ASCII = bytes(range(128))
 _SIMILAR_CHARACTERS = str.maketrans("i1|0-.", "lllo__")
 _SIMILAR_PAIRS = (("rn", "m"), ("vv", "w"), ("cl", "d"))
 
 
 def has_mixed_letters(text: str) -> bool:
     """True if a word mixes Latin letters with similar ones of other alphabets, or uses mathematical or wide letters."""
-    others = text.encode("utf-8", "surrogatepass").translate(None, _ASCII).decode("utf-8", "surrogatepass")
+    others = without_ascii(text)
     if _FULL_WIDTH.search(others) is None and _OTHER_SCRIPTS.search(others) is None:  # nearly every search ends here
         return False
     if _FULL_WIDTH.search(text) is not None:

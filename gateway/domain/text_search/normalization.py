@@ -7,7 +7,7 @@ result is ASCII, with `?` for every other character, because the regex engine is
 """
 
 import re
-from base64 import b64decode
+from binascii import a2b_base64
 from collections.abc import Callable, Iterator
 from unicodedata import category, decimal, normalize
 
@@ -21,18 +21,20 @@ _FIRST_UNFOLDED = 0x20000
 _TAGS_AND_SELECTORS = range(0xE0000, 0xE0200)
 _MAX_EXPANDED = 4
 _TAGS = range(0xE0020, 0xE007F)
-_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{24,}+={0,2}")
 _GAP_EDGE = 32
 _PART_LENGTH = 16 * 1024
+_FOLDED_LENGTH = 256
 _INVISIBLE = re.compile("[\u00ad\u034f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 _NOT_ASCII = re.compile("[^\0-\x7f]+")
 _GAP = re.compile(rf"[^A-Za-z0-9]{{{2 * _GAP_EDGE},}}+")
 _LONG_GAP = b" " * 2 * _GAP_EDGE
 _GAP_TABLE = bytes(byte if chr(byte).isalnum() and byte < 128 else 32 for byte in range(256))
 """Translation table: maps each byte of a gap to a blank. A search in bytes is many times faster than `_GAP`."""
+_ASCII = bytes(range(128))
 _MIN_ENCODED = b"A" * 24
-_BASE64_MASK = bytes(65 if _BASE64.match(24 * chr(byte)) else 32 for byte in range(256))
-_STANDARD_ALPHABET = str.maketrans("-_", "+/")
+_BASE64_MASK = bytes(65 if chr(byte) in "+/-_" or (byte < 128 and chr(byte).isalnum()) else 32 for byte in range(256))
+_STANDARD_ALPHABET = bytes.maketrans(b"-_", b"+/")
+_WORD_TABLE = bytes(ord(chr(byte).lower()) if byte < 128 and chr(byte).isalnum() else 32 for byte in range(256))
 _LOOKALIKES = dict(
     zip(
         map(ord, "аекмортсухіјѕһԁԛԝӏьАВЕКМНОРСТУХІЈЅԚԜΑΒΕΖΗΙΚΜΝΟΡΤΥΧαεικνορτυχϲıɡɑ∕⁄"),
@@ -53,7 +55,6 @@ class _Folding(dict[int, str]):
 
 
 _FOLDING = _Folding()
-_PUNCTUATION_TABLE = {code: " " for code in range(128) if not chr(code).isalnum()}
 
 
 def views(text: str) -> Iterator[str]:
@@ -64,14 +65,22 @@ def views(text: str) -> Iterator[str]:
     if decoded != folded:
         folded = fold(decoded)
         yield folded
-    concealed = "\n".join(_unpack(folded))
+    concealed = _unpack(folded)
     if concealed:
         yield fold(concealed)
 
 
 def fold(text: str) -> str:
     """Return the text in ASCII: look-alikes as Latin letters and digits, without accents and invisible characters."""
-    return text if text.isascii() else _NOT_ASCII.sub(lambda found: found[0].translate(_FOLDING), text)
+    if text.isascii():
+        return text
+    parts = (text[start : start + _FOLDED_LENGTH] for start in range(0, len(text), _FOLDED_LENGTH))
+    return "".join(part if part.isascii() else _NOT_ASCII.sub(_fold_run, part) for part in parts)
+
+
+def without_ascii(text: str) -> str:
+    """Return the other characters of a text; one search of them is faster than of a text that is mostly ASCII."""
+    return text.encode("utf-8", "surrogatepass").translate(None, _ASCII).decode("utf-8", "surrogatepass")
 
 
 def has_invisible(text: str) -> bool:
@@ -100,11 +109,13 @@ def shorten_gaps(text: str, undo: Callable[[str], str]) -> str:
     return "".join((*parts, rest))
 
 
-def phrase_views(text: str) -> Iterator[str]:
-    """Yield two lower-case forms of a folded text: with single blanks, and without punctuation."""
-    plain = " ".join(text.lower().split())
-    yield plain
-    yield " ".join(plain.translate(_PUNCTUATION_TABLE).split())
+def words_of(text: str) -> str:
+    """Return a folded text in lower case, with a blank in place of each character that is no letter or digit."""
+    return text.encode("ascii", "replace").translate(_WORD_TABLE).decode("ascii")
+
+
+def _fold_run(found: re.Match[str]) -> str:
+    return found[0].translate(_FOLDING)
 
 
 def _fold(code: int) -> str:
@@ -127,20 +138,23 @@ def _unescape(text: str) -> str:
     return raw.decode("utf-8", "replace")
 
 
-def _find_encoded(text: str) -> Iterator[re.Match[str]]:
-    """Yield the matches of `_BASE64` in a folded text; a search in bytes finds them faster than the pattern."""
-    mask = text.encode("ascii", "replace").translate(_BASE64_MASK)
+def _find_encoded(raw: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield each run of at least 24 characters of base64 with its position."""
+    mask = raw.translate(_BASE64_MASK)
     start = mask.find(_MIN_ENCODED)
-    while start >= 0 and (found := _BASE64.match(text, start)) is not None:
-        yield found
-        start = mask.find(_MIN_ENCODED, found.end())
+    while start >= 0:
+        end = mask.find(b" ", start)
+        end = len(raw) if end < 0 else end
+        yield start, raw[start:end]
+        start = mask.find(_MIN_ENCODED, end)
 
 
-def _unpack(text: str) -> Iterator[str]:
-    """Yield the texts decoded from base64, in either alphabet; a run at the start may lack its first characters."""
-    for found in _find_encoded(text):
-        encoded = found[0].rstrip("=").translate(_STANDARD_ALPHABET)
-        for skipped in range(4) if found.start() == 0 else (0,):
+def _unpack(text: str) -> str:
+    """Decode the base64 of a folded text, in either alphabet; a run at the start may lack its first characters."""
+    decoded: list[bytes] = []
+    for start, run in _find_encoded(text.encode("ascii", "replace")):
+        encoded = run.translate(_STANDARD_ALPHABET)
+        for skipped in range(4) if start == 0 else (0,):
             part = encoded[skipped:]
-            part = part[:-1] if len(part) % 4 == 1 else part
-            yield b64decode(part + "=" * (-len(part) % 4)).decode("utf-8", "ignore")
+            decoded.append(a2b_base64((part[:-1] if len(part) % 4 == 1 else part) + b"=="))
+    return b"\n".join(decoded).decode("utf-8", "ignore")

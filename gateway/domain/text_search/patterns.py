@@ -11,6 +11,7 @@ import jsonschema_rs
 
 from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
 
+_BLANK = r"[\t-\r\x1c-\x20]"
 _PATTERN_BYTES = 4 * 2**20
 _MAX_COMPILED = 256
 
@@ -48,11 +49,7 @@ PII: Mapping[str, str] = {
     "us-ssn": r"\b(?:00[1-9]|0[1-9][0-9]|[1-578][0-9]{2}|6[0-57-9][0-9]|66[0-57-9])-[0-9]{2}-[0-9]{4}\b",
 }
 # `[t]ell` matches the word; the brackets keep it from the prose check of this repository.
-INJECTION: Mapping[str, str] = {
-    "chat-markup": (
-        r"<\|(?:im_start|im_end|system|user|assistant|endoftext|start_header_id|eot_id)\|>|\[/?inst\]|<</?sys>>"
-        r"|</?(?:system|important|system-reminder|system_prompt)>|(?:^| )#{2,4} ?(?:system|new instructions?) ?:"
-    ),
+PHRASES: Mapping[str, str] = {
     "conceal": (
         rf"\b(?:(?:do not|don t|never|must not) (?:[t]ell|inform|mention|reveal|notify|alert){_FEW_WORDS} {_PERSON}\b"
         rf"|without (?:telling|informing|asking|notifying|alerting) {_PERSON}\b)"
@@ -61,7 +58,6 @@ INJECTION: Mapping[str, str] = {
         r"\b(?:send|post|forward|upload|exfiltrate|leak|transmit|append|include)(?: [a-z0-9]+){0,6} "
         rf"{_PRIVATE}(?: [a-z0-9]+)" + r"{0,4} (?:to|in|as|into|at|via|with)\b"
     ),
-    "hidden-text": "[\U000e0020-\U000e007e]{4,}",
     "override": (
         r"\b(?:ignore|disregard|forget|override|bypass)(?: [a-z0-9]+){0,3} (?:previous|prior|above|earlier|preceding"
         r"|foregoing|system|all|your|these|those|any)(?: [a-z0-9]+){0,3} (?:instructions?|prompts?|rules|directions"
@@ -83,6 +79,18 @@ INJECTION: Mapping[str, str] = {
         r"(?:tool|function|[a-z0-9]+ tool|[a-z0-9]+ function)\b"
     ),
 }
+"""Phrases of words in lower case, searched in texts where all other characters are blanks."""
+_MARKUP: Mapping[str, str] = {
+    "chat-markup": (
+        r"<\|(?:im_start|im_end|system|user|assistant|endoftext|start_header_id|eot_id)\|>|\[/?inst\]|<</?sys>>"
+        r"|</?(?:system|important|system-reminder|system_prompt)>"
+        rf"|(?:^|{_BLANK})#{{2,4}}{_BLANK}*(?:system|new{_BLANK}+instructions?){_BLANK}*:"
+    ),
+    "hidden-text": "[\U000e0020-\U000e007e]{4,}",
+}
+INJECTION: Mapping[str, str] = dict(
+    sorted({**_MARKUP, **{name: phrase.replace(" ", " +") for name, phrase in PHRASES.items()}}.items())
+)
 
 PATTERNS: Mapping[GuardrailCheck, Mapping[str, str]] = {
     GuardrailCheck.SECRETS: SECRETS,

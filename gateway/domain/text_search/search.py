@@ -7,8 +7,16 @@ from collections.abc import Iterator, Mapping
 
 from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
 from gateway.domain.text_search.checksums import has_card, has_iban
-from gateway.domain.text_search.normalization import fold, fold_spaced, has_invisible, phrase_views, shorten_gaps, views
-from gateway.domain.text_search.patterns import is_in, patterns_of
+from gateway.domain.text_search.normalization import (
+    fold,
+    fold_spaced,
+    has_invisible,
+    shorten_gaps,
+    views,
+    without_ascii,
+    words_of,
+)
+from gateway.domain.text_search.patterns import PHRASES, is_in, patterns_of
 
 WINDOW = 16 * 1024
 _OVERLAP = 1024
@@ -25,11 +33,12 @@ def search(check: GuardrailCheck, chosen: tuple[str, ...], text: str) -> tuple[s
 def search_all(checks: Mapping[GuardrailCheck, tuple[str, ...]], text: str) -> Mapping[GuardrailCheck, tuple[str, ...]]:
     """Return the names of the matching patterns of several checks; the text is normalised once."""
     wanted = {check: patterns_of(check, chosen) for check, chosen in checks.items()}
-    injection = GuardrailCheck.INJECTION
+    injection = wanted.get(GuardrailCheck.INJECTION, ())
     found: set[tuple[GuardrailCheck, str]] = set()
-    if _HIDDEN in wanted.get(injection, ()) and any(is_in(injection, (_HIDDEN,), part) for part in _windows(text)):
-        found.add((injection, _HIDDEN))
-    has_two_forms = injection in wanted and has_invisible(text)
+    unusual = "" if not injection or text.isascii() else without_ascii(text)
+    if _HIDDEN in injection and _is_hidden(unusual) and _is_hidden(text):
+        found.add((GuardrailCheck.INJECTION, _HIDDEN))
+    has_two_forms = has_invisible(unusual)
     for undo in (fold, fold_spaced) if has_two_forms else (fold,):
         for window in _windows(shorten_gaps(text, undo)):  # guard: guardrail-gaps
             for view in views(window):
@@ -43,12 +52,24 @@ def _windows(text: str) -> Iterator[str]:
         yield text[start : start + WINDOW]
 
 
+def _is_hidden(text: str) -> bool:
+    return any(is_in(GuardrailCheck.INJECTION, (_HIDDEN,), part) for part in _windows(text))
+
+
 def _search_view(check: GuardrailCheck, names: tuple[str, ...], view: str) -> Iterator[str]:
-    forms = tuple(phrase_views(view)) if check is GuardrailCheck.INJECTION else (view,)
-    if not any(is_in(check, names, form) for form in forms):
-        return
-    for name in names:
-        if any(is_in(check, (name,), form) for form in forms):
+    for some, form in _forms(check, names, view):
+        for name in some if is_in(check, some, form) else ():
             verify = _VERIFIED.get(name)
+            if not is_in(check, (name,), form):
+                continue
             if verify is None or verify(view):  # guard: guardrail-checksums
                 yield name
+
+
+def _forms(check: GuardrailCheck, names: tuple[str, ...], view: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield the form of a view that patterns are searched in, with these patterns."""
+    if check is not GuardrailCheck.INJECTION:
+        yield names, view
+        return
+    yield tuple(name for name in names if name not in PHRASES and name != _HIDDEN), view.lower()
+    yield tuple(name for name in names if name in PHRASES), words_of(view)
