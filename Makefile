@@ -62,7 +62,7 @@ soak: $(STAMP) ## Run the tests that take long (SOAK_CALLS=60000)
 fuzz: export FUZZ_EXAMPLES ?= 4000
 fuzz: $(STAMP) ## Try other examples and many in the generated tests (FUZZ_EXAMPLES=4000)
 	@$(BIN)/python -m pytest -q -n $(WORKERS) -m hypothesis
-	@$(BIN)/python -m pytest -q -n $(WORKERS) tests/attacks/test_admin_schemathesis.py
+	@$(BIN)/python -m pytest -q tests/attacks/test_admin_schemathesis.py -m long
 
 mutate-guards: $(STAMP) ## Remove every guard in turn; its test must notice (ARGS="--only NAME")
 	@$(BIN)/python -m tests.guards $(ARGS)

@@ -529,7 +529,7 @@ async def all_answered(storm: Storm, *, seed: int, clients: int) -> None:
     async def ask_on(number: int) -> None:
         asks = Asks(storm.tenants, Random(seed * 1000 + number))
         async with httpx.AsyncClient(base_url=storm.gateway.url, timeout=60, verify=NO_TLS, trust_env=False) as http:
-            for _ in range(10):
+            for _ in range(4):
                 await patient(storm, asks.next(), http)
 
     async with anyio.create_task_group() as group:
