@@ -191,6 +191,11 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
             swap(" - {Role.APPROVE}", ""),
             "test_people_have_the_scopes_of_their_roles_and_no_others",
         ),
+        "admin-metadata-issuers": (NEVER, "test_a_client_of_the_admin_api_finds_the_issuer"),
+        "metadata-of-the-resource": (
+            swap(" or resource.path != target.path", ""),
+            "test_a_client_of_the_admin_api_finds_the_issuer",
+        ),
         "admin-token-audience": (NEVER, "test_a_token_for_another_url_is_none_at_the_admin_api"),
     },
     "tests/integration/connections/test_following.py": {

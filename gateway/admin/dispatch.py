@@ -40,6 +40,7 @@ from gateway.identity.permissions import require
 from gateway.web.authentication import address_of, authenticate
 from gateway.web.bodies import declared_length, has_body, read_body
 from gateway.web.problems import MEDIA_TYPE, correlation_id_of, problem, problem_bytes
+from gateway.web.protected_resources import challenge
 
 _BODY_TIMEOUT_S = 60.0
 _BODY_METHODS = frozenset({"POST", "PUT", "PATCH"})
@@ -80,6 +81,8 @@ class PathDispatcher:
         except GatewayError as error:
             self._credentials.note_refusal(scope.get("caller"), error)
             response = problem(error, correlation_id=correlation_id_of(scope))
+            if (authenticate_header := challenge(scope, self._credentials, error)) is not None:
+                response.headers["www-authenticate"] = authenticate_header.decode("latin-1")
         await response(scope, receive, send)
 
     async def _respond(self, request: Request) -> Response:

@@ -32,6 +32,8 @@ _CACHED_RESOURCES = 2000
 _CACHED_SLUGS = 10_000
 KEPT = timedelta(days=1)
 """Period for which tasks and approved calls of a person continue after the last access token."""
+METADATA_PATH = "/.well-known/oauth-protected-resource"
+"""The path of the metadata of a resource continues with the path of the resource (RFC 9728 section 3.1)."""
 _LABEL = "[a-z0-9-]{1,63}"
 _ADMIN_PATH = re.compile(rf"(?P<place>/admin/v1/tenants/(?P<slug>{_LABEL}))(?:/.*)?")
 """Paths of a tenant's admin API, which is one resource."""
@@ -68,6 +70,11 @@ class Resource(NamedTuple):
     """True if only bound tokens are accepted; False if only unbound tokens are."""
     is_admin: bool = False
     """True for the admin API of the tenant, which has no profile; people have the scopes of their roles there."""
+
+    @property
+    def path(self) -> str:
+        """The path of the URL."""
+        return self.url.removeprefix(self.origin)
 
     @property
     def issuer(self) -> str:
@@ -233,11 +240,8 @@ class People:
 
     def metadata_url(self, target: Target) -> str | None:
         """Return the URL of the metadata (RFC 9728 section 3.1) of the resource at a URL."""
-        resource = self.resource_of(target)
-        if resource is None:
-            return None
-        base = self._public_url or target.base
-        return f"{base}/.well-known/oauth-protected-resource{resource.url.removeprefix(base)}"
+        resource = self.resource_of(target) or self.admin_resource_of(target)
+        return None if resource is None else f"{resource.origin}{METADATA_PATH}{resource.path}"
 
     async def sign_in(self, presented: PresentedToken, resource: Resource) -> SignedIn:
         """Verify a token of an issuer or of the gateway itself, and return its person.

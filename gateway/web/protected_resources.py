@@ -3,10 +3,10 @@ gateway's public keys.
 
 The challenge has the scheme that the client used, and is the same for existing and missing tenants. The metadata exists
 for tenants with an enabled issuer. For an issuer with a sign-in client, the gateway itself is the authorization server
-in the metadata.
+in the metadata of MCP URLs, but not in that of the admin API, for which the gateway issues no tokens.
 """
 
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Any
 
 import orjson
@@ -15,14 +15,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from gateway.domain.refusals import ProofRefused, ScopeMissing
+from gateway.domain.tenancy.issuers import Issuer
 from gateway.errors import GatewayError, NotFound, Unauthenticated
 from gateway.identity.authenticator import Authenticator
 from gateway.identity.dpop import PROOF_ALGORITHMS
-from gateway.identity.people import People, Target
+from gateway.identity.people import METADATA_PATH, People, Resource, Target
 from gateway.web.authentication import address_of, is_bound, target_of
 from gateway.web.headers import headers_of
 
-ROOT = "/.well-known/oauth-protected-resource"
 _HEADERS = {"cache-control": "no-store"}
 
 
@@ -31,20 +31,20 @@ def metadata_route(credentials: Authenticator, people: People) -> Route:
 
     async def show(request: Request) -> Response:
         url = target_of(request.scope)
-        resource = people.resource_of(Target(url.base, url.path.removeprefix(ROOT)))
-        if resource is None:
+        target = Target(url.base, url.path.removeprefix(METADATA_PATH))
+        resource = people.resource_of(target) or people.admin_resource_of(target)
+        if resource is None or resource.path != target.path:  # guard: metadata-of-the-resource
             raise NotFound("not found")
         address = address_of(request.scope)
         found = await people.directory.issuers_of(resource.slug, credentials.is_suspect(address))
         if found is None:
             credentials.count_failure(address)  # guard: metadata-failures-counted
             raise NotFound("not found")
-        rules = [rule for each in found.issuers for rule in each.rules if rule.concerns(resource.profile)]
+        rules = [rule for each in found.issuers for rule in each.rules if rule.concerns(resource.profile or None)]
         scopes = sorted({rule.scope for rule in rules if rule.scope is not None})
-        own = [resource.issuer] if any(each.sign_in is not None for each in found.issuers) else []
         content: dict[str, object] = {
             "resource": resource.url,
-            "authorization_servers": [*own, *(each.url for each in found.issuers if each.sign_in is None)],
+            "authorization_servers": _authorization_servers(resource, found.issuers),
             "bearer_methods_supported": ["header"],
             "dpop_signing_alg_values_supported": PROOF_ALGORITHMS,
             **({"scopes_supported": scopes} if scopes else {}),
@@ -52,7 +52,15 @@ def metadata_route(credentials: Authenticator, people: People) -> Route:
         }
         return Response(orjson.dumps(content), media_type="application/json", headers=_HEADERS)
 
-    return Route(ROOT + "{rest:path}", show, methods=["GET"])
+    return Route(METADATA_PATH + "{rest:path}", show, methods=["GET"])
+
+
+def _authorization_servers(resource: Resource, issuers: Sequence[Issuer]) -> list[str]:
+    """Return the gateway itself in place of issuers with a sign-in client, but for the admin API only the issuers."""
+    if resource.is_admin:  # guard: admin-metadata-issuers
+        return [each.url for each in issuers]
+    own = [resource.issuer] if any(each.sign_in is not None for each in issuers) else []
+    return [*own, *(each.url for each in issuers if each.sign_in is None)]
 
 
 def key_set_route(keys: Mapping[str, object]) -> Route:

@@ -118,6 +118,42 @@ async def test_a_token_for_another_url_is_none_at_the_admin_api(hall: Hall) -> N
     assert (await gateway.http.get("/admin/v1/tenants", headers={"authorization": f"Bearer {good}"})).status_code == 401
 
 
+async def test_a_client_of_the_admin_api_finds_the_issuer(hall: Hall) -> None:
+    """RFC 9728: the challenge leads to the metadata of the tenant's admin API, for every tenant alike. It never names
+    the gateway as an authorization server, because the gateway issues no token for the admin API (TEN-2, IDN-4).
+    """
+    gateway, issuer = hall.application.gateway, hall.application.provider.issuer
+    challenges: dict[str, list[str]] = {}
+    for slug in ("acme", "missing"):
+        plain = await gateway.http.get(f"{hall.url(slug)}/tools?limit=1")
+        sent = [await hall.ask("wrong", path, slug=slug) for path in ("tools", "made/up", "keys/key_x")]
+        challenges[slug] = [answer.headers["www-authenticate"] for answer in (plain, sent[0], sent[2])]
+        assert [answer.status_code for answer in (plain, *sent)] == [401, 401, 404, 401]
+    found = f'resource_metadata="{gateway.url}/.well-known/oauth-protected-resource/admin/v1/tenants/acme"'
+    assert challenges["acme"] == [f"Bearer {found}", *[f'Bearer error="invalid_token", {found}'] * 2]
+    assert challenges["missing"] == [text.replace("acme", "missing") for text in challenges["acme"]]
+    for path in ("", f'/x"{"a" * 64}/tools'):
+        answer = await gateway.http.get(f"/admin/v1/tenants{path}")
+        assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
+
+    metadata = (await gateway.http.get(found.split('"')[1])).json()
+    assert (metadata["resource"], metadata["authorization_servers"]) == (hall.url(), [issuer.url])
+    at_mcp = (await gateway.http.get("/.well-known/oauth-protected-resource/t/acme/mcp")).json()
+    assert at_mcp["authorization_servers"] == [f"{gateway.url}/t/acme"]
+    for below in ("/tools", "/"):
+        place = f"/.well-known/oauth-protected-resource/admin/v1/tenants/acme{below}"
+        assert (await gateway.http.get(place)).status_code == 404, place
+
+    rules = {"rules": [{"scope": "owning", "group": "owners"}]}
+    (await gateway.admin.patch("/tenants/acme/issuers/corp", json=rules)).raise_for_status()
+    refused = await hall.ask(hall.token("owners", jti="scope"))
+    expected = f'Bearer error="insufficient_scope", scope="owning", {found}'
+    assert (refused.status_code, refused.headers["www-authenticate"]) == (403, expected)
+    assert (await hall.ask(hall.token("owners", scope="owning"))).status_code == 200
+    roleless = await hall.ask(hall.token("owners", scope="owning", sub="eve"))
+    assert (roleless.status_code, "www-authenticate" in roleless.headers) == (403, False)
+
+
 async def test_a_denied_person_and_a_stolen_bound_token_administer_nothing(hall: Hall) -> None:
     """Ours: a denial holds here too, and a token that is bound needs the client's proof (RFC 9449, TEN-2, IDN-4)."""
     admin, key = hall.application.gateway.admin, ProofKey()

@@ -91,7 +91,8 @@ async def test_a_client_finds_the_issuer_with_nothing_but_the_url(gateway: Runni
     }
     profile = await gateway.http.get("/.well-known/oauth-protected-resource/t/acme/default/mcp")
     assert profile.json()["resource"] == f"{gateway.url}/t/acme/default/mcp"
-    for path in ("/t/missing/mcp", "/t/acme/hooks", "/t/acme", "", "/admin/v1", "/admin/v1/tenants/acme"):
+    admin = "/admin/v1/tenants"
+    for path in ("/t/missing/mcp", "/t/acme/hooks", "/t/acme", "", "/t/acme/messages", "/admin/v1", f"{admin}/missing"):
         assert (await gateway.http.get(f"/.well-known/oauth-protected-resource{path}")).status_code == 404, path
 
 
