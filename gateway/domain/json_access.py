@@ -1,7 +1,9 @@
-"""Type checks of untrusted JSON values, and JSON Pointers to their parts."""
+"""Type checks of untrusted JSON values, JSON Pointers to their parts, and JSON in exact buffers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
+
+import orjson
 
 Object: TypeAlias = Mapping[str, object]
 
@@ -24,6 +26,12 @@ def as_list(value: Any) -> Sequence[object] | None:
         return None
     items: Sequence[object] = value
     return items
+
+
+def encode_exact(value: object) -> bytes:
+    """Return compact JSON in a buffer of its own size. The buffers of `orjson` can be
+    several times as large as its bytes, and stay so."""
+    return bytes(memoryview(orjson.dumps(value)))
 
 
 def point(*tokens: str | int) -> str:

@@ -22,7 +22,7 @@ from gateway.definitions.contract.resources import validate_resource_definition,
 from gateway.definitions.contract.tools import validate_tool_definition
 from gateway.definitions.excerpts import shorten
 from gateway.definitions.handlers.output_contracts import Definition
-from gateway.domain.json_access import as_object
+from gateway.domain.json_access import as_object, encode_exact
 from gateway.domain.live_sources import DiscoveredPrimitive, Discovery, LivePrimitive, LiveSource, RememberedPrimitive
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.policy import Safety
@@ -246,7 +246,7 @@ def _read(place: Place, name: str, raw: Mapping[str, object]) -> LivePrimitive:
         family=family,
         name=name,
         remote=remote,
-        definition=orjson.dumps(definition.to_wire()),
+        definition=encode_exact(definition.to_wire()),
         safety=level,
         safety_reasons=(reason,),
         digest=digest,

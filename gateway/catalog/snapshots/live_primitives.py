@@ -8,11 +8,10 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-import orjson
-
 from gateway.definitions.uri.shapes import shape_of
 from gateway.definitions.uri.templates import UriTemplate
 from gateway.domain.identifiers import LiveSourceId, PrimitiveId
+from gateway.domain.json_access import encode_exact
 from gateway.domain.live_sources import LivePrimitive, LiveSource, RememberedPrimitive
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tools import PrimitiveOrigin
@@ -113,7 +112,7 @@ def _primitive(source: LiveSource, found: LivePrimitive) -> Primitive:
         family=found.family,
         name=found.name,
         definition=found.definition,
-        handler=orjson.dumps({"kind": "live", "source": source.id, "remote": found.remote}),
+        handler=encode_exact({"kind": "live", "source": source.id, "remote": found.remote}),
         safety=declared or found.safety,
         safety_reasons=found.safety_reasons,
         override=declared,

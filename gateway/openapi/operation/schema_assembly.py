@@ -7,6 +7,7 @@ import jsonschema_rs
 import msgspec
 import orjson
 
+from gateway.domain.json_access import encode_exact
 from gateway.openapi.schema.components import MAX_SCHEMAS, Component, Components
 from gateway.openapi.schema.examples import Path
 from gateway.openapi.schema.relaxation import forget_patterns, relax
@@ -68,9 +69,9 @@ def assemble(arguments: Sequence[Argument], needed: Sequence[Component], compone
         stubs = _stubs(arguments, included, omitted)
         relaxed = relax(define(root, {part.name: part.schema for part in included} | stubs))
         schema = cast("dict[str, object]", forget_patterns(relaxed) if is_costly else relaxed)
-        return Assembly(schema=schema, text=orjson.dumps(schema), losses=losses)
+        return Assembly(schema=schema, text=encode_exact(schema), losses=losses)
     schema = define(root, {part.name: part.schema for part in included})
-    text = orjson.dumps(define(root, {part.name: orjson.Fragment(part.text) for part in included}))
+    text = encode_exact(define(root, {part.name: orjson.Fragment(part.text) for part in included}))
     return Assembly(schema=schema, text=text, losses=losses)
 
 

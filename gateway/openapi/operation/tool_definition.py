@@ -6,7 +6,7 @@ import msgspec
 import orjson
 from msgspec.structs import replace
 
-from gateway.domain.json_access import as_object
+from gateway.domain.json_access import as_object, encode_exact
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import FULL_INPUT_META, digest_input
 from gateway.openapi.document.json_access import clean_text, list_at
@@ -49,7 +49,7 @@ def define_tool(
     is_read_only = safety_of(operation) is Safety.SAFE
     names = {"name": text.name, "title": text.title} if text.title else {"name": text.name}
     note = "" if full is None else f"\n\n{SHORTENED_NOTE.format(text.name)}"
-    return orjson.dumps(
+    return encode_exact(
         names
         | {
             "description": text.description + note,
@@ -143,7 +143,7 @@ def shrink_list(tools: Mapping[str, ListedTool]) -> Mapping[str, ListedTool]:
 def _without_output(tool: ListedTool) -> ListedTool:
     definition = orjson.loads(tool.definition)
     is_listed = definition.pop("outputSchema", None) is not None
-    return replace(tool, definition=orjson.dumps(definition)) if is_listed else tool
+    return replace(tool, definition=encode_exact(definition)) if is_listed else tool
 
 
 def _compacted(tool: ListedTool) -> ListedTool:
@@ -154,7 +154,7 @@ def _with_brief_arguments(tool: ListedTool) -> ListedTool:
     """Cut the descriptions of the tool's arguments to `MAX_BRIEF_LENGTH` characters."""
     definition = orjson.loads(tool.definition)
     schema = definition["inputSchema"]
-    full = orjson.dumps(schema) if tool.input_schema is None else tool.input_schema
+    full = encode_exact(schema) if tool.input_schema is None else tool.input_schema
     for name, argument in schema["properties"].items():
         described = as_object(argument) or {}
         brief = cut(str(described.get("description", "")), MAX_BRIEF_LENGTH)
@@ -163,7 +163,7 @@ def _with_brief_arguments(tool: ListedTool) -> ListedTool:
     if tool.input_schema is None:
         definition["description"] += f"\n\n{SHORTENED_NOTE.format(definition['name'])}"
         definition["_meta"] = {FULL_INPUT_META: digest_input(full)}
-    return replace(tool, definition=orjson.dumps(definition), input_schema=full, has_brief_arguments=True)
+    return replace(tool, definition=encode_exact(definition), input_schema=full, has_brief_arguments=True)
 
 
 def safety_of(operation: Operation) -> Safety:

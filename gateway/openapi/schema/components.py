@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from typing import cast
 
 import msgspec
-import orjson
 from msgspec.structs import replace
 
+from gateway.domain.json_access import encode_exact
 from gateway.openapi.document.references import ref_tokens
 from gateway.openapi.operation.names import Variants
 from gateway.openapi.schema.definition_names import referenced_names
@@ -111,7 +111,7 @@ class Components:
         if component.ref not in self._brief:
             schema = cast("Schema", shorten(component.schema))
             translated = replace(component.translated, schema=schema)
-            self._brief[component.ref] = replace(component, translated=translated, text=orjson.dumps(schema))
+            self._brief[component.ref] = replace(component, translated=translated, text=encode_exact(schema))
         return self._brief[component.ref]
 
     def relaxed(self, component: Component, *, is_brief: bool) -> Component:
@@ -121,7 +121,7 @@ class Components:
             schema = cast("Schema", relax(self.brief(component).schema if is_brief else component.schema))
             translated = replace(component.translated, schema=schema)
             names = tuple(dict.fromkeys(referenced_names(schema)))
-            self._relaxed[key] = replace(component, translated=translated, text=orjson.dumps(schema), names=names)
+            self._relaxed[key] = replace(component, translated=translated, text=encode_exact(schema), names=names)
         return self._relaxed[key]
 
     def forget_short_forms(self) -> None:
@@ -136,7 +136,7 @@ class Components:
         return self._components[ref]
 
     def _keep(self, ref: str, translated: Translated) -> None:
-        text = orjson.dumps(translated.schema)
+        text = encode_exact(translated.schema)
         self._components[ref] = Component(ref=ref, name=self.name_of(ref), translated=translated, text=text)
 
     def _branch_count(self, ref: str) -> int:
