@@ -53,7 +53,7 @@ class TokenEndpoint:
 class Delegating:
     """Two tenants with an issuer each, and one API that both call."""
 
-    replicas: list[RunningGateway]
+    replicas: Sequence[RunningGateway]
     api: RecordingUpstream
     issuers: dict[str, LocalIssuer]
     endpoints: dict[str, TokenEndpoint]
@@ -112,27 +112,37 @@ def document_of(url: str, name: str) -> dict[str, Any]:
 async def running_delegation(
     database: TestDatabase, redis_url: str, *, replicas: int = 1, tenants: Sequence[str] = TENANTS, **issuer: Any
 ) -> AsyncGenerator[Delegating]:
-    """The tenants, with a shared credential, an exchanging one and an asserting one each."""
+    """The tenants at replicas of their own."""
     async with AsyncExitStack() as stack:
-        api, *servers = [await stack.enter_async_context(recording_upstream()) for _ in range(1 + len(tenants))]
-        allowed = [api.authority, *(server.authority for server in servers)]
+        upstreams = [await stack.enter_async_context(recording_upstream()) for _ in range(1 + len(tenants))]
+        allowed = [upstream.authority for upstream in upstreams]
         gateways = [
             await stack.enter_async_context(
                 running_gateway(database.app_url, redis_url, egress_allow=allowed, public_url=PUBLIC)
             )
             for _ in range(replicas)
         ]
-        found = Delegating(gateways, api, {}, {})
-        for tenant, server in zip(tenants, servers, strict=True):
-            made = new_issuer(server)
-            made.publish(token_endpoint=f"{server.url}/token", authorization_endpoint=f"{server.url}/authorize")
-            found.issuers[tenant] = made
-            found.endpoints[tenant] = TokenEndpoint(made, tenant)
-            server.respond = found.endpoints[tenant].respond
-            await found.gateway.create_tenant(tenant)
-            await add_issuer(found.gateway, tenant, made, **issuer)
-            await found.declare(tenant, "shared", {"value": f"secret-of-{tenant}"})
-            client = {"issuer": "corp", "client_id": "gw", "value": "s3cret-client"}
-            await found.declare(tenant, "exchange", {"kind": "exchange", "audience": API, **client})
-            await found.declare(tenant, "assertion", {"kind": "assertion", "audience": API})
-        yield found
+        yield await create_delegation(gateways, upstreams, tenants=tenants, **issuer)
+
+
+async def create_delegation(
+    replicas: Sequence[RunningGateway], upstreams: Sequence[RecordingUpstream], *, tenants: Sequence[str], **issuer: Any
+) -> Delegating:
+    """The tenants, with a shared credential, an exchanging one and an asserting one each; an upstream each, after the
+    one that is the API of all.
+    """
+    api, *servers = upstreams
+    found = Delegating(replicas, api, {}, {})
+    for tenant, server in zip(tenants, servers, strict=False):
+        made = new_issuer(server)
+        made.publish(token_endpoint=f"{server.url}/token", authorization_endpoint=f"{server.url}/authorize")
+        found.issuers[tenant] = made
+        found.endpoints[tenant] = TokenEndpoint(made, tenant)
+        server.respond = found.endpoints[tenant].respond
+        await found.gateway.create_tenant(tenant)
+        await add_issuer(found.gateway, tenant, made, **issuer)
+        await found.declare(tenant, "shared", {"value": f"secret-of-{tenant}"})
+        client = {"issuer": "corp", "client_id": "gw", "value": "s3cret-client"}
+        await found.declare(tenant, "exchange", {"kind": "exchange", "audience": API, **client})
+        await found.declare(tenant, "assertion", {"kind": "assertion", "audience": API})
+    return found

@@ -48,6 +48,7 @@ class TestServers:
         self.urls = urls
         self._numbers = itertools.count(1)
         self._own_redis = itertools.cycle(range(1, 16))
+        self._held_redis = set[int]()
         self._pristine: Pristine | None = None
         self._free: list[ReusedDatabase] = []
         self._lent: dict[str, ReusedDatabase] = {}
@@ -103,7 +104,19 @@ class TestServers:
 
     def own_redis(self) -> str:
         """The same, and nobody empties it but who asks for the fifteenth one after it."""
-        return f"{self._flushed(number := next(self._own_redis))}?db={number}"
+        number = next(number for number in self._own_redis if number not in self._held_redis)
+        return f"{self._flushed(number)}?db={number}"
+
+    @contextmanager
+    def held_redis(self) -> Generator[str]:
+        """The same, and nobody empties it while the block runs."""
+        url = self.own_redis()
+        number = int(url.rpartition("=")[2])
+        self._held_redis.add(number)
+        try:
+            yield url
+        finally:
+            self._held_redis.remove(number)
 
     def _flushed(self, number: int) -> str:
         with redis.Redis(unix_socket_path=urlsplit(self.urls.redis_url).path, db=number) as client:

@@ -1,14 +1,16 @@
-"""A running gateway that the tests of a module borrow one after another, with its servers and two upstreams.
+"""A running gateway that the tests of a folder or module borrow one after another, with its servers and two upstreams.
 
 Starting a gateway on a database of its own takes 0.2 s of CPU, ten times what removing a tenant does. When a test gives
 the stand back, its tenants are removed, and whatever stays is an error of that test. The fixtures below are for the
-`conftest.py` of folders whose tests borrow; a module whose tests damage the database gives each test a stand of its own
-by a fixture `stand` of its own (`own_stand`).
+`conftest.py` of folders whose tests borrow. A folder that is a package has one stand for all its modules: its
+`conftest.py` imports `package_stand` as `common_stand`. A module whose tests damage the database gives each test a
+stand of its own by a fixture `stand` of its own (`own_stand`).
 """
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import anyio
 import pytest
@@ -22,12 +24,12 @@ _UNAVAILABLE = 503
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stand:
-    """A gateway without tenants, which may call both upstreams."""
+    """A gateway without tenants, which may call the upstreams."""
 
     gateway: RunningGateway
     database: TestDatabase
     redis_url: str
-    upstreams: tuple[RecordingUpstream, RecordingUpstream]
+    upstreams: Sequence[RecordingUpstream]
 
     async def clear(self) -> None:
         """Remove every tenant, and reset the upstreams."""
@@ -53,25 +55,28 @@ class Stand:
 
 
 @asynccontextmanager
-async def running_stand(servers: TestServers) -> AsyncGenerator[Stand]:
-    """One for as long as the block runs."""
-    with servers.database() as database:
+async def running_stand(servers: TestServers, *, upstreams: int = 2, **settings: Any) -> AsyncGenerator[Stand]:
+    """One for as long as the block runs, with so many upstreams and these settings of the gateway."""
+    with servers.database() as database, servers.held_redis() as redis_url:
         async with AsyncExitStack() as stack:
-            upstreams = (
-                await stack.enter_async_context(recording_upstream()),
-                await stack.enter_async_context(recording_upstream()),
+            running = [await stack.enter_async_context(recording_upstream()) for _ in range(upstreams)]
+            allowed = [upstream.authority for upstream in running]
+            gateway = await stack.enter_async_context(
+                running_gateway(database.app_url, redis_url, egress_allow=allowed, **settings)
             )
-            redis_url = servers.own_redis()
-            running = running_gateway(
-                database.app_url, redis_url, egress_allow=[upstream.authority for upstream in upstreams]
-            )
-            gateway = await stack.enter_async_context(running)
-            yield Stand(gateway=gateway, database=database, redis_url=redis_url, upstreams=upstreams)
+            yield Stand(gateway=gateway, database=database, redis_url=redis_url, upstreams=running)
 
 
 @pytest.fixture(scope="module")
 async def common_stand(servers: TestServers) -> AsyncGenerator[Stand]:
     """The stand that the tests of a module share."""
+    async with running_stand(servers) as stand:
+        yield stand
+
+
+@pytest.fixture(scope="package")
+async def package_stand(servers: TestServers) -> AsyncGenerator[Stand]:
+    """The stand that the tests of a package share."""
     async with running_stand(servers) as stand:
         yield stand
 
@@ -85,7 +90,7 @@ async def own_stand(servers: TestServers) -> AsyncGenerator[Stand]:
 
 @pytest.fixture
 async def stand(common_stand: Stand) -> AsyncGenerator[Stand]:
-    """The module's, given back as it was."""
+    """The one that is shared, given back as it was."""
     yield common_stand
     await common_stand.clear()
 

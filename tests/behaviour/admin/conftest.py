@@ -1,5 +1,6 @@
 """A gateway that may fetch from, and call, one recording upstream; and the admin document it serves."""
 
-from tests.support.stand import common_stand, database, gateway, own_stand, redis_url, stand, upstream
+from tests.support.stand import database, gateway, own_stand, redis_url, stand, upstream
+from tests.support.stand import package_stand as common_stand
 
 __all__ = ["common_stand", "database", "gateway", "own_stand", "redis_url", "stand", "upstream"]

@@ -17,7 +17,8 @@ from tests.support.commands import Ended, run_gateway
 from tests.support.documents import pets
 from tests.support.forks import Forked
 from tests.support.gateway import OPERATOR_KEY, RunningGateway
-from tests.support.stand import common_stand, database, gateway, own_stand, redis_url, stand, upstream
+from tests.support.stand import database, gateway, own_stand, redis_url, stand, upstream
+from tests.support.stand import package_stand as common_stand
 from tests.support.upstream import RecordingUpstream
 
 __all__ = ["common_stand", "database", "gateway", "own_stand", "redis_url", "stand", "upstream"]

@@ -84,7 +84,6 @@ def test_try_with_json_prints_one_object(tmp_path: Path) -> None:
     ("name", "text", "code", "said"),
     [
         ("broken.yaml", "openapi: 3.1.0\npaths:\n  /a: [\n", 1, "line 4"),
-        ("other.json", '{"hello": 1}', 1, "gateway: "),
         ("missing.json", None, 2, "cannot read"),
     ],
 )

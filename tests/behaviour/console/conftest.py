@@ -15,7 +15,8 @@ from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Store
 from tests.support.gateway import SECRET_KEY, RunningGateway
 from tests.support.serving import NO_TLS
-from tests.support.stand import Stand, common_stand, database, gateway, own_stand, redis_url, stand, upstream
+from tests.support.stand import Stand, database, gateway, own_stand, redis_url, stand, upstream
+from tests.support.stand import package_stand as common_stand
 
 __all__ = ["common_stand", "database", "gateway", "own_stand", "redis_url", "stand", "upstream"]
 

@@ -23,7 +23,7 @@ from tests.support.replicas import Replica, Replicas, running_replicas, until
 from tests.support.servers import TestServers
 
 SEED = int(os.environ.get("APPROVALS_SEED", "0")) or secrets.randbelow(1 << 31)
-WORKERS = 6
+MAX_WORKERS = 6
 
 
 @dataclass(slots=True)
@@ -86,12 +86,12 @@ class Trial:
                 listed = await admin.get("/tenants/acme/approvals", params={"state": "pending"}, timeout=5)
                 for one in listed.raise_for_status().json()["items"]:
                     await admin.post(f"/tenants/acme/approvals/{one['id']}/approve", json={}, timeout=5)
-            await anyio.sleep(0.02)
+            await anyio.sleep(0.1)
 
     async def kill_at_random(self) -> None:
         """Kill one replica after the other, sometimes both, and start them again."""
         while True:
-            await anyio.sleep(self.random.uniform(0.2, 1.5))
+            await anyio.sleep(self.random.uniform(0.1, 0.8))
             for replica in self.random.sample(self.replicas.all, self.random.choice([1, 1, 1, 2])):
                 replica.kill()
                 self.kills += 1
@@ -196,7 +196,7 @@ async def running_trial(servers: TestServers, folder: Path, calls: int) -> Async
                 yield trial
 
 
-@pytest.mark.parametrize("calls", [24, pytest.param(240, marks=pytest.mark.long)])
+@pytest.mark.parametrize("calls", [12, pytest.param(240, marks=pytest.mark.long)])
 async def test_no_approved_call_runs_twice_or_is_lost(servers: TestServers, tmp_path: Path, calls: int) -> None:
     """Ours: under kill -9 at any moment, a call ran once, or not at all, or its outcome is marked unknown (SAF-3)."""
     print(f"APPROVALS_SEED={SEED}")
@@ -205,7 +205,7 @@ async def test_no_approved_call_runs_twice_or_is_lost(servers: TestServers, tmp_
             background.start_soon(trial.approve_all)
             background.start_soon(trial.kill_at_random)
             async with anyio.create_task_group() as workers:
-                for _ in range(WORKERS):
+                for _ in range(min(MAX_WORKERS, calls // 4)):
                     workers.start_soon(trial.call_all)
             background.cancel_scope.cancel()
         await trial.end_leases()

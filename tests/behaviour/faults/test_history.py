@@ -14,7 +14,7 @@ async def test_clients_upstream_and_audit_agree_whatever_failed() -> None:
     """Ours: no lost answer without an error, nothing done twice, nothing unrecorded, nothing foreign (SRV-3, DYN-1)."""
     print(f"HISTORY_SEED={SEED} HISTORY_SECONDS={SECONDS:g}")
     async with running_whole_history(SEED) as history:
-        await live_through(history, seconds=SECONDS)
+        await live_through(history, seconds=SECONDS, clients=1)
         print(history.summary())
 
         assert await find_contradictions(history) == []

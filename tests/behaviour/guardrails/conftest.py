@@ -11,7 +11,8 @@ from gateway.catalog.updates.signatures import new_secret
 from tests.support.documents import pets
 from tests.support.gateway import RunningGateway
 from tests.support.primitives import add
-from tests.support.stand import Stand, common_stand, database, gateway, own_stand, redis_url, stand, upstream
+from tests.support.stand import Stand, database, gateway, own_stand, redis_url, stand, upstream
+from tests.support.stand import package_stand as common_stand
 from tests.support.upstream import RecordingUpstream
 
 __all__ = ["common_stand", "database", "gateway", "own_stand", "redis_url", "stand", "upstream"]

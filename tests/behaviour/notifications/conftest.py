@@ -15,16 +15,8 @@ from tests.support.gateway import RunningGateway
 from tests.support.primitives import add
 from tests.support.replicas import until
 from tests.support.servers import execute
-from tests.support.stand import (
-    Stand,
-    common_stand,
-    database,
-    gateway,
-    own_stand,
-    redis_url,
-    stand,
-    upstream,
-)
+from tests.support.stand import Stand, database, gateway, own_stand, redis_url, stand, upstream
+from tests.support.stand import package_stand as common_stand
 from tests.support.upstream import RecordingUpstream
 
 __all__ = ["common_stand", "database", "gateway", "own_stand", "redis_url", "stand", "upstream"]

@@ -1,14 +1,15 @@
 """A gateway with one tenant and two upstreams that write down what they are asked."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from tests.support.gateway import RunningGateway
-from tests.support.stand import Stand, common_stand, database, gateway, own_stand, redis_url, stand, upstream
+from tests.support.stand import Stand, database, gateway, own_stand, redis_url, stand, upstream
+from tests.support.stand import package_stand as common_stand
 from tests.support.upstream import RecordingUpstream, Seen
 
 __all__ = ["common_stand", "database", "gateway", "own_stand", "redis_url", "stand", "upstream"]
@@ -21,7 +22,7 @@ class Desk:
     """The tenant, its key, and everything that talks to it."""
 
     gateway: RunningGateway
-    upstreams: tuple[RecordingUpstream, RecordingUpstream]
+    upstreams: Sequence[RecordingUpstream]
     key: str
     imported: int = 0
 

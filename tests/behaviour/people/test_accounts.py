@@ -3,7 +3,6 @@
 import asyncio
 import re
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,9 @@ from tests.support.chromium import Browser, running_browser
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.provider import CLIENT_ID, CLIENT_SECRET, Visitor, running_provider
 from tests.support.replicas import until
-from tests.support.servers import TestDatabase
-from tests.support.upstream import RecordingUpstream, recording_upstream
+from tests.support.servers import TestServers
+from tests.support.stand import Stand, running_stand
+from tests.support.upstream import RecordingUpstream
 
 SCHEMA = {"type": "object", "properties": {"as": {"type": "string"}}, "required": ["as"]}
 TENANTS, USERS = ("acme", "globex"), ("ada", "bob")
@@ -79,26 +79,34 @@ class Tracker:
         return own[::-1]
 
 
+@pytest.fixture(scope="module")
+async def common_stand(servers: TestServers) -> AsyncGenerator[Stand]:
+    """The first replica of these tests, with a public URL."""
+    async with running_stand(servers, public_url=PUBLIC) as stand:
+        yield stand
+
+
+@pytest.fixture(scope="module")
+async def second(common_stand: Stand) -> AsyncGenerator[RunningGateway]:
+    """The second replica of these tests."""
+    allowed = [upstream.authority for upstream in common_stand.upstreams]
+    database, redis_url = common_stand.database, common_stand.redis_url
+    async with running_gateway(database.app_url, redis_url, egress_allow=allowed, public_url=PUBLIC) as gateway:
+        yield gateway
+
+
 @pytest.fixture
-async def tracker(database: TestDatabase, redis_url: str) -> AsyncGenerator[Tracker]:
-    """The tenants, each with a credential of accounts, and a declared and an imported tool that use it."""
-    async with AsyncExitStack() as stack:
-        api, server = [await stack.enter_async_context(recording_upstream()) for _ in range(2)]
-        made = AccountServer(server)
-        made.start()
-        allowed = [api.authority, server.authority]
-        replicas = [
-            await stack.enter_async_context(
-                running_gateway(database.app_url, redis_url, egress_allow=allowed, public_url=PUBLIC)
-            )
-            for _ in range(2)
-        ]
-        gateway, keys = replicas[0], dict[tuple[str, str], str]()
-        for tenant in TENANTS:
-            await gateway.create_tenant(tenant)
-            await declare(gateway, tenant, api, server)
-            keys |= {(tenant, user): await gateway.create_key(tenant, "mcp", subject=user) for user in USERS}
-        yield Tracker((replicas[0], replicas[1]), api, made, keys)
+async def tracker(stand: Stand, second: RunningGateway) -> Tracker:
+    """The tenants; `acme` has a credential of accounts, and a declared and an imported tool that use it."""
+    api, server = stand.upstreams
+    made = AccountServer(server)
+    made.start()
+    keys = dict[tuple[str, str], str]()
+    for tenant in TENANTS:
+        await stand.gateway.create_tenant(tenant)
+        keys |= {(tenant, user): await stand.gateway.create_key(tenant, "mcp", subject=user) for user in USERS}
+    await declare(stand.gateway, "acme", api, server)
+    return Tracker((stand.gateway, second), api, made, keys)
 
 
 async def declare(gateway: RunningGateway, tenant: str, api: RecordingUpstream, server: RecordingUpstream) -> None:

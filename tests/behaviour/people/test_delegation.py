@@ -11,26 +11,32 @@ import orjson
 import pytest
 
 from tests.integration.upstream.live.sdk_server import running_sdk_server
-from tests.support.delegation import API, PEOPLE, PUBLIC, TENANTS, Delegating, document_of, running_delegation
+from tests.support.delegation import API, PEOPLE, PUBLIC, TENANTS, Delegating, create_delegation, document_of
 from tests.support.issuer import add_issuer, new_issuer
 from tests.support.primitives import text_resource
 from tests.support.replicas import until
-from tests.support.servers import TestDatabase
+from tests.support.servers import TestServers
+from tests.support.stand import Stand, running_stand
 from tests.support.upstream import recording_upstream
 
 
-@pytest.fixture
-async def world(database: TestDatabase, redis_url: str) -> AsyncGenerator[Delegating]:
-    """One of the tenants, at one replica."""
-    async with running_delegation(database, redis_url, tenants=TENANTS[:1]) as running:
-        yield running
+@pytest.fixture(scope="module")
+async def common_stand(servers: TestServers) -> AsyncGenerator[Stand]:
+    """The replica of these tests, with a public URL, the API and an upstream for each tenant."""
+    async with running_stand(servers, upstreams=1 + len(TENANTS), public_url=PUBLIC) as stand:
+        yield stand
 
 
 @pytest.fixture
-async def both(database: TestDatabase, redis_url: str) -> AsyncGenerator[Delegating]:
-    """Both tenants, at one replica."""
-    async with running_delegation(database, redis_url) as running:
-        yield running
+async def world(stand: Stand) -> Delegating:
+    """One of the tenants."""
+    return await create_delegation([stand.gateway], stand.upstreams, tenants=TENANTS[:1])
+
+
+@pytest.fixture
+async def both(stand: Stand) -> Delegating:
+    """Both tenants."""
+    return await create_delegation([stand.gateway], stand.upstreams, tenants=TENANTS)
 
 
 async def test_a_caller_without_a_token_of_the_issuer_gets_a_clear_result(world: Delegating) -> None:

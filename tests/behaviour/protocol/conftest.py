@@ -8,7 +8,8 @@ import pytest
 from tests.support.documents import pets
 from tests.support.gateway import RunningGateway
 from tests.support.servers import TestServers
-from tests.support.stand import common_stand, database, gateway, own_stand, redis_url, running_stand, stand, upstream
+from tests.support.stand import database, gateway, own_stand, redis_url, running_stand, stand, upstream
+from tests.support.stand import package_stand as common_stand
 from tests.support.upstream import RecordingUpstream
 
 __all__ = ["common_stand", "database", "gateway", "own_stand", "redis_url", "stand", "upstream"]

@@ -18,7 +18,8 @@ from gateway.protocol.stdio.streams import StdioStreams
 from gateway.upstream.client import UpstreamClient
 from tests.support.documents import pets
 from tests.support.gateway import RunningGateway
-from tests.support.stand import common_stand, database, gateway, own_stand, redis_url, stand, upstream
+from tests.support.stand import database, gateway, own_stand, redis_url, stand, upstream
+from tests.support.stand import package_stand as common_stand
 from tests.support.stdio import RawClient, raw_client
 from tests.support.upstream import RecordingUpstream
 

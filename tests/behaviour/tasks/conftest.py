@@ -7,7 +7,8 @@ import pytest
 from tests.support.documents import pets
 from tests.support.gateway import RunningGateway
 from tests.support.primitives import add, static_tool, tool
-from tests.support.stand import common_stand, database, gateway, own_stand, redis_url, stand, upstream
+from tests.support.stand import database, gateway, own_stand, redis_url, stand, upstream
+from tests.support.stand import package_stand as common_stand
 from tests.support.tasks import TaskClient
 from tests.support.upstream import RecordingUpstream
 

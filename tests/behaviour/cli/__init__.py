@@ -1,0 +1,1 @@
+"""Commands against a gateway; a package, so that its tests share that gateway."""

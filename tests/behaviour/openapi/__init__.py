@@ -1,0 +1,1 @@
+"""Calls of imported documents; a package, so that its tests share one gateway."""

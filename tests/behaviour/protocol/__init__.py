@@ -1,0 +1,1 @@
+"""The protocol as clients see it; a package, so that its tests share one gateway."""

@@ -1,0 +1,1 @@
+"""Servers on standard streams; a package, so that its tests share one gateway."""

@@ -1,0 +1,1 @@
+"""Calls as tasks; a package, so that its tests share one gateway."""
