@@ -277,7 +277,7 @@ async def supersede_approvals(
 
     Callers and approvers see it at once. Without it, the next equal call would end them, so a failure is only logged.
     """
-    count = _SWEEP_BATCH
+    count = _SWEEP_BATCH if tools else 0
     try:
         while count == _SWEEP_BATCH:
             changes = ApprovalChanges(tenant, catalog)

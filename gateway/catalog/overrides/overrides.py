@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 import anyio.to_thread
 
+from gateway.catalog.calls.approvals import supersede_approvals
 from gateway.catalog.ceilings import policy_in_force
 from gateway.catalog.etags import Expected, check_tag
 from gateway.catalog.overrides.validation import validate_override
@@ -25,6 +26,8 @@ from gateway.store import operations, overrides, primitives, tool_aliases
 from gateway.store.engine import Db
 
 _UPDATE, _RESET = "tool.override", "tool.reset"
+_STATE_FIELDS = frozenset(("hidden", "enabled", "safety"))
+"""Fields that do not redefine a tool, so approvals of its calls stay open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +80,10 @@ async def override_tool(
             raise Conflict("the tool was changed at the same time; read it again")
         entry.detail = _detail(current, changes)
         await _write(tenant, catalog, db, current, changes)
-        return show_operation(await _find_imported(tenant, db, loaded.tool.operation))
+        listed = show_operation(await _find_imported(tenant, db, loaded.tool.operation))
+        overridden_at = datetime.now(UTC)
+    await _supersede(tenant, catalog, loaded, changes, before=overridden_at)
+    return listed
 
 
 async def reset_tool(
@@ -98,6 +104,8 @@ async def reset_tool(
             raise NotFound("the tool has no override")
         entry.target, entry.detail = current.tool.name, _detail(current, NOTHING)
         await _write(tenant, catalog, db, current, NOTHING)
+        reset_at = datetime.now(UTC)
+    await _supersede(tenant, catalog, current, NOTHING, before=reset_at)
 
 
 async def page_overrides(
@@ -146,6 +154,16 @@ async def remove_override(
         current = await _find_imported(tenant, db, stored.tool)
         entry.target, entry.detail = current.tool.name, _detail(current, NOTHING)
         await _write(tenant, catalog, db, current, NOTHING)
+        removed_at = datetime.now(UTC)
+    await _supersede(tenant, catalog, current, NOTHING, before=removed_at)
+
+
+async def _supersede(
+    tenant: TenantId, catalog: CatalogContext, current: LoadedOperation, changes: OverrideFields, *, before: datetime
+) -> None:
+    """End the open approvals of a tool that a stored override redefines."""
+    if not _STATE_FIELDS.issuperset(_changed_fields(current, changes)):
+        await supersede_approvals(tenant, catalog, [current.tool.name], before=before)
 
 
 async def _write(
@@ -211,17 +229,21 @@ def _current_fields(operation: LoadedOperation) -> OverrideFields:
     return NOTHING if operation.override is None else operation.override.changes
 
 
+def _changed_fields(current: LoadedOperation, changes: OverrideFields) -> list[str]:
+    before = _current_fields(current)
+    return [one.name for one in fields(OverrideFields) if getattr(before, one.name) != getattr(changes, one.name)]
+
+
 def _detail(current: LoadedOperation, changes: OverrideFields) -> dict[str, object]:
     """Detail of the audit entry: the changed members, the safety level before and after, and a new name.
 
     Pinned arguments appear by name, without their values.
     """
     before, tool = _current_fields(current), current.tool
-    changed = [one.name for one in fields(OverrideFields) if getattr(before, one.name) != getattr(changes, one.name)]
     detail: dict[str, object] = {
         "source": tool.source_name,
         "operation": tool.identity,
-        "changed": changed,
+        "changed": _changed_fields(current, changes),
         "safety": [(before.safety or tool.safety).value, (changes.safety or tool.safety).value],
         "hidden": changes.hidden is True,
         "enabled": changes.enabled is not False,

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import anyio.to_thread
 import msgspec
 
+from gateway.catalog.calls.approvals import supersede_approvals
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.live.visible_primitives import visible_live
 from gateway.catalog.primitives.constraints import check_fit, code_of
@@ -123,10 +124,13 @@ async def update_primitive(
         if prepared is not None:
             await check_fit(tenant, catalog, db, prepared, own=current)
         revised = _succeed(current, draft, prepared)
+        revised_at = datetime.now(UTC)
         await primitives.save(tenant, db, revised)
         later = replace(revised, version=current.version + 1)
         saved, detail = await _with_level_and_detail(tenant, catalog, db, later)
         entry.detail = detail | ({} if revised.name == current.name else {"name": revised.name})
+    if prepared is not None:
+        await _supersede(tenant, catalog, loaded, before=revised_at)
     await _publish(tenant, catalog, family, [loaded.name, revised.name])
     return saved
 
@@ -149,8 +153,16 @@ async def remove_primitive(
             raise Conflict("the tool is imported; remove its source or change its document") from imported
         check_version(current, expected)
         entry.target, entry.detail = current.name, {"id": current.id}
+        removed_at = datetime.now(UTC)
         await primitives.remove(tenant, db, current.id)
+    await _supersede(tenant, catalog, current, before=removed_at)
     await _publish(tenant, catalog, address.family, [current.name])
+
+
+async def _supersede(tenant: TenantId, catalog: CatalogContext, redefined: Primitive, *, before: datetime) -> None:
+    """End the open approvals of a redefined or removed tool; those of other families expire."""
+    if redefined.family is Family.TOOL:
+        await supersede_approvals(tenant, catalog, [redefined.name], before=before)
 
 
 async def _publish(tenant: TenantId, catalog: CatalogContext, family: Family, names: Iterable[str]) -> None:

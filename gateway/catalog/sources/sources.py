@@ -1,7 +1,9 @@
 """Stored sources of a tenant: lists, import reports, removal."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
+from gateway.catalog.calls.approvals import supersede_approvals
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.sources.reports import decode_report
 from gateway.catalog.sources.schedule import jobs_of
@@ -50,7 +52,7 @@ async def read_report(tenant: TenantId, catalog: CatalogContext, name: str) -> t
 async def remove_source(
     tenant: TenantId, catalog: CatalogContext, name: str, *, by: Author, expected: Expected = None
 ) -> None:
-    """Remove the source with its tools, overrides, documents and credentials.
+    """Remove the source with its tools, overrides, documents and credentials; end the open approvals of its tools.
 
     Raises:
         NotFound: the tenant has no such source.
@@ -61,11 +63,14 @@ async def remove_source(
         source = await find_source(tenant, db, name)
         check_version(source, expected)
         entry.target, entry.detail = source.name, {"id": source.id}
+        tools = list((await operations.names_of(tenant, db, source.id)).values())
+        removed_at = datetime.now(UTC)
         await operations.remove_all(tenant, db, source.id)
         await secrets.remove_all(tenant, db, source.id)
         await sources.remove(tenant, db, source.id)
         for job in jobs_of(source.id):
             await jobs.remove(tenant, db, job)
+    await supersede_approvals(tenant, catalog, tools, before=removed_at)
 
 
 async def find_source(tenant: TenantId, db: Db, name: str) -> Source:

@@ -1,6 +1,7 @@
 """Approvals in the catalog: what an equal call shares, the person that may decide, the single run, and the limits."""
 
 import math
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -29,11 +30,18 @@ from gateway.catalog.calls.approvals import (
     sweep,
 )
 from gateway.catalog.identity.keys import KeyDraft, create_key, revoke_key
+from gateway.catalog.overrides.overrides import override_tool, reset_tool
+from gateway.catalog.primitives.primitives import Address, create_primitive, remove_primitive, update_primitive
+from gateway.catalog.primitives.validation import PrimitiveDraft
+from gateway.catalog.sources.drafts import SourceDraft
+from gateway.catalog.sources.imports import import_source
+from gateway.catalog.sources.sources import remove_source
 from gateway.catalog.transaction import Author, CatalogContext
 from gateway.domain.audit import AuditKind, CallRecord
 from gateway.domain.calls.approvals import Approval, ApprovalFilter, ApprovalState, RequestShown
 from gateway.domain.events import ApprovalChanged
 from gateway.domain.identifiers import ApprovalId, KeyId, TenantId
+from gateway.domain.primitives import Family
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.principals import Operator, Principal
 from gateway.errors import AuditUnavailable, Conflict, Forbidden, LimitExceeded, NotFound, PreconditionFailed
@@ -44,6 +52,7 @@ from gateway.store.engine import Store
 from gateway.store.identity import issuers, people
 from tests.integration.catalog.conftest import Changes
 from tests.integration.store.samples import NOW, make_issuer, make_person
+from tests.support.documents import pets
 from tests.support.household import Desk
 from tests.support.peers import TalkingPeer
 
@@ -630,3 +639,40 @@ async def test_approvals_of_redefined_tools_end_in_batches(office: Office, monke
     assert {await office.state(each) for each in older} == {ApprovalState.SUPERSEDED}
     assert {await office.state(each) for each in (other, newer)} == {ApprovalState.PENDING}
     assert office.actions.count("approval.superseded") == 4
+
+
+async def test_approvals_end_with_the_definition_of_their_tool(office: Office) -> None:
+    """Ours: changes and removals of own tools, overrides and sources end approvals; other changes do not (SAF-3)."""
+    tenant, catalog = office.tenant, office.catalog
+    handler: dict[str, Any] = {"kind": "http", "method": "DELETE", "url": "https://api.example/x"}
+    schema: dict[str, Any] = {"type": "object", "properties": {}}
+    definition: dict[str, Any] = {"name": "wipe", "description": "Wipes", "inputSchema": schema}
+    draft = PrimitiveDraft(definition=definition, handler=handler, safety=None, enabled=True)
+    wipe, by = Address(family=Family.TOOL, name="wipe"), Author(caller=Operator(), correlation_id="t")
+    await create_primitive(tenant, catalog, Family.TOOL, draft, by=by)
+    await import_source(tenant, catalog, SourceDraft(name="pets", document=pets("https://pets.example")), by=by)
+
+    async def override(**fields: Any) -> None:
+        await override_tool(tenant, catalog, "delete_pet", lambda found: replace(found, **fields), by=by)
+
+    other: dict[str, Any] = {**definition, "description": "Wipes all"}
+    ending: dict[str, Callable[[], Awaitable[object]]] = {
+        "wipe redefined": lambda: update_primitive(
+            tenant, catalog, wipe, lambda found: replace(found, definition=other), by=by
+        ),
+        "wipe removed": lambda: remove_primitive(tenant, catalog, wipe, by=by),
+        "delete_pet described": lambda: override(description="Deletes"),
+        "delete_pet reset": lambda: reset_tool(tenant, catalog, "delete_pet", by=by),
+        "delete_pet removed": lambda: remove_source(tenant, catalog, "pets", by=by),
+    }
+    untouched = await office.open(office.call(tool="get_dog", digest=b"another call"))
+    for case, end in ending.items():
+        asked = await office.open(office.call(tool=case.split()[0], digest=case.encode()))
+        if case == "wipe redefined":
+            await update_primitive(tenant, catalog, wipe, lambda found: replace(found, enabled=False), by=by)
+        if case == "delete_pet described":
+            await override(hidden=True)
+        assert await office.state(asked) is ApprovalState.PENDING, case
+        await end()
+        assert await office.state(asked) is ApprovalState.SUPERSEDED, case
+    assert await office.state(untouched) is ApprovalState.PENDING
