@@ -25,7 +25,7 @@ from tests.support.workers import worker_template
 PRELOADED = (
     *("tests.support.movable_clock", "tests.support.worker_starts", "gateway.app.build", "examples.run"),
     *("gateway.cli.main", "httpcore", "certifi", "encodings.idna"),  # what a command imports when it sends a request
-    *(f"gateway.cli.commands.{found.name}" for found in pkgutil.iter_modules(gateway.cli.commands.__path__)),
+    *(found.name for found in pkgutil.walk_packages(gateway.cli.commands.__path__, "gateway.cli.commands.")),
     "tests.support.frozen_imports",
 )
 _APPENDED = os.O_RDWR | os.O_APPEND | os.O_CREAT

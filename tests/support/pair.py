@@ -1,4 +1,4 @@
-"""The pair of replicas that the tests of one module share, over a database of their own."""
+"""The pair of replicas that the tests of a package or module share, over a database of their own."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -14,9 +14,9 @@ async def running_pair(
     servers: TestServers, upstream: RecordingUpstream, folder: Path, **variables: str
 ) -> AsyncGenerator[Replicas]:
     """Two gateway processes over an empty database and an empty Redis, which may call the upstream."""
-    with servers.database() as database:
+    with servers.database() as database, servers.held_redis() as redis_url:
         reachable = [upstream.authority]
         async with running_replicas(
-            database.app_url, servers.empty_redis(), folder, egress_allow=reachable, **variables
+            database.app_url, redis_url, folder, egress_allow=reachable, **variables
         ) as started:
             yield started

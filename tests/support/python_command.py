@@ -44,6 +44,15 @@ def offer_command(command: str) -> None:
     os.environ[_VARIABLE] = command
 
 
+def module_command(module: str, workers: str) -> list[str]:
+    """The command that runs a module in a fork, whose workers are forked from that template; else in a new process."""
+    if command := os.environ.get(_VARIABLE):
+        fork_workers = f"from tests.support.worker_starts import fork_from; fork_from(lambda: {workers!r})"
+        run_module = f"import runpy; runpy.run_module({module!r}, run_name='__main__', alter_sys=True)"
+        return [command, "-c", f"{fork_workers}; {run_module}"]
+    return [sys.executable, "-m", module]
+
+
 def use_command() -> None:
     """Let the server from which this process has replicas forked be started by the command, where there is one."""
     if command := os.environ.get(_VARIABLE):

@@ -3,12 +3,10 @@
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
 import anyio
-import pytest
 
 from tests.support.replicas import Replicas, running_replicas, until
 from tests.support.servers import TestDatabase, TestServers, execute
@@ -18,38 +16,41 @@ _SINK = "/tenants/acme/audit-sinks/siem"
 _DUE = "insert into due_work select tenant_id, id, 'audit_sink', now() from audit_sinks on conflict do nothing"
 
 
-@pytest.fixture
-async def siem() -> AsyncGenerator[RecordingUpstream]:
-    """The endpoint of the sink."""
-    async with recording_upstream() as upstream:
-        yield upstream
-
-
-@pytest.mark.parametrize("is_killed", [True, False])
-async def test_another_replica_goes_on_with_a_delivery(
-    servers: TestServers, siem: RecordingUpstream, tmp_path: Path, is_killed: bool
-) -> None:
+async def test_another_replica_goes_on_with_a_delivery(servers: TestServers, tmp_path: Path) -> None:
     """Ours: entries on their way are sent again by the next replica; the slower one moves no place (SAF-8)."""
     with servers.database() as database:
-        async with running_replicas(
-            database.app_url, servers.empty_redis(), tmp_path, egress_allow=[siem.authority]
-        ) as replicas:
-            await _begin(replicas, database, siem)
-            if is_killed:
-                replicas.a.kill()
-            else:
-                replicas.a.pause()
-            replicas.b.resume()
-            await replicas.b.gateway.create_key("acme")
-            await execute(database.superuser_url, "update due_work set due_at = now()")  # the lease has ended
-            assert siem.gate is not None
-            siem.gate.set()
-            await _until_delivered(replicas, siem)
-            if not is_killed:
-                replicas.a.resume()
-            await replicas.b.gateway.create_key("acme")
-            await _until_delivered(replicas, siem)
-            trail, shown = await _trail(replicas), (await replicas.b.gateway.admin.get(_SINK)).json()
+        async with (
+            recording_upstream() as siem,
+            running_replicas(
+                database.app_url, servers.empty_redis(), tmp_path, egress_allow=[siem.authority]
+            ) as replicas,
+        ):
+            for is_killed in (False, True):
+                await _check_delivery(replicas, database, siem, is_killed=is_killed)
+                siem.reset()
+                (await replicas.b.gateway.admin.delete("/tenants/acme")).raise_for_status()
+
+
+async def _check_delivery(
+    replicas: Replicas, database: TestDatabase, siem: RecordingUpstream, *, is_killed: bool
+) -> None:
+    """Begin at the first replica, end it or let it stand still, and go on at the second one."""
+    await _begin(replicas, database, siem)
+    if is_killed:
+        replicas.a.kill()
+    else:
+        replicas.a.pause()
+    replicas.b.resume()
+    await replicas.b.gateway.create_key("acme")
+    await execute(database.superuser_url, "update due_work set due_at = now()")  # the lease has ended
+    assert siem.gate is not None
+    siem.gate.set()
+    await _until_delivered(replicas, siem)
+    if not is_killed:
+        replicas.a.resume()
+    await replicas.b.gateway.create_key("acme")
+    await _until_delivered(replicas, siem)
+    trail, shown = await _trail(replicas), (await replicas.b.gateway.admin.get(_SINK)).json()
 
     assert _delivered(siem).keys() == trail
     assert max(_delivered(siem).values()) == 2

@@ -1,6 +1,6 @@
 """Two replicas with one tenant, its key, and a recording upstream behind them.
 
-The processes are shared by the tests of a module, which takes seconds off each of them; a tenant is a test's own, and
+The processes are shared by all tests here, which takes seconds off each of them; a tenant is a test's own, and
 whatever a test killed or stopped is brought back before the next.
 """
 
@@ -27,14 +27,14 @@ class Acme:
     slug: str
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 async def upstream() -> AsyncGenerator[RecordingUpstream]:
     """An upstream that writes down what it is asked."""
     async with recording_upstream() as started:
         yield started
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 async def shared_replicas(
     servers: TestServers, upstream: RecordingUpstream, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncGenerator[Replicas]:
@@ -43,7 +43,7 @@ async def shared_replicas(
         yield started
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def slugs() -> Iterator[str]:
     """Names that no other test has taken."""
     return (f"acme-{number}" for number in itertools.count(1))

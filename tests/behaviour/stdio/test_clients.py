@@ -1,6 +1,5 @@
 """The SDK's client for Python starts servers on standard streams and uses them in each of its modes."""
 
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,6 +11,8 @@ from mcp_types import ElicitRequestParams, ElicitResult
 
 from tests.behaviour.cli.conftest import environment
 from tests.behaviour.stdio.conftest import Tenant
+from tests.support.python_command import module_command
+from tests.support.workers import worker_template
 
 Mode = Literal["auto", "legacy", "2026-07-28"]
 MODES: tuple[Mode, ...] = ("auto", "legacy", "2026-07-28")
@@ -20,9 +21,8 @@ MODES: tuple[Mode, ...] = ("auto", "legacy", "2026-07-28")
 @asynccontextmanager
 async def _client(*arguments: str, folder: Path, mode: Mode, **more: Any) -> AsyncGenerator[Client]:
     variables = environment(**more.pop("variables", {}))
-    command = StdioServerParameters(
-        command=sys.executable, args=["-m", "gateway", "stdio", *arguments], env=variables, cwd=folder
-    )
+    program, *options = module_command("gateway", worker_template())
+    command = StdioServerParameters(command=program, args=[*options, "stdio", *arguments], env=variables, cwd=folder)
     with (folder / "errors").open("w") as errors:
         async with Client(stdio_client(command, errlog=errors), mode=mode, **more) as client:
             yield client

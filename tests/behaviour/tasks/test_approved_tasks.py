@@ -7,11 +7,9 @@ import anyio
 import httpx
 import pytest
 
-from tests.behaviour.tasks.test_tasks_on_two import Pair, clients, pair, shared_pair, slugs
+from tests.behaviour.tasks.conftest import Pair
 from tests.support.replicas import until
 from tests.support.tasks import TaskClient
-
-__all__ = ["clients", "pair", "shared_pair", "slugs"]
 
 
 @pytest.fixture

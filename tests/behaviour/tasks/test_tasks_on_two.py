@@ -1,73 +1,13 @@
 """Tasks on two replicas: served by both, taken from one that was killed, and never run twice after an intent."""
 
 import asyncio
-import itertools
-from collections.abc import AsyncGenerator, Iterator
-from dataclasses import dataclass, replace
 
 import anyio
-import pytest
 
-from gateway.store.database.connection import PostgresConnection, connect_owner
-from tests.behaviour.tasks.conftest import furnish
+from tests.behaviour.tasks.conftest import Pair
 from tests.behaviour.tasks.test_followed_tasks import following, until_status
-from tests.support.replicas import Replicas, running_replicas, until
-from tests.support.servers import TestServers
+from tests.support.replicas import until
 from tests.support.tasks import TaskClient, accept
-from tests.support.upstream import RecordingUpstream, recording_upstream
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """Two replicas, their database, and an upstream."""
-
-    replicas: Replicas
-    owner: PostgresConnection
-    upstream: RecordingUpstream
-
-    async def end_leases(self, task: str) -> None:
-        """Let the time of a task's lease pass."""
-        await self.owner.execute("update mcp_tasks set leased_until = now() - interval '1 s' where id = $1", task)
-        await self.owner.execute("update due_work set due_at = now() - interval '1 s' where id = $1", task)
-
-
-@pytest.fixture(scope="module")
-async def shared_pair(servers: TestServers, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Pair]:
-    with servers.database() as database:
-        owner = await connect_owner(database.superuser_url)
-        async with (
-            recording_upstream() as upstream,
-            running_replicas(
-                database.app_url,
-                servers.empty_redis(),
-                tmp_path_factory.mktemp("replicas"),
-                egress_allow=[upstream.authority],
-            ) as replicas,
-        ):
-            yield Pair(replicas, owner, upstream)
-        await owner.close()
-
-
-@pytest.fixture
-async def pair(shared_pair: Pair) -> AsyncGenerator[Pair]:
-    await shared_pair.replicas.heal()
-    shared_pair.upstream.reset()
-    yield shared_pair
-    shared_pair.upstream.reset()
-
-
-@pytest.fixture(scope="module")
-def slugs() -> Iterator[str]:
-    return (f"acme-{number}" for number in itertools.count(1))
-
-
-@pytest.fixture
-async def clients(pair: Pair, slugs: Iterator[str]) -> tuple[TaskClient, TaskClient]:
-    """One client at each replica, with the same key."""
-    slug, gateway = next(slugs), pair.replicas.a.gateway
-    await furnish(gateway, slug, pair.upstream)
-    at_a = TaskClient(gateway, slug, await gateway.create_key(slug))
-    return at_a, replace(at_a, gateway=pair.replicas.b.gateway)
 
 
 async def _started(pair: Pair, at: TaskClient, name: str) -> str:
