@@ -244,7 +244,7 @@ async def _two_forms(desk: Desk) -> tuple[str, bytes]:
 def _forms_of(selected: dict[str, Any], whole: dict[str, Any]) -> None:
     """Check the result of a call with `_fields`, and of one without."""
     assert selected["structuredContent"] == [{"id": number} for number in range(1000)]
-    assert "in structured content: an array of 1000" in selected["content"][0]["text"]
+    assert "in structured content: a list of 1,000" in selected["content"][0]["text"]
     assert "whole: list of 1,000" in whole["content"][0]["text"]
     assert whole["content"][1]["type"] == "resource_link"
 
