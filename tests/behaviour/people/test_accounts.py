@@ -429,3 +429,27 @@ async def test_the_pages_of_accounts_in_a_browser(browser: Browser, tracker: Tra
     await browser.press("Enter", loads=True)
     assert "not connected" in await browser.text()
     assert len(tracker.server.revoked) == 1
+    await _disconnect_at_the_page_of_the_tenant(browser, tracker)
+
+
+async def _disconnect_at_the_page_of_the_tenant(browser: Browser, tracker: Tracker) -> None:
+    """Connect the account again elsewhere; the person sees it on the tenant's page, light and dark, and ends it."""
+    await (await tracker.browser()).connect("/t/acme/connect/tracker/account", tracker.server, "acme.ada")
+    shades: set[str] = set()
+    for scheme in ("dark", "light"):
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        await browser.send("Emulation.setEmulatedMedia", features=features)
+        await browser.open(f"{tracker.gateway.url}/t/acme/")
+        shades.add(await browser.ask("getComputedStyle(document.body).color"))
+        assert "connected, since" in await browser.text()
+    names = await browser.names()
+    assert {("region", "Your accounts at other services"), ("button", "Disconnect tracker")} <= set(names), names
+    assert len(shades) == 2
+    assert all(name for role, name in names if role in {"button", "link", "textbox", "region", "heading"}), names
+    await browser.tab_to("Disconnect")
+    await browser.press("Enter", loads=True)
+    assert "not connected" in await browser.text()
+    assert len(tracker.server.revoked) == 2
+    await browser.open(f"{tracker.gateway.url}/t/acme/")
+    assert "not connected" in await browser.text()
+    assert ("button", "Disconnect tracker") not in await browser.names()
