@@ -1,4 +1,5 @@
-"""Verification of DPoP proofs (RFC 9449), which requests with a key-bound access token require.
+"""Verification of DPoP proofs (RFC 9449), which requests with a key-bound access token require, and with which clients
+have tokens of the gateway bound to their keys.
 
 A proof is bound to method, URL and token of one request. Its id is accepted once, across all replicas: used ids are
 stored in Redis, and while Redis is unavailable, bound tokens are refused. The gateway sends no `DPoP-Nonce`, because
@@ -40,7 +41,7 @@ _MAX_MODULUS, _EXPONENT = 683, "AQAB"
 _PRIVATE = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
 _THUMBPRINT_MEMBERS = {"EC": ("crv", "kty", "x", "y"), "OKP": ("crv", "kty", "x"), "RSA": ("e", "kty", "n")}
 """The JWK members of a thumbprint, in order (RFC 7638 section 3.2, RFC 8037 section 2)."""
-_REQUIRED = ("jti", "htm", "htu", "iat", "ath")
+_REQUIRED = ("jti", "htm", "htu", "iat")
 _PORTS = {"http": 80, "https": 443}
 
 UseOnce = Callable[[TenantId, str, int], Awaitable[bool]]
@@ -73,12 +74,26 @@ class ProofChecks:
             LimitExceeded: the client's key or the tenant has too many proofs a second.
             Unavailable: Redis is unavailable, so an earlier use cannot be excluded.
         """
-        if proof.is_used:
-            return
-        named = _verify(proof, token=token, url=url, thumbprint=thumbprint)
+        if not proof.is_used:
+            found, claims = _verify(proof, url)
+            if not _is_equal(found, thumbprint):  # guard: proof-key
+                raise ProofRefused("the DPoP proof must be signed with the key to which the access token is bound")
+            expected = _encode(hashlib.sha256(token.encode("ascii", "replace")).digest())
+            if not _is_equal(claims.get("ath"), expected):  # guard: proof-token
+                raise ProofRefused("ath of the DPoP proof must be the hash of the access token")
+            await self._use(tenant, proof, found, claims["jti"])
+
+    async def prove(self, tenant: TenantId, proof: Proof, *, url: str) -> str:
+        """Verify the proof of a request for tokens, and return the thumbprint of its key; raises like `check`."""
+        thumbprint, claims = _verify(proof, url)
+        await self._use(tenant, proof, thumbprint, claims["jti"])
+        return thumbprint
+
+    async def _use(self, tenant: TenantId, proof: Proof, thumbprint: str, proof_id: str) -> None:
         wait_s = self._each.take(f"{tenant} {thumbprint}") or self._tenants.take(tenant)
         if wait_s > 0:  # guard: proof-rate
             raise LimitExceeded("too many DPoP proofs for this tenant; retry later", retry_after_s=max(1.0, wait_s))
+        named = hashlib.sha256(f"{thumbprint} {proof_id}".encode("utf-8", "replace")).hexdigest()
         is_first = await self._use_once(tenant, f"dpop:{named}", math.ceil(_LIFE_S))
         if not is_first:  # guard: proof-once
             raise ProofRefused("the DPoP proof was used already; make a new one for each request")
@@ -95,28 +110,25 @@ def thumbprint_of(jwk: Mapping[str, Any]) -> str:
     return _encode(hashlib.sha256(json.dumps(members, separators=(",", ":")).encode()).digest())
 
 
-def _verify(proof: Proof, *, token: str, url: str, thumbprint: str) -> str:
-    """Verify the claims of a proof; return the name under which its use is stored."""
+def _verify(proof: Proof, url: str) -> tuple[str, Mapping[str, Any]]:
+    """Verify a proof for a request to a URL; return the thumbprint of its key, and its claims."""
     if proof.text is None or len(proof.text) > MAX_PROOF_LENGTH:
         raise ProofRefused("the header DPoP is missing, repeated or too long; send one proof with each request")
-    claims = _read(proof.text, thumbprint)
+    thumbprint, claims = _read(proof.text)
     if claims["htm"] != proof.method:  # guard: proof-method
         raise ProofRefused(f"htm of the DPoP proof must be {proof.method}")
     if _normal(claims["htu"]) != _normal(url):  # guard: proof-url
         raise ProofRefused(f"htu of the DPoP proof must be {url}")
     if not _is_recent(claims["iat"]):  # guard: proof-time
         raise ProofRefused(f"iat of the DPoP proof must be within {WINDOW_S} seconds of the gateway's time")
-    expected = _encode(hashlib.sha256(token.encode("ascii", "replace")).digest())
-    if not _is_equal(claims["ath"], expected):  # guard: proof-token
-        raise ProofRefused("ath of the DPoP proof must be the hash of the access token")
-    named = claims["jti"]
-    if not isinstance(named, str) or not 0 < len(named) <= _MAX_ID_LENGTH:
+    proof_id = claims["jti"]
+    if not isinstance(proof_id, str) or not 0 < len(proof_id) <= _MAX_ID_LENGTH:
         raise ProofRefused(f"jti of the DPoP proof must be a text of at most {_MAX_ID_LENGTH} characters")
-    return hashlib.sha256(f"{thumbprint} {named}".encode("utf-8", "replace")).hexdigest()
+    return thumbprint, claims
 
 
-def _read(text: str, thumbprint: str) -> Mapping[str, Any]:
-    """Verify the signature of a proof by the key with this thumbprint, and return the claims."""
+def _read(text: str) -> tuple[str, Mapping[str, Any]]:
+    """Verify the signature of a proof by the key in its header; return the thumbprint of the key, and the claims."""
     try:
         header = jwt.get_unverified_header(text)
         algorithm, sent = header.get("alg"), header.get("jwk")
@@ -128,12 +140,12 @@ def _read(text: str, thumbprint: str) -> Mapping[str, Any]:
         if jwk.get("kty") == "RSA" and not _is_cheap(jwk):  # guard: proof-cheap-key
             raise ProofRefused("an RSA key of a DPoP proof must have at most 4096 bits and the exponent 65537")
         key = read_key(jwk, algorithm)
-        if key is None or not _is_equal(thumbprint_of(jwk), thumbprint):  # guard: proof-key
-            raise ProofRefused("the DPoP proof must be signed with the key to which the access token is bound")
+        if key is None:
+            raise ProofRefused("the jwk of the DPoP proof must be a key for the algorithm of its header")
         options: Any = {"require": list(_REQUIRED), "verify_aud": False, "verify_iat": False}
-        return jwt.decode(text, key=key, algorithms=[algorithm], options=options, leeway=WINDOW_S)
+        return thumbprint_of(jwk), jwt.decode(text, key=key, algorithms=[algorithm], options=options, leeway=WINDOW_S)
     except BROKEN:
-        raise ProofRefused("the DPoP proof is no signed JWT with jti, htm, htu, iat and ath") from None
+        raise ProofRefused("the DPoP proof is no signed JWT with jti, htm, htu and iat") from None
 
 
 def _is_cheap(jwk: Mapping[str, Any]) -> bool:

@@ -38,6 +38,8 @@ class IssuedToken:
     client: str
     person: IdentityClaims
     expires_at: datetime
+    thumbprint: str | None = None
+    """Thumbprint of the client's key to which the token is bound (`cnf.jkt`, RFC 9449 section 6.1)."""
 
 
 class IssuedTokens:
@@ -46,7 +48,16 @@ class IssuedTokens:
     def __init__(self, keys: SigningKeys) -> None:
         self._keys = keys
 
-    def sign(self, grant: Grant, person: IdentityClaims, provider: Issuer, *, issuer: str, life_s: int) -> str:
+    def sign(
+        self,
+        grant: Grant,
+        person: IdentityClaims,
+        provider: Issuer,
+        *,
+        issuer: str,
+        life_s: int,
+        thumbprint: str | None = None,
+    ) -> str:
         """Sign an access token of a grant; `issuer` is the identifier of the tenant's authorization server.
 
         A token contains all groups of the person; if these are too long, only the groups that the provider's rules use.
@@ -67,6 +78,8 @@ class IssuedTokens:
             "groups": groups,
             "all_groups": has_all,
         }
+        if thumbprint is not None:
+            claims["cnf"] = {"jkt": thumbprint}
         return self._keys.sign(claims, kind=_TYPE)
 
     def verify(self, text: str, *, issuer: str, audience: str | None) -> IssuedToken:
@@ -88,6 +101,7 @@ class IssuedTokens:
                     has_all_groups=claims.get("all_groups") is True,
                 ),
                 expires_at=datetime.fromtimestamp(float(claims["exp"]), UTC),
+                thumbprint=str(claims["cnf"]["jkt"]) if "cnf" in claims else None,
             )
         except _BROKEN:
             raise TokenRejected("claims") from None

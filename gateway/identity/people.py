@@ -257,7 +257,7 @@ class People:
         if found is None:
             raise Unauthenticated("")
         try:
-            if issuer_claim(text) == resource.issuer and not (resource.is_bound or resource.is_admin):
+            if issuer_claim(text) == resource.issuer and not resource.is_admin:
                 return await self._accept_issued(text, found, resource)
             token = await self._verify(presented, found, resource)
             if resource.is_admin and token.audiences != frozenset({resource.url}):  # guard: admin-token-audience
@@ -321,11 +321,14 @@ class People:
         issuer = next((each for each in found.issuers if each.id == token.provider), None)
         if issuer is None or issuer.sign_in is None:  # guard: issued-token-provider
             raise TokenRejected("issuer")
+        if (token.thumbprint is not None) != resource.is_bound:  # guard: issued-token-bound
+            raise TokenRejected("confirmation", issuer)
         _check_rules(issuer, token.person, resource.profile)
         grant = (await self._store.find([token.grant])).get(token.grant)
         if grant is None or grant[0].tenant != found.tenant:  # guard: issued-token-grant
             raise TokenRejected("grant", issuer)
-        return self._admit(resource, grant[0], Described(issuer, token.person, token.expires_at))
+        signed_in = self._admit(resource, grant[0], Described(issuer, token.person, token.expires_at))
+        return replace(signed_in, principal=replace(signed_in.principal, thumbprint=token.thumbprint))
 
     def _admit(
         self, resource: Resource, person: Key, described: Described, inbound: InboundToken | None = None

@@ -26,7 +26,7 @@ from gateway.store.database.errors import RETRY_S, translate_engine_errors
 Db = AsyncConnection
 """An open transaction, which the functions of the store's modules receive."""
 
-SCHEMA = "0041"
+SCHEMA = "0042"
 """The revision that this code requires; a test compares it with the newest migration."""
 
 Level = Literal["READ COMMITTED", "REPEATABLE READ"]

@@ -6,6 +6,7 @@ from typing import Any
 from gateway.domain.refusals import ProofRefused
 from gateway.domain.tenancy.principals import Caller, Principal
 from gateway.errors import Unauthenticated
+from gateway.identity.access_tokens import bearer_token
 from gateway.identity.authenticator import REFUSED, Authenticator
 from gateway.identity.dpop import Proof
 from gateway.identity.people import Target
@@ -61,26 +62,29 @@ async def _authenticate_bound(
     target, address = target_of(scope)._replace(is_bound=True), address_of(scope)
     caller, people = await credentials.authenticate(authorization, address=address, target=target), credentials.people
     resource = credentials.resource_of(target)
+    token = bearer_token(authorization, b"dpop")
     # guard: bound-tokens-only
     if (
         not isinstance(caller, Principal)
         or caller.thumbprint is None
-        or caller.token is None
+        or token is None
         or people is None
         or people.proofs is None
         or resource is None
     ):
         raise Unauthenticated(REFUSED)
-    proof, url = _proof_of(scope), f"{resource.origin}{target.path}"
+    proof, url = proof_of(scope), f"{resource.origin}{target.path}"
     try:
-        await people.proofs.check(caller.tenant, proof, token=caller.token.value, url=url, thumbprint=caller.thumbprint)
+        await people.proofs.check(
+            caller.tenant, proof, token=token.decode("ascii", "replace"), url=url, thumbprint=caller.thumbprint
+        )
     except ProofRefused:
         credentials.count_failure(address)
         raise
     return caller
 
 
-def _proof_of(scope: MutableMapping[str, Any]) -> Proof:
+def proof_of(scope: MutableMapping[str, Any]) -> Proof:
     """Return the DPoP proof of a request; repeated calls return the same object."""
     found: Proof | None = scope.get(_PROOF)
     if found is None:

@@ -135,7 +135,7 @@ RequiresDpop = Annotated[
     bool,
     Field(
         description="True: only tokens that are bound to a key of the client (DPoP) are accepted; not with `sign_in`, "
-        "because the gateway's own tokens are not bound."
+        "because clients of the gateway's own sign-in need no proof."
     ),
 ]
 

@@ -89,6 +89,10 @@ class GrantShown(CopiedModel):
     ends_at: Annotated[datetime, Field(description="The time at which the grant ends even if it is used.")]
     revoked_at: Annotated[datetime | None, Field(description="The time of revocation; null if it is not revoked.")]
     revoked_for: Annotated[str | None, Field(description="The reason for the revocation, or its author.")]
+    thumbprint: Annotated[
+        str | None,
+        Field(description="The thumbprint of the client's key to which refresh tokens are bound (DPoP); null if none."),
+    ]
 
 
 class GrantPage(Page[GrantShown]):

@@ -90,6 +90,8 @@ class Grant:
     ends_at: datetime
     revoked_at: datetime | None = None
     revoked_for: str | None = None
+    thumbprint: str | None = None
+    """Thumbprint of the client's key to which the refresh tokens are bound; None if they are bound to none."""
     version: int = 1
 
     @property

@@ -5,7 +5,7 @@ within ten seconds, the previous token returns the same successor again.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from gateway.catalog.identity.grants import end_grant, find_grant, find_holder, prolonged, record_use
@@ -38,11 +38,17 @@ class TokenSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsableGrant:
-    """A grant with its stored digests, and the presented refresh token (None for a code)."""
+    """A grant with its stored digests, and the presented refresh token (None for a code).
+
+    `thumbprint` is that of a key that the client proved. The access token is bound to it; if `binds_grant`, so are the
+    grant and its next refresh tokens (RFC 9449 section 5).
+    """
 
     grant: Grant
     stored: GrantSecrets
     presented: Presented | None = None
+    thumbprint: str | None = None
+    binds_grant: bool = False
 
 
 class TokenIssue:
@@ -86,11 +92,14 @@ class TokenIssue:
         """Issue the next tokens of a grant; None if its refresh token was replaced concurrently.
 
         Raises:
-            SignInRefused: the person is denied, unknown to the provider, or admitted by no rule.
+            SignInRefused: the person is denied, unknown to the provider, or admitted by no rule, or the grant is bound
+                to another key.
             Unavailable: the provider is unavailable.
             AuditUnavailable: the first tokens could not be recorded.
         """
         tenant, grant, stored, presented = found.tenant, usable.grant, usable.stored, usable.presented
+        if grant.thumbprint not in (None, usable.thumbprint):  # guard: refresh-bound
+            raise SignInRefused("The refresh token is bound to a key of the client; send a DPoP proof of this key.")
         holder = await find_holder(tenant, self._catalog, found, grant)
         holder = await self._checks.check(tenant, holder)
         self._check_rules(tenant, grant, holder)
@@ -103,12 +112,15 @@ class TokenIssue:
         if presented is None or presented.state(stored) is RefreshTokenState.CURRENT:
             renewed = rotated(stored, following)
         used = prolonged(grant, client_of(holder.issuer))
+        if usable.binds_grant:
+            used = replace(used, thumbprint=usable.thumbprint)
         use = GrantUse(grant=used, renewed=renewed, before=stored.refresh)
         if not await record_use(tenant, self._catalog, holder.person, use, correlation_id=correlation_id):
             return await self._issue_retry(found, usable, issuer=issuer, correlation_id=correlation_id)
         left_s = int((used.ends_at - datetime.now(UTC)).total_seconds())
         life_s = max(1, min(MAX_LIFETIME_S, holder.issuer.max_lifetime_s, left_s))
-        text = self._issued.sign(used, holder.sign_in.claims, holder.issuer, issuer=issuer, life_s=life_s)
+        person, bound = holder.sign_in.claims, usable.thumbprint
+        text = self._issued.sign(used, person, holder.issuer, issuer=issuer, life_s=life_s, thumbprint=bound)
         return TokenSet(access_token=text, life_s=life_s, refresh_token=following.text, scopes=used.scopes)
 
     async def _issue_retry(
@@ -120,6 +132,7 @@ class TokenIssue:
         now = await self.look_up(found.tenant, usable.presented, correlation_id=correlation_id)
         if now is None or usable.presented.state(now.stored) is not RefreshTokenState.RETRIED:
             return None
+        now = replace(now, thumbprint=usable.thumbprint, binds_grant=usable.binds_grant)
         return await self.issue(found, now, issuer=issuer, correlation_id=correlation_id)
 
     def _check_rules(self, tenant: TenantId, grant: Grant, holder: SignedInPerson) -> None:

@@ -9,6 +9,7 @@ import base64
 import binascii
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import Any, cast
 from urllib.parse import unquote, urlencode
 
@@ -25,7 +26,7 @@ from starlette.routing import Route
 
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.json_text import load_json
-from gateway.domain.refusals import ClientRefused
+from gateway.domain.refusals import ClientRefused, ProofRefused
 from gateway.domain.tenancy.grants import ClientKind, OAuthClient
 from gateway.domain.tenancy.redirect_uris import is_registered
 from gateway.errors import BadInput, GatewayError, InvalidBody, LimitExceeded, NotFound, Unavailable
@@ -36,7 +37,7 @@ from gateway.identity.oauth.clients import ClientDirectory
 from gateway.protocol.authorization.metadata import CLIENT_AUTHENTICATION, has_registration, metadata_routes
 from gateway.protocol.authorization.request_grants import AuthorizationParts, RequestGrants
 from gateway.protocol.authorization.sdk_provider import ClientRequest, SdkProvider
-from gateway.web.authentication import address_of
+from gateway.web.authentication import address_of, proof_of
 from gateway.web.bodies import declared_length, read_body
 from gateway.web.html.documents import page, respond
 from gateway.web.html.forms import read_fields, read_form
@@ -107,10 +108,22 @@ class AuthorizationEndpoints:
 
     async def _issue(self, request: Request) -> Response:
         grants, asked = await self._read(request)
+        asked = replace(asked, thumbprint=await self._prove(request, grants))
         provider = SdkProvider(grants, asked)
         handler = TokenHandler(provider, ClientAuthenticator(provider))
         response: Response = await handler.handle(_with_form(request, asked.fields))
-        return response
+        if asked.thumbprint is None or response.status_code != 200:
+            return response
+        content = {**_members(bytes(response.body)), "token_type": "DPoP"}  # the SDK's model has no other type
+        return Response(orjson.dumps(content), headers=_NO_STORE, media_type="application/json")
+
+    async def _prove(self, request: Request, grants: RequestGrants) -> str | None:
+        """Return the thumbprint of the key that the client proves (RFC 9449 section 5); None without a proof."""
+        proofs = self._parts.people.proofs
+        if proofs is None or "dpop" not in request.headers:
+            return None
+        url = f"{grants.issuer}/oauth/token"
+        return await proofs.prove(grants.found.tenant, proof_of(request.scope), url=url)
 
     async def _revoke(self, request: Request) -> Response:
         grants, asked = await self._read(request)
@@ -142,6 +155,9 @@ class AuthorizationEndpoints:
                     return self._complete_response(request, await answer(request))
             except (LimitExceeded, Unavailable) as error:
                 return _error("temporarily_unavailable", error.message, error_of=error)
+            except ProofRefused as error:
+                self._credentials.count_failure(address_of(request.scope))  # guard: token-proofs-counted
+                return _error("invalid_dpop_proof", error.message)
             except (NotFound, ClientRefused) as error:
                 is_unknown = isinstance(error, ClientRefused)
                 return _error("invalid_client" if is_unknown else "invalid_request", error.message, error_of=error)

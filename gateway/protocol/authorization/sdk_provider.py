@@ -6,7 +6,7 @@ form of responses. The gateway decides what is stored, checked and issued.
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from mcp.server.auth.provider import (
@@ -69,6 +69,13 @@ class ClientRequest:
     secret: str | None = field(default=None, repr=False)
     is_basic: bool = False
     """True if the client authenticates in the Authorization header."""
+    thumbprint: str | None = None
+    """Thumbprint of the key that the client proved (DPoP, RFC 9449)."""
+
+    @property
+    def binds_grant(self) -> bool:
+        """True if refresh tokens are bound to the key, because the client does not authenticate with a secret."""
+        return self.thumbprint is not None and (self.client is None or not self.client.is_confidential)
 
 
 class SdkProvider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
@@ -196,7 +203,9 @@ class SdkProvider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshTok
         if canonical(resource) != usable.grant.resource:  # guard: token-resource
             raise TokenError("invalid_target", "the grant is for another resource")
         try:
-            issued = await self._store.issue(usable)
+            request = self._request
+            bound = replace(usable, thumbprint=request.thumbprint, binds_grant=request.binds_grant)
+            issued = await self._store.issue(bound)
         except SignInRefused as refused:
             raise TokenError("invalid_grant", refused.message) from None
         if issued is None:

@@ -74,11 +74,15 @@ async def use_code(tenant: TenantId, db: Db, grant: str, *, at: datetime) -> boo
 
 
 async def rotate(tenant: TenantId, db: Db, grant: Grant, secrets: GrantSecrets, *, before: bytes | None) -> bool:
-    """Store the next refresh token of a grant; False if its current token is no longer `before`, or it is revoked."""
+    """Store the next refresh token of a grant, and the key to which it is bound.
+
+    False if the current token is no longer `before`, or the grant is revoked.
+    """
     is_current = _columns.refresh.is_(None) if before is None else _columns.refresh == before
     own = update(grants).where(*_matches_id(tenant, grant.id), is_current, _columns.revoked_at.is_(None))
     values = {name: getattr(secrets, name) for name in ("family", "refresh", "former_refresh", "rotated_at")}
-    stored = own.values(used_at=grant.used_at, idle_ends_at=grant.idle_ends_at, **values)
+    values |= {"used_at": grant.used_at, "idle_ends_at": grant.idle_ends_at, "thumbprint": grant.thumbprint}
+    stored = own.values(**values)
     return (await db.execute(stored.returning(_columns.id))).one_or_none() is not None
 
 

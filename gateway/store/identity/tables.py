@@ -177,5 +177,6 @@ grants = Table(
     Column("ends_at", _timestamp, nullable=False),
     Column("revoked_at", _timestamp),
     Column("revoked_for", Text),
+    Column("thumbprint", Text),
     Column("version", BigInteger, nullable=False),
 )

@@ -156,7 +156,7 @@ async def test_an_error_repeats_nothing_of_the_request(application: Application)
 
 
 async def test_guesses_at_the_token_endpoint_count_as_failures(servers: TestServers) -> None:
-    """Ours: guessed codes, tokens and secrets slow an address down like guessed keys (ISO-6)."""
+    """Ours: guessed codes, tokens, secrets and proofs slow an address down like guessed keys (ISO-6)."""
     with servers.database() as own:
         async with (
             recording_upstream() as server,
@@ -167,9 +167,10 @@ async def test_guesses_at_the_token_endpoint_count_as_failures(servers: TestServ
             await running.create_tenant("acme")
             await add_provider(running, "acme", LocalProvider(new_issuer(server)))
             client = await register(running)
-            for _ in range(2):
+            for headers in ({}, {"dpop": "no proof"}):
                 sent = {"client_id": client["id"], "grant_type": "refresh_token", "refresh_token": "x"}
-                assert (await running.http.post("/t/acme/oauth/token", data=sent)).status_code == 400
+                refused = await running.http.post("/t/acme/oauth/token", data=sent, headers=headers)
+                assert refused.status_code == 400
             refused = await running.rpc("acme", "wrong", "tools/list")
 
     assert refused.status_code == 429

@@ -2,6 +2,7 @@
 
 import base64
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import jwt
@@ -101,6 +102,15 @@ async def test_a_proof_of_anything_else_is_refused(fault: str) -> None:
     """RFC 9449 section 4.3: each check of a proof (TEN-2)."""
     with pytest.raises(ProofRefused):
         await _check(FAULTS[fault]())
+
+
+async def test_a_proof_for_tokens_needs_no_token_and_counts_once() -> None:
+    """RFC 9449 section 5: the result is the thumbprint of the proved key, whichever it is (TEN-2)."""
+    checks, proof = ProofChecks(Used()), Proof(OTHER.prove(URL, None), "POST")
+    assert await checks.prove(ACME, proof, url=URL) == OTHER.thumbprint
+    for replayed in (replace(proof, is_used=False), proof):
+        with pytest.raises(ProofRefused, match="used already"):
+            await checks.prove(ACME, replayed, url=URL)
 
 
 @pytest.mark.parametrize(
