@@ -16,6 +16,7 @@ import pytest
 import structlog
 
 from tests.support.certificates import self_signed
+from tests.support.compiled_statements import share_compiled_statements
 from tests.support.examples import choose_examples
 from tests.support.loops import anyio_backend, nothing_unseen
 from tests.support.memory import make_folder
@@ -162,5 +163,6 @@ def pytest_configure(config: pytest.Config) -> None:
     structlog.configure(processors=_PLAIN)
     if hasattr(config, "workerinput"):
         use_command()
+    share_compiled_statements()
     report_less(config)
     config.addinivalue_line("filterwarnings", "default:unclosed resource <:ResourceWarning")

@@ -11,6 +11,7 @@ from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.commands.core import AsyncScript
+from redis.driver_info import DriverInfo
 from redis.exceptions import RedisError
 
 from gateway.errors import RedisUnavailable
@@ -19,6 +20,8 @@ _COMMAND_TIMEOUT_S = 1.0
 _CONNECT_TIMEOUT_S = 1.0
 _MAX_CONNECTIONS = 32
 _PROTOCOL = 2  # the format of replies differs between protocol versions
+_DRIVER = DriverInfo()
+"""Name and version of the library for Redis; by default each new connection reads them from package metadata."""
 
 
 class PubSub(Protocol):
@@ -69,10 +72,16 @@ class Client:
             socket_timeout=_COMMAND_TIMEOUT_S,
             socket_connect_timeout=_CONNECT_TIMEOUT_S,
             retry=no_retries,
+            driver_info=_DRIVER,
         )
         self._commands = cast(_Commands, Redis(connection_pool=self._pool))
         self._subscriber: Redis = cast(Any, Redis).from_url(
-            url, protocol=_PROTOCOL, socket_timeout=None, socket_connect_timeout=_CONNECT_TIMEOUT_S, retry=no_retries
+            url,
+            protocol=_PROTOCOL,
+            socket_timeout=None,
+            socket_connect_timeout=_CONNECT_TIMEOUT_S,
+            retry=no_retries,
+            driver_info=_DRIVER,
         )
 
     async def close(self) -> None:

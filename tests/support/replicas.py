@@ -317,7 +317,7 @@ def commanding(redis_url: str) -> Generator[Callable[..., object]]:
     """Redis as its operator commands it."""
     parts = urlsplit(redis_url)
     number = int(parse_qs(parts.query).get("db", ["0"])[0])
-    with redis.Redis(unix_socket_path=parts.path, db=number) as client:
+    with redis.Redis(unix_socket_path=parts.path, db=number, driver_info=None) as client:
         yield cast(Callable[..., object], cast(Any, client).execute_command)
 
 

@@ -96,7 +96,7 @@ class TestServers:
         """Redis with the keys of the one at this URL alone, which is another one."""
         number = int(source.rpartition("=")[2])
         url = self.empty_redis()
-        with redis.Redis(unix_socket_path=urlsplit(url).path, db=number) as client:
+        with redis.Redis(unix_socket_path=urlsplit(url).path, db=number, driver_info=None) as client:
             command = cast(Callable[..., Any], cast(Any, client).execute_command)
             for key in command("KEYS", "*"):
                 command("COPY", key, key, "DB", 0)
@@ -119,7 +119,8 @@ class TestServers:
             self._held_redis.remove(number)
 
     def _flushed(self, number: int) -> str:
-        with redis.Redis(unix_socket_path=urlsplit(self.urls.redis_url).path, db=number) as client:
+        path = urlsplit(self.urls.redis_url).path
+        with redis.Redis(unix_socket_path=path, db=number, driver_info=None) as client:
             client.execute_command("FLUSHDB")  # pyright: ignore[reportUnknownMemberType]  # partly typed
         return self.urls.redis_url
 

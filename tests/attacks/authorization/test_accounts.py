@@ -6,13 +6,13 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from gateway.store.database.connection import connect_owner
-from tests.behaviour.people.test_accounts import Tracker, tracker
+from tests.behaviour.people.test_accounts import Tracker, common_stand, second, tracker
 from tests.support.accounts import PUBLIC, AccountServer, UserBrowser
 from tests.support.issuer import LocalProvider, add_provider, new_issuer
 from tests.support.servers import TestDatabase
 from tests.support.upstream import recording_upstream
 
-__all__ = ["tracker"]
+__all__ = ["common_stand", "second", "tracker"]
 
 
 async def _state(tracker: Tracker, tenant: str = "acme") -> set[str]:
