@@ -154,7 +154,7 @@ def _summary_text(large: _LargePart, uri: str) -> str:
             f"The result has {size}; this is a summary. The result can be read for some minutes, in parts:",
             f"with the tool {READ_RESULT} and arguments such as {example}, or as the resource {uri}.",
             "",
-            "Outline (* is the first element of a list; others may differ):",
+            "Outline (* is the first element of an array; others may differ):",
             large.outline,
             "",
             "Start, shortened:",

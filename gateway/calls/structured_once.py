@@ -23,8 +23,8 @@ _MAX_NAMED: Final = 8
 _MAX_NAME_LENGTH: Final = 40
 _KINDS: Final[Mapping[bytes, str]] = {
     b"{": "object",
-    b"[": "list",
-    b'"': "text",
+    b"[": "array",
+    b'"': "string",
     b"t": "true",
     b"f": "false",
     b"n": "null",
@@ -35,7 +35,7 @@ def replace_duplicate_text(members: bytes, *, is_modern: bool) -> bytes:
     """Return the members of a successful result with a summary in place of a text block that repeats it.
 
     All other results are returned unchanged. Before 2026-07-28, structured content must be an object, so the text block
-    of a list or scalar is kept.
+    of an array or scalar is kept.
     """
     at = members.find(_STRUCTURED)  # quotes inside JSON strings are escaped, so the first match is the member
     end = members.rfind(_ERROR)
@@ -63,7 +63,8 @@ def summarise(structured: bytes) -> str:
 
 def _shape(raw: bytes) -> str:
     if not raw.startswith(b"{"):
-        return f"a {_kind(raw)}"
+        kind = _kind(raw)
+        return f"an {kind}" if kind.startswith("array") else f"a {kind}"
     parts = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
     members = [f"{_name(name)} ({_kind(bytes(value))})" for name, value in list(parts.items())[:_MAX_NAMED]]
     further = f" and {len(parts) - len(members)} more" if len(parts) > len(members) else ""
@@ -72,7 +73,7 @@ def _shape(raw: bytes) -> str:
 
 def _kind(raw: bytes) -> str:
     kind = _KINDS.get(raw[:1], "number")
-    return f"list of {len(msgspec.json.decode(raw, type=list[msgspec.Raw])):,}" if kind == "list" else kind
+    return f"array of {len(msgspec.json.decode(raw, type=list[msgspec.Raw])):,}" if kind == "array" else kind
 
 
 def _name(name: str) -> str:

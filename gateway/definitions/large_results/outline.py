@@ -16,7 +16,7 @@ _MAX_LEVELS: Final = 5
 _MAX_POINTER_LENGTH: Final = 200
 _LARGE: Final = 1024
 """Size in bytes above which the line of a part contains its size."""
-_KINDS: Final = {"t": "boolean", "f": "boolean", "n": "null", '"': "text"}
+_KINDS: Final = {"t": "boolean", "f": "boolean", "n": "null", '"': "string"}
 
 
 def outline(raw: bytes, *, room: int) -> str:
@@ -43,7 +43,7 @@ def _line(pointer: str, raw: bytes, level: int) -> tuple[str, list[tuple[str, by
     if not is_container(raw):
         return f"{shown or 'whole'}: {_KINDS.get(chr(raw[0]), 'number')}{size}", []
     count, first = _count(raw, 1 if raw.startswith(b"[") else _MAX_MEMBERS)
-    kind = f"list of {count:,}" if raw.startswith(b"[") else f"object with {count:,} members"
+    kind = f"array of {count:,}" if raw.startswith(b"[") else f"object with {count:,} members"
     if level >= _MAX_LEVELS:
         first = []
     below = [(pointer + point("*" if name is None else name), part, level + 1) for name, part in first]

@@ -108,7 +108,7 @@ def _read_value(raw: bytes, request: PartRequest, room: int) -> bytes:
     if raw.startswith(b"["):
         elements = split_list(raw)
         below = ((None, bytes(part)) for part in islice(elements, request.offset, None))
-        return _read_parts(_Parts(below, "list", len(elements)), request, room)
+        return _read_parts(_Parts(below, "array", len(elements)), request, room)
     if raw.startswith(b"{"):
         members = list(parts_of(raw))
         return _read_parts(_Parts(islice(members, request.offset, None), "object", len(members)), request, room)
@@ -172,7 +172,7 @@ def _add_part(page: _Page, request: PartRequest, index: int, name: str | None, r
 def _value_of(kind: str, page: _Page) -> bytes:
     if kind == "lines":
         return json_of("".join(text_of(raw) for _, raw in page.values))
-    if kind == "list":
+    if kind == "array":
         return b"[" + b",".join(raw for _, raw in page.values) + b"]"
     return b"{" + b",".join(json_of(name or "") + b":" + raw for name, raw in page.values) + b"}"
 
@@ -185,12 +185,12 @@ def _join(request: PartRequest, page: dict[str, object], value: bytes) -> bytes:
 def _missing_part(found: Sequence[str], token: str, raw: bytes) -> ArgumentsInvalid:
     place = point(*found) or "the whole result"
     if raw.startswith(b"["):
-        what = f"a list of {sum(1 for _ in parts_of(raw)):,}"
+        what = f"an array of {sum(1 for _ in parts_of(raw)):,}"
     elif raw.startswith(b"{"):
         names = [name or "" for name, _ in islice(parts_of(raw), _MAX_NAMED)]
         what = f"an object; its first members are {', '.join(name[:40] for name in names) or 'none'}"
     else:
-        what = "neither a list nor an object"
+        what = "neither an array nor an object"
     return _invalid("/pointer", f"the result has no part {token[:40]!r} there: {place[:200]} is {what}")
 
 

@@ -20,8 +20,8 @@ PARAMETERS: Final = ("pointer", "offset", "limit", "where", "equals", "contains"
 TEMPLATE: Final = f"{RESULT_SCHEME}://{{result}}{{?{','.join(PARAMETERS)}}}"
 
 _WHAT: Final = (
-    "Reads a part of a large result that was summarised: the value at a JSON Pointer. Lists, objects and texts come in "
-    "pages; continue with `offset` set to `next_offset`. `where` selects elements of a list, or lines of a text."
+    "Reads a part of a large result that was summarised: the value at a JSON Pointer. Arrays, objects and texts come "
+    "in pages; continue with `offset` set to `next_offset`. `where` selects elements of an array, or lines of a text."
 )
 _POINTER: Final = {"type": "string", "maxLength": MAX_POINTER}
 
@@ -67,7 +67,7 @@ READ_DEFINITION: Final = orjson.dumps(
                     **_POINTER,
                     "default": "",
                     "description": "JSON Pointer of the part, such as /items/7; empty: the whole result. "
-                    "The lines of a text are the elements of a list.",
+                    "The lines of a text are the elements of an array.",
                 },
                 "offset": {
                     "type": "integer",

@@ -55,7 +55,7 @@ async def _whole(client: Any, uri: str, pointer: str = "") -> Any:
         offset = page.get("next_offset")
     if kind == "text":
         return "".join(values)
-    if kind == "list":
+    if kind == "array":
         return [item for page in values for item in page]
     return {name: value for page in values for name, value in page.items()} if kind == "object" else values[0]
 
@@ -71,7 +71,7 @@ async def test_a_summary_leads_to_every_part(one: Desk, mode: Mode) -> None:
 
     assert found.structured_content is None
     assert len(text["text"]) < 4096
-    assert "/items: list of 1,000" in text["text"]
+    assert "/items: array of 1,000" in text["text"]
     assert again == DOCUMENT
 
 
@@ -244,8 +244,8 @@ async def _two_forms(desk: Desk) -> tuple[str, bytes]:
 def _forms_of(selected: dict[str, Any], whole: dict[str, Any]) -> None:
     """Check the result of a call with `_fields`, and of one without."""
     assert selected["structuredContent"] == [{"id": number} for number in range(1000)]
-    assert "in structured content: a list of 1,000" in selected["content"][0]["text"]
-    assert "whole: list of 1,000" in whole["content"][0]["text"]
+    assert "in structured content: an array of 1,000" in selected["content"][0]["text"]
+    assert "whole: array of 1,000" in whole["content"][0]["text"]
     assert whole["content"][1]["type"] == "resource_link"
 
 

@@ -248,7 +248,7 @@ async def test_forms_of_results_are_those_of_every_replica(reading: Reading, mod
 
     for result in selected:
         assert result.structured_content == {"items": [{"id": number} for number in range(1000)]}
-        assert "in structured content: an object with items (list of 1,000)" in result.content[0].model_dump()["text"]
+        assert "in structured content: an object with items (array of 1,000)" in result.content[0].model_dump()["text"]
     assert page.structured_content is not None
     assert page.structured_content["value"] == items[998:]
     assert foreign.is_error

@@ -82,7 +82,7 @@ async def test_a_profile_sends_structured_content_once(one: Desk, mode: Mode) ->
     [both, once] = found
     assert both[0] == once[0] == json.loads(one.upstream.body)
     assert json.loads(both[1]) == both[0]
-    assert once[1].endswith("in structured content: an object with items (list of 50), total (number).")
+    assert once[1].endswith("in structured content: an object with items (array of 50), total (number).")
 
 
 @pytest.mark.parametrize("mode", ERAS)

@@ -50,7 +50,7 @@ async def test_json_becomes_an_outline_and_its_start() -> None:
     assert "structuredContent" not in result
     assert json.loads(shelf.kept[0][1]) == ITEMS
     assert shelf.kept[0][0] == "application/json"
-    assert "/items: list of 1,000" in text["text"]
+    assert "/items: array of 1,000" in text["text"]
     assert "/items/*/id: number" in text["text"]
     assert '{"items":[{"id":0,"name":' in text["text"]
     assert len(text["text"].encode()) <= 4096
@@ -93,7 +93,7 @@ async def test_every_large_text_has_its_own_summary() -> None:
     result = await _summary(shelf, members)
 
     texts = [block["text"] for block in result["content"] if block["type"] == "text"]
-    assert "/items: list of 1,000" in texts[0]
+    assert "/items: array of 1,000" in texts[0]
     assert "text of 5,000 lines" in texts[1]
     assert [kind for kind, _ in shelf.kept] == ["application/json", *["text/plain"] * 3]
     assert shelf.kept[1][1].decode() == blocks[1]

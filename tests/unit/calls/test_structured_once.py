@@ -34,7 +34,7 @@ def test_a_text_that_repeats_structured_content_becomes_a_sentence(is_modern: bo
     assert found["structuredContent"] == LONG
     [block] = found["content"]
     assert block["text"].endswith(
-        'in structured content: an object with a (list of 50), x"],"structuredContent": (object), n (number).'
+        'in structured content: an object with a (array of 50), x"],"structuredContent": (object), n (number).'
     )
 
 
@@ -74,10 +74,10 @@ def test_errors_stay() -> None:
 @pytest.mark.parametrize(
     ("value", "shape"),
     [
-        ([1, 2], "a list of 2"),
+        ([1, 2], "an array of 2"),
         ({f"m{number}": None for number in range(40)}, "m7 (null) and 32 more"),
         ({"\u202e" + "n" * 500: True}, f"an object with {'n' * 39} (true)"),
-        ("x", "a text"),
+        ("x", "a string"),
     ],
 )
 def test_a_sentence_has_the_shape_of_the_result(value: Any, shape: str) -> None:

@@ -46,7 +46,7 @@ def _whole(document: ResultDocument, pointer: str = "") -> Any:
     while offset is not None:
         page = _page(document, pointer=pointer, offset=offset)
         kind, more = page["kind"], [(one["pointer"], one) for one in page.get("omitted", ())]
-        if kind in {"list", "lines"}:
+        if kind in {"array", "lines"}:
             end = page.get("next_offset", page["total"])
             large = {int(found.rpartition("/")[2]): _whole(document, found) for found, _ in more}
             values = page["value"].splitlines(keepends=True) if kind == "lines" else page["value"]
@@ -60,7 +60,7 @@ def _whole(document: ResultDocument, pointer: str = "") -> Any:
         offset = page.get("next_offset")
     if kind in {"text", "lines"}:
         return "".join(parts)
-    return parts if kind == "list" else dict(parts) if kind == "object" else parts[0]
+    return parts if kind == "array" else dict(parts) if kind == "object" else parts[0]
 
 
 def _name(pointer: str) -> str:
@@ -199,10 +199,10 @@ def test_conditions_share_containers() -> None:
     ("pointer", "reason"),
     [
         ("/b", "no part 'b' there: the whole result is an object; its first members are a"),
-        ("/a/7", "/a is a list of 2"),
-        ("/a/x", "/a is a list of 2"),
-        ("/a/00", "/a is a list of 2"),
-        ("/a/0/c", "/a/0 is neither a list nor an object"),
+        ("/a/7", "/a is an array of 2"),
+        ("/a/x", "/a is an array of 2"),
+        ("/a/00", "/a is an array of 2"),
+        ("/a/0/c", "/a/0 is neither an array nor an object"),
     ],
 )
 def test_a_wrong_pointer_is_explained(pointer: str, reason: str) -> None:
@@ -264,12 +264,12 @@ def test_an_outline_is_bounded() -> None:
 
     assert lines[0].startswith("whole: object with 201 members, ")
     assert lines[0].endswith(" bytes, of which the first 20 follow")
-    assert lines[1].startswith("/items: list of 500, ")
+    assert lines[1].startswith("/items: array of 500, ")
     assert lines[2:6] == [
         "/items/*: object with 2 members",
         "/items/*/id: number",
-        "/items/*/tags: list of 1",
-        "/items/*/tags/*: text",
+        "/items/*/tags: array of 1",
+        "/items/*/tags/*: string",
     ]
     short = outline(_json(wide).body, room=300)
     assert short.endswith("\n…")
