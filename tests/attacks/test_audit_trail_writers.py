@@ -13,7 +13,7 @@ import pytest
 from gateway.domain.audit import AuditTrail
 from gateway.domain.identifiers import TenantId
 from tests.support.servers import TestDatabase, TestServers
-from tests.support.trails import TrailWorld, trail_world
+from tests.support.trails import History, TrailWorld, trail_world
 
 _CALLS = "writer <> 'catalog'"
 _FIRST_CALLS = f"(select writer from audit_entries where {{t}} and {_CALLS} order by at limit 1)"
@@ -167,20 +167,10 @@ _WAYS = (("nothing outside", "call"), ("nothing outside", "change"), ("redis", "
 """Stores of heads outside, and the first activity after the attack."""
 
 
-@dataclass(frozen=True, slots=True)
-class History:
-    """The databases that three replicas left, to be copied for each test."""
-
-    database: TestDatabase
-    redis_url: str
-    tenant: TenantId
-
-
 @pytest.fixture(scope="module")
 async def history(servers: TestServers) -> AsyncGenerator[History]:
     """Four changes and two chains of calls, signed by three replicas; `saved` has the state after the first of them."""
-    with servers.database() as database:
-        redis_url = servers.own_redis()
+    with servers.database() as database, servers.held_redis() as redis_url:
         yield History(database, redis_url, await _make_history(database, redis_url))
 
 
@@ -205,10 +195,8 @@ async def _make_history(database: TestDatabase, redis_url: str) -> TenantId:
 @pytest.fixture
 async def world(history: History, servers: TestServers, outside: str) -> AsyncGenerator[TrailWorld]:
     """The history in databases of this test alone."""
-    redis_url = servers.copied_redis(history.redis_url)
-    with servers.database(like=history.database) as database:
-        async with trail_world(database, redis_url, has_redis=outside == "redis", tenant=history.tenant) as copied:
-            yield copied
+    async with history.copied(servers, has_redis=outside == "redis") as world:
+        yield world
 
 
 _SAVED = ("tenants", "audit_entries", "audit_heads", "audit_anchors")

@@ -106,9 +106,9 @@ async def test_no_encoding_of_a_credential_is_shown(echo: Echo, encoding: Encodi
         *((f"text/plain; charset={charset}", f"is: {encoded}".encode(charset)) for charset in CHARSETS),
         ("text/plain", encoded.encode("utf-16-le")),
     ]
-    for status in (200, 422):
+    for status, sent in ((200, bodies), (422, bodies[::4])):
         echo.api.status = status
-        for kind, body in bodies:
+        for kind, body in sent:
             echo.api.content_type, echo.api.body = kind, body
 
             answer = await echo.house.call("reads")

@@ -22,7 +22,7 @@ from gateway.store.audit.writer import AuditWriter
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Store
 from gateway.upstream.client import UpstreamClient
-from tests.support.servers import TestDatabase, execute
+from tests.support.servers import TestDatabase, TestServers, execute
 
 BY = Author(caller=Operator(), correlation_id="test")
 SECRET = "secret-key-of-the-tests-0123456789abc"
@@ -100,6 +100,23 @@ class TrailWorld:
         """Write as the owner of the database server; `{t}` stands for the condition on the tenant's rows."""
         for statement in statements:
             await execute(self.database.superuser_url, statement.replace("{t}", f"tenant_id = '{self.tenant}'"))
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The databases that replicas left, to be copied for each test."""
+
+    database: TestDatabase
+    redis_url: str
+    tenant: TenantId
+
+    @asynccontextmanager
+    async def copied(self, servers: TestServers, *, has_redis: bool = True) -> AsyncGenerator[TrailWorld]:
+        """The world of one test; no other test sees what it changes."""
+        redis_url = servers.copied_redis(self.redis_url)
+        with servers.database(like=self.database) as database:
+            async with trail_world(database, redis_url, has_redis=has_redis, tenant=self.tenant) as world:
+                yield world
 
 
 @asynccontextmanager

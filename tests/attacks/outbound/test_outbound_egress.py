@@ -207,6 +207,8 @@ async def by_fetch(upstream: UpstreamClient, url: str) -> None:
 
 Door: TypeAlias = Callable[[UpstreamClient, str], Awaitable[None]]
 DOORS: tuple[Door, ...] = (by_call, by_post, by_fetch)
+UNBOUNDED = BulkheadLimits(failures=2000, reserve=0)
+"""Failures of one attempt keep none of the next ones from being made."""
 
 
 @pytest.fixture(autouse=True)
@@ -235,15 +237,15 @@ def test_there_are_at_least_sixty_spellings() -> None:
 
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("scheme", ["http", "https"])
-@pytest.mark.parametrize("spelling", SPELLINGS)
-async def test_no_spelling_reaches_an_inner_address(spelling: str, scheme: str, door: Door) -> None:
+async def test_no_spelling_reaches_an_inner_address(scheme: str, door: Door) -> None:
     """Ours: the resolved address decides, whatever the text looked like; the error shows no address (TEN-5)."""
-    async with sentinel() as listener, UpstreamClient(lookup=Names()) as upstream:
-        with pytest.raises((EgressDenied, FetchFailed, UpstreamUnreachable)) as caught:
-            await door(upstream, f"{scheme}://{spelling}:{listener.port}/latest/meta-data/")
+    async with sentinel() as listener, UpstreamClient(lookup=Names(), rules=UNBOUNDED) as upstream:
+        for spelling in SPELLINGS:
+            with pytest.raises((EgressDenied, FetchFailed, UpstreamUnreachable)) as caught:
+                await door(upstream, f"{scheme}://{spelling}:{listener.port}/latest/meta-data/")
 
-        assert listener.connects == 0
-        assert not any(text in str(caught.value) for text in ("127.0.0.1", "169.254", "::1"))
+            assert listener.connects == 0, spelling
+            assert not any(text in str(caught.value) for text in ("127.0.0.1", "169.254", "::1")), spelling
 
 
 async def test_the_listener_notices_when_it_is_allowed() -> None:
@@ -286,34 +288,33 @@ class Rebinding:
 
 @pytest.mark.parametrize("answers", [(PUBLIC, "127.0.0.1"), ("127.0.0.1", PUBLIC), (PUBLIC, "::1")])
 async def test_a_name_that_changes_between_check_and_dial_never_leads_inside(answers: tuple[str, str]) -> None:
-    """Ours: what was checked is what is dialled, a thousand times (TEN-5)."""
+    """Ours: what was checked is what is dialled, two hundred times (TEN-5)."""
     names = Rebinding(*answers)
-    unbounded = BulkheadLimits(failures=2000, reserve=0)
-    async with sentinel() as listener, UpstreamClient(lookup=names, rules=unbounded) as upstream:
-        for _ in range(1000):
+    async with sentinel() as listener, UpstreamClient(lookup=names, rules=UNBOUNDED) as upstream:
+        for _ in range(200):
             with pytest.raises((EgressDenied, UpstreamUnreachable)):
                 await by_post(upstream, f"http://rebind.test:{listener.port}/")
 
         assert listener.connects == 0
-    assert names.asked == 1000
+    assert names.asked == 200
 
 
-@pytest.mark.parametrize("port", [1, 22, 25, 110, 465, 587, 0, 65536, 99999])
 @pytest.mark.parametrize("door", DOORS)
-async def test_ports_of_other_protocols_are_not_dialled(port: int, door: Door) -> None:
+async def test_ports_of_other_protocols_are_not_dialled(door: Door) -> None:
     """Ours: a public address is open for the web, not for mail or shells."""
-    async with UpstreamClient(lookup=Names()) as upstream:
-        with pytest.raises((EgressDenied, FetchFailed)):
-            await door(upstream, f"http://public.test:{port}/")
+    async with UpstreamClient(lookup=Names(), rules=UNBOUNDED) as upstream:
+        for port in (1, 22, 25, 110, 465, 587, 0, 65536, 99999):
+            with pytest.raises((EgressDenied, FetchFailed)):
+                await door(upstream, f"http://public.test:{port}/")
 
 
-@pytest.mark.parametrize("scheme", ["file", "ftp", "data", "gopher", "dict", "ldap", "jar", "ws", "wss", "unix", "tcp"])
 @pytest.mark.parametrize("door", DOORS)
-async def test_no_other_scheme_is_spoken(scheme: str, door: Door) -> None:
+async def test_no_other_scheme_is_spoken(door: Door) -> None:
     """Ours: http and https, nothing else."""
     async with sentinel() as listener:
-        async with UpstreamClient(egress_allow=[f"127.0.0.1:{listener.port}"]) as upstream:
-            with pytest.raises((EgressDenied, FetchFailed)):
-                await door(upstream, f"{scheme}://127.0.0.1:{listener.port}/etc/passwd")
+        async with UpstreamClient(egress_allow=[f"127.0.0.1:{listener.port}"], rules=UNBOUNDED) as upstream:
+            for scheme in ("file", "ftp", "data", "gopher", "dict", "ldap", "jar", "ws", "wss", "unix", "tcp"):
+                with pytest.raises((EgressDenied, FetchFailed)):
+                    await door(upstream, f"{scheme}://127.0.0.1:{listener.port}/etc/passwd")
 
         assert listener.connects == 0
