@@ -15,6 +15,7 @@ from typing import Any
 import anyio
 import pytest
 
+from gateway.store.database.connection import PostgresConnection, connect_owner
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.servers import TestDatabase, TestServers
 from tests.support.upstream import RecordingUpstream, recording_upstream
@@ -30,15 +31,19 @@ class Stand:
     database: TestDatabase
     redis_url: str
     upstreams: Sequence[RecordingUpstream]
+    owner: PostgresConnection
+    """Lists the tenants after each test, for a tenth of what the admin API takes."""
 
     async def clear(self) -> None:
         """Remove every tenant, and reset the upstreams."""
         for upstream in self.upstreams:
             upstream.reset()
-        for tenant in await self._tenants():
-            await self._remove(tenant)
-        ready = await self.gateway.http.get("/readyz")
-        assert ready.status_code == 200, ready.text
+        found = await self.owner.fetch("select slug from tenants")
+        for row in found:
+            await self._remove(str(row["slug"]))
+        if not found:  # else it has removed a tenant
+            ready = await self.gateway.http.get("/readyz")
+            assert ready.status_code == 200, ready.text
 
     async def _remove(self, tenant: str) -> None:
         with anyio.fail_after(60):
@@ -48,10 +53,6 @@ class Stand:
             ).status_code == _UNAVAILABLE:
                 await anyio.sleep(1)
         answer.raise_for_status()
-
-    async def _tenants(self) -> list[str]:
-        answer = (await self.gateway.admin.get("/tenants", params={"limit": 200})).raise_for_status()
-        return [tenant["slug"] for tenant in answer.json()["items"]]
 
 
 @asynccontextmanager
@@ -64,7 +65,9 @@ async def running_stand(servers: TestServers, *, upstreams: int = 2, **settings:
             gateway = await stack.enter_async_context(
                 running_gateway(database.app_url, redis_url, egress_allow=allowed, **settings)
             )
-            yield Stand(gateway=gateway, database=database, redis_url=redis_url, upstreams=running)
+            owner = await connect_owner(database.superuser_url)
+            stack.push_async_callback(owner.close)
+            yield Stand(gateway=gateway, database=database, redis_url=redis_url, upstreams=running, owner=owner)
 
 
 @pytest.fixture(scope="module")

@@ -13,12 +13,13 @@ from gateway.domain.identifiers import ApprovalId, KeyId, TenantId, new_approval
 from gateway.store.calls import approvals
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Store
+from tests.support.chromium import browser, chromium
 from tests.support.gateway import SECRET_KEY, RunningGateway
 from tests.support.serving import NO_TLS
 from tests.support.stand import Stand, database, gateway, own_stand, redis_url, stand, upstream
 from tests.support.stand import package_stand as common_stand
 
-__all__ = ["common_stand", "database", "gateway", "own_stand", "redis_url", "stand", "upstream"]
+__all__ = ["browser", "chromium", "common_stand", "database", "gateway", "own_stand", "redis_url", "stand", "upstream"]
 
 SEALER = EnvelopeCipher([SECRET_KEY])
 REQUEST = RequestShown(

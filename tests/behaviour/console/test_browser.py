@@ -1,22 +1,11 @@
 """The pages of approvals in Chromium: with the keyboard alone, without scripts, as a screen reader has them."""
 
-from collections.abc import AsyncGenerator
-from pathlib import Path
-
 import pytest
 
 from gateway.domain.calls.approvals import ApprovalState, RequestShown
 from tests.behaviour.console.conftest import Desk
 from tests.behaviour.console.test_pages import HOSTILE
-from tests.support.chromium import Browser, running_browser
-
-
-@pytest.fixture
-async def browser(tmp_path: Path) -> AsyncGenerator[Browser]:
-    """A browser whose page has done nothing that it must not do."""
-    async with running_browser(tmp_path / "profile") as started:
-        yield started
-        assert started.faults == []
+from tests.support.chromium import Browser, open_page
 
 
 async def sign_in(browser: Browser, desk: Desk, path: str) -> None:
@@ -98,9 +87,9 @@ async def test_hostile_texts_do_nothing_in_a_browser(browser: Browser, desk: Des
     assert len(await browser.ask("[...document.querySelectorAll('tbody tr')].map(r => r.innerText)")) == len(HOSTILE)
 
 
-async def test_the_browser_reports_what_the_policy_forbids(desk: Desk, tmp_path: Path) -> None:
+async def test_the_browser_reports_what_the_policy_forbids(desk: Desk, chromium: str) -> None:
     """Ours: a script that a page must not have is noticed, so silence means something (SAF-3)."""
-    async with running_browser(tmp_path / "profile") as browser:
+    async with open_page(chromium) as browser:
         await sign_in(browser, desk, "/approvals")
         assert browser.faults == []
         inject = "s = document.createElement('script'); s.textContent = 'window.ran = 1'; document.body.append(s)"

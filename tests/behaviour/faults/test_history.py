@@ -6,7 +6,7 @@ import secrets
 from tests.support.contradictions import find_contradictions
 from tests.support.history import live_through, running_whole_history
 
-SECONDS = float(os.environ.get("HISTORY_SECONDS", "12"))
+SECONDS = float(os.environ.get("HISTORY_SECONDS", "9"))
 SEED = int(os.environ.get("HISTORY_SEED", "0")) or secrets.randbelow(1 << 31)
 
 

@@ -12,10 +12,9 @@ import pytest
 from gateway.catalog.updates.signatures import is_signed, new_secret
 from gateway.domain.updates.webhooks import SigningSecrets
 from tests.behaviour.guardrails.conftest import Guarded, code_of, guarded_tenant
-from tests.support.gateway import running_gateway
 from tests.support.primitives import OPEN, add, tool
 from tests.support.servers import TestServers
-from tests.support.stand import Stand
+from tests.support.stand import Stand, running_stand
 from tests.support.upstream import recording_upstream
 
 
@@ -245,18 +244,10 @@ async def _slow_receiver() -> AsyncGenerator[Any]:
 @asynccontextmanager
 async def _looping(servers: TestServers) -> AsyncGenerator[tuple[Guarded, str]]:
     """A tenant of a gateway that it may call itself."""
-    with servers.database() as database:
-        async with (
-            recording_upstream() as api,
-            recording_upstream() as receiver,
-            running_gateway(
-                database.app_url, servers.own_redis(), egress_allow=[api.authority, receiver.authority]
-            ) as gateway,
-        ):
-            stand = Stand(gateway=gateway, database=database, redis_url="", upstreams=(api, receiver))
-            tenant = await guarded_tenant(stand, "looping")
-            allow = {"allow": [gateway.url.removeprefix("http://")]}
-            (await gateway.admin.put("/tenants/looping/egress", json=allow)).raise_for_status()
-            own = {"name": "own", "place": "bearer", "value": new_secret(), "origins": [gateway.url]}
-            await add(gateway, "looping", "credentials", own)
-            yield tenant, gateway.url
+    async with running_stand(servers) as stand:
+        gateway, tenant = stand.gateway, await guarded_tenant(stand, "looping")
+        allow = {"allow": [gateway.url.removeprefix("http://")]}
+        (await gateway.admin.put("/tenants/looping/egress", json=allow)).raise_for_status()
+        own = {"name": "own", "place": "bearer", "value": new_secret(), "origins": [gateway.url]}
+        await add(gateway, "looping", "credentials", own)
+        yield tenant, gateway.url

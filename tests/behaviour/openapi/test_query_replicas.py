@@ -56,12 +56,29 @@ def slugs() -> Iterator[str]:
     return (f"reading-{number}" for number in itertools.count(1))
 
 
+@pytest.fixture(scope="module")
+async def common_reading(replicas: Replicas, upstream: RecordingUpstream, slugs: Iterator[str]) -> Reading:
+    """A tenant with the library and a second one, made at the first replica, for tests that change nothing of it."""
+    return await _create_reading(replicas, upstream, next(slugs))
+
+
 @pytest.fixture
-async def reading(replicas: Replicas, upstream: RecordingUpstream, slugs: Iterator[str]) -> Reading:
-    """A tenant with the library and a second one, made at the first replica."""
-    slug, gateway = next(slugs), replicas.a.gateway
+def reading(common_reading: Reading) -> Reading:
+    """That tenant, before anything was asked."""
+    common_reading.upstream.seen.clear()
+    common_reading.replicas.turns.clear()
+    return common_reading
+
+
+@pytest.fixture
+async def own_reading(replicas: Replicas, upstream: RecordingUpstream, slugs: Iterator[str]) -> Reading:
+    """Such a tenant of this test alone."""
+    return await _create_reading(replicas, upstream, next(slugs))
+
+
+async def _create_reading(replicas: Replicas, upstream: RecordingUpstream, slug: str) -> Reading:
+    gateway = replicas.a.gateway
     await gateway.create_tenant(slug)
-    upstream.seen.clear()
     for name in ("books", "more"):
         document = library(upstream.url)
         if name == "more":
@@ -196,15 +213,15 @@ async def test_what_is_asked_wrongly_is_said_clearly(reading: Reading, mode: Mod
     assert reading.upstream.seen == []
 
 
-async def test_structured_content_is_what_is_listed(reading: Reading) -> None:
+async def test_structured_content_is_what_is_listed(own_reading: Reading) -> None:
     """MCP: every answer fits the output schema that the same client was listed, of real documents too (OAS-5)."""
-    gateway = reading.replicas.a.gateway
-    url = reading.upstream.url
+    gateway = own_reading.replicas.a.gateway
+    url = own_reading.upstream.url
     for name in ("petstore-v3.yaml", "slack-web-v2.json", "notion-31.json"):
         text = gzip.decompress((specs_dir() / f"{name}.gz").read_bytes()).decode()
         document: Any = json.loads(text) if name.endswith("json") else text
-        await gateway.import_document(reading.slug, document, name=name[:4], expose="query", base_url=url)
-    async with reading.replicas.client(reading.slug, reading.key) as client:
+        await gateway.import_document(own_reading.slug, document, name=name[:4], expose="query", base_url=url)
+    async with own_reading.replicas.client(own_reading.slug, own_reading.key) as client:
         listed = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
         asked: list[tuple[str, dict[str, Any]]] = [("get_api_info", {}), ("search_endpoints", {"query": "user list"})]
         for source in ("pets", "slac", "noti"):
@@ -224,20 +241,20 @@ async def test_structured_content_is_what_is_listed(reading: Reading) -> None:
 
 
 @eras
-async def test_forms_of_results_are_those_of_every_replica(reading: Reading, mode: Mode) -> None:
+async def test_forms_of_results_are_those_of_every_replica(own_reading: Reading, mode: Mode) -> None:
     """Ours: fields, results sent once, and parts of a result that the other replica stored (OAS-10, TEN-1)."""
-    gateway = reading.replicas.a.gateway
-    document = many(reading.upstream.url, 1)
-    await gateway.import_document(reading.slug, document, name="many")
+    gateway = own_reading.replicas.a.gateway
+    document = many(own_reading.upstream.url, 1)
+    await gateway.import_document(own_reading.slug, document, name="many")
     forms = {"name": "forms", "summary_threshold": 16_384, "structured_once": True, "selects_fields": True}
-    await add(gateway, reading.slug, "profiles", forms)
+    await add(gateway, own_reading.slug, "profiles", forms)
     items = [{"id": number, "x": "y" * 20} for number in range(1000)]
-    reading.upstream.body = json.dumps({"items": items}).encode()
-    path, replicas = f"{reading.slug}/forms", reading.replicas
-    stranger = await gateway.create_key(reading.slug)
+    own_reading.upstream.body = json.dumps({"items": items}).encode()
+    path, replicas = f"{own_reading.slug}/forms", own_reading.replicas
+    stranger = await gateway.create_key(own_reading.slug)
     async with (
-        replicas.client(path, reading.key, mode, to=replicas.a) as one,
-        replicas.client(path, reading.key, mode, to=replicas.b) as other,
+        replicas.client(path, own_reading.key, mode, to=replicas.a) as one,
+        replicas.client(path, own_reading.key, mode, to=replicas.b) as other,
         replicas.client(path, stranger, mode, to=replicas.b) as third,
     ):
         selected = [await client.call_tool("op_0000", {"_fields": ["/items/*/id"]}) for client in (one, other)]

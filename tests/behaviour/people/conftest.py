@@ -1,11 +1,14 @@
 """A gateway that may fetch from one recording upstream, which is also the issuer of access tokens."""
 
 from tests.attacks.authorization.conftest import application, provider_keys
+from tests.support.chromium import browser, chromium
 from tests.support.stand import database, gateway, own_stand, redis_url, stand, upstream
 from tests.support.stand import package_stand as common_stand
 
 __all__ = [
     "application",
+    "browser",
+    "chromium",
     "common_stand",
     "database",
     "gateway",

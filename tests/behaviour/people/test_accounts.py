@@ -4,7 +4,6 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -15,7 +14,7 @@ from mcp_types import ElicitRequestParams, ElicitRequestURLParams, ElicitResult
 
 from tests.integration.upstream.live.sdk_server import running_sdk_server
 from tests.support.accounts import PUBLIC, AccountServer, UserBrowser
-from tests.support.chromium import Browser, running_browser
+from tests.support.chromium import Browser
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.provider import CLIENT_ID, CLIENT_SECRET, Visitor, running_provider
 from tests.support.replicas import until
@@ -383,14 +382,6 @@ async def test_a_remote_server_gets_the_account_of_each_caller(tracker: Tracker)
         assert (link["isError"], "/connect/tracker/account?for=" in str(link["content"])) == (True, True), link
         found = (await tracker.call(tool="wiki_whoami"))["result"]
         assert found["content"][0]["text"] == "acme.ada", found
-
-
-@pytest.fixture
-async def browser(tmp_path: Path) -> AsyncGenerator[Browser]:
-    """A browser whose page has done nothing that it must not do."""
-    async with running_browser(tmp_path / "profile") as started:
-        yield started
-        assert started.faults == []
 
 
 async def test_the_pages_of_accounts_in_a_browser(browser: Browser, tracker: Tracker) -> None:

@@ -1,14 +1,13 @@
 """The consent page in Chromium: with the keyboard alone, as a screen reader has it, and with hostile names."""
 
 from collections.abc import AsyncGenerator
-from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx
 import pytest
 
 from tests.support.authorization import CHALLENGE, Application, register
-from tests.support.chromium import Browser, running_browser
+from tests.support.chromium import Browser, open_page
 from tests.support.gateway import RunningGateway
 from tests.support.issuer import LocalProvider, add_provider, new_issuer
 from tests.support.serving import NO_TLS
@@ -30,9 +29,9 @@ async def application(gateway: RunningGateway, stand: Stand) -> AsyncGenerator[A
 
 
 @pytest.fixture
-async def browser(application: Application, tmp_path: Path) -> AsyncGenerator[Browser]:
+async def browser(application: Application, chromium: str) -> AsyncGenerator[Browser]:
     """A browser with the session of the person, whose pages do nothing that they must not do."""
-    async with running_browser(tmp_path / "profile") as started:
+    async with open_page(chromium) as started:
         for name, value in application.http.cookies.items():
             url = f"{application.gateway.url}/t/acme/"
             await started.send("Network.setCookie", name=name, value=value, url=url, path="/t/acme/")

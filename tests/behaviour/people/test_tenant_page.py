@@ -4,14 +4,12 @@ import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from html import unescape
-from pathlib import Path
 
 import httpx
-import pytest
 
 from gateway.domain.tenancy.client_setup import CLIENTS, ClientTarget, client_lines
 from tests.support.authorization import Application, register
-from tests.support.chromium import Browser, running_browser
+from tests.support.chromium import Browser
 from tests.support.gateway import RunningGateway
 from tests.support.issuer import add_provider
 from tests.support.serving import NO_TLS
@@ -240,14 +238,6 @@ async def test_a_consent_is_revoked_by_its_own_person_only(application: Applicat
         "of another site": 403,
         "of no consent": 404,
     }
-
-
-@pytest.fixture
-async def browser(tmp_path: Path) -> AsyncGenerator[Browser]:
-    """A browser whose page has done nothing that it must not do."""
-    async with running_browser(tmp_path / "profile") as started:
-        yield started
-        assert started.faults == []
 
 
 async def test_the_page_in_a_browser(browser: Browser, application: Application) -> None:
