@@ -4,6 +4,7 @@ Like the policy, the list belongs to a catalog revision: each snapshot contains 
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
@@ -13,7 +14,7 @@ from gateway.catalog.snapshots.snapshots import Snapshots
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.egress import Egress
-from gateway.errors import EgressDenied, Fault, InvalidBody, NotFound
+from gateway.errors import EgressDenied, Fault, InvalidBody, NotFound, Unavailable
 from gateway.store import egress
 from gateway.store.engine import Store
 from gateway.upstream.egress.addresses import read_address
@@ -80,15 +81,22 @@ class StoredAllowLists:
             Unavailable: the database is unreachable, and the snapshot is missing or too old.
         """
         if not self.snapshots.newest(tenant):
-            async with self.store.transaction(tenant) as db:
-                return read_stored((await egress.get(tenant, db)).allow)
+            return await self._stored(tenant)
         try:
             snapshot = await self.snapshots.latest(tenant)
         except NotFound:
             return NOTHING
-        # While the database is unreachable, calls use an outdated snapshot. Its list may contain withdrawn permissions.
-        # guard: egress-outdated-list
-        return snapshot.egress if snapshot.revision >= self.snapshots.newest(tenant) else NOTHING
+        if snapshot.revision >= self.snapshots.newest(tenant):  # guard: egress-outdated-list
+            return snapshot.egress
+        # The catalog changed during the load, or the database is unreachable and calls use an outdated snapshot, whose
+        # list may contain withdrawn permissions.
+        with suppress(Unavailable):
+            return await self._stored(tenant)
+        return NOTHING
+
+    async def _stored(self, tenant: TenantId) -> AllowList:
+        async with self.store.transaction(tenant) as db:
+            return read_stored((await egress.get(tenant, db)).allow)
 
 
 async def require_tls(tenant: TenantId, catalog: CatalogContext, url: str, pointer: str) -> None:

@@ -1,9 +1,12 @@
 """The allow-lists of tenants: stored, audited, and read by the guard of the way out."""
 
+from typing import Any
+
 import pytest
 
 from gateway.catalog import audit, egress, tenants
 from gateway.catalog.egress import StoredAllowLists
+from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.catalog.snapshots.snapshots import Snapshots
 from gateway.domain.audit import AuditFilter
 from gateway.domain.identifiers import TenantId
@@ -117,3 +120,23 @@ async def test_an_outdated_list_permits_nothing_while_the_database_is_away(
     snapshots.note(tenant, kept.revision + 1)
     assert await snapshots.latest(tenant) is kept
     assert await lists.read(tenant) == NOTHING
+
+
+async def test_a_change_of_the_catalog_during_a_load_withdraws_no_permission(
+    changes: Changes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: a loaded snapshot that is outdated already is not an outage; the stored list counts (ISO-5, DYN-1)."""
+    tenant, load = changes.tenant.id, Snapshots._load
+
+    async def load_slowly(self: Snapshots, *arguments: Any, **options: Any) -> Snapshot:
+        loaded = await load(self, *arguments, **options)
+        await egress.replace_egress(tenant, changes.catalog, LIST, by=BY)
+        self.note(tenant, loaded.revision + 1)
+        return loaded
+
+    snapshots, lists = _lists(changes)
+    first = await snapshots.latest(tenant)
+    snapshots.note(tenant, first.revision + 1)
+    monkeypatch.setattr(Snapshots, "_load", load_slowly)
+    await egress.replace_egress(tenant, changes.catalog, ["10.0.0.9:80"], by=BY)
+    assert await lists.read(tenant) == read_stored(LIST)
