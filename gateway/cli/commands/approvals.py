@@ -10,7 +10,8 @@ from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.input.json_fields import JsonObject, text_at, to_list, to_object
 from gateway.cli.input.options import limit_option
-from gateway.cli.output.tables import clean, drop_controls, render_pairs, render_table
+from gateway.cli.item_commands import add_show, render_items
+from gateway.cli.output.tables import clean, drop_controls, render_pairs
 from gateway.domain.calls.approvals import ApprovalState
 
 _NOUN = "approvals"
@@ -52,17 +53,7 @@ def list_approvals(
     asked = {"state": state, "tool": tool, "subject": subject}
     query = {name: value for name, value in asked.items() if value is not None}
     items = list(context.admin.pages(context.tenant_path(_NOUN), limit=limit, query=query))
-    rows = [[text_at(item, name) for name in _COLUMNS] for item in items]
-    context.show(items, lambda: render_table([name.replace("_", " ") for name in _COLUMNS], rows))
-
-
-@approval.command("show")
-@click.argument("name", metavar="ID")
-@with_tenant
-def show_approval(context: AdminContext, name: str) -> None:
-    """Show the request and the warnings of a call, and the state of its approval."""
-    found = context.admin.get(context.tenant_path(_NOUN, name))
-    context.show(found, lambda: _describe(found))
+    context.show(items, lambda: render_items(items, _COLUMNS))
 
 
 @approval.command("approve")
@@ -131,3 +122,12 @@ def _describe(found: JsonObject) -> str:
     headers = [": ".join(str(part) for part in to_list(header)) for header in to_list(request.get("headers"))]
     sent = [_summary(found), *headers, *(["", body] if (body := text_at(request, "body")) else [])]
     return "\n".join([render_pairs(pairs), "", *warnings, "", *(drop_controls(line) for line in sent)])
+
+
+add_show(
+    approval,
+    _NOUN,
+    "Show the request and the warnings of a call, and the state of its approval.",
+    describe=_describe,
+    metavar="ID",
+)

@@ -16,6 +16,7 @@ from gateway.cli.commands.audit_sinks import sink
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, is_object, number_at, text_at, to_list, to_object, to_objects
+from gateway.cli.item_commands import render_items
 from gateway.cli.output.tables import count, render_pairs, render_table
 from gateway.domain.audit import AuditKind
 
@@ -38,8 +39,7 @@ def audit() -> None:
 def list_entries(context: AdminContext, limit: int) -> None:
     """List audit entries, newest first."""
     items = list(context.admin.pages(context.tenant_path("audit"), limit=limit))
-    rows = [[text_at(item, name) for name in _COLUMNS] for item in items]
-    context.show(items, lambda: render_table([name.replace("_", " ") for name in _COLUMNS], rows))
+    context.show(items, lambda: render_items(items, _COLUMNS))
 
 
 @audit.command("verify")

@@ -3,39 +3,19 @@
 import click
 
 from gateway.cli.click_group import Commands
-from gateway.cli.client.admin_context import AdminContext, confirm, with_tenant
-from gateway.cli.input.json_fields import JsonObject, text_at
-from gateway.cli.input.list_options import ListArguments, list_options
-from gateway.cli.input.options import yes_option
-from gateway.cli.output.tables import render_pairs, render_table
+from gateway.cli.client.admin_context import AdminContext, with_tenant
+from gateway.cli.input.json_fields import JsonObject
+from gateway.cli.item_commands import add_delete, add_list, add_show, render_fields
 from gateway.domain.audit import SinkKind
 
 _NOUN = "audit-sinks"
 _COLUMNS = ("name", "kind", "target", "enabled", "delivered", "delivered_at", "failures", "fault")
+_FIELDS = (*_COLUMNS, "waiting_since", "credential", "id")
 
 
 @click.group(cls=Commands)
 def sink() -> None:
     """Deliver a tenant's audit trail to external systems, at least once."""
-
-
-@sink.command("list")
-@list_options(_NOUN)
-@with_tenant
-def list_sinks(context: AdminContext, wanted: ListArguments) -> None:
-    """List the sinks with the state of their delivery."""
-    items = list(context.admin.pages(context.tenant_path(_NOUN), limit=wanted.limit, query=wanted.query))
-    rows = [[text_at(item, name) for name in _COLUMNS] for item in items]
-    context.show(items, lambda: render_table([name.replace("_", " ") for name in _COLUMNS], rows))
-
-
-@sink.command("show")
-@click.argument("name")
-@with_tenant
-def show_sink(context: AdminContext, name: str) -> None:
-    """Show a sink with the state of its delivery and the time of the oldest undelivered entry."""
-    found = context.admin.get(context.tenant_path(_NOUN, name))
-    context.show(found, lambda: _describe(found))
 
 
 @sink.command("create")
@@ -52,7 +32,7 @@ def create_sink(
     wanted: JsonObject = {"name": name, "kind": kind, "target": target, "whole": whole}
     wanted |= {"credential": credential} if credential else {}
     made = context.admin.send("POST", context.tenant_path(_NOUN), wanted)
-    context.show(made, lambda: _describe(made))
+    context.show(made, lambda: render_fields(made, *_FIELDS))
 
 
 @sink.command("update")
@@ -69,19 +49,14 @@ def update_sink(
     wanted = {member: value for member, value in given.items() if value is not None}
     wanted |= {} if credential is None else {"credential": credential or None}
     changed = context.admin.send("PATCH", context.tenant_path(_NOUN, name), wanted)
-    context.show(changed, lambda: _describe(changed))
+    context.show(changed, lambda: render_fields(changed, *_FIELDS))
 
 
-@sink.command("delete")
-@click.argument("name")
-@yes_option
-@with_tenant
-def delete_sink(context: AdminContext, name: str, yes: bool) -> None:
-    """Delete a sink with its position in the trail."""
-    confirm(f"Delete sink {name}?", is_sure=yes)
-    context.admin.send("DELETE", context.tenant_path(_NOUN, name))
-
-
-def _describe(found: JsonObject) -> str:
-    names = (*_COLUMNS, "waiting_since", "credential", "id")
-    return render_pairs([(name.replace("_", " "), text_at(found, name)) for name in names])
+add_list(sink, _NOUN, "List the sinks with the state of their delivery.", _COLUMNS)
+add_show(
+    sink,
+    _NOUN,
+    "Show a sink with the state of its delivery and the time of the oldest undelivered entry.",
+    fields=_FIELDS,
+)
+add_delete(sink, _NOUN, "Delete a sink with its position in the trail.")

@@ -7,13 +7,11 @@ import click
 
 from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_context import AdminContext, with_tenant
-from gateway.cli.input.declared_items import create_all, declared, delete_one, replace_all, set_all
+from gateway.cli.input.declared_items import create_all, declared, replace_all, set_all
 from gateway.cli.input.json_fields import JsonObject, text_at
-from gateway.cli.input.list_options import ListArguments, list_options
-from gateway.cli.input.options import yes_option
 from gateway.cli.input.references import parse_reference
 from gateway.cli.input.secrets import read_secret
-from gateway.cli.output.tables import render_pairs, render_table
+from gateway.cli.item_commands import add_delete, add_list, add_show
 from gateway.domain.credentials import CredentialKind, CredentialLocation
 
 _NOUN = "credentials"
@@ -116,25 +114,6 @@ def credential() -> None:
     """List, show, declare and delete the stored credentials of a tenant."""
 
 
-@credential.command("list")
-@list_options(_NOUN)
-@with_tenant
-def list_credentials(context: AdminContext, wanted: ListArguments) -> None:
-    """List a tenant's credentials, without their secrets."""
-    items = list(context.admin.pages(context.tenant_path(_NOUN), limit=wanted.limit, query=wanted.query))
-    names = ("name", "kind", "place", "field", "origins")
-    context.show(items, lambda: render_table(names, [[text_at(item, name) for name in names] for item in items]))
-
-
-@credential.command("show")
-@click.argument("name")
-@with_tenant
-def show_credential(context: AdminContext, name: str) -> None:
-    """Show a credential, without its secret."""
-    found = context.admin.get(context.tenant_path(_NOUN, name))
-    context.show(found, lambda: render_pairs([(one.removesuffix("_at"), text_at(found, one)) for one in _SHOWN_FIELDS]))
-
-
 @credential.command("create")
 @credential_options
 @with_tenant
@@ -181,15 +160,6 @@ def set_credential(context: AdminContext, file: str | None, **options: Unpack[Cr
     set_all(context, _NOUN, declared(file, _fields(options)))
 
 
-@credential.command("delete")
-@click.argument("name")
-@yes_option
-@with_tenant
-def delete_credential(context: AdminContext, name: str, yes: bool) -> None:
-    """Delete a credential that is not in use."""
-    delete_one(context, _NOUN, name, is_sure=yes)
-
-
 @credential.command("test")
 @click.argument("name")
 @with_tenant
@@ -231,3 +201,18 @@ def _fields(options: CredentialOptions) -> JsonObject:
         "origins": list(options["origins"]) or None,
     }
     return {name: value for name, value in fields.items() if value is not None}
+
+
+add_list(
+    credential,
+    _NOUN,
+    "List a tenant's credentials, without their secrets.",
+    ("name", "kind", "place", "field", "origins"),
+)
+add_show(
+    credential,
+    _NOUN,
+    "Show a credential, without its secret.",
+    fields=_SHOWN_FIELDS,
+)
+add_delete(credential, _NOUN, "Delete a credential that is not in use.")

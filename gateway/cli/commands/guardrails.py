@@ -7,10 +7,10 @@ import click
 
 from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_context import AdminContext, with_tenant
-from gateway.cli.input.declared_items import create_all, declared, delete_one, set_all
+from gateway.cli.input.declared_items import create_all, declared, set_all
 from gateway.cli.input.json_fields import JsonObject, number_at, text_at, to_object
 from gateway.cli.input.list_options import ListArguments, list_options
-from gateway.cli.input.options import yes_option
+from gateway.cli.item_commands import add_delete, add_show
 from gateway.cli.output.tables import render_pairs, render_table
 from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
 from gateway.domain.tenancy.guardrails import GuardrailAction, GuardrailPhase
@@ -101,15 +101,6 @@ def list_guardrails(context: AdminContext, wanted: ListArguments) -> None:
     context.show(items, lambda: render_table(names, [[text_at(item, name) for name in names] for item in items]))
 
 
-@guardrail.command("show")
-@click.argument("name")
-@with_tenant
-def show_guardrail(context: AdminContext, name: str) -> None:
-    """Show one guardrail."""
-    found = context.admin.get(context.tenant_path(_NOUN, name))
-    context.show(found, lambda: _describe(found))
-
-
 @guardrail.command("create")
 @guardrail_options
 @with_tenant
@@ -152,15 +143,6 @@ def update_guardrail(
     context.show(changed, lambda: _describe(changed))
 
 
-@guardrail.command("delete")
-@click.argument("name")
-@yes_option
-@with_tenant
-def delete_guardrail(context: AdminContext, name: str, yes: bool) -> None:
-    """Delete a guardrail."""
-    delete_one(context, _NOUN, name, is_sure=yes)
-
-
 def _describe(found: JsonObject) -> str:
     scope, hook = to_object(found.get("scope")), to_object(found.get("hook"))
     names = ("name", "id", "check", "phases", "action", "position", "origins", "patterns", "max_bytes", "enabled")
@@ -189,3 +171,7 @@ def _fields(options: GuardrailOptions) -> JsonObject:
         if given[option] is not None
     }
     return fields | ({"scope": scope} if scope else {}) | ({"hook": hook} if hook else {})
+
+
+add_show(guardrail, _NOUN, "Show one guardrail.", describe=_describe)
+add_delete(guardrail, _NOUN, "Delete a guardrail.")

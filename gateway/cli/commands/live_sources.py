@@ -9,11 +9,12 @@ from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_context import AdminContext, confirm, with_tenant
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
-from gateway.cli.input.declared_items import create_all, declared, delete_one, set_all
+from gateway.cli.input.declared_items import create_all, declared, set_all
 from gateway.cli.input.json_fields import JsonObject, as_text, pick, text_at, to_list, to_object, to_objects
 from gateway.cli.input.list_options import ListArguments, list_options
 from gateway.cli.input.live_options import LiveOptions, live_fields, live_options
 from gateway.cli.input.options import limit_option, yes_option
+from gateway.cli.item_commands import add_delete, add_show
 from gateway.cli.output.tables import render_pairs, render_table
 from gateway.domain.json_access import tokens_of
 from gateway.domain.primitives import Family
@@ -35,15 +36,6 @@ def list_live_sources(context: AdminContext, wanted: ListArguments) -> None:
     items = list(context.admin.pages(context.tenant_path(_NOUN), limit=wanted.limit, query=wanted.query))
     titles = ("name", "kind", "state", "tools", "resources", "prompts", "held", "fault")
     context.show(items, lambda: render_table(titles, [_row(item) for item in items], numbers=(3, 4, 5, 6)))
-
-
-@live_source.command("show")
-@click.argument("name")
-@with_tenant
-def show_live_source(context: AdminContext, name: str) -> None:
-    """Show a live source with its attachment and the held definitions."""
-    found = context.admin.get(context.tenant_path(_NOUN, name))
-    context.show(found, lambda: _describe(found))
 
 
 @live_source.command("create")
@@ -91,15 +83,6 @@ def update_live_source(context: AdminContext, name: str, **options: Unpack[LiveO
         raise Failure("nothing to change: give an option", ExitCode.USAGE)
     changed = context.admin.send("PATCH", context.tenant_path(_NOUN, name), fields)
     context.show(changed, lambda: _describe(changed))
-
-
-@live_source.command("delete")
-@click.argument("name")
-@yes_option
-@with_tenant
-def delete_live_source(context: AdminContext, name: str, yes: bool) -> None:
-    """Delete a live source with its primitives and their accepted definitions."""
-    delete_one(context, _NOUN, name, is_sure=yes)
 
 
 @live_source.command("accept")
@@ -209,3 +192,7 @@ def _describe_held(one: JsonObject) -> str:
 
 def _compact(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+add_show(live_source, _NOUN, "Show a live source with its attachment and the held definitions.", describe=_describe)
+add_delete(live_source, _NOUN, "Delete a live source with its primitives and their accepted definitions.")

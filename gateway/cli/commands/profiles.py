@@ -7,10 +7,10 @@ import click
 
 from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_context import AdminContext, with_tenant
-from gateway.cli.input.declared_items import create_all, declared, delete_one, replace_all, set_all
+from gateway.cli.input.declared_items import create_all, declared, replace_all, set_all
 from gateway.cli.input.json_fields import JsonObject, number_at, text_at, to_object, to_objects
 from gateway.cli.input.list_options import ListArguments, list_options
-from gateway.cli.input.options import yes_option
+from gateway.cli.item_commands import add_delete, add_show
 from gateway.cli.output.tables import render_pairs, render_table, thousands
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.policy import Safety
@@ -100,15 +100,6 @@ def list_profiles(context: AdminContext, wanted: ListArguments) -> None:
     context.show(items, lambda: render_table(titles, rows, numbers=(1, 2, 3)))
 
 
-@profile.command("show")
-@click.argument("name")
-@with_tenant
-def show_profile(context: AdminContext, name: str) -> None:
-    """Show one profile with its rules."""
-    found = context.admin.get(context.tenant_path(_NOUN, name))
-    context.show(found, lambda: _describe(found))
-
-
 @profile.command("create")
 @profile_options
 @with_tenant
@@ -151,15 +142,6 @@ def set_profile(context: AdminContext, file: str | None, **options: Unpack[Profi
     set_all(context, _NOUN, declared(file, _fields(options)))
 
 
-@profile.command("delete")
-@click.argument("name")
-@yes_option
-@with_tenant
-def delete_profile(context: AdminContext, name: str, yes: bool) -> None:
-    """Delete a profile that no key is bound to."""
-    delete_one(context, _NOUN, name, is_sure=yes)
-
-
 def _describe(found: JsonObject) -> str:
     counts = [(name.replace("_", " "), text_at(found, "counts", name)) for name in to_object(found.get("counts"))]
     pairs = [
@@ -197,3 +179,7 @@ def _fields(options: ProfileOptions) -> JsonObject:
     fields |= {name: True for name in ("structured_once", "selects_fields") if given[name]}
     fields |= {} if options["summary_threshold"] is None else {"summary_threshold": options["summary_threshold"]}
     return fields | ({"exclude": excluded} if excluded else {})
+
+
+add_show(profile, _NOUN, "Show one profile with its rules.", describe=_describe)
+add_delete(profile, _NOUN, "Delete a profile that no key is bound to.")

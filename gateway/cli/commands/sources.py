@@ -6,7 +6,7 @@ import click
 
 from gateway.cli.advice import advise, explain_no_tools
 from gateway.cli.click_group import Commands
-from gateway.cli.client.admin_context import AdminContext, confirm, with_tenant
+from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.commands.overrides import list_overrides
 from gateway.cli.commands.updates.source_versions import COMMANDS
 from gateway.cli.exit_codes import ExitCode
@@ -26,9 +26,8 @@ from gateway.cli.input.import_options import (
 )
 from gateway.cli.input.import_request import REPLACED, Upload, import_fields, upload
 from gateway.cli.input.json_fields import JsonObject, text_at, to_object
-from gateway.cli.input.list_options import ListArguments, list_options
-from gateway.cli.input.options import yes_option
 from gateway.cli.input.selections import describe_rules, selection_options
+from gateway.cli.item_commands import add_delete, add_list, add_show
 from gateway.cli.output.progress import Progress
 from gateway.cli.output.reports import count_tools, join_parts, render_reasons, render_report, render_totals
 from gateway.cli.output.source_changes import count_changes, render_changes
@@ -48,17 +47,6 @@ def source() -> None:
 source.add_command(list_overrides)
 for _command in COMMANDS:
     source.add_command(_command)
-
-
-@source.command("list")
-@list_options(_NOUN)
-@with_tenant
-def list_sources(context: AdminContext, wanted: ListArguments) -> None:
-    """List a tenant's sources."""
-    items = list(context.admin.pages(context.tenant_path(_NOUN), limit=wanted.limit, query=wanted.query))
-    names = ("name", "title", "prefix", "expose", "active_version", "updated_at")
-    rows = [[text_at(item, name) for name in names] for item in items]
-    context.show(items, lambda: render_table(("name", "title", "prefix", "expose", "version", "updated"), rows))
 
 
 @source.command("status")
@@ -85,15 +73,6 @@ def show_status(context: AdminContext, name: str | None) -> None:
     names = ("name", "kind", "state", "since", "fault", "retry_at")
     rows = [[text_at(one, key) for key in names] for one in sorted(found, key=lambda one: text_at(one, "name"))]
     context.show(found, lambda: render_table(("name", "kind", "state", "since", "fault", "retry"), rows))
-
-
-@source.command("show")
-@click.argument("name")
-@with_tenant
-def show_source(context: AdminContext, name: str) -> None:
-    """Show one source."""
-    found = context.admin.get(context.tenant_path(_NOUN, name))
-    context.show(found, lambda: _describe(found))
 
 
 @source.command("add")
@@ -211,17 +190,6 @@ def report_source(context: AdminContext, name: str) -> None:
     context.show(report, lambda: render_report(report))
 
 
-@source.command("delete")
-@click.argument("name")
-@yes_option
-@with_tenant
-def delete_source(context: AdminContext, name: str, yes: bool) -> None:
-    """Delete a source with its tools and credentials."""
-    confirm(f"Delete source {name} with its tools and credentials?", is_sure=yes)
-    context.admin.send("DELETE", context.tenant_path(_NOUN, name))
-    context.show({"deleted": name}, lambda: f"deleted {name}")
-
-
 def _describe_refresh(item: JsonObject) -> JsonObject:
     """Return the state of a source, according to the refreshes from its URL."""
     refresh = to_object(item["refresh"])
@@ -286,3 +254,13 @@ def _render_import(response: JsonObject, name: str) -> str:
     imported = f"{name} is imported: {render_totals(report)}"
     advice = advise(report) if count_tools(report) else explain_no_tools(report)
     return join_parts(imported, count_changes(changes), render_reasons(report), advice)
+
+
+add_list(
+    source,
+    _NOUN,
+    "List a tenant's sources.",
+    ("name", "title", "prefix", "expose", "active_version", "updated_at"),
+)
+add_show(source, _NOUN, "Show one source.", describe=_describe)
+add_delete(source, _NOUN, "Delete a source with its tools and credentials.", loss=" with its tools and credentials")

@@ -6,14 +6,14 @@ import click
 
 from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_context import AdminContext, with_tenant
-from gateway.cli.input.declared_items import delete_one
 from gateway.cli.input.json_fields import JsonObject, text_at
-from gateway.cli.input.list_options import ListArguments, list_options
-from gateway.cli.input.options import limit_option, yes_option
-from gateway.cli.output.tables import render_pairs, render_table
+from gateway.cli.input.options import limit_option
+from gateway.cli.item_commands import add_delete, add_list, add_show, render_fields
+from gateway.cli.output.tables import render_table
 from gateway.domain.updates.webhook_endpoints import DeliveryState, WebhookEventKind
 
 _NOUN = "webhook-endpoints"
+_FIELDS = ("name", "id", "url", "kinds", "description", "enabled", "notice", "failures", "old_secret_until", "secret")
 _KINDS = [str(kind) for kind in WebhookEventKind]
 _kind_option = click.option(
     "--kind", "kinds", type=click.Choice(_KINDS), multiple=True, help="A kind of event to send; may be repeated."
@@ -23,25 +23,6 @@ _kind_option = click.option(
 @click.group("webhook-endpoint", cls=Commands)
 def webhook_endpoint() -> None:
     """List, show, create, change, rotate, test and delete outbound webhooks; read their log."""
-
-
-@webhook_endpoint.command("list")
-@list_options(_NOUN)
-@with_tenant
-def list_endpoints(context: AdminContext, wanted: ListArguments) -> None:
-    """List a tenant's webhook endpoints, without their secrets."""
-    items = list(context.admin.pages(context.tenant_path(_NOUN), limit=wanted.limit, query=wanted.query))
-    names = ("name", "id", "url", "enabled", "failures", "notice")
-    context.show(items, lambda: render_table(names, [[text_at(item, name) for name in names] for item in items]))
-
-
-@webhook_endpoint.command("show")
-@click.argument("name")
-@with_tenant
-def show_endpoint(context: AdminContext, name: str) -> None:
-    """Show a webhook endpoint, without its secrets."""
-    found = context.admin.get(context.tenant_path(_NOUN, name))
-    context.show(found, lambda: _describe(found))
 
 
 @webhook_endpoint.command("create")
@@ -54,7 +35,7 @@ def create_endpoint(context: AdminContext, name: str, sent_to: str, kinds: Seque
     """Send events to URL, and print the secret once; without --kind, every kind is sent."""
     wanted: JsonObject = {"name": name, "url": sent_to, "kinds": list(kinds) or _KINDS, "description": description}
     made = context.admin.send("POST", context.tenant_path(_NOUN), wanted)
-    context.show(made, lambda: _describe(made))
+    context.show(made, lambda: render_fields(made, *_FIELDS))
 
 
 @webhook_endpoint.command("update")
@@ -81,7 +62,7 @@ def update_endpoint(
     }
     wanted = {field: value for field, value in given.items() if value is not None}
     changed = context.admin.send("PATCH", context.tenant_path(_NOUN, name), wanted)
-    context.show(changed, lambda: _describe(changed))
+    context.show(changed, lambda: render_fields(changed, *_FIELDS))
 
 
 @webhook_endpoint.command("rotate")
@@ -90,7 +71,7 @@ def update_endpoint(
 def rotate_endpoint(context: AdminContext, name: str) -> None:
     """Rotate the secret of a webhook endpoint and print the new one once; for a day, both secrets sign."""
     rotated = context.admin.send("POST", context.tenant_path(_NOUN, name, "rotate"))
-    context.show(rotated, lambda: _describe(rotated))
+    context.show(rotated, lambda: render_fields(rotated, *_FIELDS))
 
 
 @webhook_endpoint.command("test")
@@ -128,7 +109,7 @@ def list_deliveries(context: AdminContext, name: str, state: str | None, kind: s
 def show_delivery(context: AdminContext, name: str, delivery: str) -> None:
     """Show a delivery, with its payload."""
     found = context.admin.get(context.tenant_path(_NOUN, name, "deliveries", delivery))
-    context.show(found, lambda: render_pairs([(field.replace("_", " "), text_at(found, field)) for field in found]))
+    context.show(found, lambda: render_fields(found))
 
 
 @webhook_endpoint.command("replay")
@@ -141,16 +122,11 @@ def replay_delivery(context: AdminContext, name: str, delivery: str) -> None:
     context.show(again, lambda: f"replayed {delivery}")
 
 
-@webhook_endpoint.command("delete")
-@click.argument("name")
-@yes_option
-@with_tenant
-def delete_endpoint(context: AdminContext, name: str, yes: bool) -> None:
-    """Delete a webhook endpoint with its deliveries."""
-    delete_one(context, _NOUN, name, is_sure=yes)
-
-
-def _describe(found: JsonObject) -> str:
-    names = ("name", "id", "url", "kinds", "description", "enabled", "notice", "failures", "old_secret_until", "secret")
-    given = [name for name in names if found.get(name) is not None]
-    return render_pairs([(name.replace("_", " "), text_at(found, name)) for name in given])
+add_list(
+    webhook_endpoint,
+    _NOUN,
+    "List a tenant's webhook endpoints, without their secrets.",
+    ("name", "id", "url", "enabled", "failures", "notice"),
+)
+add_show(webhook_endpoint, _NOUN, "Show a webhook endpoint, without its secrets.", fields=_FIELDS)
+add_delete(webhook_endpoint, _NOUN, "Delete a webhook endpoint with its deliveries.")

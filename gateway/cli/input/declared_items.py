@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import click
 
-from gateway.cli.client.admin_context import AdminContext, confirm
+from gateway.cli.client.admin_context import AdminContext
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.declarations import Declaration, for_each, read_declarations, text_in
@@ -45,13 +45,6 @@ def declared(file: str | None, fields: JsonObject) -> Sequence[Declaration]:
     if not fields.get("name"):
         raise Failure("give FILE, or --name with the other options; --help has an example", ExitCode.USAGE)
     return [Declaration(place="the options", content=fields)]
-
-
-def delete_one(context: AdminContext, noun: str, name: str, *, is_sure: bool) -> None:
-    """Delete one item after confirmation and print the result."""
-    confirm(f"Delete {noun.removesuffix('s')} {name}?", is_sure=is_sure)
-    context.admin.send("DELETE", context.tenant_path(noun, name))
-    context.show({"deleted": name}, lambda: f"deleted {name}")
 
 
 def send_all(declarations: Sequence[Declaration], act: Callable[[JsonObject], JsonObject]) -> list[JsonObject]:

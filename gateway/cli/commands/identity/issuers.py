@@ -7,12 +7,11 @@ import click
 
 from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_context import AdminContext, with_tenant
-from gateway.cli.input.declared_items import delete_one
 from gateway.cli.input.json_fields import JsonObject, text_at, to_object
-from gateway.cli.input.list_options import ListArguments, list_options
-from gateway.cli.input.options import DURATION, yes_option
+from gateway.cli.input.options import DURATION
 from gateway.cli.input.secrets import read_secret
-from gateway.cli.output.tables import render_pairs, render_table
+from gateway.cli.item_commands import add_delete, add_list, add_show
+from gateway.cli.output.tables import render_pairs
 
 _NOUN = "issuers"
 _CONFIGURED_FIELDS = (
@@ -112,25 +111,6 @@ def issuer() -> None:
     """List, show, create, change and delete the issuers whose access tokens a tenant accepts."""
 
 
-@issuer.command("list")
-@list_options(_NOUN)
-@with_tenant
-def list_issuers(context: AdminContext, wanted: ListArguments) -> None:
-    """List a tenant's issuers."""
-    items = list(context.admin.pages(context.tenant_path(_NOUN), limit=wanted.limit, query=wanted.query))
-    names = ("name", "id", "url", "enabled")
-    context.show(items, lambda: render_table(names, [[text_at(item, name) for name in names] for item in items]))
-
-
-@issuer.command("show")
-@click.argument("name")
-@with_tenant
-def show_issuer(context: AdminContext, name: str) -> None:
-    """Show an issuer."""
-    found = context.admin.get(context.tenant_path(_NOUN, name))
-    context.show(found, lambda: _describe(found))
-
-
 @issuer.command("create")
 @click.argument("name")
 @click.argument("issuer_url", metavar="URL")
@@ -194,15 +174,6 @@ def update_issuer(
     context.show(changed, lambda: _describe(changed))
 
 
-@issuer.command("delete")
-@click.argument("name")
-@yes_option
-@with_tenant
-def delete_issuer(context: AdminContext, name: str, yes: bool) -> None:
-    """Delete an issuer with its people; their sessions end."""
-    delete_one(context, _NOUN, name, is_sure=yes)
-
-
 def _take_sign_in_client(options: dict[str, object]) -> JsonObject:
     """Remove the options of the gateway's client from `options`, and return the given ones as request fields."""
     secret, parameters = options.pop("secret"), cast("Sequence[str]", options.pop("parameters"))
@@ -248,3 +219,8 @@ def _describe(found: JsonObject) -> str:
     pairs = [(name.replace("_", " "), text_at(found, name)) for name in found if name not in parts]
     more = [(f"{part} {name}".replace("_", " "), text_at(found, part, name)) for part in parts for name in parts[part]]
     return render_pairs([*pairs, *(pair for pair in more if pair[1])])
+
+
+add_list(issuer, _NOUN, "List a tenant's issuers.", ("name", "id", "url", "enabled"))
+add_show(issuer, _NOUN, "Show an issuer.", describe=_describe)
+add_delete(issuer, _NOUN, "Delete an issuer with its people; their sessions end.")

@@ -8,31 +8,32 @@ import click
 from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_api import path_of
 from gateway.cli.client.admin_context import AdminContext, with_tenant
-from gateway.cli.input.declared_items import delete_one
 from gateway.cli.input.json_fields import JsonObject, text_at, to_objects
-from gateway.cli.input.list_options import ListArguments, list_options
-from gateway.cli.input.options import DURATION, yes_option
-from gateway.cli.output.tables import render_pairs, render_table
+from gateway.cli.input.options import DURATION
+from gateway.cli.item_commands import add_delete, add_list, add_show, render_fields
+from gateway.cli.output.tables import render_table
 from gateway.domain.tenancy.keys import Scope
 
 _NOUN = "keys"
+_FIELDS = (
+    "id",
+    "name",
+    "state",
+    "scopes",
+    "subject",
+    "profile",
+    "created_at",
+    "expires_at",
+    "revoked_at",
+    "old_secret_until",
+    "last_used_at",
+    "key",
+)
 
 
 @click.group(cls=Commands)
 def key() -> None:
     """List, create, show, rotate, revoke and delete a tenant's keys."""
-
-
-@key.command("list")
-@list_options(_NOUN)
-@with_tenant
-def list_keys(context: AdminContext, wanted: ListArguments) -> None:
-    """List a tenant's keys, without their secrets."""
-    items = list(context.admin.pages(context.tenant_path(_NOUN), limit=wanted.limit, query=wanted.query))
-    titles = ("id", "name", "scopes", "state", "expires", "old secret until", "last used")
-    names = ("id", "name", "scopes", "state", "expires_at", "old_secret_until", "last_used_at")
-    rows = [[text_at(item, name) for name in names] for item in items]
-    context.show(items, lambda: render_table(titles, rows))
 
 
 @key.command("create")
@@ -64,16 +65,7 @@ def create_key(
     optional = {"subject": subject, "profile": profile, "expires_at": ends}
     wanted |= {field: value for field, value in optional.items() if value is not None}
     created = context.admin.send("POST", context.tenant_path(_NOUN), wanted)
-    context.show(created, lambda: _describe(created))
-
-
-@key.command("show")
-@click.argument("key_id", metavar="ID")
-@with_tenant
-def show_key(context: AdminContext, key_id: str) -> None:
-    """Show a key, without its secret."""
-    found = context.admin.get(context.tenant_path(_NOUN, key_id))
-    context.show(found, lambda: _describe(found))
+    context.show(created, lambda: render_fields(created, *_FIELDS))
 
 
 @key.command("rotate")
@@ -95,7 +87,7 @@ def rotate_key(context: AdminContext, key_id: str, overlap: int) -> None:
     """
     body: JsonObject | None = {"overlap_s": overlap} if overlap else None
     rotated = context.admin.send("POST", context.tenant_path(_NOUN, key_id, "rotate"), body)
-    context.show(rotated, lambda: _describe(rotated))
+    context.show(rotated, lambda: render_fields(rotated, *_FIELDS))
 
 
 @key.command("end-old-secret")
@@ -104,7 +96,7 @@ def rotate_key(context: AdminContext, key_id: str, overlap: int) -> None:
 def end_old_secret(context: AdminContext, key_id: str) -> None:
     """End the old secret of a key that was rotated with an overlap."""
     ended = context.admin.send("POST", context.tenant_path(_NOUN, key_id, "end-old-secret"))
-    context.show(ended, lambda: _describe(ended))
+    context.show(ended, lambda: render_fields(ended, *_FIELDS))
 
 
 @key.command("revoke")
@@ -114,15 +106,6 @@ def revoke_key(context: AdminContext, key_id: str) -> None:
     """Revoke a key on all replicas; it remains in the list."""
     revoked = context.admin.send("POST", context.tenant_path(_NOUN, key_id, "revoke"))
     context.show(revoked, lambda: f"revoked {key_id}")
-
-
-@key.command("delete")
-@click.argument("key_id", metavar="ID")
-@yes_option
-@with_tenant
-def delete_key(context: AdminContext, key_id: str, yes: bool) -> None:
-    """Revoke a key and delete it."""
-    delete_one(context, _NOUN, key_id, is_sure=yes)
 
 
 @key.command("check")
@@ -147,19 +130,11 @@ def check_keys(context: AdminContext, file: TextIO, revoke: bool) -> None:
     context.show(checked, lambda: shown)
 
 
-def _describe(found: JsonObject) -> str:
-    names = (
-        "id",
-        "name",
-        "state",
-        "scopes",
-        "subject",
-        "profile",
-        "created_at",
-        "expires_at",
-        "revoked_at",
-        "old_secret_until",
-        "last_used_at",
-    )
-    pairs = [(name.removesuffix("_at").replace("_", " "), text_at(found, name)) for name in names]
-    return render_pairs([*pairs, ("key", text_at(found, "key"))])
+add_list(
+    key,
+    _NOUN,
+    "List a tenant's keys, without their secrets.",
+    ("id", "name", "scopes", "state", "expires_at", "old_secret_until", "last_used_at"),
+)
+add_show(key, _NOUN, "Show a key, without its secret.", fields=_FIELDS, metavar="ID")
+add_delete(key, _NOUN, "Revoke a key and delete it.", metavar="ID")

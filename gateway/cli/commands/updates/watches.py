@@ -3,39 +3,18 @@
 import click
 
 from gateway.cli.click_group import Commands
-from gateway.cli.client.admin_context import AdminContext, confirm, with_tenant
-from gateway.cli.input.json_fields import JsonObject, text_at
-from gateway.cli.input.list_options import ListArguments, list_options
-from gateway.cli.input.options import yes_option
-from gateway.cli.output.tables import render_pairs, render_table
+from gateway.cli.client.admin_context import AdminContext, with_tenant
+from gateway.cli.input.json_fields import JsonObject
+from gateway.cli.item_commands import add_delete, add_list, add_show, render_fields
 
 _NOUN = "watches"
+_FIELDS = ("id", "uri", "url", "interval_s", "credential", "checked_at", "changed_at", "failures", "fault")
 _INTERVAL = click.IntRange(min=5, max=86_400)
 
 
 @click.group(cls=Commands)
 def watch() -> None:
     """List, show, create, change and delete a tenant's watches."""
-
-
-@watch.command("list")
-@list_options(_NOUN)
-@with_tenant
-def list_watches(context: AdminContext, wanted: ListArguments) -> None:
-    """List a tenant's watches, with the outcome of the last poll."""
-    items = list(context.admin.pages(context.tenant_path(_NOUN), limit=wanted.limit, query=wanted.query))
-    titles = ("id", "uri", "url", "seconds", "checked", "changed", "fault")
-    names = ("id", "uri", "url", "interval_s", "checked_at", "changed_at", "fault")
-    context.show(items, lambda: render_table(titles, [[text_at(item, name) for name in names] for item in items]))
-
-
-@watch.command("show")
-@click.argument("watch_id", metavar="ID")
-@with_tenant
-def show_watch(context: AdminContext, watch_id: str) -> None:
-    """Show a watch, with the outcome of the last poll."""
-    found = context.admin.get(context.tenant_path(_NOUN, watch_id))
-    context.show(found, lambda: _describe(found))
 
 
 @watch.command("create")
@@ -50,7 +29,7 @@ def create_watch(context: AdminContext, uri: str, polled_url: str, interval: int
     created = context.admin.send(
         "POST", context.tenant_path(_NOUN), body | ({"credential": credential} if credential else {})
     )
-    context.show(created, lambda: _describe(created))
+    context.show(created, lambda: render_fields(created, *_FIELDS))
 
 
 @watch.command("update")
@@ -67,20 +46,14 @@ def update_watch(
     body = {name: value for name, value in given.items() if value is not None}
     body |= {} if credential is None else {"credential": credential or None}
     changed = context.admin.send("PATCH", context.tenant_path(_NOUN, watch_id), body)
-    context.show(changed, lambda: _describe(changed))
+    context.show(changed, lambda: render_fields(changed, *_FIELDS))
 
 
-@watch.command("delete")
-@click.argument("watch_id", metavar="ID")
-@yes_option
-@with_tenant
-def delete_watch(context: AdminContext, watch_id: str, yes: bool) -> None:
-    """Delete a watch; its URL is no longer polled."""
-    confirm(f"Delete watch {watch_id}?", is_sure=yes)
-    context.admin.send("DELETE", context.tenant_path(_NOUN, watch_id))
-    context.show({"deleted": watch_id}, lambda: f"deleted {watch_id}")
-
-
-def _describe(found: JsonObject) -> str:
-    names = ("id", "uri", "url", "interval_s", "credential", "checked_at", "changed_at", "failures", "fault")
-    return render_pairs([(name.removesuffix("_at").removesuffix("_s"), text_at(found, name)) for name in names])
+add_list(
+    watch,
+    _NOUN,
+    "List a tenant's watches, with the outcome of the last poll.",
+    ("id", "uri", "url", "interval_s", "checked_at", "changed_at", "fault"),
+)
+add_show(watch, _NOUN, "Show a watch, with the outcome of the last poll.", fields=_FIELDS, metavar="ID")
+add_delete(watch, _NOUN, "Delete a watch; its URL is no longer polled.", metavar="ID")

@@ -13,11 +13,9 @@ from gateway.cli.client.admin_api import failure_from
 from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
-from gateway.cli.input.declared_items import delete_one
 from gateway.cli.input.json_fields import JsonObject, text_at
-from gateway.cli.input.list_options import ListArguments, list_options
-from gateway.cli.input.options import yes_option
-from gateway.cli.output.tables import render_pairs, render_table
+from gateway.cli.item_commands import add_delete, add_list
+from gateway.cli.output.tables import render_pairs
 from gateway.cli.transport_failures import transport_failure
 
 _NOUN = "webhooks"
@@ -27,17 +25,6 @@ _TIMEOUT_S = 30.0
 @click.group(cls=Commands)
 def webhook() -> None:
     """List, show, create, rotate, test and delete a tenant's webhooks."""
-
-
-@webhook.command("list")
-@list_options(_NOUN)
-@with_tenant
-def list_webhooks(context: AdminContext, wanted: ListArguments) -> None:
-    """List a tenant's webhooks, without their secrets."""
-    items = list(context.admin.pages(context.tenant_path(_NOUN), limit=wanted.limit, query=wanted.query))
-    names = ("name", "id", "path", "old_secret_until")
-    titles = ("name", "id", "path", "old secret until")
-    context.show(items, lambda: render_table(titles, [[text_at(item, name) for name in names] for item in items]))
 
 
 @webhook.command("show")
@@ -85,15 +72,6 @@ def test_webhook(context: AdminContext, name: str, uri: str, secret: str | None)
     context.show({"delivery": delivery, "updated": uri}, lambda: f"delivered {delivery}: {uri} has changed")
 
 
-@webhook.command("delete")
-@click.argument("name")
-@yes_option
-@with_tenant
-def delete_webhook(context: AdminContext, name: str, yes: bool) -> None:
-    """Delete a webhook; further deliveries to it are refused."""
-    delete_one(context, _NOUN, name, is_sure=yes)
-
-
 def _deliver(url: str, secret: str, delivery: str, body: bytes) -> None:
     at = str(int(time.time()))
     try:
@@ -120,3 +98,12 @@ def _describe(context: AdminContext, found: JsonObject) -> str:
     secret = text_at(found, "secret")
     shown = [("url", context.admin.url + text_at(found, "path")), *([("secret", secret)] if secret else [])]
     return render_pairs([*pairs, *shown])
+
+
+add_list(
+    webhook,
+    _NOUN,
+    "List a tenant's webhooks, without their secrets.",
+    ("name", "id", "path", "old_secret_until"),
+)
+add_delete(webhook, _NOUN, "Delete a webhook; further deliveries to it are refused.")

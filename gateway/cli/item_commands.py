@@ -1,0 +1,71 @@
+"""The commands that every kind of item of a tenant has: `list`, `show` and `delete`."""
+
+from collections.abc import Callable, Sequence
+
+import click
+
+from gateway.cli.client.admin_context import AdminContext, confirm, with_tenant
+from gateway.cli.input.json_fields import JsonObject, text_at
+from gateway.cli.input.list_options import ListArguments, list_options
+from gateway.cli.input.options import yes_option
+from gateway.cli.output.tables import render_pairs, render_table
+
+
+def add_list(group: click.Group, noun: str, about: str, columns: Sequence[str]) -> None:
+    """Add `list`, which prints these fields of each item as a table."""
+
+    @group.command("list", help=about)
+    @list_options(noun)
+    @with_tenant
+    def list_items(context: AdminContext, wanted: ListArguments) -> None:
+        items = list(context.admin.pages(context.tenant_path(noun), limit=wanted.limit, query=wanted.query))
+        context.show(items, lambda: render_items(items, columns))
+
+
+def add_show(
+    group: click.Group,
+    noun: str,
+    about: str,
+    *,
+    describe: Callable[[JsonObject], str] | None = None,
+    fields: Sequence[str] = (),
+    metavar: str = "NAME",
+) -> None:
+    """Add `show`, which prints one item: by `describe`, or these fields, or all."""
+    render = describe or (lambda found: render_fields(found, *fields))
+
+    @group.command("show", help=about)
+    @click.argument("name", metavar=metavar)
+    @with_tenant
+    def show_item(context: AdminContext, name: str) -> None:
+        found = context.admin.get(context.tenant_path(noun, name))
+        context.show(found, lambda: render(found))
+
+
+def add_delete(group: click.Group, noun: str, about: str, *, metavar: str = "NAME", loss: str = "") -> None:
+    """Add `delete`, which asks first; `loss` names what is deleted with the item, such as ` with its tools`."""
+
+    @group.command("delete", help=about)
+    @click.argument("name", metavar=metavar)
+    @yes_option
+    @with_tenant
+    def delete_item(context: AdminContext, name: str, yes: bool) -> None:
+        confirm(f"Delete {group.name} {name}{loss}?", is_sure=yes)
+        context.admin.send("DELETE", context.tenant_path(noun, name))
+        context.show({"deleted": name}, lambda: f"deleted {name}")
+
+
+def render_items(items: Sequence[JsonObject], columns: Sequence[str]) -> str:
+    """Render these fields of items as a table."""
+    return render_table(
+        [_title_of(name) for name in columns], [[text_at(item, name) for name in columns] for item in items]
+    )
+
+
+def render_fields(found: JsonObject, *names: str) -> str:
+    """Render these fields of an item, or all; null and empty fields are omitted."""
+    return render_pairs([(_title_of(name), text_at(found, name)) for name in names or found])
+
+
+def _title_of(name: str) -> str:
+    return name.removesuffix("_at").replace("_", " ")
