@@ -94,6 +94,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "proof-cheap-key": (NEVER, "test_keys_that_are_dear_to_verify_are_refused"),
         "proof-once": (NEVER, "test_a_proof_counts_once_in_its_tenant"),
         "proof-public-key": (without(2), "test_a_proof_of_anything_else_is_refused"),
+        "proof-rates-apart": (swap("tokens of ", ""), "test_strangers_at_the_token_endpoint_refuse_no_calls"),
         "proof-rate": (NEVER, "test_proofs_are_refused_while_their_use_cannot_be_stored"),
         "proof-time": (NEVER, "test_a_proof_of_anything_else_is_refused"),
         "proof-token": (NEVER, "test_a_proof_of_anything_else_is_refused"),

@@ -81,16 +81,20 @@ class ProofChecks:
             expected = _encode(hashlib.sha256(token.encode("ascii", "replace")).digest())
             if not _is_equal(claims.get("ath"), expected):  # guard: proof-token
                 raise ProofRefused("ath of the DPoP proof must be the hash of the access token")
-            await self._use(tenant, proof, found, claims["jti"])
+            await self._use(tenant, proof, found, claims["jti"], bucket=tenant)
 
     async def prove(self, tenant: TenantId, proof: Proof, *, url: str) -> str:
-        """Verify the proof of a request for tokens, and return the thumbprint of its key; raises like `check`."""
+        """Verify the proof of a request for tokens, and return the thumbprint of its key; raises like `check`.
+
+        Anyone can make such a proof, so these have a limit of their own.
+        """
         thumbprint, claims = _verify(proof, url)
-        await self._use(tenant, proof, thumbprint, claims["jti"])
+        bucket = f"tokens of {tenant}"  # guard: proof-rates-apart
+        await self._use(tenant, proof, thumbprint, claims["jti"], bucket=bucket)
         return thumbprint
 
-    async def _use(self, tenant: TenantId, proof: Proof, thumbprint: str, proof_id: str) -> None:
-        wait_s = self._each.take(f"{tenant} {thumbprint}") or self._tenants.take(tenant)
+    async def _use(self, tenant: TenantId, proof: Proof, thumbprint: str, proof_id: str, *, bucket: str) -> None:
+        wait_s = self._each.take(f"{tenant} {thumbprint}") or self._tenants.take(bucket)
         if wait_s > 0:  # guard: proof-rate
             raise LimitExceeded("too many DPoP proofs for this tenant; retry later", retry_after_s=max(1.0, wait_s))
         named = hashlib.sha256(f"{thumbprint} {proof_id}".encode("utf-8", "replace")).hexdigest()

@@ -175,6 +175,17 @@ async def test_proofs_are_refused_while_their_use_cannot_be_stored(monkeypatch: 
     await checks.check(GLOBEX, proof, token=TOKEN, url=URL, thumbprint=KEY.thumbprint)
 
 
+async def test_strangers_at_the_token_endpoint_refuse_no_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: anyone can prove a new key there, so these proofs do not use up those of calls (ISO-6)."""
+    monkeypatch.setattr(dpop, "_BURST_S", 1e6)
+    monkeypatch.setattr(dpop, "_PROOFS_PER_S", 1e-6)
+    checks = ProofChecks(Used())
+    await checks.prove(ACME, Proof(OTHER.prove(URL, None), "POST"), url=URL)
+    with pytest.raises(LimitExceeded):
+        await checks.prove(ACME, Proof(THIRD.prove(URL, None), "POST"), url=URL)
+    await _check(KEY.prove(URL, TOKEN), checks=checks)
+
+
 @pytest.mark.parametrize("dear", [{"n": "A" * 1366, "e": "AQAB"}, {"n": "A" * 342, "e": "_____w"}])
 async def test_keys_that_are_dear_to_verify_are_refused(dear: dict[str, str]) -> None:
     """Ours: proofs are verified on the event loop, so RSA keys are bounded (ISO-6)."""
