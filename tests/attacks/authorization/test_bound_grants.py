@@ -1,18 +1,30 @@
 """Tokens of the authorization server that are bound to a key of the client (DPoP, RFC 9449), without that key."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx
 import jwt
+import orjson
 
+from tests.conformance.node import clean_environment, find_packages
 from tests.support.authorization import VERIFIER, Application, register
-from tests.support.gateway import META, MODERN
+from tests.support.gateway import ACCEPT, META, MODERN
 from tests.support.proofs import ProofKey
 
 KEY, OTHER = ProofKey(), ProofKey()
+_BODY = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": META}})
+_HEADERS = {
+    "mcp-protocol-version": MODERN,
+    "mcp-method": "tools/list",
+    "accept": ACCEPT,
+    "content-type": "application/json",
+}
 
 
 async def _ask(application: Application, *proofs: str, **fields: str) -> httpx.Response:
@@ -39,11 +51,10 @@ def _proof(application: Application, key: ProofKey = KEY, **more: Any) -> str:
 
 async def _status(application: Application, token: str, key: ProofKey | None, *, scheme: str = "DPoP") -> int:
     """The status of a call with a token, and with a proof by a key."""
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": META}}
-    headers = {"mcp-protocol-version": MODERN, "mcp-method": "tools/list", "authorization": f"{scheme} {token}"}
-    headers |= {"accept": "application/json, text/event-stream"}
+    headers = {**_HEADERS, "authorization": f"{scheme} {token}"}
     headers |= {} if key is None else {"dpop": key.prove(application.resource, token)}
-    return (await application.gateway.http.post(f"/t/{application.slug}/mcp", json=body, headers=headers)).status_code
+    place = f"/t/{application.slug}/mcp"
+    return (await application.gateway.http.post(place, content=_BODY, headers=headers)).status_code
 
 
 def _bound_to(issued: dict[str, Any]) -> str | None:
@@ -51,6 +62,21 @@ def _bound_to(issued: dict[str, Any]) -> str | None:
         jwt.decode(issued["access_token"], options={"verify_signature": False}).get("cnf", {}).get("jkt")
     )
     return found
+
+
+async def test_a_certified_client_binds_its_tokens(application: Application) -> None:
+    """RFC 9449, npm oauth4webapi: code, call, refresh and call with proofs of one key (IDN-2, TEN-2)."""
+    given = {"issuer": application.issuer, "resource": application.resource, "verifier": VERIFIER, "body": _BODY}
+    given |= {"client_id": application.client_id, "redirect_uri": application.redirect_uri}
+    program = Path(__file__).parents[2] / "conformance" / "bound_tokens.mjs"
+    done = await anyio.run_process(
+        ["node", str(program)],
+        input=orjson.dumps({**given, "headers": _HEADERS, "code": await application.code()}),
+        env=clean_environment() | {"EXAM_PACKAGES": str(await anyio.to_thread.run_sync(find_packages, "oauth"))},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert orjson.loads(done.stdout) == {"types": ["dpop", "dpop"], "statuses": [200, 200]}
 
 
 async def test_a_token_that_was_issued_for_a_key_is_used_with_it_only(application: Application) -> None:
