@@ -30,8 +30,13 @@ ROOT = Path(__file__).parents[3]
 class Terminal:
     """A person at a prompt, with some variables set."""
 
+    gateway: RunningGateway
     folder: Path
     variables: Mapping[str, str]
+
+    async def create_tenant(self) -> None:
+        """The tenant of the variables, for tests of other commands."""
+        await self.gateway.create_tenant(self.variables["GATEWAY_TENANT"])
 
     async def run(self, *arguments: str, given: str = "", **variables: str) -> Ended:
         """Run `gateway` to its end; an empty variable is one that is not set."""
@@ -82,7 +87,7 @@ def serving(*arguments: str, folder: Path, module: str = "gateway") -> Generator
 def terminal(gateway: RunningGateway, tmp_path: Path) -> Terminal:
     """The operator's prompt."""
     variables = {"GATEWAY_URL": gateway.url, "GATEWAY_OPERATOR_KEY": OPERATOR_KEY, "GATEWAY_TENANT": "acme"}
-    return Terminal(folder=tmp_path, variables=variables)
+    return Terminal(gateway=gateway, folder=tmp_path, variables=variables)
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ async def test_a_tenant_lives_from_create_to_delete(terminal: Terminal) -> None:
 
 async def test_each_kind_of_refusal_has_its_exit_code_and_one_line(terminal: Terminal) -> None:
     """Ours: scripts rely on the documented exit codes (CLI-1)."""
-    await terminal.do("tenant", "create", "acme")
+    await terminal.create_tenant()
     refused = {
         6: await terminal.run("tenant", "create", "acme"),
         5: await terminal.run("tenant", "show", "missing"),
@@ -65,7 +65,7 @@ async def test_wrong_usage_is_said_before_anything_is_sent(terminal: Terminal) -
 
 async def test_a_key_is_shown_once_and_can_be_rotated_revoked_and_deleted(terminal: Terminal) -> None:
     """Ours: the secret is printed when it is made and never again (TEN-2)."""
-    await terminal.do("tenant", "create", "acme")
+    await terminal.create_tenant()
     created: Any = (
         await terminal.do("key", "create", "ci", "--scope", "mcp", "--expires", "2090-01-01", "--json")
     ).value
@@ -91,7 +91,7 @@ async def test_a_key_is_shown_once_and_can_be_rotated_revoked_and_deleted(termin
 
 async def test_a_document_is_tried_imported_reported_updated_and_deleted(terminal: Terminal, pets_file: Path) -> None:
     """Ours: a report says what became of every operation, and what the tools cost (OAS-1, OAS-3)."""
-    await terminal.do("tenant", "create", "acme")
+    await terminal.create_tenant()
     tried = await terminal.do("source", "add", "pets", str(pets_file), "--dry-run")
     assert (await terminal.do("source", "list", "--json")).value == []
 
@@ -124,7 +124,7 @@ async def test_a_document_is_tried_imported_reported_updated_and_deleted(termina
 
 async def test_a_document_that_cannot_be_parsed_names_line_and_column(terminal: Terminal, tmp_path: Path) -> None:
     """Ours: where and why, and nothing is stored (OAS-1)."""
-    await terminal.do("tenant", "create", "acme")
+    await terminal.create_tenant()
     broken = tmp_path / "broken.yaml"
     broken.write_text("openapi: 3.1.0\npaths:\n  /a: [\n")
 
@@ -137,7 +137,7 @@ async def test_a_document_that_cannot_be_parsed_names_line_and_column(terminal: 
 
 async def test_a_taken_name_names_its_owner(terminal: Terminal, pets_file: Path) -> None:
     """Ours: a clash stores nothing and suggests a way out (PRG-4)."""
-    await terminal.do("tenant", "create", "acme")
+    await terminal.create_tenant()
     await terminal.do("source", "add", "pets", str(pets_file))
 
     ended = await terminal.run("source", "add", "more", str(pets_file))
@@ -149,7 +149,7 @@ async def test_a_taken_name_names_its_owner(terminal: Terminal, pets_file: Path)
 
 async def test_lists_are_whole_however_many_pages_they_have(terminal: Terminal, tmp_path: Path) -> None:
     """Ours: pages are followed (CLI-1)."""
-    await terminal.do("tenant", "create", "acme")
+    await terminal.create_tenant()
     path = tmp_path / "many.json"
     path.write_text(json.dumps(many("https://api.example.com", 230)))
     await terminal.do("source", "add", "many", str(path))
@@ -163,7 +163,7 @@ async def test_lists_are_whole_however_many_pages_they_have(terminal: Terminal, 
 
 async def test_the_policy_is_changed_only_where_it_was_said(terminal: Terminal) -> None:
     """Ours: what is not given stays; what no policy knows is refused (SAF-2)."""
-    await terminal.do("tenant", "create", "acme")
+    await terminal.create_tenant()
 
     changed: Any = (await terminal.do("policy", "set", "--dangerous", "deny", "--limit", "burst=7", "--json")).value
     later = await terminal.run("policy", "set", "--moderate", "maybe")
@@ -178,7 +178,7 @@ async def test_the_policy_is_changed_only_where_it_was_said(terminal: Terminal) 
 
 async def test_private_upstreams_are_permitted_and_withdrawn(terminal: Terminal) -> None:
     """Ours: entries are added to those that are there and taken out one by one or all; broken ones say why (ISO-5)."""
-    await terminal.do("tenant", "create", "acme")
+    await terminal.create_tenant()
     egress = ("tenant", "egress", "acme")
 
     none = await terminal.do(*egress)
@@ -207,7 +207,7 @@ async def test_private_upstreams_are_permitted_and_withdrawn(terminal: Terminal)
 
 async def test_ceilings_are_set_restored_and_named_where_a_limit_is_above(terminal: Terminal) -> None:
     """ISO-3: the operator's command; a tenant's own key is refused in one line that says what to do."""
-    await terminal.do("tenant", "create", "acme")
+    await terminal.create_tenant()
     own: Any = (await terminal.do("key", "create", "boss", "--scope", "admin", "--json")).value
 
     changed: Any = (
@@ -240,7 +240,7 @@ async def test_ceilings_are_set_restored_and_named_where_a_limit_is_above(termin
 
 async def test_what_was_done_stands_in_the_audit_trail(terminal: Terminal) -> None:
     """Ours: changes made from the command line are audited like any others (SAF-4)."""
-    await terminal.do("tenant", "create", "acme")
+    await terminal.create_tenant()
     await terminal.do("key", "create", "ci")
 
     entries: Any = (await terminal.do("audit", "list", "--json")).value
@@ -253,7 +253,7 @@ async def test_what_was_done_stands_in_the_audit_trail(terminal: Terminal) -> No
 
 async def test_a_trail_is_exported_and_verified_with_its_key(terminal: Terminal) -> None:
     """Ours: three commands take a trail out of the gateway and prove it (SAF-8)."""
-    await terminal.do("tenant", "create", "acme")
+    await terminal.create_tenant()
     await terminal.do("key", "create", "ci")
     file = terminal.folder / "export.jsonl"
     await terminal.do("audit", "export", "--output", str(file))
@@ -272,7 +272,7 @@ async def test_a_trail_is_exported_and_verified_with_its_key(terminal: Terminal)
 
 async def test_a_trail_is_verified_against_itself_and_against_an_earlier_result(terminal: Terminal) -> None:
     """Ours: a fault makes the exit code 1, also one that only whoever kept an earlier result can see (SAF-4)."""
-    await terminal.do("tenant", "create", "acme")
+    await terminal.create_tenant()
     await terminal.do("key", "create", "ci")
     kept = terminal.folder / "verified.json"
     kept.write_text((await terminal.do("audit", "verify", "--json")).out)
@@ -301,7 +301,7 @@ async def test_a_trail_is_verified_against_itself_and_against_an_earlier_result(
 
 async def test_a_list_is_searched_filtered_and_ordered(terminal: Terminal) -> None:
     """Ours: the options of `list` narrow and order what is listed (CLI-1, ADM-1)."""
-    await terminal.do("tenant", "create", "acme")
+    await terminal.create_tenant()
     made: Any = [(await terminal.do("key", "create", name, "--json")).value for name in ("B_one", "a%two", "c")]
     await terminal.do("key", "revoke", made[2]["id"])
 
@@ -318,7 +318,7 @@ async def test_a_list_is_searched_filtered_and_ordered(terminal: Terminal) -> No
 
 async def test_a_source_is_set_again_and_again(terminal: Terminal, pets_file: Path) -> None:
     """Ours: `source set` imports, and replaces document and options of a source that is there (OAS-6, CLI-1)."""
-    await terminal.do("tenant", "create", "acme")
+    await terminal.create_tenant()
     first = await terminal.do("source", "set", "pets", str(pets_file), "--prefix", "p_")
     assert "pets is imported" in first.out
     refused = await terminal.run("source", "set", "pets", str(pets_file), "--exclude-method", "DELETE")

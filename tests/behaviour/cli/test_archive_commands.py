@@ -14,7 +14,7 @@ from tests.support.archives import ZOO, tar_of, tgz_of, zip_of
 )
 async def test_an_archive_is_added_and_updated_like_a_file(terminal: Terminal, name: str, raw: bytes) -> None:
     """Ours: `gateway source add NAME ARCHIVE` sends the files as they are (OAS-1, OAS-7)."""
-    await terminal.do("tenant", "create", "acme")
+    await terminal.create_tenant()
     (terminal.folder / name).write_bytes(raw)
 
     added: Any = (await terminal.do("source", "add", "zoo", name, "--json")).value

@@ -28,7 +28,7 @@ class Caller:
 @pytest.fixture
 async def caller(terminal: Terminal, pets_file: Path) -> Caller:
     """The tenant `acme` with the pets document."""
-    await terminal.do("tenant", "create", "acme")
+    await terminal.create_tenant()
     await terminal.do("source", "add", "pets", str(pets_file))
     created: Any = (await terminal.do("key", "create", "agent", "--json")).value
     return Caller(terminal=terminal, key=created["key"])

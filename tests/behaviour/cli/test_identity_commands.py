@@ -15,7 +15,7 @@ from tests.support.upstream import RecordingUpstream
 
 async def test_an_issuer_lives_from_create_to_delete(terminal: Terminal, upstream: RecordingUpstream) -> None:
     """Ours: whom a tenant admits is said in options, shown, changed and removed (PRG-3, TEN-2)."""
-    await terminal.do("tenant", "create", "acme")
+    await terminal.create_tenant()
     issuer = new_issuer(upstream)
     refused = await terminal.run("issuer", "create", "corp", issuer.url)
     assert (refused.code, "--admit" in refused.err) == (2, True)
@@ -49,7 +49,7 @@ async def test_an_issuer_lives_from_create_to_delete(terminal: Terminal, upstrea
 
 async def test_a_credential_that_names_the_caller_is_declared(terminal: Terminal, upstream: RecordingUpstream) -> None:
     """Ours: an exchange is stored for bearer, shown without its secret, and a scheme refers to it by name (PRG-3)."""
-    await terminal.do("tenant", "create", "acme")
+    await terminal.create_tenant()
     issuer = new_issuer(upstream)
     issuer.publish(token_endpoint=f"{issuer.url}/token")
     await terminal.do("issuer", "create", "corp", issuer.url, "--admit", "everyone")
@@ -72,7 +72,7 @@ async def test_a_credential_that_names_the_caller_is_declared(terminal: Terminal
 
 async def test_a_credential_of_users_accounts_is_declared(terminal: Terminal, stand: Stand) -> None:
     """Ours: its terms in options, the redirect URI for the server's administrator, and no secret (PRG-3, IDN-3)."""
-    await terminal.do("tenant", "create", "acme")
+    await terminal.create_tenant()
     secret = "s3cret-of-the-client"
     terms = ("--name", "tracker", "--kind", "user", "--client-id", "gateway-client", "--secret", "env:TRACKER")
     more = ("--scope", "read", "--parameter", "prompt=consent", "--origin", "https://api.example")
@@ -119,7 +119,7 @@ async def test_access_rules_from_the_command_line(
     terminal: Terminal, upstream: RecordingUpstream, tmp_path: Path
 ) -> None:
     """Ours: rules are set from a file with warnings, reported, checked for a person or key, and explained (IDN-4)."""
-    await terminal.do("tenant", "create", "acme")
+    await terminal.create_tenant()
     document = tmp_path / "pets.json"
     document.write_text(json.dumps(pets(upstream.url)))
     await terminal.do("source", "add", "api", str(document))

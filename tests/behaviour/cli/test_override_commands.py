@@ -7,7 +7,7 @@ from tests.behaviour.cli.conftest import Terminal
 
 
 async def _import(terminal: Terminal, pets_file: Path) -> None:
-    await terminal.do("tenant", "create", "acme")
+    await terminal.create_tenant()
     await terminal.do("source", "add", "api", str(pets_file))
 
 

@@ -25,7 +25,7 @@ async def test_a_primitive_lives_from_validate_to_delete(
     terminal: Terminal, noun: str, body: dict[str, Any], name: str, tried: list[str], said: str
 ) -> None:
     """Ours: every family is declared, shown, switched, tried, changed and removed from files (PRG-3)."""
-    await terminal.do("tenant", "create", "acme")
+    await terminal.create_tenant()
     (terminal.folder / "one.json").write_text(json.dumps(body))
     assert "safe" in (await terminal.do(noun, "validate", "one.json")).out
     assert (await terminal.do(noun, "list", "--json")).value == []
@@ -50,7 +50,7 @@ async def test_a_primitive_lives_from_validate_to_delete(
 
 async def test_a_file_declares_many_and_a_refusal_names_the_place(terminal: Terminal) -> None:
     """Ours: YAML of several documents, and pointers into the one that is wrong (PRG-3, PRG-4, CLI-1)."""
-    await terminal.do("tenant", "create", "acme")
+    await terminal.create_tenant()
     documents = [static_tool("one"), static_tool("two"), tool("three", {"kind": "http", "method": "GET"})]
     (terminal.folder / "tools.yaml").write_text("\n---\n".join(json.dumps(one, indent=1) for one in documents))
     (terminal.folder / "good.yaml").write_text("--- # first\n" + json.dumps(static_tool("one")))
@@ -67,7 +67,7 @@ async def test_a_file_declares_many_and_a_refusal_names_the_place(terminal: Term
 
 async def test_what_is_declared_is_created_or_replaced(terminal: Terminal) -> None:
     """Ours: `set` (of tools `put`) may be repeated, whatever characters a name has (PRG-3, CLI-1)."""
-    await terminal.do("tenant", "create", "acme")
+    await terminal.create_tenant()
     declared = {
         "tool": ("put", [static_tool("say"), static_tool("pets/list")]),
         "resource": ("set", [text_resource("docs://a?b=c")]),
@@ -84,7 +84,7 @@ async def test_what_is_declared_is_created_or_replaced(terminal: Terminal) -> No
 
 async def test_a_tool_is_tried_with_what_was_sent(terminal: Terminal, upstream: RecordingUpstream) -> None:
     """Ours: an admin sees the request and the answer, and never the credential (PRG-3, TEN-4)."""
-    await terminal.do("tenant", "create", "acme")
+    await terminal.create_tenant()
     secret = {"name": "token", "place": "bearer", "value": "s3cr3t-canary", "origins": [upstream.url]}
     stored = await terminal.do("credential", "create", "-", given=json.dumps(secret))
     url = f"{upstream.url}/hello/{{{{ name }}}}"
@@ -105,7 +105,7 @@ async def test_a_tool_is_tried_with_what_was_sent(terminal: Terminal, upstream: 
 
 async def test_a_profile_lives_from_create_to_delete(terminal: Terminal) -> None:
     """Ours: a profile shows what it costs (CAP-1)."""
-    await terminal.do("tenant", "create", "acme")
+    await terminal.create_tenant()
     await terminal.do("tool", "create", "-", given=json.dumps([static_tool("say"), static_tool("tell")]))
     wanted = "name: small\ndescription: Only one.\ninclude:\n  - names: [say]\n"
     await terminal.do("profile", "create", "-", given=wanted)
@@ -121,7 +121,7 @@ async def test_a_profile_lives_from_create_to_delete(terminal: Terminal) -> None
 
 async def test_profiles_and_credentials_take_their_fields_as_options(terminal: Terminal, tmp_path: Path) -> None:
     """Ours: no file is needed for one item; `set` creates it or replaces it (PRG-3, TEN-4)."""
-    await terminal.do("tenant", "create", "acme")
+    await terminal.create_tenant()
     rules = ("--include-safety", "safe", "--include-name", "say*", "--exclude-name", "x", "--exclude-tag", "old")
     await terminal.do("profile", "create", "--name", "small", "--description", "Reading alone", *rules)
     made: Any = (await terminal.do("profile", "show", "small", "--json")).value
@@ -155,7 +155,7 @@ async def test_profiles_and_credentials_take_their_fields_as_options(terminal: T
 
 async def test_a_change_of_a_resource_is_reported(terminal: Terminal) -> None:
     """Ours: the admin API's way to say that a resource changed, from the command line (RES-5)."""
-    await terminal.do("tenant", "create", "acme")
+    await terminal.create_tenant()
     await terminal.do("resource", "create", "-", given=json.dumps(text_resource("docs://a")))
     assert (await terminal.do("resource", "touch", "docs://a")).out == "reported that docs://a has changed\n"
     assert (await terminal.run("resource", "touch", "docs://b")).code == 5
@@ -164,7 +164,7 @@ async def test_a_change_of_a_resource_is_reported(terminal: Terminal) -> None:
 async def test_a_policy_names_the_origins_that_handlers_may_call(terminal: Terminal, tmp_path: Path) -> None:
     """Ours: `any` or a list of origins (CAL-4)."""
     assert tmp_path == terminal.folder
-    await terminal.do("tenant", "create", "acme")
+    await terminal.create_tenant()
     assert "any" in (await terminal.do("policy", "show")).out
     changed = await terminal.do("policy", "set", "--http-origin", "https://A.example", "--http-origin", "http://b.c:80")
     assert "http://b.c, https://a.example" in changed.out
@@ -178,7 +178,7 @@ async def test_a_policy_names_the_origins_that_handlers_may_call(terminal: Termi
 
 async def test_a_policy_names_the_arguments_that_are_recorded(terminal: Terminal, tmp_path: Path) -> None:
     """Ours: from a file, as the page about the trail shows it; other files change nothing (CLI-1)."""
-    await terminal.do("tenant", "create", "acme")
+    await terminal.create_tenant()
     (tmp_path / "recorded.yaml").write_text(
         "recorded_arguments:\n  - {tool: refund_*, keep: [/amount], hash: [/customer]}\n"
     )

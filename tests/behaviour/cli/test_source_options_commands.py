@@ -13,7 +13,7 @@ from tests.support.documents import pets
 @pytest.fixture
 async def acme(terminal: Terminal) -> Terminal:
     """With a tenant."""
-    await terminal.do("tenant", "create", "acme")
+    await terminal.create_tenant()
     return terminal
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.support.documents import pets
 from tests.support.gateway import RunningGateway
 from tests.support.servers import TestServers
-from tests.support.stand import database, gateway, own_stand, redis_url, running_stand, stand, upstream
+from tests.support.stand import Stand, database, gateway, own_stand, redis_url, running_stand, stand, upstream
 from tests.support.stand import package_stand as common_stand
 from tests.support.upstream import RecordingUpstream
 
@@ -37,11 +37,18 @@ def acme(own_acme: Acme) -> Acme:
     return own_acme
 
 
-@pytest.fixture(scope="module")
-async def common_acme(servers: TestServers) -> AsyncGenerator[Acme]:
-    """The same for all tests of a module, for those that change nothing of it."""
+@pytest.fixture(scope="package")
+async def acme_stand(servers: TestServers) -> AsyncGenerator[Stand]:
+    """A stand whose tenants stay for a module."""
     async with running_stand(servers) as stand:
-        yield await _found(stand.gateway, stand.upstreams[0])
+        yield stand
+
+
+@pytest.fixture(scope="module")
+async def common_acme(acme_stand: Stand) -> AsyncGenerator[Acme]:
+    """The same for all tests of a module, for those that change nothing of it."""
+    yield await _found(acme_stand.gateway, acme_stand.upstreams[0])
+    await acme_stand.clear()
 
 
 async def _found(gateway: RunningGateway, upstream: RecordingUpstream) -> Acme:

@@ -12,6 +12,13 @@ Mode = Literal["legacy", "auto"]
 ERAS: tuple[Mode, ...] = ("legacy", "auto")
 
 
+@pytest.fixture
+def acme(common_acme: Acme) -> Acme:
+    """One tenant for the tests that change nothing of it."""
+    common_acme.upstream.reset()
+    return common_acme
+
+
 @pytest.mark.parametrize("mode", ERAS)
 async def test_a_call_reaches_the_upstream_as_the_document_says(acme: Acme, mode: Mode) -> None:
     """MCP: arguments reach the operation unchanged and its answer comes back in protocol form (CAL-1, SRV-1, OAS-2)."""
@@ -104,12 +111,12 @@ async def test_an_array_is_structured_content_where_the_revision_allows_it(
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_all_tools_are_listed_through_pages_in_a_stable_order(acme: Acme, mode: Mode) -> None:
+async def test_all_tools_are_listed_through_pages_in_a_stable_order(own_acme: Acme, mode: Mode) -> None:
     """MCP: every tool is on exactly one page, sorted by name (RES-3, SRV-1)."""
-    await acme.gateway.import_document("acme", many(acme.upstream.url, 250), name="many")
+    await own_acme.gateway.import_document("acme", many(own_acme.upstream.url, 250), name="many")
     names: list[str] = []
     pages = 0
-    async with acme.gateway.client("acme", acme.key, mode) as client:
+    async with own_acme.gateway.client("acme", own_acme.key, mode) as client:
         cursor: str | None = None
         while True:
             page = await client.list_tools(cursor=cursor)
@@ -138,64 +145,68 @@ async def test_only_tools_are_declared(acme: Acme, mode: Mode) -> None:
     assert caught.value.error.code == -32601
 
 
-async def test_stored_credentials_go_out_and_callers_never_do(acme: Acme) -> None:
+async def test_stored_credentials_go_out_and_callers_never_do(own_acme: Acme) -> None:
     """Ours: the upstream sees its own credential and nothing of the caller's (TEN-4)."""
-    await acme.gateway.import_document(
-        "acme", secured(acme.upstream.url), name="sec", credentials={"token": "s3cr3t-canary"}
+    await own_acme.gateway.import_document(
+        "acme", secured(own_acme.upstream.url), name="sec", credentials={"token": "s3cr3t-canary"}
     )
-    acme.upstream.body = b'{"echo":"s3cr3t-canary"}'
+    own_acme.upstream.body = b'{"echo":"s3cr3t-canary"}'
 
-    answer = await acme.gateway.rpc("acme", acme.key, "tools/call", {"name": "op_0000"}, x_forwarded_for="1.2.3.4")
+    answer = await own_acme.gateway.rpc(
+        "acme", own_acme.key, "tools/call", {"name": "op_0000"}, x_forwarded_for="1.2.3.4"
+    )
 
-    [seen] = acme.upstream.seen
+    [seen] = own_acme.upstream.seen
     assert seen.header("x-token") == "s3cr3t-canary"
-    assert acme.key not in str(seen)
+    assert own_acme.key not in str(seen)
     assert {"authorization", "x-forwarded-for", "mcp-method", "cookie"}.isdisjoint(
         name.lower() for name, _ in seen.headers
     )
     assert "s3cr3t-canary" not in answer.text
 
 
-async def test_a_missing_credential_is_said_and_nothing_is_sent(acme: Acme) -> None:
+async def test_a_missing_credential_is_said_and_nothing_is_sent(own_acme: Acme) -> None:
     """Ours: no half-authorised request leaves (CAL-4)."""
-    await acme.gateway.import_document("acme", secured(acme.upstream.url), name="sec")
+    await own_acme.gateway.import_document("acme", secured(own_acme.upstream.url), name="sec")
 
-    answer = await acme.gateway.rpc("acme", acme.key, "tools/call", {"name": "op_0000"})
+    answer = await own_acme.gateway.rpc("acme", own_acme.key, "tools/call", {"name": "op_0000"})
 
     assert answer.json()["result"]["_meta"]["gateway/error"]["code"] == "upstream.credential_missing"
-    assert acme.upstream.seen == []
+    assert own_acme.upstream.seen == []
 
 
-async def test_every_call_is_in_the_audit_trail(acme: Acme) -> None:
+async def test_every_call_is_in_the_audit_trail(own_acme: Acme) -> None:
     """Ours: intent and outcome of what may do harm, the outcome of the rest (SAF-4)."""
-    await acme.gateway.rpc("acme", acme.key, "tools/call", {"name": "get_pet", "arguments": {"id": 7}})
-    await acme.gateway.rpc("acme", acme.key, "tools/call", {"name": "delete_pet", "arguments": {"id": 7}})
+    await own_acme.gateway.rpc("acme", own_acme.key, "tools/call", {"name": "get_pet", "arguments": {"id": 7}})
+    await own_acme.gateway.rpc("acme", own_acme.key, "tools/call", {"name": "delete_pet", "arguments": {"id": 7}})
 
-    trail = (await acme.gateway.admin.get("/tenants/acme/audit", params={"limit": 10})).json()["items"]
+    trail = (await own_acme.gateway.admin.get("/tenants/acme/audit", params={"limit": 10})).json()["items"]
     calls = [(entry["kind"], entry["outcome"]) for entry in trail if entry["kind"].startswith("call")]
 
     assert calls == [("call", "ok"), ("call.intent", "intended"), ("call", "ok")]
 
 
-async def test_a_denied_level_is_refused(acme: Acme) -> None:
+async def test_a_denied_level_is_refused(own_acme: Acme) -> None:
     """Ours: the policy of the tenant decides (SAF-2)."""
-    (await acme.gateway.admin.put("/tenants/acme/policy", json={"dangerous": "deny"})).raise_for_status()
+    (await own_acme.gateway.admin.put("/tenants/acme/policy", json={"dangerous": "deny"})).raise_for_status()
 
-    answer = await acme.gateway.rpc("acme", acme.key, "tools/call", {"name": "delete_pet", "arguments": {"id": 7}})
+    answer = await own_acme.gateway.rpc(
+        "acme", own_acme.key, "tools/call", {"name": "delete_pet", "arguments": {"id": 7}}
+    )
 
     assert answer.json()["result"]["_meta"]["gateway/error"]["code"] == "policy.denied"
-    assert acme.upstream.seen == []
+    assert own_acme.upstream.seen == []
 
 
-async def test_beyond_the_rate_a_call_is_refused_with_a_hint(acme: Acme) -> None:
+async def test_beyond_the_rate_a_call_is_refused_with_a_hint(own_acme: Acme) -> None:
     """Ours: a tenant's rate is held, and the client is told when to come back (TEN-3)."""
     limits = {"calls_per_second": 0.01, "burst": 2}
-    (await acme.gateway.admin.put("/tenants/acme/policy", json={"limits": limits})).raise_for_status()
+    (await own_acme.gateway.admin.put("/tenants/acme/policy", json={"limits": limits})).raise_for_status()
 
-    answers = [await acme.gateway.rpc("acme", acme.key, "tools/call", {"name": "list_pets"}) for _ in range(4)]
+    answers = [await own_acme.gateway.rpc("acme", own_acme.key, "tools/call", {"name": "list_pets"}) for _ in range(4)]
 
     refused = [answer.json()["error"] for answer in answers if "error" in answer.json()]
     assert len(refused) == 2
     assert {error["code"] for error in refused} == {42900}
     assert all(error["data"]["code"] == "limit.exceeded" and error["data"]["retry_after_s"] > 0 for error in refused)
-    assert len(acme.upstream.seen) == 2
+    assert len(own_acme.upstream.seen) == 2
