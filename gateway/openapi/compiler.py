@@ -94,7 +94,7 @@ class _Compiler:
         )
         components = Components(dialect)
         self._components = components
-        self._examples = ExampleChecks(components, dialect.values)
+        self._examples = ExampleChecks(components, dialect.values, self._warnings)
         self._return_lines = ReturnLines(references)
         self._listed_tools: dict[str, ListedTool] = {}
         self._outputs = Outputs(references, dialect) if options.output_schemas else None

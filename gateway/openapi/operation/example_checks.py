@@ -1,8 +1,9 @@
-"""Checks of a document's examples against the listed schemas, and the resulting losses of the schemas (decision 49).
+"""Checks of a document's values against the listed schemas, and the resulting losses of the schemas (decision 49).
 
 An example is evidence of what the API accepts. A keyword that contradicts an example is relaxed if a rule covers it:
 limits, formats, patterns and closed lists of values are dropped, and a type is widened by null or another scalar. Any
-other contradiction is a loss of the operation. Sizes, numbers and visits are limited before a check begins.
+other contradiction is a loss of the operation. A default that contradicts a reference beside it is dropped. Sizes,
+numbers and visits are limited before a check begins.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,22 +17,24 @@ from gateway.domain.sources import ExampleCounts
 from gateway.openapi.document.json_access import clean_text
 from gateway.openapi.operation.schema_assembly import Argument
 from gateway.openapi.schema.components import Component, Components
+from gateway.openapi.schema.definition_names import referenced_names
 from gateway.openapi.schema.examples import (
     MAX_EXAMPLE_BYTES,
     MAX_VISITS,
     Path,
     count_visits,
-    example_nodes,
     is_leaf,
     is_plain,
     listed_examples,
+    nodes_with,
     read_text,
     size_of,
 )
 from gateway.openapi.schema.json_types import has_type, types_of
 from gateway.openapi.schema.translation import Translated
-from gateway.openapi.schema.value_checks import ValueChecks, compile_schema
+from gateway.openapi.schema.value_checks import MAX_CHECKED_BYTES, ValueChecks, compile_schema
 from gateway.openapi.schema.widening import widen
+from gateway.openapi.warnings import Warnings
 
 MAX_EXAMPLES = 20_000
 """Examples that are checked in one document."""
@@ -71,9 +74,10 @@ class _SchemaContext(msgspec.Struct, frozen=True, kw_only=True):
 class ExampleChecks:
     """Checks of the examples in one document's requests, with a common budget; counts the results."""
 
-    def __init__(self, components: Components, values: ValueChecks) -> None:
+    def __init__(self, components: Components, values: ValueChecks, warnings: Warnings) -> None:
         self._components = components
         self._values = values
+        self._warnings = warnings
         self._settled: set[str] = set()
         self._arguments: dict[str, tuple[tuple[str, ...], bool]] = {}
         self._relaxed_refs: set[str] = set()
@@ -94,8 +98,8 @@ class ExampleChecks:
 
         Each shared schema is checked once. The results contain the relaxed schemas and the losses.
         """
-        fresh = [part for part in needed if part.translated.has_examples and part.ref not in self._settled]
-        if not fresh and not any(argument.translated.has_examples for argument in arguments):
+        fresh = [part for part in needed if part.translated.has_values and part.ref not in self._settled]
+        if not fresh and not any(argument.translated.has_values for argument in arguments):
             return arguments, needed
         whole = {ref for argument in arguments for ref in argument.translated.in_place}
         for component in fresh:
@@ -104,6 +108,9 @@ class ExampleChecks:
                 component.translated, component.ref.removeprefix("#"), is_whole=component.ref in whole
             )
             self._components.settle(component.ref, losses=losses, is_loosened=self._is_loosened)
+        for component in fresh:  # after all examples, because they relax schemas
+            if self._drop_defaults(component.translated, component.ref.removeprefix("#")):
+                self._components.settle(component.ref, losses=(), is_loosened=False)
         settled = [self._settle_argument(argument) for argument in arguments]
         for ref in self._relaxed_refs:
             self._components.settle(ref, losses=(), is_loosened=True)
@@ -112,11 +119,12 @@ class ExampleChecks:
 
     def _settle_argument(self, argument: Argument) -> Argument:
         translated = argument.translated
-        if not translated.has_examples:
+        if not translated.has_values:
             return argument
         if argument.where not in self._arguments:  # several operations may share a parameter
             losses = self._check_schema(translated, argument.where, texts=argument.texts)
             self._arguments[argument.where] = tuple(losses), self._is_loosened
+            self._drop_defaults(translated, argument.where)
         losses, is_loosened = self._arguments[argument.where]
         is_loosened = translated.is_loosened or is_loosened
         if not losses and is_loosened == translated.is_loosened:
@@ -132,7 +140,7 @@ class ExampleChecks:
         losses: dict[str, None] = {}
         shared: Mapping[str, Component] = {}
         definitions: Mapping[str, object] = {}
-        for path, node in example_nodes(translated.schema):
+        for path, node in nodes_with("examples", translated.schema):
             if not shared and not is_leaf(node):
                 shared = {component.name: component for component in self._components.closure(translated.links)}
                 definitions = {name: component.schema for name, component in shared.items()}
@@ -153,6 +161,31 @@ class ExampleChecks:
             if listed := listed_examples(fitting, node, is_whole=not path):
                 node["examples"] = listed
         return list(losses)
+
+    def _drop_defaults(self, translated: Translated, where: str) -> bool:
+        """Drop each default that violates the references beside it; True if one was dropped."""
+        links = {self._components.name_of(link): link for link in translated.links}
+        is_dropped = False
+        for path, node in nodes_with("default", translated.schema):
+            names = set(referenced_names(node)) if links and not is_leaf(node) else ()
+            if names and self._violates(node, [links[name] for name in names if name in links]):
+                del node["default"]
+                self._warnings.add(where + point(*path), "`default` does not match its schema; dropped")
+                is_dropped = True
+        return is_dropped
+
+    def _violates(self, node: dict[str, object], links: Sequence[str]) -> bool:
+        """True if the default of a schema violates it. Schemas that need much work are not checked."""
+        shared = self._components.within(links, MAX_CHECKED_BYTES)
+        if shared is None or self._visits < 0 or not self._values.affords(node, sum(len(part.text) for part in shared)):
+            return False
+        definitions = {part.name: part.schema for part in shared}
+        visits, _ = count_visits(node, node["default"], definitions)
+        self._visits -= visits
+        if visits > MAX_VISITS:  # guard: linked-defaults-bounded
+            return False
+        check = self._values.validator({**node, "$defs": definitions})
+        return check is not None and not check.is_valid(node["default"])
 
     def _fault_of_example(self, value: object, context: _SchemaContext, fitting: list[object]) -> str | None:
         """Return the fault of an example that fits in no form; add a fitting example to `fitting`."""
@@ -181,6 +214,8 @@ class ExampleChecks:
 
     def _check(self, value: object, context: _SchemaContext) -> Any:
         """Compile the schema for a check of the value; None if the check would exceed a limit."""
+        if self._bytes < 0 or self._visits < 0:  # before the visits are counted
+            return None
         size = size_of(value)
         if size is None or size > MAX_EXAMPLE_BYTES or sum(self._counts.values()) >= MAX_EXAMPLES:
             return None

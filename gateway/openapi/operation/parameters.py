@@ -238,7 +238,7 @@ def with_examples(translated: Translated, values: Sequence[object]) -> Translate
     if not values or isinstance(schema, bool):
         return translated
     found = [*values, *(as_list(schema.get("examples")) or ())]
-    return replace(translated, schema={**schema, "examples": found}, has_examples=True)
+    return replace(translated, schema={**schema, "examples": found}, has_values=True)
 
 
 class _Credential(Exception):

@@ -96,6 +96,19 @@ class Components:
                     queue.append(link)
         return queue
 
+    def within(self, refs: Iterable[str], room: int) -> Sequence[Component] | None:
+        """Return the schemas that these references reach; None if their texts exceed `room` bytes."""
+        found = dict.fromkeys(refs)
+        queue = list(found)
+        for ref in queue:
+            component = self._component(ref)
+            room -= len(component.text)
+            if room < 0:
+                return None
+            queue += [link for link in component.translated.links if link not in found]
+            found.update(dict.fromkeys(component.translated.links))
+        return [self._component(ref) for ref in queue]
+
     def settle(self, ref: str, *, losses: Sequence[str], is_loosened: bool) -> None:
         """Record that a schema was relaxed in place, and its losses; its text and shorter forms are encoded again."""
         self._brief.pop(ref, None)

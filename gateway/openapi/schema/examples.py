@@ -80,8 +80,8 @@ def is_leaf(node: Object) -> bool:
     return _STRUCTURED.isdisjoint(node)
 
 
-def example_nodes(schema: object) -> Sequence[tuple[Path, dict[str, object]]]:
-    """Return the schemas with `examples`, inner ones first, each with its path in the translated schema."""
+def nodes_with(keyword: str, schema: object) -> Sequence[tuple[Path, dict[str, object]]]:
+    """Return the schemas with the keyword, inner ones first, each with its path in the translated schema."""
     found: list[tuple[Path, dict[str, object]]] = []
     waiting: list[tuple[Path, object]] = [((), schema)]
     while waiting:
@@ -89,7 +89,7 @@ def example_nodes(schema: object) -> Sequence[tuple[Path, dict[str, object]]]:
         node = as_object(part)
         if node is None:
             continue
-        if "examples" in node:
+        if keyword in node:
             found.append((path, cast("dict[str, object]", node)))
         waiting += _inner(path, node)
     return found[::-1]

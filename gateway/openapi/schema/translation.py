@@ -56,7 +56,8 @@ class Translated(msgspec.Struct, frozen=True, kw_only=True):
     """Upper bound on the bytes of its compiled patterns."""
     losses: tuple[str, ...] = ()
     is_loosened: bool = False
-    has_examples: bool = False
+    has_values: bool = False
+    """True if it has examples, or a default beside references, that are checked later."""
     external: str | None = None
 
 
@@ -107,7 +108,7 @@ def translate(node: object, where: str, dialect: SchemaDialect, namer: Namer) ->
         pattern_bytes=walk.pattern_bytes,
         losses=tuple(walk.losses),
         is_loosened=walk.is_loosened,
-        has_examples=walk.has_examples,
+        has_values=walk.has_values,
         external=walk.external,
     )
 
@@ -130,7 +131,7 @@ class _SchemaTranslator:
         self.pattern_bytes = 0
         self.losses: dict[str, None] = {}
         self.is_loosened = False
-        self.has_examples = False
+        self.has_values = False
         self.external: str | None = None
 
     def schema(self, node: object, scope: _Scope) -> Schema:
@@ -235,11 +236,12 @@ class _SchemaTranslator:
         if "default" in out and not self._dialect.values.accepts_default(out, allows_null=is_nullable(node)):
             del out["default"]
             self._remark_value("default")
+        self.has_values = self.has_values or ("default" in out and bool(self.links))
         if "array" in types:
             out.setdefault("items", {})
         if self._dialect.shows_examples and (found := schema_examples(node)):
             out["examples"] = list(found)
-            self.has_examples = True
+            self.has_values = True
         return out
 
     def _keyword(self, out: dict[str, object], keyword: str, value: object, scope: _Scope) -> None:

@@ -16,8 +16,8 @@ TEXTS = frozenset(("title", "description", "default", "deprecated", "examples"))
 _SETTLED = TEXTS | {"type", "enum"}
 """Keywords for which a translation checks a default."""
 _MAX_CACHED = 500
-_MAX_CHECKED_BYTES = 4096
-"""Limit on a schema with a default, and on the default, above which the default is not checked."""
+MAX_CHECKED_BYTES = 4096
+"""Limit on a default, its schema and the schemas that it references, above which the default is not checked."""
 MAX_DEFAULT_BYTES = 4 * 1024**2
 """Limit on the bytes of one document's schemas with a default; further defaults are not checked."""
 _OPTIONS = jsonschema_rs.RegexOptions()
@@ -43,6 +43,15 @@ class ValueChecks:
             self._validators[key] = compile_schema(schema)
         return self._validators[key]
 
+    def affords(self, node: Object, shared_bytes: int = 0) -> bool:
+        """True if a check of the schema's default stays within the limits, which it is charged to."""
+        try:
+            size = len(orjson.dumps(node)) + shared_bytes
+        except TypeError:  # an integer beyond 64 bits
+            return False
+        self._bytes -= size
+        return size <= MAX_CHECKED_BYTES and self._bytes >= 0  # guard: default-checks-bounded
+
     def accepts_default(self, node: Object, *, allows_null: bool) -> bool:
         """False if the default of a translated schema violates the schema; referenced schemas accept any value.
 
@@ -50,12 +59,7 @@ class ValueChecks:
         """
         if node.keys() <= _SETTLED or (allows_null and node["default"] is None):
             return True
-        try:
-            size = len(orjson.dumps(node))
-        except TypeError:
-            return True
-        self._bytes -= size
-        if size > _MAX_CHECKED_BYTES or self._bytes < 0:  # guard: default-checks-bounded
+        if not self.affords(node):
             return True
         definitions = dict.fromkeys(referenced_names(node), True)
         check = self.validator({**node, "$defs": definitions} if definitions else node)

@@ -248,3 +248,59 @@ def test_what_an_example_does_not_reach_costs_nothing() -> None:
         }
     }
     assert counts(document) == ExampleCounts(accepted=600, relaxed=0, refused=0, unchecked=0)
+
+
+_COLOUR: dict[str, Any] = {"type": "string", "enum": ["red"]}
+
+
+def with_defaults(shared: dict[str, Any], **properties: Any) -> dict[str, Any]:
+    """A document whose body has these properties, and these shared schemas."""
+    schema = {"type": "object", "properties": properties}
+    return {**body(schema), "components": {"schemas": shared}}
+
+
+def test_a_default_that_its_reference_refuses_is_dropped() -> None:
+    """Ours: an agent that sends a listed default is not refused; the operation keeps all else (OAS-8)."""
+    colour, chain = {"$ref": "#/components/schemas/Colour"}, {"$ref": "#/components/schemas/Chain"}
+    document = with_defaults(
+        {"Colour": _COLOUR, "Chain": {"allOf": [colour], "default": "red"}},
+        wrong={**colour, "default": "RED"},
+        right={**colour, "default": "red"},
+        inside={"allOf": [colour], "default": "green"},
+        through={"anyOf": [chain, {"type": "integer"}], "default": "blue"},
+        number={"anyOf": [chain, {"type": "integer"}], "default": 7},
+    )
+    compiled = compile_it(document)
+    properties = input_of(document)["properties"]["body"]["properties"]
+
+    assert {name for name, part in properties.items() if "default" in part} == {"right", "number"}
+    dropped = [text for text in compiled.report.warnings if "`default`" in text]
+    assert [text.split(":")[0].rpartition("/")[2] for text in dropped] == ["wrong", "inside", "through"]
+    assert fate(document).status is Status.OK
+
+
+def test_an_example_that_relaxes_a_reference_keeps_a_default() -> None:
+    """Ours: examples are evidence of what the API accepts, so they are checked before defaults (OAS-8)."""
+    colour = {**_COLOUR, "examples": ["green"]}
+    document = with_defaults({"Colour": colour}, first={"$ref": "#/components/schemas/Colour", "default": "green"})
+
+    assert input_of(document)["properties"]["body"]["properties"]["first"]["default"] == "green"
+
+
+def test_defaults_beside_references_are_checked_to_a_limit() -> None:
+    """Ours: a schema that branches with each level of its default, and a large one, are not checked (ISO-2)."""
+    inner = {"type": "object", "properties": {"x": {"$ref": "#/components/schemas/Tree"}}}
+    shared = {"Tree": {"allOf": [inner, inner]}, "Large": {**_COLOUR, "description": "x" * 5000}}
+    deep: Any = 1
+    for _ in range(14):
+        deep = {"x": deep}
+    tree = {"$ref": "#/components/schemas/Tree"}
+    document = with_defaults(
+        shared,
+        deep={**tree, "default": deep},
+        flat={**tree, "default": 1},
+        large={"$ref": "#/components/schemas/Large", "default": "blue"},
+    )
+    properties = input_of(document)["properties"]["body"]["properties"]
+
+    assert {name for name, part in properties.items() if "default" in part} == {"deep", "large"}
