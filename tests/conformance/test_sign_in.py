@@ -28,6 +28,7 @@ from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.proofs import ProofKey
 from tests.support.provider import CLIENT_ID, CLIENT_SECRET, Visitor, running_provider
 from tests.support.servers import TestServers
+from tests.support.serving import NO_TLS
 from tests.support.upstream import RecordingUpstream, recording_upstream
 
 HERE = Path(__file__).parent
@@ -219,7 +220,7 @@ async def _issuing_place(servers: TestServers) -> AsyncGenerator[Place]:
             assert made.status_code == 201, made.text
             # this provider grants a client that registers itself no other scopes than those of its registration
             metadata = {"redirect_uris": [BACK], "token_endpoint_auth_method": "none"}
-            async with httpx2.AsyncClient(trust_env=False) as http:
+            async with httpx2.AsyncClient(verify=NO_TLS, trust_env=False) as http:
                 registered = (await http.post(f"{provider.url}/reg", json=metadata)).raise_for_status()
             yield Place(gateway, upstream, None, OAuthClientInformationFull.model_validate(registered.json()))
 
@@ -242,7 +243,7 @@ async def test_clients_step_up_when_a_rule_demands_another_scope(servers: TestSe
             async with _typescript(place, mode) as typescript:
                 assert (await typescript.sign_in(bob))["scope"] == "tools"
                 async with (
-                    httpx2.AsyncClient(auth=flow, timeout=30, trust_env=False) as http,
+                    httpx2.AsyncClient(auth=flow, timeout=30, verify=NO_TLS, trust_env=False) as http,
                     Client(streamable_http_client(place.url, http_client=http), mode=mode) as first,
                 ):
                     assert not (await first.call_tool("list_pets", {})).is_error
@@ -252,7 +253,7 @@ async def test_clients_step_up_when_a_rule_demands_another_scope(servers: TestSe
                     if mode != "legacy":  # a changed issuer ends sessions
                         assert not (await first.call_tool("list_pets", {})).is_error
                 async with (
-                    httpx2.AsyncClient(auth=flow, timeout=30, trust_env=False) as http,
+                    httpx2.AsyncClient(auth=flow, timeout=30, verify=NO_TLS, trust_env=False) as http,
                     Client(streamable_http_client(place.url, http_client=http), mode=mode) as second,
                 ):
                     assert not (await second.call_tool("list_pets", {})).is_error
@@ -272,7 +273,7 @@ async def test_the_sdk_for_python_signs_in_with_nothing_but_the_url(place: Place
     for count, name in enumerate(NAMES, 1):
         person = place.person(name)
         async with (
-            httpx2.AsyncClient(auth=person.provider(place.url), timeout=30, trust_env=False) as http,
+            httpx2.AsyncClient(auth=person.provider(place.url), timeout=30, verify=NO_TLS, trust_env=False) as http,
             Client(streamable_http_client(place.url, http_client=http), mode=mode) as client,
         ):
             result = await client.call_tool("list_pets", {})
@@ -301,7 +302,7 @@ async def test_opaque_tokens_of_a_certified_provider_are_introspected_until_they
             place, person = Place(gateway, upstream, None, None), Person("ada")
             flow = person.provider(place.url)
             async with (
-                httpx2.AsyncClient(auth=flow, timeout=30, trust_env=False) as http,
+                httpx2.AsyncClient(auth=flow, timeout=30, verify=NO_TLS, trust_env=False) as http,
                 Client(streamable_http_client(place.url, http_client=http), mode="2026-07-28") as connected,
             ):
                 assert not (await connected.call_tool("list_pets", {})).is_error
@@ -314,7 +315,7 @@ async def test_opaque_tokens_of_a_certified_provider_are_introspected_until_they
             given = {"client_id": person.storage.client.client_id or "", "token": token}
             if person.storage.client.client_secret:
                 given["client_secret"] = person.storage.client.client_secret
-            async with httpx2.AsyncClient(trust_env=False) as http:
+            async with httpx2.AsyncClient(verify=NO_TLS, trust_env=False) as http:
                 (await http.post(f"{provider.url}/token/revocation", data=given)).raise_for_status()
             with anyio.fail_after(10):
                 while (  # noqa: ASYNC110  # the answer of the provider counts for a second
@@ -334,7 +335,7 @@ async def test_a_bound_token_of_a_certified_provider_is_used_with_proofs(servers
             recording_upstream() as upstream,
             running_gateway(database.app_url, servers.empty_redis(), egress_allow=[upstream.authority]) as gateway,
             running_provider() as provider,
-            httpx2.AsyncClient(trust_env=False, timeout=30) as http,
+            httpx2.AsyncClient(verify=NO_TLS, trust_env=False, timeout=30) as http,
         ):
             await gateway.create_tenant("acme")
             await gateway.admin.put("/tenants/acme/egress", json={"allow": [provider.authority]})

@@ -10,6 +10,7 @@ import pytest
 from tests.deploy.topology import Replica, make_secrets, replica_environment
 from tests.support.replicas import until
 from tests.support.servers import TestServers
+from tests.support.serving import NO_TLS
 
 NOTICE_S = 3
 PATIENCE_S = 30
@@ -38,7 +39,10 @@ async def test_a_replica_that_will_end_is_not_ready_serves_on_and_keeps_no_conne
     async def stop() -> None:
         ended.append(await replica.stop())
 
-    async with httpx.AsyncClient(base_url=replica.url, trust_env=False) as http, anyio.create_task_group() as group:
+    async with (
+        httpx.AsyncClient(base_url=replica.url, verify=NO_TLS, trust_env=False) as http,
+        anyio.create_task_group() as group,
+    ):
 
         async def is_unready() -> bool:
             answer: object = (await http.get("/readyz")).json()
@@ -57,7 +61,10 @@ async def test_a_replica_that_will_end_is_not_ready_serves_on_and_keeps_no_conne
 async def test_who_is_told_twice_does_not_wait(replica: Replica) -> None:
     """Ours: an operator in a hurry gets his way; the process still ends by itself (SRV-3)."""
     ended: list[int] = []
-    async with httpx.AsyncClient(base_url=replica.url, trust_env=False) as http, anyio.create_task_group() as group:
+    async with (
+        httpx.AsyncClient(base_url=replica.url, verify=NO_TLS, trust_env=False) as http,
+        anyio.create_task_group() as group,
+    ):
 
         async def stop() -> None:
             ended.append(await replica.stop())

@@ -6,11 +6,14 @@ import tarfile
 import zipfile
 from collections.abc import Mapping
 
+_LEVEL = 1
+"""Compression is not what is tested: more takes a second for an archive that is too large."""
+
 
 def zip_of(files: Mapping[str, bytes]) -> bytes:
     """A zip of these files, deflated."""
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive:
         for name, content in files.items():
             archive.writestr(name, content)
     return out.getvalue()
@@ -31,7 +34,7 @@ def tar_of(files: Mapping[str, bytes], *links: tarfile.TarInfo) -> bytes:
 
 def tgz_of(files: Mapping[str, bytes]) -> bytes:
     """A tar.gz of these files."""
-    return gzip.compress(tar_of(files))
+    return gzip.compress(tar_of(files), _LEVEL)
 
 
 def link_to(target: str, *, kind: bytes = tarfile.SYMTYPE) -> tarfile.TarInfo:

@@ -189,9 +189,10 @@ async def test_stored_tasks_are_bounded(desk: Desk, column: str, value: str, sta
     task = await desk.create()
     copied = "tenant_id, subject, profile, key_id, tool, correlation_id, expires_at, holder, leased_until, has_begun"
     copied += ", data_key_id, call, rounds"
-    huge = "decode(repeat('00', 60000000), 'hex')" if column == "outcome" else "null"
+    if column == "outcome":  # compressed once; the copies are of what is stored
+        await desk.superuser.execute("update mcp_tasks set outcome = repeat('0', 60000000)::bytea")
     await desk.superuser.execute(
-        f"insert into mcp_tasks ({copied}, id, state, outcome) select {copied}, 'copy ' || n, '{state}', {huge}"
+        f"insert into mcp_tasks ({copied}, id, state, outcome) select {copied}, 'copy ' || n, '{state}', outcome"
         f" from mcp_tasks, {value} n where id = $1",
         task.id,
     )
@@ -246,7 +247,7 @@ async def test_answers_are_bounded_and_of_the_right_form(desk: Desk) -> None:
         with pytest.raises(BadInput):
             await desk.records.answer(desk.owner, task.id, answers, is_valid_response=is_valid_response, holder="next")
 
-    many: dict[str, object] = {str(number): {} for number in range(1_000_000)}
+    many: dict[str, object] = {str(number): {} for number in range(100_000)}
     assert await desk.records.answer(desk.owner, task.id, many, is_valid_response=_any, holder="next") is None
     assert (await desk.records.get(desk.owner, task.id)).rounds.questions.keys() == {"q"}
 
