@@ -120,17 +120,15 @@ FORGED: dict[str, Callable[[LocalIssuer, str], str]] = {
 }
 
 
-@pytest.mark.parametrize("kind", FORGED)
-async def test_a_token_that_is_none_is_refused_like_a_wrong_key(
-    gateway: RunningGateway, issuer: LocalIssuer, kind: str
-) -> None:
+async def test_a_token_that_is_none_is_refused_like_a_wrong_key(gateway: RunningGateway, issuer: LocalIssuer) -> None:
     """Ours: no forged, altered, foreign or ended token is accepted, and the response does not tell why (TEN-2)."""
-    forged = await gateway.rpc("acme", FORGED[kind](issuer, _audience(gateway)), "tools/list")
     wrong = await gateway.rpc("acme", "wrong", "tools/list")
+    for kind, forge in FORGED.items():
+        forged = await gateway.rpc("acme", forge(issuer, _audience(gateway)), "tools/list")
 
-    assert forged.status_code == 401
-    assert forged.json()["error"]["message"] == wrong.json()["error"]["message"]
-    assert forged.headers["www-authenticate"] == wrong.headers["www-authenticate"]
+        assert forged.status_code == 401, kind
+        assert forged.json()["error"]["message"] == wrong.json()["error"]["message"], kind
+        assert forged.headers["www-authenticate"] == wrong.headers["www-authenticate"], kind
     assert (await gateway.admin.get("/tenants/acme/people")).json()["items"] == []
     assert await _status(gateway, issuer.token(_audience(gateway))) == 200
 

@@ -340,7 +340,7 @@ COUNTS = st.sampled_from([1, 10, 300, 5_000])
 
 
 @settings(
-    max_examples=at_least(50), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+    max_examples=at_least(25), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
 )
 @given(schema=SCHEMAS, part=PARTS, count=COUNTS, is_list=st.booleans())
 def test_no_generated_refusal_takes_more_than_ten_bodies(

@@ -30,7 +30,6 @@ DEAR: dict[str, Any] = {
     "required": ["x"],
 }
 SLEEPER = (sys.executable, "-c", "import time; time.sleep(60)")
-SPINNER = (sys.executable, "-c", "import resource as r; r.setrlimit(r.RLIMIT_CPU, (1, 1))\nwhile 1: pass")
 EATER = (sys.executable, "-c", "import os; os.abort()")
 _START = f"import sys; sys.path.insert(0, {str(Path(gateway.__file__).parents[1])!r});"
 WORKER = (sys.executable, "-I", "-c", f"{_START} from gateway.definitions.json_schema.check_worker import main; main()")
@@ -75,13 +74,9 @@ async def test_what_is_beyond_all_bounds_starts_no_process() -> None:
     ("command", "limits"),
     [
         (SLEEPER, CheckLimits(wall_s=0.2)),
-        (
-            (sys.executable, "-c", "import resource; resource.setrlimit(resource.RLIMIT_CPU, (1, 1))\nwhile 1: pass"),
-            None,
-        ),
         (EATER, None),
     ],
-    ids=["time", "cpu", "memory"],
+    ids=["time", "memory"],
 )
 async def test_a_check_that_takes_more_than_it_may_is_a_refusal(
     command: tuple[str, ...], limits: CheckLimits | None
