@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
+from gateway.catalog.calls.approvals import supersede_approvals
 from gateway.catalog.credentials import find_obstacle
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.origins import find_origin
@@ -18,10 +19,12 @@ from gateway.domain.identifiers import TenantId, new_live_source_id
 from gateway.domain.json_access import as_object, point
 from gateway.domain.live_sources import LiveKind, LiveSource, LiveStatus
 from gateway.domain.order import KEYED, Order
+from gateway.domain.primitives import Family
 from gateway.domain.sources import Exposure
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tenancy.principals import Operator
 from gateway.errors import Fault, Forbidden, LimitExceeded, NameConflict, NameTaken, NotFound, ReferenceMissing
+from gateway.store import operations
 from gateway.store.calls import policies
 from gateway.store.engine import Db
 from gateway.store.live import live_primitives, live_sources
@@ -145,7 +148,7 @@ async def page_live_sources(
 async def remove_live_source(
     tenant: TenantId, catalog: CatalogContext, name: str, *, by: Author, expected: Expected = None
 ) -> None:
-    """Remove a live source with its primitives and their accepted definitions.
+    """Remove a live source with its primitives and their accepted definitions; end the open approvals of its tools.
 
     Raises:
         NotFound: the tenant has no such live source.
@@ -156,7 +159,12 @@ async def remove_live_source(
         current = await find_live_source(tenant, db, name)
         check_version(current, expected)
         entry.target, entry.detail = current.name, {"id": current.id}
+        found = [one.primitive for one in await live_primitives.of_source(tenant, db, current.id)]
+        others = await operations.names(tenant, db)  # a stored tool of this name goes before the live one
+        tools = [one.name for one in found if one.family is Family.TOOL and one.name not in others]
+        removed_at = datetime.now(UTC)
         await live_sources.remove(tenant, db, current.id)
+    await supersede_approvals(tenant, catalog, tools, before=removed_at)
     await announce(catalog, LiveSourceChanged(tenant=tenant, source=current.id))
 
 

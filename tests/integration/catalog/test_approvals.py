@@ -30,6 +30,8 @@ from gateway.catalog.calls.approvals import (
     sweep,
 )
 from gateway.catalog.identity.keys import KeyDraft, create_key, revoke_key
+from gateway.catalog.live.attachments import record_attached
+from gateway.catalog.live.live_sources import LiveSourceDraft, create_live_source, remove_live_source
 from gateway.catalog.overrides.overrides import override_tool, reset_tool
 from gateway.catalog.primitives.primitives import Address, create_primitive, remove_primitive, update_primitive
 from gateway.catalog.primitives.validation import PrimitiveDraft
@@ -41,6 +43,7 @@ from gateway.domain.audit import AuditKind, CallRecord
 from gateway.domain.calls.approvals import Approval, ApprovalFilter, ApprovalState, RequestShown
 from gateway.domain.events import ApprovalChanged
 from gateway.domain.identifiers import ApprovalId, KeyId, TenantId
+from gateway.domain.live_sources import LiveKind
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.principals import Operator, Principal
@@ -54,6 +57,7 @@ from tests.integration.catalog.conftest import Changes
 from tests.integration.store.samples import NOW, make_issuer, make_person
 from tests.support.documents import pets
 from tests.support.household import Desk
+from tests.support.live_offers import offer_of, offered_tool
 from tests.support.peers import TalkingPeer
 
 SHOWN = ShownCall(
@@ -652,6 +656,10 @@ async def test_approvals_end_with_the_definition_of_their_tool(office: Office) -
     await create_primitive(tenant, catalog, Family.TOOL, draft, by=by)
     await import_source(tenant, catalog, SourceDraft(name="pets", document=pets("https://pets.example")), by=by)
 
+    live = await create_live_source(tenant, catalog, LiveSourceDraft(name="editor", kind=LiveKind.AGENT), by=by)
+    offer = offer_of(offered_tool("save"), offered_tool("wipe"), title="editor")
+    assert await record_attached(tenant, catalog, live, attachment="att_1", replica="one", discovery=offer)
+
     async def override(**fields: Any) -> None:
         await override_tool(tenant, catalog, "delete_pet", lambda found: replace(found, **fields), by=by)
 
@@ -660,6 +668,7 @@ async def test_approvals_end_with_the_definition_of_their_tool(office: Office) -
         "wipe redefined": lambda: update_primitive(
             tenant, catalog, wipe, lambda found: replace(found, definition=other), by=by
         ),
+        "save removed": lambda: remove_live_source(tenant, catalog, "editor", by=by),
         "wipe removed": lambda: remove_primitive(tenant, catalog, wipe, by=by),
         "delete_pet described": lambda: override(description="Deletes"),
         "delete_pet reset": lambda: reset_tool(tenant, catalog, "delete_pet", by=by),
@@ -673,6 +682,8 @@ async def test_approvals_end_with_the_definition_of_their_tool(office: Office) -
         if case == "delete_pet described":
             await override(hidden=True)
         assert await office.state(asked) is ApprovalState.PENDING, case
+        own = await office.open(office.call(tool="wipe", digest=b"own tool of the same name"))
         await end()
         assert await office.state(asked) is ApprovalState.SUPERSEDED, case
+        assert case != "save removed" or await office.state(own) is ApprovalState.PENDING
     assert await office.state(untouched) is ApprovalState.PENDING
