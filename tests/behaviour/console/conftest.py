@@ -96,11 +96,17 @@ class Desk:
         return await person.post("/approvals/sign-in", data={"key": key or self.key, "next": "/approvals"})
 
 
+@pytest.fixture(scope="package")
+async def store(common_stand: Stand) -> AsyncGenerator[Store]:
+    """The store in which tests open approvals."""
+    async with Store(common_stand.database.app_url) as store:
+        yield store
+
+
 @pytest.fixture
-async def desk(stand: Stand) -> AsyncGenerator[Desk]:
+async def desk(stand: Stand, store: Store) -> Desk:
     """A tenant of this test alone."""
     await stand.gateway.create_tenant("acme")
     tenant = (await stand.gateway.admin.get("/tenants/acme")).json()["id"]
     key = await stand.gateway.create_key("acme", "approve", subject="Ada")
-    async with Store(stand.database.app_url) as store:
-        yield Desk(stand, store, "acme", TenantId(tenant), key)
+    return Desk(stand, store, "acme", TenantId(tenant), key)

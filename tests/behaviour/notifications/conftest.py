@@ -121,10 +121,10 @@ async def make_outbox(stand: Stand, store: Store, slug: str) -> Outbox:
     return Outbox(stand, store, slug, TenantId(tenant))
 
 
-@pytest.fixture
-async def events(stand: Stand) -> AsyncGenerator[Store]:
+@pytest.fixture(scope="package")
+async def events(common_stand: Stand) -> AsyncGenerator[Store]:
     """The store in which tests raise events."""
-    async with Store(stand.database.app_url) as store:
+    async with Store(common_stand.database.app_url) as store:
         yield store
 
 

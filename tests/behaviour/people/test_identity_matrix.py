@@ -4,7 +4,7 @@ import asyncio
 import itertools
 import re
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,6 +26,8 @@ from tests.support.upstream import Seen, recording_upstream
 KINDS = ("shared", "exchange", "assertion", "account")
 TOOLS = tuple(f"{form}_{kind}" for form in ("tool", "op") for kind in KINDS)
 Person = tuple[str, str]
+AT_ONCE = 32
+"""Calls at the same time. More of them wait longer for connections to PostgreSQL than they may on a busy machine."""
 
 
 @dataclass(slots=True)
@@ -113,11 +115,16 @@ async def test_each_identity_arrives_for_its_own_calls_and_no_other_one_ever_doe
             for one, token in people.items()
             for number, gateway in enumerate(world.replicas)
         }
-        await asyncio.gather(
-            *(call(*each) for each in calls),
-            *(call_in_session(one, tool, sessions[one, replica]) for one, tool, replica in calls),
-            *(refuse(tenant, *each) for tenant in TENANTS for each in refusals.items()),
-        )
+        every = [refuse(tenant, *each) for tenant in TENANTS for each in refusals.items()]
+        for one, tool, replica in calls:
+            every += [call(one, tool, replica), call_in_session(one, tool, sessions[one, replica])]
+        places = asyncio.Semaphore(AT_ONCE)
+
+        async def wait_for_place(turn: Coroutine[Any, Any, None]) -> None:
+            async with places:
+                await turn
+
+        await asyncio.gather(*map(wait_for_place, every))
 
     expected = Counter({_path(one, tool): len(world.replicas) * 4 for one in people for tool in TOOLS})
     assert Counter(seen.target for seen in world.api.seen) == expected

@@ -52,6 +52,7 @@ async def _hidden_in_trail(running: RunningGateway, slug: str, *, at_least: int)
             found = [(one["target"], one["detail"]["behind"]) for one in entries if one["action"] == "code.hide"]
             if len(found) >= at_least:
                 return sorted(found)
+            await anyio.sleep(0.05)
 
 
 async def _code_finding(running: RunningGateway) -> dict[str, str]:
