@@ -1,7 +1,7 @@
 """Accounts in faults: a database that is away when refreshed tokens come back, and a replica that is killed there."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,10 +12,23 @@ import pytest
 from tests.behaviour.people.test_accounts import Tracker, declare
 from tests.support.accounts import PUBLIC, AccountServer
 from tests.support.replicas import Replicas, running_replicas
-from tests.support.servers import TestDatabase, execute
+from tests.support.servers import TestDatabase, TestServers, execute
 from tests.support.upstream import recording_upstream
 
 _EXPIRE = "update accounts set leased_until = now() - interval '1 second'"
+
+
+@pytest.fixture
+def database(servers: TestServers) -> Iterator[TestDatabase]:
+    """A database of this test alone, which loses its connections."""
+    with servers.database() as lost:
+        yield lost
+
+
+@pytest.fixture
+def redis_url(servers: TestServers) -> str:
+    """The Redis of the replicas."""
+    return servers.own_redis()
 
 
 @pytest.fixture
