@@ -114,31 +114,31 @@ async def test_an_emptied_redis_is_no_tampering(world: TrailWorld, redis_url: st
     assert (filled.is_whole, [one.state for one in filled.stores]) == (True, [HeadsState.MATCHED])
 
 
-@pytest.mark.parametrize("forgery", ["made up", "number raised", "of another tenant", "of another key", "nonsense"])
-async def test_a_writer_of_redis_forges_no_head(world: TrailWorld, redis_url: str, forgery: str) -> None:
+async def test_a_writer_of_redis_forges_no_head(world: TrailWorld, redis_url: str) -> None:
     """Ours: a head that we did not seal for this tenant is refused and reported, and stops no signer (SAF-4, TEN-5)."""
     alone = replace(world, outside=world.outside[:1])
     key = f"gw:t:{world.tenant}:audit-head"
     real = (await RedisHeadStore(world.bus).get(world.tenant))[0]
     other = await tenants.create_tenant(make_catalog(world.store, world.upstream), "other", "Other", by=BY)
     sealing = EnvelopeCipher([SECRET]).derive(HEADS_PURPOSE)
-    forged = {
+    forgeries = {
         "made up": b'{"tenant":"x","number":1,"head":"","at":"","mac":""}',
-        "number raised": real.replace(b'"number":4', b'"number":9'),
-        "of another tenant": seal_head(sealing, other.id, TrailHead(9, b"h" * 32), at_us=0),
-        "of another key": seal_head(b"k" * 32, world.tenant, TrailHead(9, b"h" * 32), at_us=0),
+        "number raised": real.replace(b'"number":4', b'"number":90'),
+        "of another tenant": seal_head(sealing, other.id, TrailHead(90, b"h" * 32), at_us=0),
+        "of another key": seal_head(b"k" * 32, world.tenant, TrailHead(90, b"h" * 32), at_us=0),
         "nonsense": b"\xff\x00",
-    }[forgery]
-    with commanding(redis_url) as command:
-        command("SET", key, forged)
-
-    forged_trail = await alone.verify()
-    await _write(alone)
-    after = await alone.verify()
-
+    }
     compared = HeadsCompared(store="redis", state=HeadsState.REFUSED, refused=1)
-    assert (forged_trail.is_whole, list(forged_trail.stores)) == (True, [compared])
-    assert (after.is_whole, [one.state for one in after.stores]) == (True, [HeadsState.MATCHED])
+    for name, forged in forgeries.items():
+        with commanding(redis_url) as command:
+            command("SET", key, forged)
+
+        forged_trail = await alone.verify()
+        await _write(alone)
+        after = await alone.verify()
+
+        assert (forged_trail.is_whole, list(forged_trail.stores)) == (True, [compared]), name
+        assert (after.is_whole, [one.state for one in after.stores]) == (True, [HeadsState.MATCHED]), name
 
 
 async def test_an_older_head_put_back_into_redis_is_still_true(world: TrailWorld, redis_url: str) -> None:
