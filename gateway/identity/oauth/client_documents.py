@@ -106,14 +106,26 @@ def read_document(url: str, body: bytes) -> OAuthClient:
         raise ClientRefused("The client's metadata document is no JSON object.") from None
     if members.get("client_id") != url:  # guard: client-document-own
         raise ClientRefused("The client's metadata document is of another client: its client_id is not its URL.")
-    if members.get("token_endpoint_auth_method", "none") != "none" or "client_secret" in members:
-        raise ClientRefused("The client's metadata document demands an authentication that is not supported; use none.")
+    if not _is_public(members) or "client_secret" in members:
+        raise ClientRefused(
+            "The client's metadata document demands an authentication that is not supported. Supported is none, as"
+            " token_endpoint_auth_method or in token_endpoint_auth_methods_supported, without a client_secret."
+        )
     return OAuthClient(
         id=url,
         kind=ClientKind.DOCUMENT,
         name=read_name(members, urlsplit(url).netloc),
         redirect_uris=read_redirect_uris(members),
         created_at=datetime.now(UTC),
+    )
+
+
+def _is_public(members: Mapping[str, Any]) -> bool:
+    """True if the client can do without authentication, so that its codes are bound by PKCE alone."""
+    supported = members.get("token_endpoint_auth_methods_supported")
+    return "none" in (
+        members.get("token_endpoint_auth_method", "none"),
+        *(supported if type(supported) is list else ()),
     )
 
 

@@ -22,6 +22,7 @@ from tests.support.upstream import RecordingUpstream, recording_upstream
 
 ACME, OTHER = TenantId("ten_acme"), TenantId("ten_other")
 BACK = "https://client.example/callback"
+_BY_KEY = {"token_endpoint_auth_method": "private_key_jwt"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +85,27 @@ async def test_a_client_is_what_its_document_says(place: Place) -> None:
     assert place.server.seen[0].header("authorization") is None
 
 
+async def test_a_client_that_authenticates_by_choice_is_a_public_one(place: Place) -> None:
+    """Ours: a document that prefers a signed assertion, and lists `none`, is that of a public client (IDN-2)."""
+    place.publish(
+        **_BY_KEY,
+        token_endpoint_auth_methods_supported=["private_key_jwt", "none"],
+        jwks_uri=f"https://{place.server.authority}/keys",
+    )
+
+    client = await place.documents.find(ACME, place.url)
+
+    assert (client.kind, client.is_confidential) == (ClientKind.DOCUMENT, False)
+    assert [seen.target for seen in place.server.seen] == ["/client.json"]
+
+
 FLAWS: list[tuple[dict[str, Any], str]] = [
     ({"client_id": "https://bank.example/client.json"}, "of another client"),
     ({"client_id": None}, "of another client"),
-    ({"token_endpoint_auth_method": "client_secret_post"}, "not supported"),
+    ({"token_endpoint_auth_method": "client_secret_post"}, "Supported is none"),
+    ({**_BY_KEY, "token_endpoint_auth_methods_supported": ["private_key_jwt"]}, "Supported is none"),
+    ({**_BY_KEY, "token_endpoint_auth_methods_supported": "none"}, "Supported is none"),
+    ({**_BY_KEY, "token_endpoint_auth_methods_supported": [["none"], None]}, "Supported is none"),
     ({"client_secret": "x"}, "not supported"),
     ({"redirect_uris": []}, "redirect_uris"),
     ({"redirect_uris": [BACK] * 21}, "redirect_uris"),
