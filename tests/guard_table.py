@@ -281,6 +281,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "grant-issuer": (NEVER, "test_a_denied_person_and_whom_no_rule_admits_get_no_more_tokens"),
         "grant-person-denied": (without(1), "test_a_denied_person_and_whom_no_rule_admits_get_no_more_tokens"),
         "grant-rules": (NEVER, "test_a_denied_person_and_whom_no_rule_admits_get_no_more_tokens"),
+        "granted-scopes": (swap(" & person.scopes", ""), "test_a_token_has_the_scopes_that_the_provider_granted"),
         "grants-bounded": (SKIP, "test_a_further_grant_ends_the_oldest"),
         "issued-token-grant": (NEVER, "test_a_token_that_another_purpose_signed_or_an_issuer_lost_is_refused"),
         "issued-token-provider": (NEVER, "test_a_denied_person_and_whom_no_rule_admits_get_no_more_tokens"),

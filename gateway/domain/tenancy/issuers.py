@@ -2,6 +2,7 @@
 
 import hashlib
 import secrets
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal
@@ -149,6 +150,18 @@ class Issuer:
         """The scopes of rules that would admit the person, if the token had the scope."""
         rules = [rule for rule in self.rules if rule.scope is not None]
         return sorted({rule.scope for rule in rules if rule.scope and rule.admits(_with(person, rule.scope), profile)})
+
+    def granted_scopes(self, person: IdentityClaims, requested: Collection[str] = ()) -> tuple[str, ...]:
+        """The scopes of a client's token: of those that the issuer granted, the requested ones that a rule names.
+
+        A client that requests none gets all that rules name (RFC 6749 section 3.3).
+        """
+        granted = {rule.scope for rule in self.rules if rule.scope is not None} & person.scopes  # guard: granted-scopes
+        return tuple(sorted(granted.intersection(requested) if requested else granted))
+
+    def admits_client(self, person: IdentityClaims, profile: str, requested: Collection[str]) -> bool:
+        """True if a rule admits the person to the profile with the scopes of a client's token alone."""
+        return self.admits(replace(person, scopes=frozenset(self.granted_scopes(person, requested))), profile)
 
     def callback_path(self, slug: str) -> str:
         """The path of the redirect URI that the issuer's administrator registers for the gateway's client.

@@ -120,8 +120,9 @@ class TokenIssue:
         left_s = int((used.ends_at - datetime.now(UTC)).total_seconds())
         life_s = max(1, min(MAX_LIFETIME_S, holder.issuer.max_lifetime_s, left_s))
         person, bound = holder.sign_in.claims, usable.thumbprint
-        text = self._issued.sign(used, person, holder.issuer, issuer=issuer, life_s=life_s, thumbprint=bound)
-        return TokenSet(access_token=text, life_s=life_s, refresh_token=following.text, scopes=used.scopes)
+        granted = replace(used, scopes=holder.issuer.granted_scopes(person, used.scopes))
+        text = self._issued.sign(granted, person, holder.issuer, issuer=issuer, life_s=life_s, thumbprint=bound)
+        return TokenSet(access_token=text, life_s=life_s, refresh_token=following.text, scopes=granted.scopes)
 
     async def _issue_retry(
         self, found: TenantIssuers, usable: UsableGrant, *, issuer: str, correlation_id: str
@@ -136,7 +137,8 @@ class TokenIssue:
         return await self.issue(found, now, issuer=issuer, correlation_id=correlation_id)
 
     def _check_rules(self, tenant: TenantId, grant: Grant, holder: SignedInPerson) -> None:
-        if not holder.issuer.admits(holder.sign_in.claims, grant.profile):  # guard: grant-rules
+        # guard: grant-rules
+        if not holder.issuer.admits_client(holder.sign_in.claims, grant.profile, grant.scopes):
             name, outcome = f"user:{holder.person.subject}", f"{Unauthenticated.code}.rules"
             self._refusals.count(tenant, CountedRefusal(name, SIGN_IN, outcome))
             raise SignInRefused("No rule of the issuer admits the person here; ask the tenant's administrator.")

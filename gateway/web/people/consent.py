@@ -6,7 +6,7 @@ or an error is returned with `iss` (RFC 9207).
 """
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 from starlette.requests import Request
@@ -47,6 +47,11 @@ class _ConsentRequest:
         """The purpose of the CSRF token, which binds the form to this request."""
         return f"consent {hashlib.sha256(self.text.encode()).hexdigest()}"
 
+    def granted_to(self, session: PersonSession) -> "_ConsentRequest":
+        """Return the request with the scopes that the client gets: no more than the issuer granted to the person."""
+        scopes = session.issuer.granted_scopes(session.sign_in.claims, self.request.scopes)
+        return replace(self, request=replace(self.request, scopes=scopes))
+
 
 class ConsentPages:
     """The consent page of all tenants."""
@@ -79,6 +84,7 @@ class ConsentPages:
         admitted = await self._admit(visit, asked)
         if isinstance(admitted, Response):
             return admitted
+        asked = asked.granted_to(admitted)
         if not await self._is_consented(admitted, asked):
             return self._show_consent_page(visit, admitted, asked)
         return await self._issue_code(visit, admitted, asked, is_given=False)
@@ -89,6 +95,7 @@ class ConsentPages:
         admitted = await self._admit(visit, asked)
         if isinstance(admitted, Response):
             return admitted
+        asked = asked.granted_to(admitted)
         self._pages.sessions.check_form(admitted, asked.purpose, form)
         choice = form.get("choice")
         if choice == "deny":
@@ -134,8 +141,12 @@ class ConsentPages:
             await get_profile(visit.found.tenant, self._catalog, request.profile)
         except NotFound:
             return self._refuse(visit, asked, "The tenant has no such profile.", error="invalid_target")
-        if not holder.issuer.admits(holder.sign_in.claims, request.profile):  # guard: consent-rules
-            reason = "No rule of the issuer admits you to this profile; ask the tenant's administrator."
+        # guard: consent-rules
+        if not holder.issuer.admits_client(holder.sign_in.claims, request.profile, request.scopes):
+            reason = (
+                "No rule of the issuer admits you to this profile with the scopes that the application requests and the"
+                " provider grants; ask the tenant's administrator."
+            )
             return self._refuse(visit, asked, reason, error="access_denied")
         return PersonSession(
             issuer=holder.issuer,

@@ -44,6 +44,26 @@ async def test_the_way_to_a_token_is_open(application: Application) -> None:
         assert entry["principal"] == "user:corp:ada"
 
 
+async def test_a_token_has_the_scopes_that_the_provider_granted(application: Application) -> None:
+    """RFC 6749 §3.3, §5.1: without a request they are all that rules name; no request brings another one (IDN-2)."""
+    admin, path, provider = application.gateway.admin, "/tenants/acme/issuers/corp", application.provider
+    sign_in = {**provider.client, "scopes": ["openid", "tools"]}
+    await admin.patch(path, json={"rules": [{"scope": "tools"}, {"scope": "write"}], "sign_in": sign_in})
+    provider.answer["scope"] = "openid tools"
+    found = await application.tokens()
+    assert (found["scope"], await application.status(found["access_token"])) == ("tools", 200)
+
+    asked = await application.tokens(scope="tools write")
+    assert asked["scope"] == "tools"
+    other = await application.open(scope="write")
+    assert (other.status_code, "No rule of the issuer admits you" in other.text) == (403, True)
+
+    await admin.patch(path, json={"rules": [{"scope": "write"}, {}]})
+    again = await application.refresh(asked["refresh_token"])
+    assert (again.status_code, again.json().get("scope")) == (200, None)
+    assert await application.status(again.json()["access_token"]) == 200
+
+
 async def test_a_code_works_once_and_its_second_use_ends_what_was_issued(application: Application) -> None:
     """RFC 6749 §4.1.2: a stolen code is of no use, and the tokens of both holders end (IDN-2)."""
     code = await application.code()
