@@ -211,8 +211,7 @@ class _Compiler:
             self._warnings.add(operation.identity, f"its tool is named {name.text}: the plain name {name.reason}")
         output = self._output(operation, parts)
         chosen = [body.media_type for body in (plan.body, *plan.bodies) if body is not None]
-        returns = "" if output is not None else self._returns_line(operation)
-        description = describe_tool(operation, arguments, chosen, returns)
+        description = describe_tool(operation, arguments, chosen, self._returns_line(operation))
         text = ToolText(name=name.text, title=title_of(operation, description), description=description)
         listed = self._listed_tools[name.text] = define_within_budget(
             text, operation, schema, self._components, output=output

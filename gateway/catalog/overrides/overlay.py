@@ -83,6 +83,8 @@ def _define(tool: Tool, changes: OverrideFields, pinned: frozenset[str]) -> byte
     members |= {name: value for name, value in stored.items() if name not in members}
     if changes.description is not None:
         members["description"] = changes.description
+    if tool.is_shortened:
+        members["description"] = _with_note(tool.name, stored, changes.description)
     if pinned:  # guard: pinned-argument-listed
         members["inputSchema"] = _without(msgspec.json.decode(stored["inputSchema"]), pinned)
     if changes.annotations:
@@ -91,6 +93,14 @@ def _define(tool: Tool, changes: OverrideFields, pinned: frozenset[str]) -> byte
     if changes.result:
         members.pop("outputSchema", None)  # the output schema describes results before the override selects parts
     return _encode(members)
+
+
+def _with_note(name: str, stored: Mapping[str, msgspec.Raw], description: str | None) -> str:
+    """The description of a shortened tool. The note about its details, the last paragraph, names the effective tool."""
+    listed, document_name = (msgspec.json.decode(stored[member], type=str) for member in ("description", "name"))
+    words, _, note = listed.rpartition("\n\n")
+    note = note.replace(f'"{document_name}"', f'"{name}"')
+    return f"{words if description is None else description}\n\n{note}"
 
 
 def _without(schema: dict[str, Any], pinned: frozenset[str]) -> dict[str, Any]:

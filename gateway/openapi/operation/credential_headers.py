@@ -10,16 +10,21 @@ from itertools import combinations
 from gateway.domain.http.plans import SchemeKind, SchemePlan
 
 _CREDENTIAL = re.compile(
-    r"(?:proxy-)?authorization|(?:.*[-_])?(?:api|access|auth|private|secret|subscription)[-_]?key"
-    r"|(?:.*[-_])?(?:token|secret|password|passwd)|(?:.*[-_])?auth",
+    r"(?:.*[-_])?(?:authorization|auth|token|secret|password|passwd|(?:api|access|auth|private|secret|subscription)[-_]?key)",
     re.IGNORECASE,
 )
-_NOT_CREDENTIALS = re.compile(
-    r"[cx]srf|page|next|continuation|cursor|sync|client|idempot|request|captcha|device|resum|upload|push|cancel|change"
-    r"|download|consistency|snapshot|session-?id",
-    re.IGNORECASE,
+_WORDS = re.compile(r"[-_]")
+_VALUE_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "csrf xsrf page pagination next continuation cursor sync change changes snapshot consistency client request"
+        " device push captcha recaptcha idempotency idempotent upload download resume resumption resumable cancel lock",
+    )
 )
-"""Words in names of tokens that are values of a call, not credentials."""
+"""Words before `-token` in names of headers that carry a value of the call, not a credential."""
+
+_ACCESS_WORDS = frozenset(("access", "api", "auth", "bearer"))
+"""Words directly before `-token` that name a credential, also after a word of `_VALUE_WORDS`."""
 
 _MAX_OPTIONAL = 3
 _PROXY = "proxy-"
@@ -29,8 +34,11 @@ Alternatives = Sequence[tuple[SchemePlan, ...]]
 
 def is_credential_header(name: str) -> bool:
     """True if values of the header are credentials, by its name."""
-    is_proxys = name.lower().startswith(_PROXY)
-    return not is_proxys and _CREDENTIAL.fullmatch(name) is not None and _NOT_CREDENTIALS.search(name) is None
+    if name.lower().startswith(_PROXY) or _CREDENTIAL.fullmatch(name) is None:
+        return False
+    *before, last = _WORDS.split(name.lower())
+    is_value = last == "token" and before[-1:] and before[-1] not in _ACCESS_WORDS
+    return not is_value or _VALUE_WORDS.isdisjoint(before)
 
 
 def filled_header(scheme: SchemePlan) -> str | None:

@@ -9,7 +9,7 @@ import msgspec
 
 from gateway.domain.json_access import Object, as_object
 from gateway.domain.tenancy.policy import Safety
-from gateway.openapi.document.json_access import clean_text
+from gateway.openapi.document.plain_text import plain_text
 from gateway.openapi.warnings import Warnings
 
 KEYS = ("x-mcp", "x-speakeasy-mcp", "x-google-mcp-tool")
@@ -121,7 +121,7 @@ def _text(found: Sequence[_Found], name: str, warnings: Warnings) -> str | None:
         if name not in hint.members:
             continue
         value = hint.members[name]
-        text = clean_text(value) if isinstance(value, str) else ""
+        text = plain_text(value) if isinstance(value, str) else ""
         if text:
             return text
         warnings.add(hint.where, f"`{name}` is not text; it is ignored")

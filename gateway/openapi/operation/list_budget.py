@@ -30,7 +30,19 @@ LIST_BYTES = 2_000_000
 SHORTENED = "…"
 """The description of a stub."""
 
-_STEPS: Sequence[tuple[int, int]] = ((99, 3), (99, 2), (6, 2), (4, 2), (3, 2), (2, 2), (1, 2), (1, 1), (0, 1))
+_ALL_LEVELS = 99
+
+_STEPS: Sequence[tuple[int, int]] = (
+    (_ALL_LEVELS, 3),
+    (_ALL_LEVELS, 2),
+    (6, 2),
+    (4, 2),
+    (3, 2),
+    (2, 2),
+    (1, 2),
+    (1, 1),
+    (0, 1),
+)
 """Shortening steps: the number of kept levels, and the level from which descriptions are removed."""
 
 _SHARE = 3 / 4
@@ -56,16 +68,16 @@ class ListBudget:
         self._components = components
         self._roots: dict[tuple[int, int, tuple[bool, ...]], _Root] = {}
 
-    def shorten(self, room: int) -> bytes:
+    def shorten(self, room: int) -> "ShortenedSchema":
         """Shorten the schema to `room` bytes; the result is larger only if the names of the arguments need more."""
         found = self._shorten(room)
         for reserve in _RESERVES:
-            if len(found) <= room:
+            if len(found.text) <= room:
                 break
             found = self._shorten(room - reserve)
         return found
 
-    def _shorten(self, room: int) -> bytes:
+    def _shorten(self, room: int) -> "ShortenedSchema":
         """Return the schema in about `room` bytes; it can be larger, because stubs may exceed their reserved bytes."""
         root = self._root(room)
         included = self._described(self._nearest(root.links, room - root.length), room - root.length)
@@ -77,7 +89,8 @@ class ListBudget:
             if name not in listed and name in self._by_name
         }
         definitions = {**{part.name: orjson.Fragment(part.text) for part in included}, **stubs}
-        return orjson.dumps(define(root.schema, definitions))
+        text = orjson.dumps(define(root.schema, definitions))
+        return ShortenedSchema(text=text, lacks_parts=root.lacks_parts or bool(stubs))
 
     def _root(self, room: int) -> "_Root":
         """Return the schema of the arguments, cut to its share of the budget."""
@@ -98,7 +111,8 @@ class ListBudget:
         schema = input_root({name: relax(_cut(part, 1, kept, plain)) for name, part in schemas.items()}, required)
         names = tuple(dict.fromkeys(referenced_names(schema)))
         links = [self._by_name[name].ref for name in names if name in self._by_name]
-        return _Root(schema=schema, length=len(orjson.dumps(schema)), names=names, links=links)
+        length = len(orjson.dumps(schema))
+        return _Root(schema=schema, length=length, names=names, links=links, lacks_parts=kept < _ALL_LEVELS)
 
     def _nearest(self, links: Sequence[str], room: int) -> Sequence[Component]:
         """Return the nearest shared schemas that fit without descriptions; stubs of the others are counted, too."""
@@ -135,6 +149,13 @@ class ListBudget:
         return sum(len(self._components.name_of(link)) + MEMBER_BYTES + _STUB_BYTES for link in dict.fromkeys(links))
 
 
+class ShortenedSchema(msgspec.Struct, frozen=True, kw_only=True):
+    """A shortened schema; if it lacks no parts, it lacks descriptions only."""
+
+    text: bytes
+    lacks_parts: bool
+
+
 class _Root(msgspec.Struct, frozen=True, kw_only=True):
     """The schema of the arguments, cut to a number of levels; its size, and the shared schemas that it references."""
 
@@ -142,6 +163,7 @@ class _Root(msgspec.Struct, frozen=True, kw_only=True):
     length: int = 0
     names: tuple[str, ...] = ()
     links: Sequence[str] = ()
+    lacks_parts: bool = False
 
 
 def _opened(schema: object, by_name: Mapping[str, Component], room: int) -> object:

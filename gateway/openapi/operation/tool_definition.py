@@ -1,6 +1,7 @@
 """The definition of a generated tool: description, title, annotations, safety, and its bytes in `tools/list`."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from enum import StrEnum
 
 import msgspec
 import orjson
@@ -12,19 +13,25 @@ from gateway.domain.tools import FULL_INPUT_META, digest_input
 from gateway.openapi.document.json_access import clean_text, list_at
 from gateway.openapi.operation.descriptions import cut
 from gateway.openapi.operation.input_schema import InputSchema
-from gateway.openapi.operation.list_budget import COMPACT_TOOL_BYTES, LIST_BYTES, TOOL_BYTES, ListBudget
+from gateway.openapi.operation.list_budget import (
+    COMPACT_TOOL_BYTES,
+    LIST_BYTES,
+    TOOL_BYTES,
+    ListBudget,
+    ShortenedSchema,
+)
 from gateway.openapi.operation.methods import is_idempotent, method_safety
 from gateway.openapi.operation.operations import Operation
 from gateway.openapi.schema.components import Components
 
-SHORTENED_NOTE = (
-    'Arguments marked "…" are shortened: `get_endpoint_details` with the operation "{}" returns them in full.'
-)
 MAX_BRIEF_LENGTH = 120
 """Limit on the characters of an argument's description, if the list is still too large with compact tools."""
 
 _DETAILS_TOOL_BYTES = 4_096
 """Bytes reserved in a list for the tool `get_endpoint_details`."""
+
+_NOTE = '{}: `get_endpoint_details` with the operation "{}" returns them in full.'
+"""The last paragraph of a shortened tool's description; the overlay of an override preserves it."""
 
 _MAX_TAG_LENGTH = 100
 _MAX_TAGS = 50
@@ -38,37 +45,48 @@ class ToolText(msgspec.Struct, frozen=True, kw_only=True):
     description: str
 
 
-def define_tool(
-    text: ToolText, operation: Operation, schema: bytes, *, output: bytes | None = None, full: bytes | None = None
-) -> bytes:
-    """Encode the definition of a tool as compact JSON; `output` is its encoded output schema, if it has one.
+class Omission(StrEnum):
+    """A part that a listed definition omits, as import reports name it."""
 
-    `full` is the input schema that calls are validated against, if `schema` is shortened. Its digest is part of the
-    definition, so that a change of an unlisted part also changes the definition.
+    OUTPUT = "the output schema"
+    DESCRIPTIONS = "descriptions of nested arguments"
+    PARTS = "deeply nested parts of the arguments"
+    ENDS = "the ends of long descriptions of arguments"
+
+
+class ListedTool(msgspec.Struct, frozen=True, kw_only=True):
+    """The listed definition of a tool.
+
+    If its input schema is shortened, `input_schema` is the full one, and `compact` is a smaller form for a list that is
+    too large.
     """
-    is_read_only = safety_of(operation) is Safety.SAFE
-    names = {"name": text.name, "title": text.title} if text.title else {"name": text.name}
-    note = "" if full is None else f"\n\n{SHORTENED_NOTE.format(text.name)}"
-    return encode_exact(
-        names
-        | {
-            "description": text.description + note,
-            "inputSchema": orjson.Fragment(schema),
-            **({} if output is None else {"outputSchema": orjson.Fragment(output)}),
-            "annotations": {
-                "readOnlyHint": is_read_only,
-                "destructiveHint": not is_read_only,
-                "idempotentHint": is_idempotent(operation.method),
-                "openWorldHint": True,
-            },
-            **({} if full is None else {"_meta": {FULL_INPUT_META: digest_input(full)}}),
-        }
-    )
+
+    definition: bytes
+    complete_bytes: int
+    input_schema: bytes | None = None
+    compact: "ListedTool | None" = None
+    omitted: tuple[Omission, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A note for the import report on the parts that the listed definition omits."""
+        if not self.omitted:
+            return ()
+        *others, last = self.omitted
+        parts = f"{', '.join(others)} and {last}" if others else last
+        verb = "is" if self.omitted == (Omission.OUTPUT,) else "are"
+        sizes = f"{len(self.definition)} bytes instead of {self.complete_bytes}"
+        return (f"{parts} {verb} omitted from the tool list: {sizes}",)
+
+
+def define_tool(text: ToolText, operation: Operation, schema: bytes, *, output: bytes | None = None) -> bytes:
+    """Encode the definition of a tool as compact JSON; `output` is its encoded output schema, if it has one."""
+    return encode_exact(_members(text, operation, schema, output))
 
 
 def define_within_budget(
     text: ToolText, operation: Operation, schema: InputSchema, components: Components, *, output: bytes | None
-) -> "ListedTool":
+) -> ListedTool:
     """Define a tool in at most `TOOL_BYTES`, unless the names of its arguments alone need more.
 
     A larger tool is listed without its output schema; if it is still too large, also with a shortened input schema.
@@ -76,47 +94,63 @@ def define_within_budget(
     complete = define_tool(text, operation, schema.text, output=output)
     if len(complete) <= TOOL_BYTES:
         return ListedTool(definition=complete, complete_bytes=len(complete))
-    without_output = define_tool(text, operation, schema.text)
+    omitted = () if output is None else (Omission.OUTPUT,)
+    without_output = complete if output is None else define_tool(text, operation, schema.text)
     if len(without_output) <= TOOL_BYTES:
-        return ListedTool(definition=without_output, complete_bytes=len(complete))
-    fixed_bytes = len(define_tool(text, operation, b"{}", full=schema.text))
+        return ListedTool(definition=without_output, complete_bytes=len(complete), omitted=omitted)
     budget = ListBudget(schema.arguments, schema.needed, components)
-    listed, compact = (
-        define_tool(
-            text,
-            operation,
-            budget.shorten(size - fixed_bytes),
-            full=schema.text,
+    reserve = ShortenedSchema(text=b"{}", lacks_parts=True)
+    fixed_bytes = len(_define_shortened(text, operation, reserve, full=schema.text))
+
+    def shortened(size: int) -> ListedTool:
+        found = budget.shorten(size - fixed_bytes)
+        return ListedTool(
+            definition=_define_shortened(text, operation, found, full=schema.text),
+            complete_bytes=len(complete),
+            input_schema=schema.text,
+            omitted=(*omitted, *_omitted_from(found)),
         )
-        for size in (TOOL_BYTES, COMPACT_TOOL_BYTES)
-    )
-    return ListedTool(definition=listed, complete_bytes=len(complete), input_schema=schema.text, compact=compact)
+
+    return replace(shortened(TOOL_BYTES), compact=shortened(COMPACT_TOOL_BYTES))
 
 
-class ListedTool(msgspec.Struct, frozen=True, kw_only=True):
-    """The listed definition of a tool.
+def _members(text: ToolText, operation: Operation, schema: bytes, output: bytes | None) -> dict[str, object]:
+    is_read_only = safety_of(operation) is Safety.SAFE
+    names = {"name": text.name, "title": text.title} if text.title else {"name": text.name}
+    return names | {
+        "description": text.description,
+        "inputSchema": orjson.Fragment(schema),
+        **({} if output is None else {"outputSchema": orjson.Fragment(output)}),
+        "annotations": {
+            "readOnlyHint": is_read_only,
+            "destructiveHint": not is_read_only,
+            "idempotentHint": is_idempotent(operation.method),
+            "openWorldHint": True,
+        },
+    }
 
-    If its input schema is shortened, `input_schema` is the full one, and `compact` is a smaller definition for a list
-    that is too large.
+
+def _define_shortened(text: ToolText, operation: Operation, schema: ShortenedSchema, *, full: bytes) -> bytes:
+    """Encode the definition of a tool that lists a shortened schema.
+
+    The digest of the full schema is part of the definition, so that a change of an unlisted part also changes it.
     """
+    described = replace(text, description=f"{text.description}\n\n{_note(text.name, _omitted_from(schema))}")
+    members = _members(described, operation, schema.text, None)
+    return encode_exact(members | {"_meta": {FULL_INPUT_META: digest_input(full)}})
 
-    definition: bytes
-    complete_bytes: int
-    input_schema: bytes | None = None
-    compact: bytes | None = None
-    has_brief_arguments: bool = False
-    """True if descriptions of its arguments are cut."""
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Notes for the import report on the parts that the listed definition omits."""
-        if self.complete_bytes == len(self.definition):
-            return ()
-        what = "the output schema is" if self.input_schema is None else "deeply nested parts of the arguments are"
-        if self.has_brief_arguments:
-            what = "the ends of long descriptions of arguments are"
-        sizes = f"{len(self.definition)} bytes instead of {self.complete_bytes}"
-        return (f"{what} omitted from the tool list: {sizes}",)
+def _omitted_from(schema: ShortenedSchema) -> tuple[Omission, ...]:
+    return (Omission.DESCRIPTIONS, Omission.PARTS) if schema.lacks_parts else (Omission.DESCRIPTIONS,)
+
+
+def _note(name: str, omitted: Collection[Omission]) -> str:
+    """The note for agents on the omitted parts of the arguments."""
+    if Omission.PARTS in omitted:
+        return _NOTE.format('Parts of the arguments are omitted, often marked "…"', name)
+    parts = ["some descriptions of nested arguments are omitted"] if Omission.DESCRIPTIONS in omitted else []
+    parts += ['descriptions that end with "…" are cut'] if Omission.ENDS in omitted else []
+    return _NOTE.format("; ".join(parts).capitalize(), name)
 
 
 def shrink_list(tools: Mapping[str, ListedTool]) -> Mapping[str, ListedTool]:
@@ -142,12 +176,13 @@ def shrink_list(tools: Mapping[str, ListedTool]) -> Mapping[str, ListedTool]:
 
 def _without_output(tool: ListedTool) -> ListedTool:
     definition = orjson.loads(tool.definition)
-    is_listed = definition.pop("outputSchema", None) is not None
-    return replace(tool, definition=encode_exact(definition)) if is_listed else tool
+    if definition.pop("outputSchema", None) is None:
+        return tool
+    return replace(tool, definition=encode_exact(definition), omitted=(*tool.omitted, Omission.OUTPUT))
 
 
 def _compacted(tool: ListedTool) -> ListedTool:
-    return tool if tool.compact is None else replace(tool, definition=tool.compact)
+    return tool if tool.compact is None else tool.compact
 
 
 def _with_brief_arguments(tool: ListedTool) -> ListedTool:
@@ -160,10 +195,11 @@ def _with_brief_arguments(tool: ListedTool) -> ListedTool:
         brief = cut(str(described.get("description", "")), MAX_BRIEF_LENGTH)
         if brief != described.get("description", ""):
             schema["properties"][name] = {**described, "description": brief}
-    if tool.input_schema is None:
-        definition["description"] += f"\n\n{SHORTENED_NOTE.format(definition['name'])}"
-        definition["_meta"] = {FULL_INPUT_META: digest_input(full)}
-    return replace(tool, definition=encode_exact(definition), input_schema=full, has_brief_arguments=True)
+    omitted = (*tool.omitted, Omission.ENDS)
+    words = definition["description"] if tool.input_schema is None else definition["description"].rpartition("\n\n")[0]
+    definition["description"] = f"{words}\n\n{_note(definition['name'], omitted)}"
+    definition["_meta"] = {FULL_INPUT_META: digest_input(full)}
+    return replace(tool, definition=encode_exact(definition), input_schema=full, omitted=omitted)
 
 
 def safety_of(operation: Operation) -> Safety:

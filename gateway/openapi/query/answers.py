@@ -199,14 +199,15 @@ def find_named(views: Sequence[ApiView], arguments: Mapping[str, object]) -> tup
 
 
 def find_endpoint(views: Sequence[ApiView], key: str) -> tuple[ApiView, OutlinedOperation]:
-    """Return the one operation with this name.
+    """Return the one operation with this name. A tool name, which is unique, takes precedence over operationIds.
 
     Raises:
         QueryRefused: there is none, or there are several.
     """
     found = [(view, endpoint) for view in views for endpoint in view.find(key)]
-    if len(found) == 1:
-        return found[0]
+    for matches in (found, [(view, endpoint) for view, endpoint in found if view.tool_name(endpoint) == key]):
+        if len(matches) == 1:
+            return matches[0]
     if found:
         shown = [f"{view.source}: {endpoint.identity}" for view, endpoint in found[:_MAX_SUGGESTED]]
         raise QueryRefused(f"Several operations match {_cut(key)}; give the source, or method and path", shown)

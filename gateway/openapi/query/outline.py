@@ -13,6 +13,7 @@ import orjson
 from gateway.domain.json_access import Object, as_list, as_object
 from gateway.openapi.document.document import Document
 from gateway.openapi.document.json_access import Unusable, is_true_at, list_at, object_at, text_at
+from gateway.openapi.document.plain_text import plain_text
 from gateway.openapi.document.references import References
 from gateway.openapi.operation.operations import Operation
 from gateway.openapi.operation.servers import list_servers
@@ -140,8 +141,8 @@ class _Outliner:
             title=found.document.title,
             version=found.document.version,
             openapi=".".join(map(str, found.document.dialect)),
-            summary=clean(text_at(about, "summary") or "")[:_MAX_TEXT_LENGTH],
-            description=clean(text_at(about, "description") or "")[:_MAX_TEXT_LENGTH],
+            summary=_cut(text_at(about, "summary"), _MAX_TEXT_LENGTH),
+            description=_cut(text_at(about, "description"), _MAX_TEXT_LENGTH),
             servers=self._servers(found.root),
             tags=self._tags(endpoints),
             section=self._section,
@@ -170,12 +171,13 @@ class _Outliner:
     def _endpoint(self, operation: Operation) -> OutlinedOperation:
         node = operation.node
         parameters = self._merge(operation)
+        words = node if any(text_at(node, key) for key in ("summary", "description")) else operation.item
         details = self._details(operation, parameters)
         return OutlinedOperation(
             method=clean(operation.method),
             path=clean(operation.path),
-            summary=_cut(text_at(node, "summary"), _MAX_SUMMARY_LENGTH),
-            description=_cut(text_at(node, "description"), _MAX_TEXT_LENGTH),
+            summary=_cut(text_at(words, "summary"), _MAX_SUMMARY_LENGTH),
+            description=_cut(text_at(words, "description"), _MAX_TEXT_LENGTH),
             operation_id=None if operation.operation_id is None else clean(operation.operation_id),
             tags=_names(list_at(node, "tags")),
             deprecated=is_true_at(node, "deprecated"),
@@ -268,7 +270,7 @@ def _plain(value: object) -> object:
 
 
 def _cut(text: str | None, limit: int) -> str:
-    message = clean(text or "")
+    message = plain_text(text or "")
     return message if len(message) <= limit else message[: limit - 1] + "…"
 
 

@@ -66,6 +66,18 @@ async def test_a_pinned_argument_is_neither_listed_nor_validated_in_a_shortened_
     assert shown["structuredContent"]["value"] == ["body"]
 
 
+async def test_the_details_are_found_under_the_name_and_beside_the_description_of_an_override(searching: Desk) -> None:
+    """Ours: what an override renames or describes again still leads to its full arguments (OAS-6, OAS-9)."""
+    changes = {"name": "find", "description": "Mine."}
+    changed = await searching.gateway.admin.patch(f"/tenants/{SLUG}/tools/search_0", json=changes)
+    changed.raise_for_status()
+    words, _, note = (await searching.tools())["find"]["description"].partition("\n\n")
+    found = await details(searching, operation=note.split('operation "')[1].split('"')[0], pointer="/inputSchema")
+
+    assert words == "Mine."
+    assert found["structuredContent"]["operation"] == "POST /{index}/search0"
+
+
 async def test_a_profile_shows_details_of_its_own_tools_only(searching: Desk) -> None:
     """Ours: a profile that names a shortened tool has the tool that it refers to, and no more (TEN-3, OAS-9)."""
     gateway = searching.gateway

@@ -11,7 +11,7 @@ from gateway.catalog.overrides.overlay import apply_overrides, overlay
 from gateway.domain.identifiers import OperationId, OverrideId, SourceId
 from gateway.domain.overrides import NOTHING, LoadedOperation, Override, OverrideFields
 from gateway.domain.tenancy.policy import Safety
-from gateway.domain.tools import PrimitiveOrigin, Tool
+from gateway.domain.tools import FULL_INPUT_META, PrimitiveOrigin, Tool
 
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SCHEMA: dict[str, Any] = {
@@ -103,6 +103,16 @@ def test_a_tool_is_listed_by_its_name_and_a_title_can_be_added() -> None:
     assert list(listed)[:2] == ["name", "title"]
     assert (listed["name"], listed["title"]) == ("find_pet", "Find")
     assert "title" not in _listed(overlay(tool, OverrideFields(description="D")))
+
+
+@pytest.mark.parametrize(("description", "words"), [(None, "Gets."), ("Mine.", "Mine."), ("", "")])
+def test_a_shortened_tool_names_its_details_under_its_own_name(description: str | None, words: str) -> None:
+    """Ours: neither another name nor another description leaves an agent without the full arguments (OAS-9)."""
+    text = 'Gets.\n\nParts are omitted, often marked "…": `get_endpoint_details` with the operation "{}" returns them.'
+    stored = _tool(description=text.format("get_pet"), _meta={FULL_INPUT_META: "digest"})
+    overlaid = overlay(replace(stored, name="find_pet"), OverrideFields(name="find_pet", description=description))
+
+    assert _listed(overlaid)["description"] == text.format("find_pet").replace("Gets.", words)
 
 
 def test_a_safety_level_is_declared_and_says_what_it_would_be() -> None:

@@ -77,7 +77,7 @@ def test_a_closed_list_becomes_examples() -> None:
         ({"type": "object", "properties": {"a": {"type": "object", "required": ["b"]}}}, {"a": {}}),
     ],
 )
-def test_what_no_rule_covers_degrades_with_the_pointer(schema: Any, example: Any) -> None:
+def test_what_no_rule_covers_degrades_with_the_place(schema: Any, example: Any) -> None:
     """Ours: an example of another shape is a contradiction that a person has to look at (OAS-8)."""
     document = with_body({"type": "object", "properties": {"x": {**schema, "example": example}}})
     report = fate(document)

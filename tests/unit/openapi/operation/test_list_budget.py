@@ -131,6 +131,35 @@ def test_the_output_schema_is_the_first_to_go() -> None:
     assert "outputSchema" not in definition_of(made)
 
 
+@pytest.mark.parametrize(
+    ("levels", "omitted", "told"),
+    [
+        (
+            3,
+            "the output schema and descriptions of nested arguments",
+            "Some descriptions of nested arguments are omitted",
+        ),
+        (
+            8,
+            "the output schema, descriptions of nested arguments and deeply nested parts of the arguments",
+            'Parts of the arguments are omitted, often marked "…"',
+        ),
+    ],
+)
+def test_report_and_agent_are_told_every_step_and_no_other(levels: int, omitted: str, told: str) -> None:
+    """Ours: what only lost descriptions is not told to lack parts, and an earlier step is not forgotten (OAS-9)."""
+    answer = {"200": {"description": "d", "content": {"application/json": {"schema": wide(properties=150)}}}}
+    document = with_body({"type": "object", "properties": {f"a{n}": deep(levels, width=12) for n in range(5)}})
+    document["paths"]["/x"]["post"]["responses"] = answer
+    [note] = fate(document, output_schemas=True).notes
+    listed = definition_of(only(document, output_schemas=True))
+
+    assert note.startswith(f"{omitted} are omitted from the tool list: ")
+    assert listed["description"].rpartition("\n\n")[2].startswith(f"{told}: `get_endpoint_details` with ")
+    assert (SHORTENED in json.dumps(listed["inputSchema"], ensure_ascii=False)) is (levels == 8)
+    assert "Returns: 200, object (p0, p1" in listed["description"]
+
+
 def test_the_report_says_what_is_left_out_and_what_the_list_takes(searched: Compilation) -> None:
     """Ours: what is shortened is reported, and the list is held against usual contexts (OAS-9)."""
     report = searched.report
@@ -224,6 +253,7 @@ def test_many_middling_tools_keep_the_budget_of_a_list() -> None:
     assert len(json.loads(brief[0].input_schema or b"")["properties"]["a7"]["description"]) > 600
     [note] = next(one for one in made.report.operations if one.tool == brief[0].tool).notes
     assert note.startswith("the ends of long descriptions of arguments are omitted")
+    assert 'Descriptions that end with "…" are cut: ' in listed["description"]
     assert not any("limit 2,000,000" in warning for warning in made.report.warnings)
 
 

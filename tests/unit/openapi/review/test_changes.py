@@ -226,7 +226,7 @@ def test_a_required_part_of_a_body_is_found_at_its_place() -> None:
 
 
 def test_results_are_judged_by_what_agents_receive() -> None:
-    """Ours: a member of a result that goes is breaking, one that comes is not (OAS-6)."""
+    """Ours: a member of a result that goes is breaking, one that comes is not; the line about it is text (OAS-6)."""
 
     def answer(*names: str) -> Document:
         schema = {"type": "object", "properties": {name: {"type": "string"} for name in names}}
@@ -239,9 +239,9 @@ def test_results_are_judged_by_what_agents_receive() -> None:
     more = changes_between(answer("a"), answer("a", "b"), output_schemas=True).changed
     less = changes_between(answer("a", "b"), answer("a"), output_schemas=True).changed
     assert [(one.impacts, summary(one)) for one in more] == [
-        ((Impact.WIDENING,), ["result /outputSchema/properties/b"])
+        ((Impact.WIDENING, Impact.TEXT), ["result /outputSchema/properties/b", "text /description"])
     ]
-    assert [one.impacts for one in less] == [(Impact.BREAKING,)]
+    assert [one.impacts for one in less] == [(Impact.BREAKING, Impact.TEXT)]
 
 
 def test_what_the_query_tools_show_is_compared_as_well() -> None:
