@@ -220,7 +220,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
     "tests/attacks/test_sign_in.py": {
         "form-field-once": (NEVER, "test_a_parameter_that_comes_twice_is_refused"),
         "id-token-audience": (
-            swap("(client,)", "jwt.decode(text, options={'verify_signature': False})['aud']"),
+            swap("(client,)", "[jwt.decode(text, options={'verify_signature': False})['aud']]"),
             "test_an_id_token_that_is_not_of_this_sign_in_signs_nobody_in",
         ),
         "id-token-nonce": (NEVER, "test_an_id_token_that_is_not_of_this_sign_in_signs_nobody_in"),
