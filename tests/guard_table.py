@@ -82,7 +82,6 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "token-type": (NEVER, "test_a_token_that_is_none_is_refused_like_a_wrong_key"),
     },
     "tests/attacks/test_bound_tokens.py": {
-        "dpop-or-sign-in": (NEVER, "test_an_issuer_may_demand_bound_tokens"),
         "dpop-required": (NEVER, "test_an_issuer_may_demand_bound_tokens"),
         "remembered-apart": (swap("\\n", " "), "test_a_token_counts_only_as_what_it_is"),
         "bound-tokens-only": (NEVER, "test_a_token_counts_only_as_what_it_is"),
@@ -188,6 +187,8 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "role-issuer-named": (swap("current.name", "name"), "test_admins_give_no_role_that_they_cannot_give_to_a_key"),
     },
     "tests/attacks/authorization/test_bound_grants.py": {
+        "grant-dpop-required": (NEVER, "test_an_issuer_may_demand_that_clients_prove_a_key"),
+        "issued-dpop-required": (SKIP, "test_an_issuer_may_demand_that_clients_prove_a_key"),
         "issued-token-bound": (NEVER, "test_a_token_that_was_issued_for_a_key_is_used_with_it_only"),
         "refresh-bound": (NEVER, "test_a_refresh_token_of_a_public_client_is_of_use_with_its_key_only"),
     },

@@ -262,12 +262,7 @@ class People:
             token = await self._verify(presented, found, resource)
             if resource.is_admin and token.audiences != frozenset({resource.url}):  # guard: admin-token-audience
                 raise TokenRejected("audience", token.issuer)  # an MCP client may hold a token with a further audience
-            if token.issuer.requires_dpop and token.thumbprint is None:  # guard: dpop-required
-                self._count(found.tenant, f"issuer:{token.issuer.name}", "bearer")
-                raise ProofRefused(
-                    "this issuer's access tokens are accepted only with DPoP: request a token that is bound to a key"
-                    " of the client, and send it with a proof (RFC 9449)"
-                )
+            self._require_key(found.tenant, token.issuer, token.thumbprint)
             if (token.thumbprint is not None) != resource.is_bound:  # guard: token-bound-as-bearer
                 raise TokenRejected("confirmation", token.issuer)
         except TokenRejected as refused:
@@ -321,6 +316,7 @@ class People:
         issuer = next((each for each in found.issuers if each.id == token.provider), None)
         if issuer is None or issuer.sign_in is None:  # guard: issued-token-provider
             raise TokenRejected("issuer")
+        self._require_key(found.tenant, issuer, token.thumbprint)  # guard: issued-dpop-required
         if (token.thumbprint is not None) != resource.is_bound:  # guard: issued-token-bound
             raise TokenRejected("confirmation", issuer)
         _check_rules(issuer, token.person, resource.profile)
@@ -329,6 +325,15 @@ class People:
             raise TokenRejected("grant", issuer)
         signed_in = self._admit(resource, grant[0], Described(issuer, token.person, token.expires_at))
         return replace(signed_in, principal=replace(signed_in.principal, thumbprint=token.thumbprint))
+
+    def _require_key(self, tenant: TenantId, issuer: Issuer, thumbprint: str | None) -> None:
+        """Refuse a bearer token if the issuer of its person demands bound tokens."""
+        if issuer.requires_dpop and thumbprint is None:  # guard: dpop-required
+            self._count(tenant, f"issuer:{issuer.name}", "bearer")
+            raise ProofRefused(
+                "access tokens of this issuer's people are accepted only with DPoP: request a token that is bound to a"
+                " key of the client, and send it with a proof (RFC 9449)"
+            )
 
     def _admit(
         self, resource: Resource, person: Key, described: Described, inbound: InboundToken | None = None

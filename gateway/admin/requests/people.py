@@ -134,8 +134,8 @@ IntrospectionOf = Annotated[
 RequiresDpop = Annotated[
     bool,
     Field(
-        description="True: only tokens that are bound to a key of the client (DPoP) are accepted; not with `sign_in`, "
-        "because clients of the gateway's own sign-in need no proof."
+        description="True: only tokens that are bound to a key of the client (DPoP) are accepted; with `sign_in`, the "
+        "gateway issues no others."
     ),
 ]
 

@@ -270,9 +270,6 @@ async def _find_client(
     wanted, stored = draft.sign_in, None if before is None else before.sign_in
     if wanted is None:
         return None
-    if draft.requires_dpop:  # guard: dpop-or-sign-in
-        reason = "not with sign_in: the tokens that the gateway issues are not bound to a key of the client"
-        raise InvalidBody(f"requires_dpop: {reason}", faults=[Fault(pointer="/requires_dpop", reason=reason)])
     sign_in_clients.check_draft(wanted, draft.audiences, stored)
     if draft.enabled and sign_in_clients.is_changed(wanted, before):
         return await sign_in_clients.find_endpoints(tenant, catalog, wanted, draft.url)

@@ -12,7 +12,7 @@ from gateway.catalog.identity.grants import end_grant, find_grant, find_holder, 
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.audit import SIGN_IN, CountedRefusal
 from gateway.domain.identifiers import TenantId
-from gateway.domain.refusals import SignInRefused
+from gateway.domain.refusals import ProofRefused, SignInRefused
 from gateway.domain.tenancy.grant_secrets import Presented, RefreshTokenState, new_refresh, rotated
 from gateway.domain.tenancy.grants import Grant, GrantSecrets, GrantUse
 from gateway.domain.tenancy.issuers import TenantIssuers
@@ -94,6 +94,7 @@ class TokenIssue:
         Raises:
             SignInRefused: the person is denied, unknown to the provider, or admitted by no rule, or the grant is bound
                 to another key.
+            ProofRefused: the issuer demands bound tokens, and the client proved no key.
             Unavailable: the provider is unavailable.
             AuditUnavailable: the first tokens could not be recorded.
         """
@@ -101,6 +102,8 @@ class TokenIssue:
         if grant.thumbprint not in (None, usable.thumbprint):  # guard: refresh-bound
             raise SignInRefused("The refresh token is bound to a key of the client; send a DPoP proof of this key.")
         holder = await find_holder(tenant, self._catalog, found, grant)
+        if holder.issuer.requires_dpop and usable.thumbprint is None:  # guard: grant-dpop-required
+            raise ProofRefused("this tenant demands bound tokens: send a DPoP proof to the token endpoint (RFC 9449)")
         holder = await self._checks.check(tenant, holder)
         self._check_rules(tenant, grant, holder)
         following, renewed = new_refresh(grant.id), None

@@ -49,6 +49,12 @@ def _proof(application: Application, key: ProofKey = KEY, **more: Any) -> str:
     return key.prove(f"{application.issuer}/oauth/token", None, **more)
 
 
+async def _bearer(application: Application, token: str) -> httpx.Response:
+    """The response to a call with a bearer token."""
+    headers = {**_HEADERS, "authorization": f"Bearer {token}"}
+    return await application.gateway.http.post(f"/t/{application.slug}/mcp", content=_BODY, headers=headers)
+
+
 async def _status(application: Application, token: str, key: ProofKey | None, *, scheme: str = "DPoP") -> int:
     """The status of a call with a token, and with a proof by a key."""
     headers = {**_HEADERS, "authorization": f"{scheme} {token}"}
@@ -178,3 +184,24 @@ async def test_a_bound_token_ends_with_its_grant(application: Application) -> No
     assert revoked.status_code == 200, revoked.text
     assert await _status(application, issued["access_token"], KEY) == 401
     assert (await _refresh(application, issued["refresh_token"], KEY)).json()["error"] == "invalid_grant"
+
+
+async def test_an_issuer_may_demand_that_clients_prove_a_key(application: Application) -> None:
+    """Ours: then the gateway issues no bearer token, and a stolen one of before is refused with the reason (IDN-2)."""
+    before = await application.tokens()
+    changed = await application.gateway.admin.patch("/tenants/acme/issuers/corp", json={"requires_dpop": True})
+    assert changed.status_code == 200, changed.text
+
+    code = await application.code()
+    refused = [await _redeem(application, code=code), await _refresh(application, before["refresh_token"])]
+    assert [(each.status_code, each.json()["error"]) for each in refused] == [(400, "invalid_dpop_proof")] * 2
+    assert all("DPoP proof" in each.json()["error_description"] for each in refused)
+
+    renewed = (await _refresh(application, before["refresh_token"], KEY)).json()
+    bound = (await _redeem(application, _proof(application))).json()
+    for each in (renewed, bound):
+        assert (each["token_type"], await _status(application, each["access_token"], KEY)) == ("DPoP", 200)
+
+    stolen = await _bearer(application, before["access_token"])
+    assert (stolen.status_code, stolen.json()["error"]["data"]["code"]) == (401, "auth.proof_refused")
+    assert stolen.headers["www-authenticate"].startswith("DPoP algs=")
