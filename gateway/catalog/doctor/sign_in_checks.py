@@ -7,7 +7,7 @@ import anyio
 
 from gateway.catalog.doctor.handler_checks import all_tenants
 from gateway.domain.credentials import CredentialKind
-from gateway.domain.findings import Finding, fine, list_names, warning
+from gateway.domain.findings import Finding, Verdict, fine, list_names, warning
 from gateway.errors import GatewayError
 from gateway.store import credentials
 from gateway.store.engine import Store
@@ -22,15 +22,20 @@ _REMEDY = (
     "set GATEWAY_PUBLIC_URL to the https URL of the gateway; `gateway --tenant SLUG issuer show NAME` and `credential"
     " show NAME` then print the redirect URI to register at the provider"
 )
+_ISSUER_REMEDY = (
+    "set the client of the issuer: `gateway --tenant SLUG issuer update NAME --client-id ID --secret env:NAME`; holders"
+    " of keys connect accounts without it"
+)
 
 
 async def check_sign_in(url: str, public_url: str | None) -> Finding:
     """Finding on tenants whose people sign in at a provider or connect accounts, if the gateway's own URL is unfit.
 
-    Cookies, links, redirect URIs, issuer and audiences of tokens are derived from this URL. After 15 s, the
-    remaining tenants are skipped, and the finding reports the timeout.
+    Cookies, links, redirect URIs, issuer and audiences of tokens are derived from this URL. A further warning names
+    issuers whose people cannot connect accounts. After 15 s, the remaining tenants are skipped, and the finding reports
+    the timeout.
     """
-    examined, signing = 0, list[str]()
+    examined, signing, stranded = 0, list[str](), list[str]()
     try:
         with anyio.move_on_after(_TIMEOUT_S) as scope:
             async with Store(url, pool_size=1) as store:
@@ -41,11 +46,22 @@ async def check_sign_in(url: str, public_url: str | None) -> Finding:
                     has_accounts = any(each.kind is CredentialKind.USER for each in stored)
                     is_signing = any(each.enabled and each.sign_in for each in found)
                     signing += [tenant.slug] if is_signing or has_accounts else []
+                    if has_accounts:
+                        stranded += [
+                            f"{tenant.slug}/{each.name}" for each in found if each.enabled and not each.sign_in
+                        ]
                     examined += 1
     except GatewayError as error:
         return warning("sign_in", f"not examined: {error.message}", "fix the findings on the database first")
     scope_note = f"{examined} examined" + (", the rest skipped after a timeout" if scope.cancelled_caught else "")
-    return _to_finding(signing, public_url, scope_note)
+    finding = _to_finding(signing, public_url, scope_note)
+    if stranded and finding.status is Verdict.OK:
+        names = list_names(stranded, limit=_MAX_NAMED)
+        detail = (
+            f"people of these issuers cannot connect accounts, because they have no sign_in: {names} ({scope_note})"
+        )
+        return warning("sign_in", detail, _ISSUER_REMEDY)
+    return finding
 
 
 def _to_finding(signing: Sequence[str], public_url: str | None, scope_note: str) -> Finding:

@@ -35,6 +35,8 @@ class ClientSetup:
     then: str = ""
     takes_key: bool = True
     """False for a client that connects by sign-in only."""
+    registers: bool = False
+    """True for a client that, to sign in, registers itself at the gateway; False if it has a metadata document."""
 
 
 def client_lines(target: ClientTarget) -> Sequence[tuple[str, str]]:
@@ -122,10 +124,18 @@ CLIENTS: Sequence[ClientSetup] = (
         takes_key=False,
     ),
     ClientSetup(name="VS Code", place="a shell", write=_vs_code, then="Start in MCP: List Servers"),
-    ClientSetup(name="Cursor", place="~/.cursor/mcp.json", write=_servers, then="Settings, MCP, Needs login"),
-    ClientSetup(name="Codex", place="a shell", write=_codex),
-    ClientSetup(name="Gemini CLI", place="a shell", write=_gemini, then="/mcp auth in a session"),
-    ClientSetup(name="Goose", place="~/.config/goose/config.yaml", write=_goose, then="the first use"),
-    ClientSetup(name="Neovim", place="~/.config/mcphub/servers.json of mcphub.nvim", write=_servers, then=":MCPHub"),
+    ClientSetup(
+        name="Cursor", place="~/.cursor/mcp.json", write=_servers, then="Settings, MCP, Needs login", registers=True
+    ),
+    ClientSetup(name="Codex", place="a shell", write=_codex, registers=True),
+    ClientSetup(name="Gemini CLI", place="a shell", write=_gemini, then="/mcp auth in a session", registers=True),
+    ClientSetup(name="Goose", place="~/.config/goose/config.yaml", write=_goose, then="the first use", registers=True),
+    ClientSetup(
+        name="Neovim",
+        place="~/.config/mcphub/servers.json of mcphub.nvim",
+        write=_servers,
+        then=":MCPHub",
+        registers=True,
+    ),
     ClientSetup(name="curl", place="a shell", write=_curl),
 )

@@ -25,6 +25,7 @@ from gateway.catalog.identity.accounts import (
     save_refreshed,
     take_lease,
 )
+from gateway.catalog.identity.issuers import get_issuer
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.credentials import AccountTerms
 from gateway.domain.fairness.fair_cache import FairCache
@@ -52,6 +53,10 @@ _REFUSAL_WINDOW_S = 60.0
 """A second refused token within these seconds means that the account has to be connected again."""
 _STORE_TRIES = 5
 _NOT_CONNECTED = "The call acts with your own account ({name}), and you have not connected one yet."
+_NO_SIGN_IN = (
+    "People of the issuer {issuer!r} cannot connect one, because they cannot sign in at the gateway: ask the tenant's"
+    " administrator to set `sign_in` of the issuer."
+)
 _REFUSED = "The upstream accepts the tokens of your account ({name}) no more."
 
 
@@ -131,12 +136,12 @@ class StoredAccountTokens:
             owner, found = await find_account(tenant, self._catalog, principal.key, named)
             if found is None or found.account.state is AccountState.REFUSED:
                 text = _NOT_CONNECTED if found is None else _REFUSED
-                raise self._account_required(principal, named, owner, text, is_sent=refused is not None)
+                raise await self._account_required(principal, named, owner, text, is_sent=refused is not None)
             if found.tokens.access_token != refused and _is_fresh(found.tokens):
                 self._held.put(tenant, name, (time.monotonic(), found.tokens))
                 return found.tokens.access_token
             if found.tokens.access_token == refused and not may_refresh:  # guard: account-refresh-once
-                raise self._account_required(principal, named, owner, _REFUSED, is_sent=refused is not None)
+                raise await self._account_required(principal, named, owner, _REFUSED, is_sent=refused is not None)
             lease = await take_lease(tenant, self._catalog, found.account.id)
             if lease is not None:
                 with anyio.CancelScope(shield=True):  # a cancellation would lose the new refresh token
@@ -163,14 +168,14 @@ class StoredAccountTokens:
         tenant, catalog = principal.tenant, self._catalog
         owner, found = await find_account(tenant, catalog, principal.key, named)
         if found is None:
-            raise self._account_required(principal, named, owner, _NOT_CONNECTED, is_sent=refused is not None)
+            raise await self._account_required(principal, named, owner, _NOT_CONNECTED, is_sent=refused is not None)
         before, account = found.tokens, found.account
         if before.access_token != refused and _is_fresh(before):
             await end_lease(tenant, catalog, account.id, lease)
             return before.access_token
         if before.refresh_token is None:
             await end_lease(tenant, catalog, account.id, lease)
-            raise self._account_required(principal, named, owner, _REFUSED, is_sent=refused is not None)
+            raise await self._account_required(principal, named, owner, _REFUSED, is_sent=refused is not None)
         client = Credential(username=terms.client_id, value=named.credential.value)
         wanted = token_refresh(named.name, terms.token_url, client, before.refresh_token)
         try:
@@ -182,7 +187,7 @@ class StoredAccountTokens:
                 raise
             acting = AccountOwner(tenant=tenant, id=owner, subject=principal.subject, name=principal.name)
             await note_refused(catalog, acting, account, lease=lease)
-            raise self._account_required(principal, named, owner, _REFUSED, is_sent=refused is not None) from None
+            raise await self._account_required(principal, named, owner, _REFUSED, is_sent=refused is not None) from None
         except (GatewayError, TimeoutError) as error:
             await end_lease(tenant, catalog, account.id, lease)
             if isinstance(error, GatewayError):
@@ -206,9 +211,18 @@ class StoredAccountTokens:
                     raise
                 await anyio.sleep(2**tried * _POLL_S)
 
-    def _account_required(
+    async def _account_required(
         self, principal: Principal, named: NamedCredential, owner: KeyId, text: str, *, is_sent: bool
     ) -> AccountRequired:
+        """Return the error with the link to the page of the account.
+
+        Raises:
+            CredentialMissing: the caller cannot sign in on the page, because the issuer of the token has no `sign_in`.
+        """
+        if principal.token is not None and not is_sent:
+            issuer = await get_issuer(principal.tenant, self._catalog, principal.token.issuer)
+            if issuer.sign_in is None:
+                raise CredentialMissing(f"{text.format(name=named.name)} {_NO_SIGN_IN.format(issuer=issuer.name)}")
         url = self._links.of(principal.tenant, principal.slug, owner, named)
         message = f"{text.format(name=named.name)} Open {url} in a browser, connect your account, and call again."
         return AccountRequired(message, credential=named.name, url=url, is_sent=is_sent)

@@ -14,6 +14,7 @@ from starlette.routing import Route
 
 from gateway.catalog.identity.access_rules import find_roles
 from gateway.catalog.identity.consents import MAX_CONSENTS, page_consents, revoke_consent
+from gateway.catalog.identity.issuers import MAX_ISSUERS, page_issuers
 from gateway.catalog.profiles import MAX_PROFILES, page_profiles
 from gateway.catalog.transaction import Author, CatalogContext
 from gateway.domain.tenancy.client_setup import ClientTarget
@@ -34,6 +35,7 @@ from gateway.web.people.tenant_page_content import (
     clients_content,
     consents_content,
     profiles_content,
+    registration_note,
     roles_content,
     sign_in_content,
     visitor_content,
@@ -86,7 +88,9 @@ class PeoplePage:
             if chosen not in {profile.name for profile in profiles}:  # guard: tenant-page-profile
                 raise NotFound("There is no such page.")
             target = self._target(request, session, chosen)
-            content += profiles_content(_slug_of(request), profiles, chosen) + clients_content(target, chosen)
+            note = await self._registration_note(session)
+            content += profiles_content(_slug_of(request), profiles, chosen)
+            content += clients_content(target, chosen, note=note)
         else:
             content += profiles_content(_slug_of(request), (), "")
         content += accounts_content(await self._accounts.table_for(session))
@@ -159,6 +163,15 @@ class PeoplePage:
         found = await page_profiles(tenant, self._catalog, after=None, limit=MAX_PROFILES + 1)
         own = [profile for profile in found if _admits(session, profile.name)]
         return sorted(own, key=lambda profile: (profile.name != DEFAULT_PROFILE, profile.name))
+
+    async def _registration_note(self, session: Session) -> str:
+        """Return why clients cannot register themselves; empty if an issuer of the tenant permits it, and for keys."""
+        if not isinstance(session, PersonSession):
+            return ""
+        found = await page_issuers(session.tenant, self._catalog, after=None, limit=MAX_ISSUERS)
+        if any(each.enabled and each.sign_in is not None and each.sign_in.registration for each in found):
+            return ""
+        return registration_note(session.slug, session.issuer.name)
 
     async def _consents_of(self, session: PersonSession) -> Sequence[Consent]:
         person = session.person.id

@@ -45,8 +45,14 @@ _BY_SIGN_IN = "The client opens this gateway in your browser, where you allow it
 _BY_KEY = (
     "Replace YOUR-KEY with your key. Clients that connect by sign-in only, such as Claude and ChatGPT, are left out."
 )
+_NOT_REGISTERED = (
+    "This tenant does not permit clients to register themselves. Those that need it cannot sign in until its"
+    " administrator runs: gateway --tenant {slug} issuer update {issuer} --registration"
+)
+_NEEDS_REGISTRATION = "needs registration, which is not permitted"
 _CLIENT = Markup("""<tr><th scope="row">{name}</th><td>{place}</td><td><pre>{line}</pre></td>{then}</tr>
 """)
+_NOTE = Markup("<p>{}</p>")
 _THEN = Markup("<td>{}</td>")
 _CONSENT = Markup("""<tr><th scope="row"><bdi>{name}</bdi></th><td><bdi>{id}</bdi></td><td><bdi>{host}</bdi></td>
 <td><bdi>{resource}</bdi></td><td>{given}</td>
@@ -97,20 +103,29 @@ def profiles_content(slug: str, profiles: Sequence[Profile], chosen: str) -> Mar
     return _section("profiles", "Profiles", _table("profiles", ("Profile", "Description"), rows))
 
 
-def clients_content(target: ClientTarget, profile: str) -> Markup:
-    """Return the setup instructions of each client for a profile."""
+def registration_note(slug: str, issuer: str) -> str:
+    """Return what the administrator has to do for clients that register themselves."""
+    return _NOT_REGISTERED.format(slug=slug, issuer=issuer)
+
+
+def clients_content(target: ClientTarget, profile: str, *, note: str = "") -> Markup:
+    """Return the setup instructions of each client for a profile.
+
+    With a `note`, clients that register themselves are marked; it has the reason.
+    """
     is_by_key = target.key is not None
     rows = [
         _CLIENT.format(
             name=each.name,
             place=each.place,
             line=each.write(target),
-            then="" if is_by_key else _THEN.format(each.then),
+            then="" if is_by_key else _THEN.format(_NEEDS_REGISTRATION if note and each.registers else each.then),
         )
         for each in clients_for(target)
     ]
     heads = ("Client", "Where", "Text", *(() if is_by_key else ("Then, to sign in",)))
     about = _URL.format(profile=visible(profile), url=target.url, about=_BY_KEY if is_by_key else _BY_SIGN_IN)
+    about += _NOTE.format(note) if note else ""
     return _section("clients", "Clients", about + _table("clients", heads, rows))
 
 

@@ -16,6 +16,7 @@ from tests.integration.upstream.live.sdk_server import running_sdk_server
 from tests.support.accounts import PUBLIC, AccountServer, UserBrowser
 from tests.support.chromium import Browser
 from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.issuer import LocalProvider, add_issuer, new_issuer
 from tests.support.provider import CLIENT_ID, CLIENT_SECRET, Visitor, running_provider
 from tests.support.replicas import until
 from tests.support.servers import TestServers
@@ -154,6 +155,23 @@ async def test_a_client_that_opens_pages_is_sent_to_the_account_and_goes_on(trac
     assert "ada" not in opened[0].removeprefix(PUBLIC).partition("?")[2]
     plain = await tracker.call(user="bob", tool="op_tracker", elicitation={"form": {}})
     assert plain["result"]["isError"] is True
+
+
+async def test_people_who_cannot_sign_in_at_the_gateway_get_no_link(tracker: Tracker) -> None:
+    """Ours: the page would be a dead end for the token of an issuer without `sign_in`; the result says so (IDN-3)."""
+    issuer = new_issuer(tracker.api)
+    await add_issuer(tracker.gateway, "acme", issuer)
+    tracker.keys["acme", "ada"] = issuer.token(f"{PUBLIC}/t/acme/mcp")
+    refused = (await tracker.call(elicitation={"url": {}}))["result"]
+    assert refused["isError"] is True
+    assert "People of the issuer 'corp' cannot connect one" in str(refused["content"])
+    assert f"{PUBLIC}/t/acme/connect" not in str(refused)
+
+    provider = LocalProvider(issuer)
+    provider.publish()
+    changed = await tracker.gateway.admin.patch("/tenants/acme/issuers/corp", json={"sign_in": provider.client})
+    assert changed.status_code == 200, changed.text
+    assert (await tracker.link()).startswith(f"{PUBLIC}/t/acme/connect/tracker/account")
 
 
 async def test_a_session_gets_the_error_with_the_page(tracker: Tracker) -> None:

@@ -161,6 +161,25 @@ async def test_a_stranger_sees_the_sign_in_of_every_tenant_alike(application: Ap
     assert seen["acme"] == seen["bare"]
 
 
+async def test_clients_that_have_to_register_are_marked_where_they_cannot(application: Application) -> None:
+    """Ours: the page offers no line that fails without what the administrator has to do (IDN-2)."""
+    await application.tokens()
+    mark, path = "needs registration, which is not permitted", "/tenants/acme/issuers/corp"
+    assert mark not in shown(await page_of(application))
+
+    client = {**application.provider.client, "registration": False}
+    application.provider.publish()
+    changed = await application.gateway.admin.patch(path, json={"sign_in": client})
+    assert changed.status_code == 200, changed.text
+    await application.tokens()
+    page = shown(await page_of(application))
+    rows = {row.partition("<")[0]: mark in row for row in page.split('<tr><th scope="row">')}
+    registering = {each.name for each in CLIENTS if each.registers}
+    assert {name for name, is_marked in rows.items() if is_marked} == registering
+    assert registering == {"Cursor", "Codex", "Gemini CLI", "Goose", "Neovim"}
+    assert "gateway --tenant acme issuer update corp --registration" in page
+
+
 async def test_the_holder_of_a_key_sees_what_the_key_may_use(gateway: RunningGateway) -> None:
     """Ours: a key signs in at its tenant and sees its profile, until the sign-out or its revocation (IDN-2)."""
     for slug in ("acme", "globex"):

@@ -318,6 +318,25 @@ async def test_accounts_need_a_url_of_the_gateway(changes: Changes, sound: Insta
     assert "credential" in found.mend
 
 
+async def test_accounts_need_issuers_at_which_people_sign_in(
+    changes: Changes, sound: Installation, database_url: str
+) -> None:
+    """Ours: people whose issuer has no `sign_in` cannot open the page of accounts; the issuer is named (IDN-3)."""
+    terms = AccountTerms(authorization_url="https://a.example", token_url="https://t.example", client_id="gw")
+    stored, tenant = replace(make_credential("tracker"), delegation=terms), changes.tenant.id
+    async with changes.catalog.store.transaction(tenant) as db:
+        await credentials.insert(tenant, db, changes.catalog.sealer, stored, Credential(value="secret"))
+        await issuers.insert(tenant, db, make_issuer("corp"))
+        await issuers.insert(tenant, db, replace(make_issuer("bots"), url="https://bots.example", sign_in=None))
+    installation = replace(sound, database_url=database_url, public_url="https://gateway.example")
+    found = (await _examine(installation))["sign_in"]
+
+    assert (found.status, "no sign_in: acme/bots-corp (1 examined)" in found.detail) == (Verdict.WARNING, True), (
+        found.detail
+    )
+    assert "issuer update" in found.mend
+
+
 async def test_sources_that_are_not_read_are_named(changes: Changes, sound: Installation, database_url: str) -> None:
     """Ours: looks that fail in a row are found without a question to every tenant; no fault is shown (OAS-6)."""
     draft = SourceDraft(name="pets", document=secured("https://pets.example"))
