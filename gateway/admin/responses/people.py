@@ -117,13 +117,13 @@ class IssuerPage(Page[IssuerShown]):
 
 
 class PersonShown(ResponseModel):
-    """A person who signed in with an access token."""
+    """A person who signed in with an access token, or was denied before."""
 
     id: Id
     name: Annotated[str, Field(description="The person's subject at the issuer.")]
     subject: Annotated[str, Field(description="The person's subject in the tenant: the issuer's name and `name`.")]
     issuer: Annotated[str, Field(description="The id of the issuer.")]
-    created_at: Annotated[datetime, Field(description="The time of the first sign-in.")]
+    created_at: Annotated[datetime, Field(description="The time of the first sign-in, or of a denial before it.")]
     active_until: Annotated[
         datetime | None, Field(description="The time until which tasks of the person continue without a token.")
     ]

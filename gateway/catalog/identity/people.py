@@ -6,15 +6,18 @@ from datetime import UTC, datetime, timedelta
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, announce, change
 from gateway.domain.events import KeyChanged
-from gateway.domain.identifiers import KeyId, TenantId
+from gateway.domain.identifiers import TenantId
 from gateway.domain.order import KEYED, Order
+from gateway.domain.tenancy.issuers import MAX_SUBJECT_LENGTH, is_subject, new_person, person_id
 from gateway.domain.tenancy.keys import Key
-from gateway.errors import LimitExceeded, NotFound
+from gateway.errors import InvalidBody, LimitExceeded, NotFound
 from gateway.store.engine import Db, Store
-from gateway.store.identity import keys, people
+from gateway.store.identity import issuers, keys, people
 
 MAX_PEOPLE = 10_000
 """Limit on the people of one tenant, denied ones included."""
+MAX_DENIED_AHEAD = 10_000
+"""Further people of one tenant who can be denied before their first sign-in, so that a denial has room."""
 _RETENTION = timedelta(days=30)
 _EXPIRY_TOLERANCE = timedelta(hours=12)
 
@@ -31,15 +34,13 @@ async def store_person(store: Store, person: Key) -> Key:
     if found is not None and _is_recent(found[0], person):
         return found[0]
     async with store.transaction(person.tenant) as db:
-        if found is None and await people.count(person.tenant, db) >= MAX_PEOPLE:  # guard: people-bounded
-            now = datetime.now(UTC)
-            if not await people.forget_ended(person.tenant, db, now=now, kept=_RETENTION):
-                raise LimitExceeded(f"the tenant has reached its limit of {MAX_PEOPLE} people", retry_after_s=60.0)
+        if found is None:
+            await _make_room(person.tenant, db, limit=MAX_PEOPLE)
         return await people.enter(person.tenant, db, person)
 
 
 async def get_person(tenant: TenantId, catalog: CatalogContext, person: str) -> Key:
-    """Return the person with this id.
+    """Return the person with this id or subject.
 
     Raises:
         NotFound: the tenant has no such person.
@@ -59,10 +60,14 @@ async def page_people(
 async def deny_person(
     tenant: TenantId, catalog: CatalogContext, person: str, *, by: Author, expected: Expected = None
 ) -> Key:
-    """Deny a person: every token of the person and every key of the same subject is refused.
+    """Deny a person by id or subject: every token of the person and every key of the same subject is refused.
+
+    A subject of an issuer that has not signed in is stored as a denied person.
 
     Raises:
-        NotFound: the tenant has no such person.
+        NotFound: the tenant has no person with this id, or no issuer of the subject.
+        InvalidBody: no access token can contain the subject.
+        LimitExceeded: the tenant has reached its limit of people, denied ones included.
         PreconditionFailed: the current version matches no expected tag.
     """
     return await _set(tenant, catalog, CatalogChange(action="person.deny", target=person), by=by, expected=expected)
@@ -85,9 +90,9 @@ async def _set(
 ) -> Key:
     is_denial = entry.action == "person.deny"
     async with change(tenant, catalog, entry, by=by) as db:
-        current = await _get(tenant, db, entry.target)
+        current = await (_get_or_enter(tenant, db, entry.target) if is_denial else _get(tenant, db, entry.target))
         check_version(current, expected)
-        entry.detail = {"subject": current.subject}
+        entry.target, entry.detail = current.id, {"subject": current.subject}
         at = (current.revoked_at or datetime.now(UTC)) if is_denial else None
         saved = await people.set_denied(tenant, db, current.id, at=at)
         affected = await people.ids_of_subject(tenant, db, current.subject)
@@ -97,10 +102,36 @@ async def _set(
 
 
 async def _get(tenant: TenantId, db: Db, person: str) -> Key:
-    found = await people.get(tenant, db, KeyId(person))
+    name, is_subject_given, subject = person.partition(":")
+    issuer = await issuers.get(tenant, db, name) if is_subject_given else None
+    found = await people.get(tenant, db, person_id(tenant, issuer.id, subject) if issuer else person)
     if found is None:
         raise NotFound("no such person")
     return found
+
+
+async def _get_or_enter(tenant: TenantId, db: Db, person: str) -> Key:
+    """Return the person with this id or subject. A subject that has not signed in is stored first."""
+    name, is_subject_given, subject = person.partition(":")
+    if not is_subject_given:
+        return await _get(tenant, db, person)
+    issuer = await issuers.get(tenant, db, name, locked=True)
+    if issuer is None:
+        raise NotFound(f"no issuer is named {name}; revoke the keys of a subject without an issuer instead")
+    if not is_subject(subject):
+        raise InvalidBody(f"a subject has 1 to {MAX_SUBJECT_LENGTH} printable characters, without blanks at its ends")
+    new = new_person(tenant, issuer, subject, ends_at=datetime.now(UTC))
+    found = await people.get(tenant, db, new.id)
+    if found is None:
+        await _make_room(tenant, db, limit=MAX_PEOPLE + MAX_DENIED_AHEAD)
+    return found or await people.enter(tenant, db, new)
+
+
+async def _make_room(tenant: TenantId, db: Db, *, limit: int) -> None:
+    if await people.count(tenant, db) < limit:  # guard: people-bounded
+        return
+    if not await people.forget_ended(tenant, db, now=datetime.now(UTC), kept=_RETENTION):
+        raise LimitExceeded(f"the tenant has reached its limit of {limit} people", retry_after_s=60.0)
 
 
 def _is_recent(stored: Key, person: Key) -> bool:

@@ -194,6 +194,15 @@ def _with(person: IdentityClaims, scope: str) -> IdentityClaims:
     return replace(person, scopes=frozenset({scope}))
 
 
+MAX_SUBJECT_LENGTH = 200
+"""Limit on a person's subject at the issuer, in characters."""
+
+
+def is_subject(text: str) -> bool:
+    """True if an issuer can name a person so."""
+    return 0 < len(text) <= MAX_SUBJECT_LENGTH and text.isprintable() and text == text.strip()
+
+
 def person_id(tenant: TenantId, issuer: IssuerId, subject: str) -> KeyId:
     """The id of a person's stored row, which has the form of a key; derived, so equal at every sign-in."""
     digest = hashlib.sha256("\0".join((tenant, issuer, subject)).encode()).digest()

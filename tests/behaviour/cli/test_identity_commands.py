@@ -44,6 +44,12 @@ async def test_an_issuer_lives_from_create_to_delete(terminal: Terminal, upstrea
     assert (await terminal.do("person", "list", "--denied", "--issuer", "corp", "--json")).value == []
     for verb in ("show", "deny", "allow"):
         assert (await terminal.run("person", verb, "key_none")).code == 5
+    denied: Any = (await terminal.do("person", "deny", "corp:ada lovelace", "--json")).value
+    assert (denied["subject"], denied["denied_at"] is not None) == ("corp:ada lovelace", True)
+    assert (await terminal.do("person", "list", "--denied", "--issuer", "corp", "--json")).value == [denied]
+    assert denied["id"] in (await terminal.do("person", "allow", denied["id"])).out
+    allowed: Any = (await terminal.do("person", "show", "corp:ada lovelace", "--json")).value
+    assert (allowed["id"], allowed["denied_at"]) == (denied["id"], None)
     assert (await terminal.do("issuer", "delete", "corp", "--yes")).out == "deleted corp\n"
 
 

@@ -69,7 +69,10 @@ async def test_a_journey_begins_at_one_replica_and_ends_at_the_other(pair: Pair)
 
 
 async def test_a_denied_person_is_refused_everywhere_within_five_seconds(pair: Pair, database: TestDatabase) -> None:
-    """Ours: tokens of the issuer and of the gateway, keys and streams; also if no replica gets the event (TEN-2)."""
+    """Ours: tokens of the issuer and of the gateway, keys and streams; also if no replica gets the event.
+
+    A subject that has not signed in is denied too (TEN-2).
+    """
     application, replicas = pair.application, pair.replicas
     issuer, admin = application.provider.issuer, application.gateway.admin
     ada, bob = (issuer.token(application.resource, sub=name) for name in ("ada", "bob"))
@@ -86,6 +89,9 @@ async def test_a_denied_person_is_refused_everywhere_within_five_seconds(pair: P
         return await statuses(*own) == {200}
 
     assert await statuses(*own, bob) == {200}
+    leaver = await application.gateway.create_key("acme", subject="corp:eve")
+    assert await statuses(leaver) == {200}
+    (await admin.post("/tenants/acme/people/corp:eve/deny")).raise_for_status()
     people = (await admin.get("/tenants/acme/people")).json()["items"]
     [person] = [each["id"] for each in people if each["subject"] == "corp:ada"]
     async with (
@@ -94,6 +100,7 @@ async def test_a_denied_person_is_refused_everywhere_within_five_seconds(pair: P
     ):
         (await admin.post(f"/tenants/acme/people/{person}/deny")).raise_for_status()
         await until(is_refused, seconds=5)
+        assert await statuses(leaver, issuer.token(application.resource, sub="eve")) == {401}
         with anyio.fail_after(10):
             async for event in stream:
                 assert event

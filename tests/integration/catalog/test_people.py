@@ -12,7 +12,7 @@ from gateway.domain.events import KeyChanged
 from gateway.domain.tenancy.issuers import AdmissionRule, Issuer, person_id
 from gateway.domain.tenancy.keys import Key, KeySecret, Scope
 from gateway.domain.tenancy.sign_ins import SignIn
-from gateway.errors import InvalidBody, LimitExceeded
+from gateway.errors import InvalidBody, LimitExceeded, NotFound
 from tests.integration.catalog.conftest import BY, Changes
 from tests.integration.store.samples import make_provider_tokens, make_sign_in
 
@@ -87,6 +87,31 @@ async def test_a_person_is_stored_once_and_again_only_for_a_later_end(changes: C
     assert soon == first
     assert later.expires_at == ada.expires_at + timedelta(hours=13)
     assert (later.version, later.created_at, later.secret) == (1, first.created_at, first.secret)
+
+
+async def test_a_person_is_denied_by_subject_before_the_first_sign_in(
+    changes: Changes, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: the first sign-in finds the denial, which a full table of people does not prevent (TEN-2, ISO-6)."""
+    tenant, store = changes.tenant.id, changes.catalog.store
+    monkeypatch.setattr(people, "MAX_PEOPLE", 1)
+    monkeypatch.setattr(people, "MAX_DENIED_AHEAD", 1)
+    await people.store_person(store, _person(changes, issuer, "ada"))
+    for subject in ("other:bob", "corp:", "corp: bob", f"corp:{'b' * 201}"):
+        with pytest.raises(NotFound if subject.startswith("other") else InvalidBody):
+            await people.deny_person(tenant, changes.catalog, subject, by=BY)
+
+    denied = await people.deny_person(tenant, changes.catalog, "corp:bob", by=BY)
+    again = await people.deny_person(tenant, changes.catalog, "corp:bob", by=BY)
+    signed_in = await people.store_person(store, _person(changes, issuer, "bob"))
+
+    assert (denied.id, again.revoked_at) == (person_id(tenant, issuer.id, "bob"), denied.revoked_at)
+    assert signed_in.revoked_at == denied.revoked_at is not None
+    with pytest.raises(LimitExceeded):
+        await people.deny_person(tenant, changes.catalog, "corp:cid", by=BY)
+    with pytest.raises(NotFound):
+        await people.allow_person(tenant, changes.catalog, "corp:cid", by=BY)
+    assert (await people.allow_person(tenant, changes.catalog, "corp:bob", by=BY)).revoked_at is None
 
 
 async def test_issuers_are_bounded_and_need_tls(changes: Changes, issuer: Issuer) -> None:

@@ -95,4 +95,6 @@ def test_forged_metadata_is_shown_for_what_it_is() -> None:
 
     program = _page(ClientKind.DYNAMIC, id="x", name="x", redirect_uri="http://127.0.0.1:9/callback")
     assert "as every program on it can" in program
-    assert "by the administrator" not in program
+    by_administrator = "the administrator of the tenant, who registered it"
+    assert by_administrator not in program
+    assert by_administrator in _page(ClientKind.REGISTERED, id="x", name="x")

@@ -13,13 +13,16 @@ _NOUN = Noun(singular="person", path="/tenants/{t}/people", key="id", shown=Pers
 
 
 async def deny_person(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """Deny a person: every token of the person and every key of the same subject is refused."""
+    """Deny a person, by id or subject: every token of the person and every key of the same subject is refused.
+
+    The subject of a person who has not signed in is accepted too.
+    """
     deny = partial(people.deny_person, call.tenant, admin.catalog, call.path["id"])
     return await _NOUN.respond(admin, call, await deny(by=call.by, expected=call.expected))
 
 
 async def allow_person(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """Allow a denied person again, with the keys of the same subject."""
+    """Allow a denied person again, by id or subject, with the keys of the same subject."""
     allow = partial(people.allow_person, call.tenant, admin.catalog, call.path["id"])
     return await _NOUN.respond(admin, call, await allow(by=call.by, expected=call.expected))
 
@@ -32,7 +35,7 @@ ENDPOINTS = (
         PersonListQuery,
         PersonPage,
     ),
-    _NOUN.show_route("Show a person who signed in with an access token.", people.get_person),
+    _NOUN.show_route("Show a person who signed in with an access token, by id or subject.", people.get_person),
     _NOUN.action_route("deny", deny_person),
     _NOUN.action_route("allow", allow_person),
 )

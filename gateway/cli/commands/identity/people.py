@@ -18,7 +18,10 @@ def person() -> None:
 @click.argument("person_id", metavar="PERSON")
 @with_tenant
 def deny_person(context: AdminContext, person_id: str) -> None:
-    """Refuse a person from now on, with every token and every key of the same subject."""
+    """Refuse a person from now on, with every token and every key of the same subject.
+
+    PERSON is an id, or a subject such as corp:ada, also of a person who has not signed in.
+    """
     changed = context.admin.send("POST", context.tenant_path(_NOUN, person_id, "deny"))
     context.show(changed, lambda: render_fields(changed))
 
@@ -27,10 +30,10 @@ def deny_person(context: AdminContext, person_id: str) -> None:
 @click.argument("person_id", metavar="PERSON")
 @with_tenant
 def allow_person(context: AdminContext, person_id: str) -> None:
-    """Admit a denied person again."""
+    """Admit a denied person again, by id or by subject."""
     changed = context.admin.send("POST", context.tenant_path(_NOUN, person_id, "allow"))
     context.show(changed, lambda: render_fields(changed))
 
 
 add_list(person, _NOUN, "List the people of a tenant.", ("subject", "id", "created_at", "active_until", "denied_at"))
-add_show(person, _NOUN, "Show a person.", metavar="PERSON")
+add_show(person, _NOUN, "Show a person, by id or by subject.", metavar="PERSON")
