@@ -26,7 +26,7 @@ __all__ = ["common_stand", "database", "gateway", "own_stand", "redis_url", "sta
 @pytest.fixture
 async def issuer(gateway: RunningGateway, upstream: RecordingUpstream) -> LocalIssuer:
     """An issuer that two tenants accept, one of them under another name."""
-    issuer = new_issuer(upstream)
+    issuer = new_issuer(upstream, {**new_keys(), "second rsa": new_keys()["rsa"]})
     for slug, name in (("acme", "corp"), ("globex", "login")):
         await gateway.create_tenant(slug)
         await add_issuer(gateway, slug, issuer, name=name)
@@ -80,7 +80,7 @@ FORGED: dict[str, Callable[[LocalIssuer, str], str]] = {
     "own key in the header": lambda issuer, to: _own_key(issuer, to, jwk=True),
     "own key by URL": lambda issuer, to: _own_key(issuer, to, jku="https://evil.example/keys"),
     "key id as a path": lambda issuer, to: _own_key(issuer, to, kid="../../etc/passwd"),
-    "no key id, two keys": lambda issuer, to: jwt.encode(issuer.claims(to), issuer.keys["rsa"], algorithm="PS512"),
+    "no key id, two keys": lambda issuer, to: jwt.encode(issuer.claims(to), issuer.keys["rsa"], algorithm="RS256"),
     "no signature": lambda issuer, to: _cut(issuer.token(to), 2, ""),
     "other claims": lambda issuer, to: _cut(issuer.token(to), 1, _encoded(issuer.claims(to, sub="root"))),
     "nested": lambda issuer, to: _cut(issuer.token(to), 1, base64.urlsafe_b64encode(b"[" * 3000).decode()),

@@ -25,7 +25,7 @@ from tests.support.upstream import RecordingUpstream, recording_upstream
 OLD, NEW, OTHER = ("old-secret-key-" * 3, "new-secret-key-" * 3, "another-secret-key-" * 2)
 OLD_NAME, NEW_NAME, OTHER_NAME = (EnvelopeCipher([key]).names[0] for key in (OLD, NEW, OTHER))
 UNUSED = {"mcp_tasks", "issuers", "introspection_secrets", "sign_ins", "accounts"}
-"""Sealed tables without rows here."""
+"""Sealed tables without rows here; `tests/integration/store/test_resealing.py` has rows of them."""
 CANARY = "canary-7f3e"
 
 

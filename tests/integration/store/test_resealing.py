@@ -7,17 +7,28 @@ import anyio
 from sqlalchemy import text
 
 from gateway.domain.calls.mcp_tasks import TaskCall, TaskOutcome, TaskRounds
-from gateway.store import secrets, tenants
+from gateway.domain.http.requests import Credential
+from gateway.store import credentials, secrets, tenants
 from gateway.store.calls import mcp_tasks
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Store
+from gateway.store.identity import accounts, introspection_secrets, issuers, people, sign_ins
 from gateway.store.secret_keys import registry, rotation_state
 from gateway.store.secret_keys.sealed_values import SEALED_TABLES, reseal_batch
 from gateway.store.tables import metadata
-from tests.integration.store.samples import make_task, make_tenant
+from tests.integration.store.samples import (
+    make_account,
+    make_credential,
+    make_issuer,
+    make_person,
+    make_provider_tokens,
+    make_sign_in,
+    make_task,
+    make_tenant,
+)
 
 LEASE = timedelta(seconds=30)
-OLD, BOTH = EnvelopeCipher(["o" * 32]), EnvelopeCipher(["n" * 32, "o" * 32])
+OLD, BOTH, NEW = EnvelopeCipher(["o" * 32]), EnvelopeCipher(["n" * 32, "o" * 32]), EnvelopeCipher(["n" * 32])
 
 
 def test_every_table_with_a_data_key_is_sealed_again() -> None:
@@ -68,6 +79,38 @@ async def test_a_data_key_stays_while_a_writer_is_about_to_use_it(store: Store) 
         assert await secrets.remove_unused_keys(tenant, db, BOTH, used) == 0
         kept = (await db.execute(text("select count(*) from data_keys"))).scalar_one()
     assert kept == 1
+
+
+async def test_secrets_of_identities_open_without_the_old_key(store: Store) -> None:
+    """Ours: clients' secrets, tokens of sign-ins and tokens of accounts are used after the old key is gone (IDN-5)."""
+    made, issuer, tokens = make_tenant(), make_issuer("acme"), make_provider_tokens("ada")
+    tenant, credential = made.id, make_credential("vendor")
+    person = make_person(tenant, issuer)
+    sign_in, account = make_sign_in(issuer, person, "ada"), make_account(person, credential)
+    async with store.transaction(tenant) as db:
+        await tenants.insert(made, db)
+        await issuers.insert(tenant, db, issuer)
+        await issuers.save_secret(tenant, db, OLD, issuer, "of the sign-in")
+        await introspection_secrets.save(tenant, db, OLD, issuer, "of the introspection")
+        await people.enter(tenant, db, person)
+        await sign_ins.insert(tenant, db, OLD, sign_in, tokens)
+        await credentials.insert(tenant, db, OLD, credential, Credential(value="named"))
+        await accounts.enter(tenant, db, OLD, account, tokens)
+    async with store.upkeep(tenant) as db:
+        target = await secrets.current_key(tenant, db, BOTH)
+        assert target is not None
+        batches = {
+            each.table.name: await reseal_batch(tenant, db, BOTH, each, to=target, after="") for each in SEALED_TABLES
+        }
+    async with store.upkeep(tenant) as db:
+        assert await secrets.remove_unused_keys(tenant, db, BOTH, [each.table for each in SEALED_TABLES]) == 0
+    async with store.transaction(tenant) as db:
+        assert await issuers.open_secret(tenant, db, NEW, issuer) == "of the sign-in"
+        assert await introspection_secrets.open_one(tenant, db, NEW, issuer) == "of the introspection"
+        assert await sign_ins.open_tokens(tenant, db, NEW, sign_in) == tokens
+        assert await accounts.open_tokens(tenant, db, NEW, account) == tokens
+    changed = {name for name, batch in batches.items() if batch.changed == 1 and batch.unreadable == 0}
+    assert changed == {"issuers", "introspection_secrets", "sign_ins", "accounts", "credentials"}
 
 
 async def test_values_not_rows_are_counted(store: Store) -> None:
