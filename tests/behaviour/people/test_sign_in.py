@@ -1,6 +1,6 @@
 """Access tokens of an issuer in place of keys: who is admitted where, and when that ends."""
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -138,6 +138,30 @@ async def test_a_rule_admits_to_the_profiles_that_it_names(gateway: RunningGatew
         statuses[name] = [(await gateway.rpc(slug, token, "tools/list")).status_code for slug in ("acme", "acme/cats")]
 
     assert statuses == {"default": [403, 401], "cats": [401, 200], "member": [200, 401], "both": [200, 200]}
+
+
+@pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
+async def test_a_scope_is_limited_to_safe_tools_by_its_profile(
+    gateway: RunningGateway, issuer: LocalIssuer, era: Literal["legacy", "2026-07-28"]
+) -> None:
+    """Ours: `read` admits to safe tools and nowhere else, in both eras; a key has no scope of an issuer (TEN-2)."""
+    safe = {"include": [{"safety": ["safe"]}]}
+    (await gateway.admin.put("/tenants/acme/profiles/reading", json=safe)).raise_for_status()
+    await add_issuer(gateway, "acme", issuer, rules=[{"scope": "read", "profiles": ["reading"]}, {"scope": "write"}])
+    reading = f"{gateway.url}/t/acme/reading/mcp"
+    token = issuer.token([reading, _audience(gateway)], scope="read")
+    writer = issuer.token([reading, _audience(gateway)], scope="read write")
+
+    async with gateway.client("acme/reading", token, era) as client:
+        listed = {tool.name for tool in (await client.list_tools()).tools}
+    async with gateway.client("acme", writer, era) as client:
+        every = {tool.name for tool in (await client.list_tools()).tools}
+
+    assert (listed & {"list_pets", "create_pet", "delete_pet"}, "create_pet" in every) == ({"list_pets"}, True)
+    called = await gateway.rpc("acme/reading", token, "tools/call", {"name": "create_pet", "arguments": {}})
+    assert "error" in called.json()
+    assert await _status(gateway, token) == 403
+    assert (await gateway.rpc("acme/reading", await gateway.create_key("acme"), "tools/list")).status_code == 200
 
 
 async def test_a_denied_person_is_refused_and_so_are_the_persons_keys(
