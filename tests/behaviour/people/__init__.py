@@ -1,1 +1,1 @@
-"""People who sign in and decide; a package, so that its tests share one gateway."""
+"""People who sign in and decide; a package, so that its tests share one browser."""

@@ -2,8 +2,7 @@
 
 from tests.attacks.authorization.conftest import application, provider_keys
 from tests.support.chromium import browser, chromium
-from tests.support.stand import database, gateway, own_stand, redis_url, stand, upstream
-from tests.support.stand import package_stand as common_stand
+from tests.support.stand import common_stand, database, gateway, own_stand, redis_url, stand, upstream
 
 __all__ = [
     "application",
