@@ -12,7 +12,7 @@ import msgspec
 
 from gateway.domain.json_access import unescape_token
 from gateway.domain.overrides import LoadedOperation, OverrideFields
-from gateway.domain.tools import Tool
+from gateway.domain.tools import FULL_INPUT_META, Tool
 
 _DEFS_PREFIX = "#/$defs/"
 _decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -83,7 +83,7 @@ def _define(tool: Tool, changes: OverrideFields, pinned: frozenset[str]) -> byte
     members |= {name: value for name, value in stored.items() if name not in members}
     if changes.description is not None:
         members["description"] = changes.description
-    if tool.is_shortened:
+    if tool.is_shortened and FULL_INPUT_META in _decode(stored.get("_meta", b"{}")):  # a document may contain the word
         members["description"] = _with_note(tool.name, stored, changes.description)
     if pinned:  # guard: pinned-argument-listed
         members["inputSchema"] = _without(msgspec.json.decode(stored["inputSchema"]), pinned)
