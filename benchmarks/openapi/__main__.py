@@ -15,11 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from benchmarks.figures import Table
 from benchmarks.openapi.child import TREE, URL, DocumentFile, Run, read_files, run_child
-from benchmarks.openapi.examples import Json, Verdicts, judge, reasons
+from benchmarks.openapi.examples import Verdicts, judge, read_tools, reasons
 from gateway.domain.sources import Compilation, Status
 from gateway.openapi.document.document import read_tree
 from gateway.openapi.options import ImportOptions
@@ -123,7 +121,7 @@ def _row(seen: Seen) -> tuple[tuple[str, ...], Verdicts, Compilation | None]:
     if compilation is None:
         raise RuntimeError(f"{seen.file.name}: the child returned no result")
     root: Any = read_tree(answer.document or seen.file.raw)
-    judged = judge(root, _tools(compilation))
+    judged = judge(root, read_tools(compilation))
     report = compilation.report
     counts = " / ".join(str(report.count(status)) for status in Status)
     share = f"{100 * judged.accepted / judged.count:.1f}" if judged.count else "–"
@@ -144,16 +142,6 @@ def _row(seen: Seen) -> tuple[tuple[str, ...], Verdicts, Compilation | None]:
         judged,
         compilation,
     )
-
-
-def _tools(compilation: Compilation) -> dict[tuple[str, str], tuple[str, Json, dict[tuple[str, str], str]]]:
-    """Name, input schema and argument names of each tool, by method and path."""
-    found: dict[tuple[str, str], tuple[str, Json, dict[tuple[str, str], str]]] = {}
-    for made in compilation.operations:
-        schema = msgspec.json.decode(made.definition)["inputSchema"]
-        names = {(item.location.value, item.name): item.argument for item in made.plan.parameters}
-        found[made.method, made.path] = (made.tool, schema, names)
-    return found
 
 
 def _peaks(runs: Sequence[Run]) -> list[float]:

@@ -9,8 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 import jsonschema_rs
+import msgspec
+
+from gateway.domain.sources import Compilation
 
 Json = dict[str, Any]
+Tools = Mapping[tuple[str, str], tuple[str, Json, Mapping[tuple[str, str], str]]]
+"""Name, input schema and argument names of each tool, by method and path."""
 
 _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
 _BRANCHES = ("allOf", "anyOf", "oneOf")
@@ -44,8 +49,18 @@ class Verdicts:
         return self.accepted + len(self.refused)
 
 
-def judge(root: Json, tools: Mapping[tuple[str, str], tuple[str, Json, Mapping[tuple[str, str], str]]]) -> Verdicts:
-    """Check every example; `tools` has name, input schema and argument names by method and path."""
+def read_tools(compilation: Compilation) -> Tools:
+    """Return what the examples are checked against."""
+    found: dict[tuple[str, str], tuple[str, Json, dict[tuple[str, str], str]]] = {}
+    for made in compilation.operations:
+        schema = msgspec.json.decode(made.definition)["inputSchema"]
+        names = {(item.location.value, item.name): item.argument for item in made.plan.parameters}
+        found[made.method, made.path] = (made.tool, schema, names)
+    return found
+
+
+def judge(root: Json, tools: Tools) -> Verdicts:
+    """Check every example against the listed schema of its tool."""
     found = Verdicts()
     seen: set[tuple[int, int]] = set()
     for method, path, item, node in _operations(root):

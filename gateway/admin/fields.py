@@ -22,7 +22,7 @@ STRUCTURED_ONCE = Field(
 )
 REFRESH_POLICY = Field(
     description="The handling of a changed document at the URL: `manual` proposes every change; `additions` activates"
-    " changes that only add or widen tools and change no text."
+    " changes that only add tools, or widen some without new text."
 )
 REFRESH_INTERVAL = Field(
     description="Seconds between scheduled refreshes from the URL, varied by up to 10 %; null: no schedule."

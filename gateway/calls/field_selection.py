@@ -30,8 +30,8 @@ _MAX_NAMED = 10
 
 
 def may_select(call: Invocation, tool: Tool) -> bool:
-    """True if the call comes from a client, in a profile that adds `_fields` to the tool."""
-    if call.lookup is None or call.is_inner or not call.lookup.selects_fields:  # guard: fields-of-the-profile
+    """True if a client receives the result, directly or from `call_endpoint`, and its profile adds `_fields`."""
+    if call.lookup is None or not (call.reaches_client and call.lookup.selects_fields):  # guard: fields-of-the-profile
         return False
     return offers_fields(tool)
 

@@ -23,6 +23,8 @@ SHOWN = frozenset(
         *(b"x-total-count", b"x-total", b"x-total-pages", b"x-page", b"x-per-page", b"x-next-page", b"x-prev-page"),
         *(b"ratelimit", b"ratelimit-policy", b"ratelimit-limit", b"ratelimit-remaining", b"ratelimit-reset"),
         *(b"x-ratelimit-limit", b"x-ratelimit-remaining", b"x-ratelimit-reset", b"x-ratelimit-used"),
+        *(b"x-ratelimit-limit-requests", b"x-ratelimit-remaining-requests", b"x-ratelimit-reset-requests"),
+        *(b"x-ratelimit-limit-tokens", b"x-ratelimit-remaining-tokens", b"x-ratelimit-reset-tokens"),
         *(b"x-rate-limit-limit", b"x-rate-limit-remaining", b"x-rate-limit-reset", b"x-ratelimit-resource"),
     )
 )

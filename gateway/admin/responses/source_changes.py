@@ -105,7 +105,8 @@ class ChangesShown(ResponseModel):
         Sequence[TextFindingShown], Field(description="Suspicious text that the previous version does not have.")
     ]
     is_additive: Annotated[
-        bool, Field(description="True if tools are only added or widened, and no text is changed or suspicious.")
+        bool,
+        Field(description="True if tools are only added or widened, and no known tool has new or suspicious text."),
     ]
 
     @classmethod

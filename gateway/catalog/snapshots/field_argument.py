@@ -10,6 +10,16 @@ from gateway.domain.tools import FIELDS, PrimitiveOrigin, Tool
 
 MAX_FIELDS = 50
 
+
+class _ListedArguments(msgspec.Struct):
+    properties: dict[str, msgspec.Raw] = {}
+
+
+class _ListedDefinition(msgspec.Struct):
+    schema: _ListedArguments = msgspec.field(name="inputSchema", default_factory=_ListedArguments)
+
+
+_decode = msgspec.json.Decoder(_ListedDefinition).decode
 _OWN = f'"{FIELDS}"'.encode()
 _SCHEMA: Mapping[str, object] = {
     "type": "array",
@@ -22,7 +32,21 @@ _SCHEMA: Mapping[str, object] = {
 
 def offers_fields(tool: Tool) -> bool:
     """True for an imported tool without an argument of this name in its document."""
-    return tool.origin is PrimitiveOrigin.SOURCE and _OWN not in tool.definition  # guard: own-fields-argument
+    if tool.origin is not PrimitiveOrigin.SOURCE:
+        return False
+    return _OWN not in tool.definition or FIELDS not in _properties(tool.definition)  # guard: own-fields-argument
+
+
+def with_fields_of_operations(definition: bytes) -> bytes:
+    """Return the definition of `call_endpoint` with `_fields` among the arguments of an operation."""
+    found: dict[str, Any] = msgspec.json.decode(definition)
+    found["inputSchema"]["properties"]["arguments"]["properties"] = {FIELDS: _SCHEMA}
+    return msgspec.json.encode(found)
+
+
+def _properties(definition: bytes) -> Mapping[str, object]:
+    """The arguments in a definition; nested properties and values may have the same name."""
+    return _decode(definition).schema.properties
 
 
 def with_fields(definition: bytes) -> bytes:

@@ -6,13 +6,14 @@ from typing import Any, Final
 
 import msgspec
 
-from gateway.catalog.snapshots.field_argument import offers_fields, with_fields
+from gateway.catalog.snapshots.field_argument import offers_fields, with_fields, with_fields_of_operations
 from gateway.definitions.large_results.read_result import READ_DEFINITION, READ_RESULT, TEMPLATE, TEMPLATE_DEFINITION
 from gateway.domain.identifiers import PrimitiveId
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tenancy.profiles import Profile
 from gateway.domain.tools import PrimitiveOrigin, Tool
+from gateway.openapi.query.tools import CALL
 
 READ_TOOL: Final = Tool(
     name=READ_RESULT,
@@ -43,6 +44,8 @@ class ListedForm:
         """Return the tool as the profile lists it; summaries have no output schema, because they may not match it."""
         if self.selects_fields and offers_fields(tool):
             return replace(tool, definition=with_fields(tool.definition))
+        if self.selects_fields and tool.name == CALL and tool.origin is PrimitiveOrigin.BUILTIN:
+            return replace(tool, definition=with_fields_of_operations(tool.definition))
         if self.summarises and _OUTPUT in tool.definition:  # guard: summary-without-output-schema
             return replace(tool, definition=_without_output(tool.definition))
         return tool

@@ -151,7 +151,10 @@ class ImportChanges:
 
     @property
     def is_additive(self) -> bool:
-        """True if tools are only new or wider, without a sensitive difference, a text change, or a finding."""
+        """True if tools are only new, or wider without new text; no sensitive difference, text change or finding.
+
+        New text in a wider tool counts as `Impact.TEXT` of that tool.
+        """
         is_harmful = self.sensitive or self.removed or self.renamed or self.findings or self.document_left_out
         impacts = {impact for one in self.changed for impact in one.impacts} | {one.impact for one in self.document}
         return not is_harmful and impacts <= {Impact.WIDENING}

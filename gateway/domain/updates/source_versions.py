@@ -15,7 +15,7 @@ class RefreshPolicy(StrEnum):
     MANUAL = "manual"
     """A person activates every proposal."""
     ADDITIONS = "additions"
-    """Tools that are only new or wider are activated at once, unless text changes or is suspicious."""
+    """Tools that are only new, or wider without new text, are activated at once, unless text is suspicious."""
 
 
 class RefreshOutcome(StrEnum):

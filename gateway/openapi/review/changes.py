@@ -4,6 +4,7 @@ Every changed tool is listed. Differences with excerpts are limited per tool and
 first.
 """
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -43,6 +44,9 @@ _MAX_COUNTED = 1_000
 _MAX_NAMED = 5
 _MAX_FINDINGS = 300
 _IMPACTS = tuple(Impact)
+_TYPE = r'"?(?:null|boolean|integer|number|string|array|object)"?'
+_PLAIN_TYPES = re.compile(rf"{_TYPE}|\[{_TYPE}(?:,{_TYPE})*\]")
+_PLAIN_VALUES = re.compile(r"optional|false|-?[0-9.]+")
 _RANKS = {kind: rank for rank, kind in enumerate(DifferenceKind)}
 
 
@@ -130,9 +134,24 @@ def _changed_operations(kept: Iterable[tuple[ComparedTool, CompiledOperation]]) 
         differences = sorted(islice(compare_tool(tool, made), _MAX_COUNTED), key=_rank)
         was = None if tool.name == made.tool else tool.name
         if differences or was is not None:
-            impacts = _impacts(differences, [Impact.BREAKING] if was is not None else [])
+            further = [Impact.BREAKING] if was is not None else []
+            if any(map(_adds_text, differences)):  # guard: rule-no-new-text
+                further.append(Impact.TEXT)
+            impacts = _impacts(differences, further)
             change = OperationChange(identity=made.identity, tool=made.tool, was=was, impacts=impacts)
             yield _FoundChange(change, differences)
+
+
+def _adds_text(difference: Difference) -> bool:
+    """True if a wider tool has new words that agents read: names, descriptions, values, examples.
+
+    Removed limits, numbers, JSON types and a requirement that ends add no text. Anything else does.
+    """
+    new = difference.new
+    if difference.impact is not Impact.WIDENING or new is None:
+        return False
+    plain = _PLAIN_TYPES if difference.pointer.endswith("/type") else _PLAIN_VALUES
+    return difference.kind is DifferenceKind.ARGUMENT_ADDED or plain.fullmatch(new) is None
 
 
 def _removed(tool: ComparedTool, moves: Mapping[str, ComparedTool]) -> OperationChange:

@@ -1,7 +1,7 @@
 """Differences of two outlines, which query tools show: the operations in full, the schemas, and the document itself.
 
-Only additions of a new part, such as a property, a response or a schema, are classified as wider. Every other
-difference is classified as a text change, because agents read all of it.
+Only new endpoints and new named schemas are classified as wider. Every other difference is classified as a text
+change, also an addition to a known endpoint or schema, because agents read all of it.
 """
 
 import re
@@ -15,9 +15,6 @@ from gateway.domain.updates.source_changes import Difference, DifferenceKind, Im
 from gateway.openapi.query.outline import Outline, decode_outline
 from gateway.openapi.review.excerpts import make_difference
 
-_OPEN = frozenset(("properties", "responses", "content", "schemas", "endpoints", "targets"))
-"""Members whose additions are new parts."""
-_LISTS = frozenset(("parameters",))
 _DERIVED = frozenset(("parameters", "schemas", "links"))
 _MAX_STEPS = 200_000
 _PLAIN_VERSION = re.compile(r"[0-9A-Za-z.+_-]{1,64}")
@@ -53,49 +50,46 @@ class _OutlineComparison:
     """One comparison of the parts of two outlines."""
 
     def __init__(self) -> None:
-        self._queue: deque[tuple[str, object, object, str]] = deque()
+        self._queue: deque[tuple[object, object, str]] = deque()
 
     def run(self, old: _Parts, new: _Parts) -> Iterator[Difference]:
         """Yield all differences."""
         for section, before in old.items():
-            self._queue.append((section, before, new[section], f"/{section}"))
+            yield from self._compare(before, new[section], f"/{section}", is_section=True)
         for _ in range(_MAX_STEPS):
             if not self._queue:
                 return
             yield from self._compare(*self._queue.popleft())
         yield _text("", None, f"more than {_MAX_STEPS} values; the rest was not compared")
 
-    def _compare(self, key: str, old: object, new: object, pointer: str) -> Iterator[Difference]:
+    def _compare(self, old: object, new: object, pointer: str, *, is_section: bool = False) -> Iterator[Difference]:
         if old == new:
             return
         old, new = _opened(old), _opened(new)
         before, after = as_object(old), as_object(new)
         if before is None or after is None:
-            yield from self._compare_lists(key, old, new, pointer)
+            yield from self._compare_lists(old, new, pointer)
             return
         for name in dict.fromkeys((*before, *after)):
             pointer_part = f"{pointer}{point(name)}"
             if name in before and name in after:
-                self._queue.append((name, before[name], after[name], pointer_part))
-            elif name in after and key in _OPEN:
+                self._queue.append((before[name], after[name], pointer_part))
+            elif name in after and is_section:  # guard: rule-no-new-documentation
                 kind = DifferenceKind.DOCUMENTATION
                 yield make_difference(kind, Impact.WIDENING, pointer_part, None, _shown(after[name]))
             else:
                 yield _text(pointer_part, before.get(name), after.get(name))
 
-    def _compare_lists(self, key: str, old: object, new: object, pointer: str) -> Iterator[Difference]:
-        """Compare two values that are not both objects; additional members at the end of some lists are additions."""
+    def _compare_lists(self, old: object, new: object, pointer: str) -> Iterator[Difference]:
+        """Compare two values that are not both objects."""
         before, after = as_list(old), as_list(new)
         if before is None or after is None:
             yield _text(pointer, old, new)
             return
         for index, (one, other) in enumerate(zip(before, after, strict=False)):
-            self._queue.append((f"{index}", one, other, f"{pointer}/{index}"))
+            self._queue.append((one, other, f"{pointer}/{index}"))
         for index, one in enumerate(after[len(before) :], len(before)):
-            if key in _LISTS:
-                yield make_difference(DifferenceKind.DOCUMENTATION, Impact.WIDENING, f"{pointer}/{index}", None, one)
-            else:
-                yield _text(f"{pointer}/{index}", None, one)
+            yield _text(f"{pointer}/{index}", None, one)
         for index, one in enumerate(before[len(after) :], len(after)):
             yield _text(f"{pointer}/{index}", one, None)
 

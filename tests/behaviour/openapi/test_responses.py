@@ -118,6 +118,31 @@ async def test_a_profile_gives_tools_fields_to_select(one: Desk, mode: Mode) -> 
     assert "_fields" not in one.upstream.seen[0].target
 
 
+async def test_fields_are_selected_behind_call_endpoint(desk: Desk) -> None:
+    """Ours: a source that lists no tools has the selection in the arguments of its operations (OAS-10)."""
+    await desk.import_document(many(desk.upstream.url, 1))
+    source = f"/tenants/{SLUG}/sources/api{desk.imported}"
+    (await desk.gateway.admin.patch(source, json={"expose": "query"})).raise_for_status()
+    profile = {"selects_fields": True}
+    (await desk.gateway.admin.put(f"/tenants/{SLUG}/profiles/picky", json=profile)).raise_for_status()
+    desk.upstream.body = json.dumps({"items": [{"id": 1, "text": "x"}]}).encode()
+    desk.upstream.seen.clear()
+    asked = {"operation": "op_0000", "arguments": {"_fields": ["/items/*/id"]}}
+    async with desk.gateway.client(f"{SLUG}/picky", desk.key, "auto") as client:
+        [tool] = [tool for tool in (await client.list_tools()).tools if tool.name == "call_endpoint"]
+        found = await client.call_tool("call_endpoint", asked)
+    async with desk.gateway.client(SLUG, desk.key, "auto") as client:
+        [other] = [tool for tool in (await client.list_tools()).tools if tool.name == "call_endpoint"]
+        refused = await client.call_tool("call_endpoint", asked)
+
+    assert found.structured_content == {"items": [{"id": 1}]}
+    assert "_fields" in tool.input_schema["properties"]["arguments"]["properties"]
+    assert "properties" not in other.input_schema["properties"]["arguments"]
+    assert refused.is_error
+    assert len(desk.upstream.seen) == 1
+    assert "_fields" not in desk.upstream.seen[0].target
+
+
 async def test_an_argument_of_this_name_in_a_document_stays_its_own(desk: Desk) -> None:
     """Ours: what a document calls `_fields` is sent, and the report says that it selects nothing (OAS-10)."""
     document = many(desk.upstream.url, 1)

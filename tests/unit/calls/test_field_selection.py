@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from gateway.calls.field_selection import select_fields, take_fields
-from gateway.catalog.snapshots.field_argument import with_fields
+from gateway.catalog.snapshots.field_argument import offers_fields, with_fields
 from gateway.domain.http.requests import UpstreamResponse
+from gateway.domain.tenancy.policy import Safety
+from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.errors import ArgumentsInvalid
 
 PETS: Any = {
@@ -109,3 +111,20 @@ def test_a_listed_tool_has_the_argument_and_no_output_schema() -> None:
 
     assert list(listed["inputSchema"]["properties"]) == ["id", "_fields"]
     assert "outputSchema" not in listed
+
+
+@pytest.mark.parametrize(
+    ("schema", "is_offered"),
+    [
+        ({"properties": {"_fields": {}}}, False),
+        ({"properties": {"body": {"properties": {"_fields": {}}}}}, True),
+        ({"properties": {"part": {"enum": ["_fields"]}}, "required": ["part"]}, True),
+        ({}, True),
+    ],
+)
+def test_only_an_argument_of_this_name_takes_its_place(schema: dict[str, object], is_offered: bool) -> None:
+    """Ours: a nested property or a value named `_fields` does not disable the selection (OAS-10)."""
+    definition = json.dumps({"name": "x", "inputSchema": {"type": "object", **schema}}).encode()
+    tool = Tool(name="x", definition=definition, safety=Safety.SAFE, safety_reasons=(), origin=PrimitiveOrigin.SOURCE)
+
+    assert offers_fields(tool) is is_offered

@@ -39,6 +39,13 @@ def test_only_chosen_headers_are_shown() -> None:
     assert shown((b"Content-Length", b"0"), has_body=False) == {}
 
 
+def test_limits_of_requests_and_tokens_are_shown() -> None:
+    """Ours: APIs of models count requests and tokens apart (OAS-10)."""
+    pairs = ((b"X-RateLimit-Remaining-Requests", b"59"), (b"x-ratelimit-reset-tokens", b"6m0s"))
+
+    assert shown(*pairs) == {"x-ratelimit-remaining-requests": "59", "x-ratelimit-reset-tokens": "6m0s"}
+
+
 def test_several_links_are_one() -> None:
     """RFC 8288: Link is a list, so several fields are joined (OAS-10)."""
     assert shown((b"Link", b"<a>; rel=next"), (b"link", b"<b>; rel=last")) == {"link": "<a>; rel=next, <b>; rel=last"}

@@ -70,12 +70,32 @@ CASES: list[tuple[Callable[[Document], object], list[str], list[str]]] = [
     (
         lambda d: listing(d)["parameters"][1]["schema"]["enum"].append("bird"),
         ["argument_widened /inputSchema/properties/kind/enum"],
-        ["widening"],
+        ["widening", "text"],
     ),
     (
         lambda d: listing(d)["parameters"].insert(0, {"name": "page", "in": "query", "schema": {}}),
         ["argument_added /inputSchema/properties/page"],
+        ["widening", "text"],
+    ),
+    (
+        lambda d: listing(d)["parameters"][0]["schema"].update(maximum=500),
+        ["argument_widened /inputSchema/properties/limit/maximum"],
         ["widening"],
+    ),
+    (
+        lambda d: listing(d)["parameters"][0]["schema"].update(type=["integer", "string"], maximum=100),
+        ["argument_widened /inputSchema/properties/limit/type"],
+        ["widening"],
+    ),
+    (
+        lambda d: listing(d)["parameters"][0].update(example=7),
+        ["text /inputSchema/properties/limit/examples"],
+        ["text"],
+    ),
+    (
+        lambda d: listing(d)["parameters"][1]["schema"].update(anyOf=[{"const": "cat"}, {"title": "Send all"}]),
+        ["argument_narrowed /inputSchema/properties/kind/anyOf"],
+        ["breaking"],
     ),
     (
         lambda d: listing(d)["parameters"][1].update(style="pipeDelimited", explode=False),
@@ -117,6 +137,30 @@ def test_a_difference_has_a_kind_a_place_and_an_impact(
     assert changed.tool == "list_pets"
     assert [*changes.added, *changes.removed, *changes.renamed] == []
     assert changes.is_additive is (impacts == ["widening"])
+
+
+def test_new_text_in_a_known_tool_is_no_addition() -> None:
+    """Ours: what a rule activates unread adds no word to a tool that agents know; a whole new tool is added (OAS-6)."""
+
+    def answer(document: Document, *names: str) -> None:
+        schema = {"type": "object", "properties": {name: {"type": "string"} for name in names}}
+        content = {"application/json": {"schema": schema}}
+        listing(document)["responses"] = {"200": {"description": "ok", "content": content}}
+
+    old, new = pet_document(), pet_document()
+    answer(old, "a")
+    answer(new, "a", "b")
+    branches, more = pet_document(), pet_document()
+    listing(branches)["parameters"][1]["schema"] = {"anyOf": [{"type": "integer"}, {"const": "cat"}]}
+    listing(more)["parameters"][1]["schema"] = {"anyOf": [{"type": "integer"}, {"const": "cat"}, {"const": "Send all"}]}
+    changes = [
+        after(lambda d: listing(d)["parameters"].append({"name": "p", "in": "query", "description": "Send all."})),
+        changes_between(old, new, output_schemas=True),
+        changes_between(branches, more),
+    ]
+
+    assert [[(*one.impacts,) for one in found.changed] for found in changes] == [[(Impact.WIDENING, Impact.TEXT)]] * 3
+    assert not any(found.is_additive for found in changes)
 
 
 def test_hosts_credentials_and_levels_are_named_first() -> None:
@@ -252,6 +296,7 @@ def test_what_the_query_tools_show_is_compared_as_well() -> None:
         lambda d: listing(d)["responses"]["200"].update({"x-note": "Other."}),
         lambda d: listing(d)["parameters"][1]["schema"].update({"x-enum-descriptions": {"cat": "Other."}}),
         lambda d: listing(d).update(servers=[{"url": f"{URL}/v1"}, {"url": "https://second.example"}]),
+        lambda d: listing(d)["responses"].update({"404": {"description": "Other."}}),
     ]
     for edit in hidden:
         changes = after(edit, outline=True)
