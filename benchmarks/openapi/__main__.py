@@ -38,6 +38,7 @@ _COLUMNS = (
     "CPU s",
     "peak MB",
 )
+_REASON_COLUMNS = ("document", "operations", "reason")
 _QUOTED = re.compile(r"'[^']*'|`[^`]*`")
 _NUMBER = re.compile(r"\d+")
 
@@ -55,7 +56,7 @@ def main() -> None:
     """Measure the documents and print the table."""
     options = _options()
     rows: list[tuple[str, ...]] = []
-    groups: Counter[str] = Counter()
+    groups: list[tuple[str, ...]] = []
     kinds: Counter[str] = Counter()
     total = Verdicts()
     for file in read_files(options.documents):
@@ -63,7 +64,7 @@ def main() -> None:
         row, judged, compilation = _row(seen)
         rows.append(row)
         if compilation is not None:
-            groups += _groups(compilation)
+            groups += _groups(file.name, compilation, options.groups)
             kinds += Counter(reasons(judged.refused))
             total.accepted += judged.accepted
             total.refused += judged.refused
@@ -74,20 +75,20 @@ def main() -> None:
     notes = [
         f"Examples: {total.accepted} of {total.count} accepted ({share:.2f} %). Refused by: "
         + (", ".join(f"{name} {count}" for name, count in kinds.most_common()) or "nothing"),
-        *(f"{count} × {reason}" for reason, count in groups.most_common(options.groups)),
     ]
-    table = Table(title="Documents", columns=_COLUMNS, rows=tuple(rows), notes=tuple(notes))
-    print(table.render())
+    documents = Table(title="Documents", columns=_COLUMNS, rows=tuple(rows), notes=tuple(notes))
+    reported = Table(title="Reasons", columns=_REASON_COLUMNS, rows=tuple(groups))
+    print(f"{documents.render()}\n\n{reported.render()}")
     if options.write:
-        write_page(table)
+        write_page(documents, reported)
 
 
-def write_page(table: Table) -> None:
-    """Replace the table between its marks in the documentation."""
+def write_page(*tables: Table) -> None:
+    """Replace the tables between their marks in the documentation."""
     text = PAGE.read_text()
     before, _, rest = text.partition(_MARKS[0])
     _, _, after = rest.partition(_MARKS[1])
-    body = table.render().partition("\n\n")[2]
+    body = "\n\n".join(table.render().partition("\n\n")[2] for table in tables)
     PAGE.write_text(f"{before}{_MARKS[0]}\n\n{body}\n\n{_MARKS[1]}{after}")
 
 
@@ -97,7 +98,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=1, help="runs of each document; the median is shown")
     parser.add_argument("--against", type=Path, help="another checkout, run in turn with this one")
     parser.add_argument("--refused", action="store_true", help="also print each refused example")
-    parser.add_argument("--groups", type=int, default=12, help="number of groups of reasons")
+    parser.add_argument("--groups", type=int, default=3, help="number of groups of reasons of each document")
     parser.add_argument("--write", action="store_true", help="write the table into docs/openapi.md")
     return parser.parse_args()
 
@@ -154,14 +155,17 @@ def _compared(mine: Sequence[float], others: Sequence[float], digits: int) -> st
     return f"{text} ({middle / statistics.median(others):.2f}×)" if others else text
 
 
-def _groups(compilation: Compilation) -> Counter[str]:
-    """Operations by reason; quoted names and numbers are left out of the reasons."""
+def _groups(name: str, compilation: Compilation, most: int) -> list[tuple[str, ...]]:
+    """Rows of a document's commonest reasons, without quoted names and numbers."""
     texts = (
         _NUMBER.sub("N", _QUOTED.sub("'…'", reason))
         for report in compilation.report.operations
         for reason in report.reasons
     )
-    return Counter(texts)
+    counts = Counter(texts).most_common()
+    rows = [(name, str(count), reason) for reason, count in counts[:most]]
+    rest = sum(count for _, count in counts[most:])
+    return [*rows, *([(name, str(rest), "other reasons")] if rest else [])]
 
 
 def _print_refused(name: str, judged: Verdicts) -> None:

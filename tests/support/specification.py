@@ -94,9 +94,13 @@ class Group:
     more: Mapping[str, Any]
     credentials: Mapping[str, Any]
     cases: Sequence[Case]
+    yaml: str | None = None
+    """The document as text, where its anchors and aliases are what is tested."""
 
     def document(self, first: str, second: str) -> Any:
         """The document, with its two upstreams at these origins."""
+        if self.yaml is not None:
+            return self.yaml.replace("{first}", first)
         key = "swagger" if self.version == "2.0" else "openapi"
         document: dict[str, Any] = {key: self.version, "info": {"title": self.name, "version": "1"}}
         document |= {} if self.version == "2.0" else {"servers": [{"url": "{first}"}]}
@@ -131,6 +135,7 @@ def read_groups(stem: str) -> list[Group]:
             more=held.get("document", {}),
             credentials=held.get("credentials", {}),
             cases=[case for case in cases if case.version == version],
+            yaml=held.get("yaml"),
         )
         for version in versions
     ]
@@ -165,6 +170,16 @@ def differences(case: Case, seen: Sequence[tuple[int, Seen]], result: Mapping[st
     yield from _line_differences(case, got)
     yield from _body_differences(wanted, got)
     yield from result_differences(wanted.get("result", {}), result, texts)
+
+
+def listed_differences(case: Case, tool: Mapping[str, Any]) -> Iterator[str]:
+    """Where the entry of a list is not as the case says; `listed` has values by JSON Pointer."""
+    for pointer, value in case.content.get("listed", {}).items():
+        found: Any = tool
+        for name in pointer.split("/")[1:]:
+            found = found.get(name) if isinstance(found, dict) else None
+        if found != value:
+            yield f"listed {pointer} is {found!r}"
 
 
 def _line_differences(case: Case, got: Seen) -> Iterator[str]:
@@ -214,6 +229,7 @@ def result_differences(wanted: Mapping[str, Any], result: Mapping[str, Any], tex
         "structured": result.get("structuredContent"),
         "blocks": [block["type"] for block in blocks],
         "data": [block.get("data") or block.get("resource", {}).get("blob") for block in blocks],
+        "meta": (result.get("_meta") or {}).get("gateway/upstream"),
         "mime": [block.get("mimeType") or block.get("resource", {}).get("mimeType") for block in blocks],
     }
     if wanted.get("contains", "") not in texts:

@@ -111,7 +111,9 @@ async def with_similar_names(
     own = {one.tool.name for one in before}
     others = (await operations.names(tenant, db)).keys() - own - new
     alike = await anyio.to_thread.run_sync(_find_similar, new, others)
-    return replace(changes, findings=(*changes.findings, *(look_alike(tool, other) for tool, other in alike)))
+    found = (look_alike(tool, other) for tool, other in alike)
+    known = changes.findings  # a proposal has been searched before
+    return replace(changes, findings=(*known, *(one for one in found if one not in known)))
 
 
 def _find_similar(names: Collection[str], others: Collection[str]) -> Sequence[tuple[str, str]]:

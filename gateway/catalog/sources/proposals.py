@@ -214,7 +214,7 @@ async def open_proposal(tenant: TenantId, db: Db, source: Source, proposal: Sour
     return PreparedImport(
         draft=draft_of(source),
         content=Content(document=stored.document, url=source.url, digest=proposal.digest),
-        compilation=compilation,
+        compilation=replace(compilation, changes=proposal.changes),
         source=source.id,
         operations=await anyio.to_thread.run_sync(encode_operations, source.id, compilation),
         origin=VersionOrigin.PROPOSAL,

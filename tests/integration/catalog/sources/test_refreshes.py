@@ -207,7 +207,8 @@ async def test_a_change_waits_until_a_person_activates_it(desk: Desk) -> None:
     assert (await desk.source()).active_version == source.active_version
     assert (await desk.source()).refresh.proposal == 2
 
-    done = await desk.activate(2)
+    tried, done = await desk.activate(2, dry_run=True), await desk.activate(2)
+    assert tried.changes == done.changes == waiting.changes
     assert done.source is not None
     assert (done.source.active_version, done.source.refresh.proposal) == (2, None)
     assert await desk.tools() == before | {"more_0"}
