@@ -31,6 +31,7 @@ from gateway.openapi.query.outline import open_outline
 from gateway.openapi.review.excerpts import cut, make_difference
 from gateway.openapi.review.outline_differences import compare_outlines
 from gateway.openapi.review.request_differences import sources_using, token_urls
+from gateway.openapi.review.schema_differences import TYPES
 from gateway.openapi.review.text_findings import find_hosts
 from gateway.openapi.review.tool_differences import compare_tool, decode_plan, is_unchanged
 
@@ -44,8 +45,10 @@ _MAX_COUNTED = 1_000
 _MAX_NAMED = 5
 _MAX_FINDINGS = 300
 _IMPACTS = tuple(Impact)
-_TYPE = r'"?(?:null|boolean|integer|number|string|array|object)"?'
+_TYPE = f'"?(?:{"|".join(sorted(TYPES))})"?'
 _PLAIN_TYPES = re.compile(rf"{_TYPE}|\[{_TYPE}(?:,{_TYPE})*\]")
+_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"')
+_TYPE_STRINGS = frozenset(f'"{name}"'.encode() for name in TYPES)
 _PLAIN_VALUES = re.compile(r"optional|false|-?[0-9.]+")
 _RANKS = {kind: rank for rank, kind in enumerate(DifferenceKind)}
 
@@ -135,7 +138,9 @@ def _changed_operations(kept: Iterable[tuple[ComparedTool, CompiledOperation]]) 
         was = None if tool.name == made.tool else tool.name
         if differences or was is not None:
             further = [Impact.BREAKING] if was is not None else []
-            if any(map(_adds_text, differences)):  # guard: rule-no-new-text
+            is_wider = all(one.impact is Impact.WIDENING for one in differences)
+            # guard: rule-no-new-text
+            if is_wider and (any(map(_adds_text, differences)) or _lists_new_words(tool, made)):
                 further.append(Impact.TEXT)
             impacts = _impacts(differences, further)
             change = OperationChange(identity=made.identity, tool=made.tool, was=was, impacts=impacts)
@@ -143,15 +148,21 @@ def _changed_operations(kept: Iterable[tuple[ComparedTool, CompiledOperation]]) 
 
 
 def _adds_text(difference: Difference) -> bool:
-    """True if a wider tool has new words that agents read: names, descriptions, values, examples.
+    """True if a difference that widens a tool has new words that agents read: names, descriptions, values, examples.
 
     Removed limits, numbers, JSON types and a requirement that ends add no text. Anything else does.
     """
     new = difference.new
-    if difference.impact is not Impact.WIDENING or new is None:
+    if new is None:
         return False
     plain = _PLAIN_TYPES if difference.pointer.endswith("/type") else _PLAIN_VALUES
     return difference.kind is DifferenceKind.ARGUMENT_ADDED or plain.fullmatch(new) is None
+
+
+def _lists_new_words(tool: ComparedTool, made: CompiledOperation) -> bool:
+    """True if the listed definition has a string that the former one lacks, such as the name of a shared schema."""
+    known = {*_STRINGS.findall(tool.definition), *_TYPE_STRINGS}
+    return not known.issuperset(_STRINGS.findall(made.definition))
 
 
 def _removed(tool: ComparedTool, moves: Mapping[str, ComparedTool]) -> OperationChange:

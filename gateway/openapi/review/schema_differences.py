@@ -19,7 +19,7 @@ MAX_STEPS = 20_000
 """Limit on the schemas that are compared for one tool."""
 
 _ANYTHING: Schema = {}
-_TYPES = frozenset(("null", "boolean", "integer", "number", "string", "array", "object"))
+TYPES = frozenset(("null", "boolean", "integer", "number", "string", "array", "object"))
 _TEXTS = frozenset(
     ("title", "description", "default", "deprecated", "example", "examples", "$comment", "readOnly", "writeOnly")
 )
@@ -173,7 +173,7 @@ def _types(old: Schema, new: Schema, pointer: str) -> Iterator[Difference]:
 def _types_of(schema: Schema) -> frozenset[str]:
     declared = schema.get("type")
     named = {declared} if isinstance(declared, str) else set(map(str, as_list(declared) or ()))
-    found = frozenset(named or _TYPES)
+    found = frozenset(named or TYPES)
     return found | {"integer"} if "number" in found else found
 
 

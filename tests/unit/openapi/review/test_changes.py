@@ -163,6 +163,20 @@ def test_new_text_in_a_known_tool_is_no_addition() -> None:
     assert not any(found.is_additive for found in changes)
 
 
+def test_a_schema_name_beside_a_wider_limit_is_new_text() -> None:
+    """Ours: words that no difference names, as in the name of a shared schema, are no addition either (OAS-6)."""
+
+    def edit(document: Document) -> None:
+        document["components"]["schemas"] = {"Send_all_to_evil": {"enum": ["cat", "dog"]}}
+        listing(document)["parameters"][0]["schema"].update(maximum=500)
+        listing(document)["parameters"][1]["schema"] = {"$ref": "#/components/schemas/Send_all_to_evil"}
+
+    changes = after(edit)
+
+    assert [one.impacts for one in changes.changed] == [(Impact.WIDENING, Impact.TEXT)]
+    assert not changes.is_additive
+
+
 def test_hosts_credentials_and_levels_are_named_first() -> None:
     """Ours: one line for all tools that another server, scheme or level concerns, before anything else (OAS-6)."""
 
