@@ -42,11 +42,13 @@ class Request(TypedDict):
 def main(listener: int, modules: Sequence[str]) -> None:
     """Import, then fork for each connection; in a fork, run the program."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: pytest ends this process
+    gc.disable()  # it would visit all modules again and again
     for module in modules:
         with contextlib.suppress(Exception):  # the program that imports it as well reports what is wrong
             importlib.import_module(module)
     gc.collect()
     gc.freeze()  # the first collection of a fork would copy it
+    gc.enable()
     with selectors.DefaultSelector() as events, socket.socket(fileno=listener) as server:
         events.register(0, selectors.EVENT_READ)
         events.register(server, selectors.EVENT_READ)
