@@ -147,7 +147,8 @@ async def running_chromium(folder: Path) -> AsyncGenerator[str]:
     started = await asyncio.create_subprocess_exec(*command, env=variables, stdin=null, stdout=null, stderr=null)
     try:
         async with asyncio.timeout(_PATIENCE_S):
-            yield await _address(folder / "DevToolsActivePort", started)
+            address = await _address(folder / "DevToolsActivePort", started)
+        yield address  # outside of the block, whose time would cancel the test that runs when it is over
     finally:
         if started.returncode is None:
             started.kill()
