@@ -32,14 +32,13 @@ def add_show(
     metavar: str = "NAME",
 ) -> None:
     """Add `show`, which prints one item: by `describe`, or these fields, or all."""
-    render = describe or (lambda found: render_fields(found, *fields))
 
     @group.command("show", help=about)
     @click.argument("name", metavar=metavar)
     @with_tenant
     def show_item(context: AdminContext, name: str) -> None:
         found = context.admin.get(context.tenant_path(noun, name))
-        context.show(found, lambda: render(found))
+        context.show(found, lambda: describe(found) if describe else render_fields(found, *fields))
 
 
 def add_delete(group: click.Group, noun: str, about: str, *, metavar: str = "NAME", loss: str = "") -> None:

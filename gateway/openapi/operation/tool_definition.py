@@ -116,7 +116,7 @@ def define_within_budget(
 
 def _members(text: ToolText, operation: Operation, schema: bytes, output: bytes | None) -> dict[str, object]:
     is_read_only = safety_of(operation) is Safety.SAFE
-    names = {"name": text.name, "title": text.title} if text.title else {"name": text.name}
+    names: dict[str, object] = {"name": text.name, "title": text.title} if text.title else {"name": text.name}
     return names | {
         "description": text.description,
         "inputSchema": orjson.Fragment(schema),

@@ -201,7 +201,7 @@ async def test_an_activation_ends_the_approvals_of_tools_that_it_changes(talk: T
 
 async def test_the_removal_of_a_source_ends_its_approvals(talk: Talk, office: Office) -> None:
     """Ours: a call that waits at another replica ends at once; its approval cannot be granted any more (SAF-3)."""
-    results = list[types.CallToolResult]()
+    results, asked = list[types.CallToolResult](), list[str]()
     draft = {"name": "gone", "document": pets(talk.upstream.url), "prefix": "gone"}
     sources = f"/tenants/{talk.slug}/sources"
     (await talk.gateway.admin.post(sources, json=draft)).raise_for_status()
@@ -211,11 +211,11 @@ async def test_the_removal_of_a_source_ends_its_approvals(talk: Talk, office: Of
 
     async with talk.replicas.client(talk.slug, talk.key, "legacy") as client, anyio.create_task_group() as group:
         group.start_soon(call, client)
-        asked = await office.pending()
+        asked.append((await office.pending())["id"])
         (await talk.replicas.b.gateway.admin.delete(f"{sources}/gone")).raise_for_status()
 
     assert _facts(results[0])["state"] == "superseded"
-    assert (await office.shown(asked["id"]))["state"] == "superseded"
+    assert (await office.shown(asked[0]))["state"] == "superseded"
 
 
 async def test_the_requester_does_not_decide(talk: Talk, office: Office) -> None:

@@ -126,10 +126,10 @@ async def test_a_change_of_the_catalog_during_a_load_withdraws_no_permission(
     changes: Changes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: a loaded snapshot that is outdated already is not an outage; the stored list counts (ISO-5, DYN-1)."""
-    tenant, load = changes.tenant.id, Snapshots._load
+    tenant, load = changes.tenant.id, Snapshots.__dict__["_load"]
 
     async def load_slowly(self: Snapshots, *arguments: Any, **options: Any) -> Snapshot:
-        loaded = await load(self, *arguments, **options)
+        loaded: Snapshot = await load(self, *arguments, **options)
         await egress.replace_egress(tenant, changes.catalog, LIST, by=BY)
         self.note(tenant, loaded.revision + 1)
         return loaded
