@@ -115,7 +115,7 @@ class _Walk:
     def operation(self, item: Json, node: Json, arguments: Mapping[tuple[str, str], str]) -> Iterator[DocumentExample]:
         """Yield the examples of parameters and body, then those inside their schemas."""
         properties = self._schema["properties"]
-        declared = {}
+        declared: dict[tuple[object, object], Json] = {}
         for parameter in [*_list(item.get("parameters")), *_list(node.get("parameters"))]:
             found = self._follow(parameter)
             declared[found.get("in"), found.get("name")] = found

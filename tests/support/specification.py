@@ -177,7 +177,7 @@ def listed_differences(case: Case, tool: Mapping[str, Any]) -> Iterator[str]:
     for pointer, value in case.content.get("listed", {}).items():
         found: Any = tool
         for name in pointer.split("/")[1:]:
-            found = found.get(name) if isinstance(found, dict) else None
+            found = cast("dict[str, Any]", found).get(name) if isinstance(found, dict) else None
         if found != value:
             yield f"listed {pointer} is {found!r}"
 
@@ -223,13 +223,14 @@ def _body_differences(wanted: Mapping[str, Any], got: Seen) -> Iterator[str]:
 def result_differences(wanted: Mapping[str, Any], result: Mapping[str, Any], texts: str) -> Iterator[str]:
     """Where a result is not the expected one; without expectations it has to be a success."""
     blocks: list[dict[str, Any]] = result["content"]
+    meta: dict[str, Any] = result.get("_meta") or {}
     found: dict[str, object] = {
         "error": bool(result.get("isError")),
         "text": texts,
         "structured": result.get("structuredContent"),
         "blocks": [block["type"] for block in blocks],
         "data": [block.get("data") or block.get("resource", {}).get("blob") for block in blocks],
-        "meta": (result.get("_meta") or {}).get("gateway/upstream"),
+        "meta": meta.get("gateway/upstream"),
         "mime": [block.get("mimeType") or block.get("resource", {}).get("mimeType") for block in blocks],
     }
     if wanted.get("contains", "") not in texts:

@@ -22,7 +22,7 @@ from gateway.upstream.document_fetch import fetch_document
 
 MAX_FILES = 100
 _MAX_ROUNDS = 20
-_MAX_SECONDS = 60.0
+MAX_SECONDS = 60.0
 _PARENT = ".."
 
 
@@ -41,10 +41,10 @@ async def add_files(tenant: TenantId, catalog: CatalogContext, content: Content,
     entry = url.path.strip("/")
     files = {entry: content.document}
     try:
-        with anyio.fail_after(_MAX_SECONDS):
+        with anyio.fail_after(MAX_SECONDS):
             await _fetch_missing(tenant, catalog, url, files, limit=limit)
     except TimeoutError:
-        raise FetchFailed(f"The files of the document took more than {_MAX_SECONDS:g} seconds.") from None
+        raise FetchFailed(f"The files of the document took more than {MAX_SECONDS:g} seconds.") from None
     if len(files) == 1:
         return content
     archive = await anyio.to_thread.run_sync(_pack, files)
