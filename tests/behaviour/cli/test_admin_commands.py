@@ -325,3 +325,20 @@ async def test_a_source_is_set_again_and_again(terminal: Terminal, pets_file: Pa
     assert (refused.code, "--yes" in refused.err) == (6, True)
     again: Any = (await terminal.do("source", "set", "pets", str(pets_file), "--json")).value
     assert (again["prefix"], again["active_version"]) == (None, 2)
+
+
+async def test_a_sink_of_the_trail_lives_from_create_to_delete(terminal: Terminal) -> None:
+    """Ours: an outside system is declared, paused, shown and deleted, and each command says what it did (PRG-3)."""
+    await terminal.create_tenant()
+    target = ("siem", "https", "https://siem.example.com/trail")
+    made: Any = (await terminal.do("audit", "sink", "create", *target, "--json")).value
+    assert (made["name"], made["target"], made["enabled"]) == ("siem", target[2], True)
+    assert "siem.example.com" in (await terminal.do("audit", "sink", "list")).out
+    paused: Any = (await terminal.do("audit", "sink", "update", "siem", "--disable", "--json")).value
+    assert (paused["id"], paused["enabled"]) == (made["id"], False)
+    lines = (await terminal.do("audit", "sink", "show", "siem")).out.splitlines()
+    assert ["enabled", "no"] in [line.split() for line in lines]
+
+    assert (await terminal.run("audit", "sink", "delete", "siem")).code == 2, "nobody was asked"
+    assert (await terminal.do("audit", "sink", "delete", "siem", "--yes", "--json")).value == {"deleted": "siem"}
+    assert (await terminal.do("audit", "sink", "list", "--json")).value == []
