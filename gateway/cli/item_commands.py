@@ -41,17 +41,20 @@ def add_show(
         context.show(found, lambda: describe(found) if describe else render_fields(found, *fields))
 
 
-def add_delete(group: click.Group, noun: str, about: str, *, metavar: str = "NAME", loss: str = "") -> None:
-    """Add `delete`, which asks first; `loss` names what is deleted with the item, such as ` with its tools`."""
+def add_delete(
+    group: click.Group, noun: str, about: str, *, metavar: str = "NAME", verb: str = "delete", loss: str = ""
+) -> None:
+    """Add `delete`, or the verb for it, which asks first; `loss` names what ends with the item (` with its tools`)."""
+    result = f"{verb.removesuffix('e')}ed"
 
-    @group.command("delete", help=about)
+    @group.command(verb, help=about)
     @click.argument("name", metavar=metavar)
     @yes_option
     @with_tenant
     def delete_item(context: AdminContext, name: str, yes: bool) -> None:
-        confirm(f"Delete {group.name} {name}{loss}?", is_sure=yes)
+        confirm(f"{verb.capitalize()} {group.name} {name}{loss}?", is_sure=yes)
         context.admin.send("DELETE", context.tenant_path(noun, name))
-        context.show({"deleted": name}, lambda: f"deleted {name}")
+        context.show({result: name}, lambda: f"{result} {name}")
 
 
 def render_items(items: Sequence[JsonObject], columns: Sequence[str]) -> str:

@@ -3,9 +3,8 @@
 import click
 
 from gateway.cli.click_group import Commands
-from gateway.cli.client.admin_context import AdminContext, confirm, with_tenant
-from gateway.cli.input.options import yes_option
-from gateway.cli.item_commands import add_list, add_show
+from gateway.cli.client.admin_context import AdminContext, with_tenant
+from gateway.cli.item_commands import add_delete, add_list, add_show
 
 _CONSENTS, _GRANTS = "consents", "grants"
 
@@ -13,17 +12,6 @@ _CONSENTS, _GRANTS = "consents", "grants"
 @click.group("consent", cls=Commands)
 def consent() -> None:
     """List, show and revoke the consents of people to clients."""
-
-
-@consent.command("revoke")
-@click.argument("consent_id", metavar="ID")
-@yes_option
-@with_tenant
-def revoke_consent(context: AdminContext, consent_id: str, yes: bool) -> None:
-    """Delete a consent, and revoke the grants of its client; the person is asked again."""
-    confirm(f"Revoke consent {consent_id}?", is_sure=yes)
-    context.admin.send("DELETE", context.tenant_path(_CONSENTS, consent_id))
-    context.show({"revoked": consent_id}, lambda: f"revoked {consent_id}")
 
 
 @click.group("grant", cls=Commands)
@@ -54,3 +42,10 @@ add_list(
 )
 add_show(consent, _CONSENTS, "Show a consent.", metavar="ID")
 add_show(grant, _GRANTS, "Show a grant.", metavar="ID")
+add_delete(
+    consent,
+    _CONSENTS,
+    "Delete a consent, and revoke the grants of its client; the person is asked again.",
+    metavar="ID",
+    verb="revoke",
+)

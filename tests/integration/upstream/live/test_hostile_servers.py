@@ -270,7 +270,8 @@ async def test_sessions_are_ended_also_when_the_attachment_is_cancelled() -> Non
 
     async def slow(_: Exchange, __: dict[str, Any]) -> bytes:
         nonlocal ended
-        await asyncio.sleep(0.05)  # long after the cancellation
+        for _turn in range(100):  # an unshielded wait is cancelled again in each turn of the loop
+            await asyncio.sleep(0)
         ended += 1
         return body(b"", status=200)
 
@@ -281,6 +282,24 @@ async def test_sessions_are_ended_also_when_the_attachment_is_cancelled() -> Non
             scope.cancel()
             await anyio.sleep_forever()
     assert ended == 2
+
+
+async def test_a_server_that_keeps_silent_to_the_end_of_a_session_delays_closing_for_a_bounded_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ours: a changed source and a replica that stops do not wait for a hostile server, whose connection is closed."""
+    monkeypatch.setattr("gateway.upstream.live.mcp.clean_up._MAX_CLEAN_UP_S", 0.2)
+    script, closed = Scripted(), 0
+
+    async def silent(exchange: Exchange, _: dict[str, Any]) -> None:
+        nonlocal closed
+        await exchange.reader.read()
+        closed += 1
+
+    script.replies["DELETE"] = silent
+    async with attached_to(script) as world:
+        await call(world)
+    assert closed == 1  # that of the pool; the time of the attachment is used up
 
 
 async def test_time_stands_still_while_the_client_answers() -> None:
