@@ -6,7 +6,7 @@ Each operation is compiled separately. An operation that cannot be compiled is s
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from gateway.domain.json_access import Object
+from gateway.domain.json_access import Object, point
 from gateway.domain.sources import Compilation, CompiledOperation, OperationReport
 from gateway.domain.tools import FIELDS
 from gateway.errors import BadInput, Fault
@@ -17,6 +17,7 @@ from gateway.openapi.document.swagger2 import convert
 from gateway.openapi.operation.bodies import Bodies, Body
 from gateway.openapi.operation.descriptions import ReturnLines, describe_tool, title_of
 from gateway.openapi.operation.example_checks import ExampleChecks
+from gateway.openapi.operation.example_positions import ExamplePositions, Origin
 from gateway.openapi.operation.input_schema import compose_input
 from gateway.openapi.operation.names import ToolName, grants, name_tools
 from gateway.openapi.operation.operations import Operation, list_operations
@@ -50,8 +51,10 @@ MAX_LIST_BYTES = 64 * 1024**2
 """Limit on the total bytes of one document's tool definitions. Once it is reached, further operations are skipped."""
 
 
-def compile_document(raw: bytes | Mapping[str, object], options: ImportOptions) -> Compilation:
-    """Compile a document to its tools and a report on each operation.
+def compile_document(
+    raw: bytes | Mapping[str, object], options: ImportOptions, *, origin: Origin | None = None
+) -> Compilation:
+    """Compile a document to its tools and a report on each operation; `origin` names positions in its files.
 
     Raises:
         InvalidDocument: the document cannot be read as OpenAPI.
@@ -60,7 +63,7 @@ def compile_document(raw: bytes | Mapping[str, object], options: ImportOptions) 
     """
     base = _override(options.base_url)
     document = read_document(raw, url=options.document_url)
-    return _Compiler(document, options, base).run()
+    return _Compiler(document, options, base, origin=origin).run()
 
 
 def _override(url: str | None) -> Server | None:
@@ -76,7 +79,9 @@ def _override(url: str | None) -> Server | None:
 class _Compiler:
     """One pass over one document."""
 
-    def __init__(self, document: Document, options: ImportOptions, base: Server | None) -> None:
+    def __init__(
+        self, document: Document, options: ImportOptions, base: Server | None, *, origin: Origin | None
+    ) -> None:
         references = References(document.root)
         is_swagger = document.dialect == (2, 0)
         self._document = document
@@ -94,7 +99,8 @@ class _Compiler:
         )
         components = Components(dialect)
         self._components = components
-        self._examples = ExampleChecks(components, dialect.values, self._warnings)
+        positions = ExamplePositions(document.root, self._root, references, origin=origin)
+        self._examples = ExampleChecks(components, dialect.values, warnings=self._warnings, positions=positions)
         self._return_lines = ReturnLines(references)
         self._listed_tools: dict[str, ListedTool] = {}
         self._outputs = Outputs(references, dialect) if options.output_schemas else None
@@ -231,8 +237,11 @@ class _Compiler:
         return made, [*losses, *schema.losses]
 
     def _read(self, operation: Operation, template: PathTemplate) -> tuple[OperationParts, list[str]]:
-        levels = [list_at(operation.item, "parameters"), list_at(operation.node, "parameters")]
-        merged = self._parameters.merge(levels, operation.where)
+        levels = {
+            point("paths", operation.path): list_at(operation.item, "parameters"),
+            operation.where: list_at(operation.node, "parameters"),
+        }
+        merged = self._parameters.merge(levels)
         parameters, mismatches = fit_parameters(template, merged.parameters)
         body = self._bodies.plan(operation.node, operation.where)
         server = self._server(operation)

@@ -15,6 +15,7 @@ from gateway.domain.json_text import load_json, refuse_many_values
 from gateway.errors import BadInput, DocumentTooLarge, InvalidDocument
 from gateway.openapi.compiler import compile_document
 from gateway.openapi.document.document import MAX_NODES
+from gateway.openapi.operation.example_positions import Origin
 from gateway.openapi.review.changes import compare_versions
 from gateway.openapi.worker_messages import (
     LENGTH_BYTES,
@@ -67,18 +68,22 @@ def answer(task: Task, document: bytes) -> Iterator[Message]:
     """
     sent, form = document, task.form
     warnings: tuple[str, ...] = ()
+    origin: Origin | None = None
     if form.is_json_value:
         document = _read_value(document)
     if form.is_archive:
         from gateway.openapi.document.archive import unpack  # noqa: PLC0415  # most documents are a single file
         from gateway.openapi.document.bundle import bundle  # noqa: PLC0415
+        from gateway.openapi.document.file_positions import FilePositions  # noqa: PLC0415
 
-        bundled = bundle(unpack(_decode(document) if form.is_json_value else document), entry=form.entry)
+        packed = _decode(document) if form.is_json_value else document
+        bundled = bundle(unpack(packed), entry=form.entry)
         if form.lists_missing:
             yield MissingFiles(bundled.missing)
             return
         document, warnings = bundled.document, bundled.warnings
-    compilation = compile_document(document, task.options)
+        origin = FilePositions(packed, entry=form.entry, url=task.options.document_url)
+    compilation = compile_document(document, task.options, origin=origin)
     if warnings:
         report = replace(compilation.report, warnings=(*warnings, *compilation.report.warnings))
         compilation = replace(compilation, report=report)

@@ -8,7 +8,7 @@ inlined at the reference. Extensions (`x-…`) that contain references are dropp
 import posixpath
 import re
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import cast
 from urllib.parse import unquote
@@ -21,7 +21,7 @@ from gateway.errors import DocumentTooLarge, Fault, InvalidDocument
 from gateway.openapi.document.document import MAX_DEPTH, MAX_NODES, read_tree
 from gateway.openapi.document.json_access import object_at, quote_text
 from gateway.openapi.document.reference_kinds import LITERAL, SECTIONS, SWAGGER_SECTIONS, kind_of_member
-from gateway.openapi.document.references import find_step, merge_path_item, ref_tokens
+from gateway.openapi.document.references import PARAMETERS, find_step, is_beside_reference, merge_path_item, ref_tokens
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _ROOT_KEY = re.compile(rb"""(?:openapi|swagger)["']?\s*:\s*["']?[23]\b""")
@@ -64,9 +64,23 @@ def bundle(files: Mapping[str, bytes], *, entry: str | None) -> Bundle:
         InvalidDocument: `entry` does not exist, no single root file is found, or a needed file cannot be read.
         DocumentTooLarge: a file or the result exceeds the limits of a document.
     """
+    return _bundler(files, entry).run()
+
+
+def find_positions(files: Mapping[str, bytes], *, entry: str | None) -> Callable[[Sequence[str]], BundleLocation]:
+    """Return a function from the path of a value in the bundled document to its position in the files.
+
+    Raises:
+        InvalidDocument, DocumentTooLarge: as for `bundle`.
+    """
+    bundler = _bundler(files, entry)
+    bundler.run()
+    return bundler.position
+
+
+def _bundler(files: Mapping[str, bytes], entry: str | None) -> "_Bundler":
     archive = _Files(files)
-    name = _find_entry(archive) if entry is None else _entry_file(archive, entry)
-    return _Bundler(archive, name).run()
+    return _Bundler(archive, _find_entry(archive) if entry is None else _entry_file(archive, entry))
 
 
 class _Files:
@@ -188,6 +202,36 @@ class _Bundler:
         text = orjson.dumps(document)
         missing = tuple(self._missing)[:_MAX_MISSING]
         return Bundle(document=text, warnings=tuple(self._warnings)[:_MAX_WARNINGS], missing=missing)
+
+    def position(self, path: Sequence[str]) -> BundleLocation:
+        """Return the position in the files of a value of the bundled document."""
+        moved: dict[tuple[str, ...], tuple[str, BundleLocation]] = {
+            (*self._sections[kind], name): (kind, start) for (kind, start), name in self._component_names.items()
+        }
+        size = next((length for length in (2, 3) if tuple(path[:length]) in moved), 0)
+        root = BundleLocation(self._entry, ())
+        kind, location = moved[tuple(path[:size])] if size else ("document", root)
+        waiting = deque(path[size:])
+        while waiting:
+            token = waiting.popleft()
+            location = self._inlined(location, kind, token, waiting)
+            kind = kind if as_list(self._value(location)) is not None else kind_of_member(kind, token)
+            location = BundleLocation(location.file, (*location.tokens, token))
+        return location
+
+    def _inlined(self, location: BundleLocation, kind: str, token: str, waiting: deque[str]) -> BundleLocation:
+        """The position of the object that has the token: the value itself, or the target inlined at it."""
+        node = as_object(self._value(location)) or {}
+        ref = node.get("$ref")
+        if kind in self._sections or not isinstance(ref, str) or (token in node and token != PARAMETERS):
+            return location
+        target = self._locate(ref, location.file)
+        if target is None:
+            return location
+        found = as_object(self._value(target)) or {}
+        if token == PARAMETERS and is_beside_reference(found, waiting):
+            return location
+        return self._inlined(target, kind, token, waiting)
 
     def _reserve_names(self) -> None:
         """Keep the name of each root component that is only a reference to another file, for the bundled value."""

@@ -1,12 +1,14 @@
 """The resolver of `$ref`: only targets in the same document; nothing is ever fetched."""
 
 import re
+from collections import deque
 from typing import cast
 from urllib.parse import unquote
 
 from gateway.domain.json_access import Object, as_list, as_object, point, tokens_of
 from gateway.openapi.document.json_access import Unusable, list_at, quote_text
 
+PARAMETERS = "parameters"
 _MAX_CHAIN_LENGTH = 32
 _REMEDY = "upload the files together as an archive, or have the operator allow its host (`GATEWAY_REFERENCE_HOSTS`)"
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
@@ -74,8 +76,21 @@ def merge_path_item(target: Object, item: Object) -> dict[str, object]:
     Parameters of both are kept. A later one replaces an earlier one of the same name when the operation is read.
     """
     merged = {**target, **{key: value for key, value in item.items() if key != "$ref"}}
-    shared = [*list_at(target, "parameters"), *list_at(item, "parameters")]
-    return merged | ({"parameters": shared} if shared else {})
+    shared = [*list_at(target, PARAMETERS), *list_at(item, PARAMETERS)]
+    return merged | ({PARAMETERS: shared} if shared else {})
+
+
+def is_beside_reference(target: Object, waiting: deque[str]) -> bool:
+    """True if the next token is the index of a parameter beside the reference to `target`, in the merged path item.
+
+    The token becomes its index in the list of the object with the reference.
+    """
+    if not waiting or not waiting[0].isdecimal():
+        return False
+    own = int(waiting[0]) - len(list_at(target, PARAMETERS))
+    if own >= 0:
+        waiting[0] = str(own)
+    return own >= 0
 
 
 def ref_tokens(ref: str) -> list[str]:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from gateway.domain.json_access import as_list, as_object, point
 from gateway.domain.sources import ExampleCounts
 from gateway.openapi.document.json_access import clean_text
+from gateway.openapi.operation.example_positions import ExamplePositions
 from gateway.openapi.operation.schema_assembly import Argument
 from gateway.openapi.schema.components import Component, Components
 from gateway.openapi.schema.definition_names import referenced_names
@@ -74,10 +75,13 @@ class _SchemaContext(msgspec.Struct, frozen=True, kw_only=True):
 class ExampleChecks:
     """Checks of the examples in one document's requests, with a common budget; counts the results."""
 
-    def __init__(self, components: Components, values: ValueChecks, warnings: Warnings) -> None:
+    def __init__(
+        self, components: Components, values: ValueChecks, *, warnings: Warnings, positions: ExamplePositions
+    ) -> None:
         self._components = components
         self._values = values
         self._warnings = warnings
+        self._positions = positions
         self._settled: set[str] = set()
         self._arguments: dict[str, tuple[tuple[str, ...], bool]] = {}
         self._relaxed_refs: set[str] = set()
@@ -156,7 +160,8 @@ class ExampleChecks:
             for value in cast("list[object]", node.pop("examples")):
                 fault = self._fault_of_example(value, context, fitting)
                 if fault is not None:
-                    losses[f"the example at {where}{point(*path)} does not fit its schema: {fault}"] = None
+                    position = self._positions.find(where, path, value)
+                    losses[f"the example at {position} does not fit its schema: {fault}"] = None
             fitting += cast("list[object]", node.pop("examples", []))  # values of an `enum` that was dropped
             if listed := listed_examples(fitting, node, is_whole=not path):
                 node["examples"] = listed

@@ -83,8 +83,8 @@ class Parameters:
         self._fields = FormFields(FileParts(references), dialect=dialect)
         self._read: dict[int, Parameter | None] = {}
 
-    def merge(self, levels: Sequence[Sequence[object]], where: str) -> MergedParameters:
-        """Merge the parameters of all levels, outermost level first.
+    def merge(self, levels: Mapping[str, Sequence[object]]) -> MergedParameters:
+        """Merge the parameters of all levels, by the position of the object that has them, outermost level first.
 
         An inner parameter replaces an outer parameter with the same location and name. Headers that are credentials are
         no parameters.
@@ -95,7 +95,7 @@ class Parameters:
         merged: dict[tuple[Location, str], Parameter] = {}
         credentials: dict[str, bool] = {}
         losses: list[str] = []
-        for level in levels:
+        for where, level in levels.items():
             for index, node in enumerate(level):
                 try:
                     parameter = self._one(node, f"{where}/parameters/{index}")
