@@ -16,7 +16,7 @@ from gateway.calls.recorded_arguments import ArgumentRecorder
 from gateway.calls.result_rendering import ResultRenderer
 from gateway.calls.safeguards import Safeguards
 from gateway.catalog.egress import StoredAllowLists
-from gateway.catalog.identity.introspection_clients import open_introspection_secret
+from gateway.catalog.identity.client_secrets import open_introspection_secret
 from gateway.catalog.snapshots.credential_cache import CredentialCache
 from gateway.catalog.snapshots.input_schemas import StoredInputSchemas
 from gateway.catalog.snapshots.outline_cache import OutlineCache
@@ -198,6 +198,7 @@ def _call_catalog(infrastructure: Infrastructure, settings: Settings) -> Catalog
         upstream=infrastructure.upstream,
         publish=infrastructure.bus.publish,
         chain_key=infrastructure.cipher.derive("audit"),
+        secret_stores=infrastructure.secret_stores,
         audit=infrastructure.audit.write,
         options=CatalogOptions(public_url=settings.public_url),
     )

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 from gateway.catalog.egress import refusal
 from gateway.catalog.etags import Expected, check_version
+from gateway.catalog.identity.client_secrets import check_reference
 from gateway.catalog.identity.delegations import CredentialDraft, build_delegation
 from gateway.catalog.origins import read_origins
 from gateway.catalog.snapshots.credential_cache import read_external_secret
@@ -27,8 +28,7 @@ from gateway.domain.http.headers import is_private
 from gateway.domain.http.requests import Credential, NamedCredential
 from gateway.domain.identifiers import TenantId, new_credential_id
 from gateway.domain.order import KEYED, Order
-from gateway.domain.tenancy.principals import Operator
-from gateway.domain.tenancy.secret_references import SecretReference, fault_of
+from gateway.domain.tenancy.secret_references import SecretReference
 from gateway.errors import (
     Conflict,
     Fault,
@@ -258,11 +258,7 @@ def _check_reference(catalog: CatalogContext, draft: CredentialDraft, by: Author
         raise refusal("/reference", "the secret is either stored here or in an external store; give one of them")
     if draft.kind is CredentialKind.ASSERTION:
         raise refusal("/reference", "an assertion has no secret; omit it")
-    if (wrong := fault_of(reference)) is not None:
-        raise refusal(f"/reference/{wrong[0]}", wrong[1])
-    fault = catalog.secret_stores.fault_of(reference, is_operator=isinstance(by.caller, Operator))
-    if fault is not None:
-        raise refusal("/reference", fault)
+    check_reference(catalog, reference, "/reference", by=by)
 
 
 def _secret(draft: CredentialDraft) -> Credential:

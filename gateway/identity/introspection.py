@@ -1,7 +1,8 @@
 """Token introspection (RFC 7662) of opaque tokens, and of verified JWTs if the issuer is configured for it.
 
 An active result is cached for the configured time, at most a minute and never beyond the token's expiry. An inactive
-result is cached for three seconds. Requests are single-flight per token, four at a time per issuer. Verified JWTs and
+result is cached for three seconds. A client secret from an external store is cached for 15 s, and read again at once if
+the endpoint refuses it. Requests are single-flight per token, four at a time per issuer. Verified JWTs and
 recently active tokens have slots and limits of their own, so a flood of invented tokens does not delay them. If the
 endpoint is unavailable, the token is refused.
 
@@ -9,11 +10,12 @@ Signed JWT responses (RFC 9701) are not requested, because the endpoint belongs 
 """
 
 import hashlib
+import math
 import re
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -53,6 +55,7 @@ _KINDS: Mapping[str, frozenset[str]] = {
 """Response members that state the kind of a token, with the values that access tokens have."""
 _ASK_S = 5.0
 _INACTIVE_S = 3.0
+_SECRET_S, _SECRET_RETRY_S = 15.0, 1.0
 _ACTIVE_BYTES = 32 * 1024 * 1024
 _MAX_INACTIVE = 100_000
 _ENTRY_BYTES = 300
@@ -70,6 +73,15 @@ class _TokenState:
     """The response members of an active token as JSON, and the end of their validity."""
 
     members: bytes
+    until: float
+
+
+@dataclass(slots=True)
+class _ClientSecret:
+    """The secret of the gateway's client; one from an external store is valid for a limited time."""
+
+    value: str = field(repr=False)
+    read_at: float
     until: float
 
 
@@ -91,7 +103,7 @@ class Introspection:
         self._active = FairCache[bytes, _TokenState](_ACTIVE_BYTES)
         self._inactive = FairCache[bytes, float](_MAX_INACTIVE)
         self._flights = BoundedCache[IssuerId, _Flights](_MAX_ISSUERS)
-        self._secrets = BoundedCache[tuple[IssuerId, int], str](_MAX_ISSUERS)
+        self._secrets = BoundedCache[tuple[IssuerId, int], _ClientSecret](_MAX_ISSUERS)
         self._each = TokenBuckets(rate=_FAILURES_EACH, burst=_FAILURES_EACH * _BURST_S)
         self._all = TokenBuckets(rate=_FAILURES_ALL, burst=_FAILURES_ALL * _BURST_S)
         self._lines = TokenBuckets(rate=1 / _LOG_EVERY_S, burst=1)
@@ -174,6 +186,7 @@ class Introspection:
                 wanted = token_introspection(issuer.name, client.url, credential, text)
                 members = await introspect_token(self._upstream, tenant, wanted, in_body=client.client_auth == "post")
         except (GatewayError, TimeoutError) as error:
+            self._expire_secret(issuer)
             if not self._lines.take(issuer.id):
                 reason = error.message if isinstance(error, GatewayError) else "no answer in time"
                 log.warning("introspection_failed", tenant_id=tenant, issuer=issuer.name, reason=reason)
@@ -191,11 +204,20 @@ class Introspection:
         return answer
 
     async def _secret_of(self, tenant: TenantId, issuer: Issuer) -> str:
-        key = issuer.id, issuer.version
+        key, read_at = (issuer.id, issuer.version), time.monotonic()
         found = self._secrets.get(key)
-        if found is None:
-            found = self._secrets[key] = await self._open_secret(tenant, issuer)
-        return found
+        if found is None or found.until <= read_at:
+            is_external = _client_of(issuer).client_secret_reference is not None
+            until = read_at + _SECRET_S if is_external else math.inf
+            found = _ClientSecret(await self._open_secret(tenant, issuer), read_at, until)
+            self._secrets[key] = found
+        return found.value
+
+    def _expire_secret(self, issuer: Issuer) -> None:
+        """Read the secret of a reference again at the next request, but not more than once per second."""
+        found = self._secrets.get((issuer.id, issuer.version))
+        if found is not None and found.until < math.inf:
+            found.until = found.read_at + _SECRET_RETRY_S
 
     def _cache_key(self, issuer: Issuer, text: str) -> bytes:
         """Return the cache key of a token, which includes the issuer's settings."""

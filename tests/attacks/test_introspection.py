@@ -56,6 +56,7 @@ async def test_a_person_calls_with_an_opaque_token(
     shown = await gateway.admin.get("/tenants/acme/issuers/corp")
     assert shown.json()["introspection"] == {
         "client_id": "gateway",
+        "client_secret_reference": None,
         "given_url": None,
         "url": f"{upstream.url}/introspect",
         "client_auth": "basic",

@@ -162,6 +162,8 @@ class OpaqueTokens:
     issuer: LocalIssuer
     states: dict[str, dict[str, Any] | bytes] = field(default_factory=dict[str, Any])
     asked: list[str] = field(default_factory=list[str])
+    secret: str = INTROSPECTION_SECRET
+    """The secret that the endpoint accepts."""
     is_broken: bool = False
     """True: the introspection endpoint sends no state."""
 
@@ -184,8 +186,8 @@ class OpaqueTokens:
         if seen.target != "/introspect":
             return self.issuer.upstream.body
         form = parse_qs(seen.body.decode())
-        pair = base64.b64encode(f"gateway:{quote_plus(INTROSPECTION_SECRET)}".encode()).decode()
-        in_body = form.get("client_secret") == [INTROSPECTION_SECRET]
+        pair = base64.b64encode(f"gateway:{quote_plus(self.secret)}".encode()).decode()
+        in_body = form.get("client_secret") == [self.secret]
         if self.is_broken or (seen.header("authorization") != f"Basic {pair}" and not in_body):
             return orjson.dumps({"error": "invalid_client"})
         self.asked += form["token"]

@@ -7,6 +7,7 @@ from pydantic import Field
 from gateway.admin.openapi.formats import HOST, LABEL, NAME, PRINTABLE, SCOPE
 from gateway.admin.requests.lists import ByNameOrTime, ListQuery
 from gateway.admin.requests.models import GIVEN, Absent, BodyModel, SecretText, Url
+from gateway.admin.requests.primitives import SecretReferenceSent
 from gateway.domain.tenancy.issuers import ALGORITHMS, MAX_GRANT_S, MAX_INTROSPECTION_CACHE_S
 
 Claim = Annotated[str, Field(min_length=1, max_length=200, pattern=PRINTABLE)]
@@ -56,13 +57,24 @@ Rules = Annotated[
 ]
 
 
+ClientSecret = Annotated[
+    SecretText | Absent,
+    GIVEN,
+    Field(description="The client's secret. Without it and a reference, the stored secret or reference is kept."),
+]
+ClientSecretReference = Annotated[
+    SecretReferenceSent | Absent,
+    GIVEN,
+    Field(description="The location of the secret in an external store, instead of `client_secret`."),
+]
+
+
 class SignInClientGiven(BodyModel):
     """The gateway's own client at the issuer. With it, the gateway signs people in and issues tokens to MCP clients."""
 
     client_id: Annotated[str, Field(min_length=1, max_length=500, pattern=PRINTABLE, description="The client's id.")]
-    client_secret: Annotated[
-        SecretText | Absent, GIVEN, Field(description="The client's secret; if absent, the stored secret is kept.")
-    ] = None
+    client_secret: ClientSecret = None
+    client_secret_reference: ClientSecretReference = None
     scopes: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=200, pattern=SCOPE)]],
         Field(min_length=1, max_length=20, description="The scopes to request; they must include `openid`."),
@@ -107,9 +119,8 @@ class IntrospectionGiven(BodyModel):
     """The gateway's client at the issuer's introspection endpoint (RFC 7662)."""
 
     client_id: Annotated[str, Field(min_length=1, max_length=500, pattern=PRINTABLE, description="The client's id.")]
-    client_secret: Annotated[
-        SecretText | Absent, GIVEN, Field(description="The client's secret; if absent, the stored secret is kept.")
-    ] = None
+    client_secret: ClientSecret = None
+    client_secret_reference: ClientSecretReference = None
     url: Annotated[Url | None, Field(description="The endpoint; null: the endpoint of the issuer's metadata.")] = None
     client_auth: Annotated[
         Literal["basic", "post"],

@@ -22,7 +22,7 @@ from gateway.domain.credentials import CredentialKind, CredentialLocation
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tenancy.profiles import MAX_SUMMARY_THRESHOLD, MIN_SUMMARY_THRESHOLD
-from gateway.domain.tenancy.secret_references import SecretStoreKind
+from gateway.domain.tenancy.secret_references import SecretReference, SecretStoreKind
 
 _MAX_RULES = 50
 _MAX_IN_RULE = 100
@@ -222,6 +222,11 @@ class SecretReferenceSent(BodyModel):
         str, Field(min_length=1, max_length=512, description="The path within the tenant's part of the store.")
     ]
     field: Annotated[str | None, Field(max_length=512, description="The field of a secret in Vault.")] = None
+
+
+def read_reference(sent: SecretReferenceSent | None) -> SecretReference | None:
+    """Return the reference of a body."""
+    return None if sent is None else SecretReference(store=sent.store, path=sent.path, field=sent.field)
 
 
 Endpoint = Annotated[str, Field(min_length=1, max_length=_MAX_URI_LENGTH, pattern=PRINTABLE)]

@@ -9,8 +9,16 @@ from pydantic import Field
 
 from gateway.admin.fields import CreatedAt, Id, Name, UpdatedAt
 from gateway.admin.responses.models import CopiedModel, Page, ResponseModel
+from gateway.admin.responses.selections import SecretReferenceShown
 from gateway.domain.tenancy.issuers import Issuer
 from gateway.domain.tenancy.keys import Key
+
+ClientSecretReferenceShown = Annotated[
+    SecretReferenceShown | None,
+    Field(
+        description="The location of the client's secret in an external store; null for a secret that is stored here."
+    ),
+]
 
 
 class AdmissionRuleShown(CopiedModel):
@@ -28,6 +36,7 @@ class SignInClientShown(ResponseModel):
     """The gateway's own client at the issuer, without its secret."""
 
     client_id: Annotated[str, Field(description="The client's id.")]
+    client_secret_reference: ClientSecretReferenceShown
     scopes: Annotated[Sequence[str], Field(description="The scopes that the client requests.")]
     parameters: Annotated[Mapping[str, str], Field(description="Further parameters of authorization requests.")]
     redirect_uri: Annotated[
@@ -53,6 +62,7 @@ class IntrospectionShown(CopiedModel):
     """The gateway's client at the issuer's introspection endpoint, without its secret."""
 
     client_id: Annotated[str, Field(description="The client's id.")]
+    client_secret_reference: ClientSecretReferenceShown
     given_url: Annotated[
         str | None, Field(description="The configured endpoint; null: the endpoint of the issuer's metadata.")
     ]
@@ -96,8 +106,10 @@ class IssuerShown(CopiedModel):
         client, copied = issuer.sign_in, cls.of(replace(issuer, sign_in=None))
         if client is None:
             return copied
+        reference = client.client_secret_reference
         shown = SignInClientShown(
             client_id=client.client_id,
+            client_secret_reference=None if reference is None else SecretReferenceShown.of(reference),
             scopes=client.scopes,
             parameters=dict(client.parameters),
             redirect_uri=f"{public_url or ''}{issuer.callback_path(slug)}",

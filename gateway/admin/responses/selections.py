@@ -92,7 +92,7 @@ class ProfileShown(ResponseModel):
         )
 
 
-class SecretReferenceShown(ResponseModel):
+class SecretReferenceShown(CopiedModel):
     """The location of a secret in an external store."""
 
     store: Annotated[SecretStoreKind, Field(description="The kind of the store.")]

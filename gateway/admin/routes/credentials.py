@@ -10,7 +10,7 @@ from gateway.admin.list_search import CREDENTIALS
 from gateway.admin.openapi.formats import NAME
 from gateway.admin.requests.lists import CredentialListQuery
 from gateway.admin.requests.models import NoBody, NoQuery
-from gateway.admin.requests.primitives import CredentialCreate, CredentialReplace
+from gateway.admin.requests.primitives import CredentialCreate, CredentialReplace, read_reference
 from gateway.admin.responses.selections import CredentialPage, CredentialShown, CredentialTested
 from gateway.admin.upserts import Upsert, check_new_name, put
 from gateway.catalog import credentials
@@ -18,7 +18,6 @@ from gateway.catalog.identity.delegations import CredentialDraft
 from gateway.catalog.tenants import get_tenant
 from gateway.domain.credentials import CredentialKind, StoredCredential
 from gateway.domain.identifiers import TenantId
-from gateway.domain.tenancy.secret_references import SecretReference
 
 
 async def _show(
@@ -68,7 +67,6 @@ async def _create(admin: AdminDependencies, call: AdminRequest[CredentialReplace
 
 
 def _draft(name: str, body: CredentialReplace) -> CredentialDraft:
-    sent = body.reference
     return CredentialDraft(
         name=name,
         kind=body.kind,
@@ -87,7 +85,7 @@ def _draft(name: str, body: CredentialReplace) -> CredentialDraft:
         username=body.username,
         password=body.password,
         field=body.field,
-        reference=None if sent is None else SecretReference(store=sent.store, path=sent.path, field=sent.field),
+        reference=read_reference(body.reference),
     )
 
 

@@ -1,16 +1,24 @@
-"""Doctor check of credentials that refer to external secret stores: each secret is read as in a call."""
+"""Doctor check of references to external secret stores, of credentials and issuers: each secret is read."""
 
-from gateway.catalog.snapshots.credential_cache import read_external_secret
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from gateway.catalog.snapshots.credential_cache import read_external_secret, read_reference
 from gateway.domain.findings import Finding, fine, list_names, warning
+from gateway.domain.identifiers import TenantId
 from gateway.errors import GatewayError
 from gateway.store import credentials, tenants
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Store
+from gateway.store.identity import issuers
 from gateway.upstream.secret_stores.stores import SecretStores
 
 _CHECK = "secret_references"
 _MAX_TENANTS = 100
 _MAX_REFERENCES = 50
+_MAX_ISSUERS = 10
+
+_Read = Callable[[], Awaitable[object]]
 
 
 async def check_references(store: Store, cipher: EnvelopeCipher, stores: SecretStores) -> Finding:
@@ -20,17 +28,35 @@ async def check_references(store: Store, cipher: EnvelopeCipher, stores: SecretS
         found = await tenants.page(db, after=None, limit=_MAX_TENANTS)
     async with stores.opened():
         for tenant in found:
-            async with store.transaction(tenant.id) as db:
-                names = await credentials.names_with_reference(tenant.id, db, limit=_MAX_REFERENCES - read)
-            for name in names:
+            for name, read_secret in await _references(tenant.id, store, cipher, stores, limit=_MAX_REFERENCES - read):
                 read += 1
                 try:
-                    async with store.transaction(tenant.id) as db:
-                        opened = await credentials.open_named(tenant.id, db, cipher, name)
-                    await read_external_secret(store, stores, tenant.id, opened)
+                    await read_secret()
                 except GatewayError as error:
                     faults.append(f"{tenant.slug}: {name}: {error.message}")
     if faults:
         remedy = "create the secret at the referenced location; `gateway credential test NAME` shows the reason"
         return warning(_CHECK, f"secrets in external stores cannot be read: {list_names(faults, limit=5)}", remedy)
     return fine(_CHECK, f"{read} secrets in external stores were read")
+
+
+async def _references(
+    tenant: TenantId, store: Store, cipher: EnvelopeCipher, stores: SecretStores, *, limit: int
+) -> list[tuple[str, _Read]]:
+    """The names of a tenant's references, and the reads of their secrets."""
+    async with store.transaction(tenant) as db:
+        names = await credentials.names_with_reference(tenant, db, limit=limit)
+        known = await issuers.page(tenant, db, after=None, limit=_MAX_ISSUERS)
+    reads: list[tuple[str, _Read]] = [(name, partial(_read, tenant, store, cipher, stores, name)) for name in names]
+    for issuer in known:
+        for member, client in (("sign_in", issuer.sign_in), ("introspection", issuer.introspection)):
+            if client is not None and (reference := client.client_secret_reference) is not None:
+                name = f"{member} of the issuer {issuer.name}"
+                reads.append((name, partial(read_reference, store, stores, tenant, reference)))
+    return reads[:limit]
+
+
+async def _read(tenant: TenantId, store: Store, cipher: EnvelopeCipher, stores: SecretStores, name: str) -> None:
+    async with store.transaction(tenant) as db:
+        opened = await credentials.open_named(tenant, db, cipher, name)
+    await read_external_secret(store, stores, tenant, opened)

@@ -8,11 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from gateway.catalog.egress import refusal, require_tls
-from gateway.catalog.transaction import CatalogContext
+from gateway.catalog.identity.client_secrets import NOT_STORED, open_introspection_secret, settle_reference
+from gateway.catalog.snapshots.credential_cache import read_reference
+from gateway.catalog.transaction import Author, CatalogContext
 from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import TenantId
+from gateway.domain.refusals import SecretUnavailable
 from gateway.domain.tenancy.issuers import IntrospectionClient, Issuer
-from gateway.errors import GatewayError, InvalidBody, SecretUnreadable
+from gateway.errors import GatewayError, InvalidBody
 from gateway.store.engine import Db
 from gateway.store.identity import introspection_secrets
 from gateway.upstream.auth.key_sets import discover
@@ -23,7 +26,7 @@ _PLACE = "/introspection"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntrospectionDraft:
-    """A requested client. Its `url` is ignored; without a secret, the stored secret is kept."""
+    """A requested client. Its `url` is ignored; without secret and reference, the stored secret is kept."""
 
     client: IntrospectionClient
     secret: str | None = field(default=None, repr=False)
@@ -44,32 +47,33 @@ def draft_of(client: IntrospectionClient | None) -> IntrospectionDraft | None:
 
 
 async def find_introspection(
-    tenant: TenantId, catalog: CatalogContext, draft: IntrospectionDraft, issuer: IssuerPlace
+    tenant: TenantId, catalog: CatalogContext, draft: IntrospectionDraft, issuer: IssuerPlace, *, by: Author
 ) -> IntrospectionDraft:
     """The draft with its endpoint, and with the secret if it must be stored again; a new client is tested.
 
     Raises:
         InvalidBody: the metadata has no endpoint, or the endpoint is not https and not permitted, or does not respond
-            as one, or a secret is missing.
+            as one, or a secret is missing or cannot be read.
     """
     before, client = issuer.before, draft.client
     stored = None if before is None else before.introspection
     is_same = stored is not None and (client.client_id, client.given_url) == (stored.client_id, stored.given_url)
-    if draft.secret is None and not is_same:  # guard: introspection-secret-of-client
-        reason = "is missing: another client or URL needs the secret that the issuer gave it"
-        raise refusal(f"{_PLACE}/client_secret", reason)
-    if draft.secret is None and before is not None and stored is not None:
-        is_tried = before.enabled and client.client_auth == stored.client_auth
-        if is_tried or not issuer.enabled:
+    kept = stored if is_same else None
+    client = settle_reference(catalog, client, draft.secret, stored=kept, pointer=_PLACE, by=by)
+    draft = replace(draft, client=client)
+    if draft.secret is None and before is not None and stored is not None and _has_secret_of(client, kept):
+        is_tested = before.enabled and client.client_auth == stored.client_auth
+        if is_tested or not issuer.enabled:
             return replace(draft, client=replace(client, url=stored.url))
-        draft = replace(draft, secret=await open_introspection_secret(tenant, catalog, before))
+        if client.client_secret_reference is None:
+            draft = replace(draft, secret=await open_introspection_secret(tenant, catalog, before))
     if not issuer.enabled:
         return draft
     try:
         url = client.given_url or await discover(catalog.upstream, tenant, issuer.url, "introspection_endpoint")
         await require_tls(tenant, catalog, url, f"{_PLACE}/url")  # guard: introspection-tls
         found = replace(draft, client=replace(client, url=url))
-        await _test_client(tenant, catalog, found)
+        await _test_client(tenant, catalog, found.client, await _read_secret(tenant, catalog, found))
     except InvalidBody:
         raise
     except GatewayError as error:
@@ -83,21 +87,10 @@ async def save_introspection_secret(
     """Store the secret of an issuer's new client, bound to its endpoint; without a client, delete it."""
     if draft is None:
         await introspection_secrets.remove(tenant, db, issuer.id)
+    elif draft.client.client_secret_reference is not None:
+        await introspection_secrets.save(tenant, db, catalog.sealer, issuer, NOT_STORED)
     elif draft.secret is not None:
         await introspection_secrets.save(tenant, db, catalog.sealer, issuer, draft.secret)
-
-
-async def open_introspection_secret(tenant: TenantId, catalog: CatalogContext, issuer: Issuer) -> str:
-    """The secret of the gateway's client at an issuer's introspection endpoint.
-
-    Raises:
-        SecretUnreadable: no secret is stored, or no configured key decrypts it.
-    """
-    async with catalog.store.transaction(tenant) as db:
-        found = await introspection_secrets.open_one(tenant, db, catalog.sealer, issuer)
-    if found is None:
-        raise SecretUnreadable("The introspection client of the issuer has no secret; store it again.")
-    return found
 
 
 def check_alone(others: Sequence[Issuer]) -> None:
@@ -115,9 +108,22 @@ def check_alone(others: Sequence[Issuer]) -> None:
             raise refusal(f"{_PLACE}/tokens", reason)
 
 
-async def _test_client(tenant: TenantId, catalog: CatalogContext, draft: IntrospectionDraft) -> None:
-    client = draft.client
-    credential = Credential(username=client.client_id, value=draft.secret or "")
+def _has_secret_of(client: IntrospectionClient, stored: IntrospectionClient | None) -> bool:
+    return stored is not None and client.client_secret_reference == stored.client_secret_reference
+
+
+async def _read_secret(tenant: TenantId, catalog: CatalogContext, draft: IntrospectionDraft) -> str:
+    reference = draft.client.client_secret_reference
+    if reference is None:
+        return draft.secret or ""
+    try:
+        return await read_reference(catalog.store, catalog.secret_stores, tenant, reference)
+    except SecretUnavailable as error:
+        raise refusal(f"{_PLACE}/client_secret_reference", error.message) from None
+
+
+async def _test_client(tenant: TenantId, catalog: CatalogContext, client: IntrospectionClient, secret: str) -> None:
+    credential = Credential(username=client.client_id, value=secret)
     introspection = token_introspection("the issuer", client.url, credential, secrets.token_urlsafe(32))
     in_body = client.client_auth == "post"
     if await introspect_token(catalog.upstream, tenant, introspection, in_body=in_body) is not None:

@@ -13,6 +13,7 @@ from gateway.catalog.egress import refusal, require_tls
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.identity import introspection_clients, sign_in_clients
 from gateway.catalog.identity.admin_bounds import check_issuers
+from gateway.catalog.identity.client_secrets import NOT_STORED, settle_reference
 from gateway.catalog.identity.introspection_clients import IntrospectionDraft, IssuerPlace
 from gateway.catalog.identity.sign_in_clients import SignInDraft
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, announce, change
@@ -78,12 +79,12 @@ async def create_issuer(tenant: TenantId, catalog: CatalogContext, draft: Issuer
     """
     _check_author(by, draft.audiences)
     keys_url = await _find_keys(tenant, catalog, draft) if draft.enabled else draft.jwks_url or ""
-    draft = await _find_introspection(tenant, catalog, draft)
+    draft = await _find_introspection(tenant, catalog, draft, by=by)
     now = datetime.now(UTC)
     members: dict[str, Any] = {
         **_members(draft),
         "jwks_url": keys_url,
-        "sign_in": await _find_client(tenant, catalog, draft),
+        "sign_in": await _find_client(tenant, catalog, draft, by=by),
     }
     new_issuer = Issuer(id=new_issuer_id(), version=1, created_at=now, updated_at=now, **members)
     entry = CatalogChange(action="issuer.create", target=draft.name, detail=_detail(new_issuer))
@@ -128,8 +129,8 @@ async def update_issuer(
         keys_url = revised.jwks_url or ""
     elif not (before.enabled and revised.jwks_url == before.jwks_url):
         keys_url = await _find_keys(tenant, catalog, revised)
-    client = await _find_client(tenant, catalog, revised, before)
-    revised = await _find_introspection(tenant, catalog, revised, before)
+    client = await _find_client(tenant, catalog, revised, before, by=by)
+    revised = await _find_introspection(tenant, catalog, revised, before, by=by)
     introspection = revised.introspection
     entry = CatalogChange(action="issuer.update", target=name)
     async with change(tenant, catalog, entry, by=by) as db:
@@ -247,13 +248,13 @@ async def _discover_keys(tenant: TenantId, catalog: CatalogContext, draft: Issue
 
 
 async def _find_introspection(
-    tenant: TenantId, catalog: CatalogContext, draft: IssuerDraft, before: Issuer | None = None
+    tenant: TenantId, catalog: CatalogContext, draft: IssuerDraft, before: Issuer | None = None, *, by: Author
 ) -> IssuerDraft:
     """Return the draft with the endpoint of its introspection client."""
     if draft.introspection is None:
         return draft
     issuer = IssuerPlace(url=draft.url, enabled=draft.enabled, before=before)
-    found = await introspection_clients.find_introspection(tenant, catalog, draft.introspection, issuer)
+    found = await introspection_clients.find_introspection(tenant, catalog, draft.introspection, issuer, by=by)
     return replace(draft, introspection=found)
 
 
@@ -264,13 +265,16 @@ async def _check_introspection(tenant: TenantId, db: Db, issuer: Issuer) -> None
 
 
 async def _find_client(
-    tenant: TenantId, catalog: CatalogContext, draft: IssuerDraft, before: Issuer | None = None
+    tenant: TenantId, catalog: CatalogContext, draft: IssuerDraft, before: Issuer | None = None, *, by: Author
 ) -> SignInClient | None:
     """Return the gateway's client at the issuer, with its endpoints as soon as the issuer is enabled."""
     wanted, stored = draft.sign_in, None if before is None else before.sign_in
     if wanted is None:
         return None
-    sign_in_clients.check_draft(wanted, draft.audiences, stored)
+    sign_in_clients.check_draft(wanted, draft.audiences)
+    kept = stored if stored is not None and stored.client_id == wanted.client.client_id else None
+    client = settle_reference(catalog, wanted.client, wanted.secret, stored=kept, pointer="/sign_in", by=by)
+    wanted = replace(wanted, client=client)
     if draft.enabled and sign_in_clients.is_changed(wanted, before):
         return await sign_in_clients.find_endpoints(tenant, catalog, wanted, draft.url)
     return sign_in_clients.described(wanted, stored)
@@ -287,7 +291,9 @@ async def _save_secret(
 ) -> None:
     """Store the secret of the issuer's client. An unchanged secret is sealed again if the token endpoint changes."""
     secret = None if draft.sign_in is None else draft.sign_in.secret
-    if secret is None and issuer.sign_in is not None and before is not None:
+    if issuer.sign_in is not None and issuer.sign_in.client_secret_reference is not None:
+        secret = NOT_STORED
+    elif secret is None and issuer.sign_in is not None and before is not None:
         if before.sign_in is None or issuer.sign_in.token_url == before.sign_in.token_url:
             return
         secret = await issuers.open_secret(tenant, db, catalog.sealer, before)

@@ -40,7 +40,7 @@ _MEMBERS_FROM_METADATA = ("authorization_url", "token_url", "userinfo_url", "nam
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignInDraft:
-    """A requested client, whose endpoints are ignored; without a secret, the stored secret is kept."""
+    """A requested client, whose endpoints are ignored; without secret and reference, the stored secret is kept."""
 
     client: SignInClient
     secret: str | None = field(default=None, repr=False)
@@ -51,7 +51,7 @@ def draft_of(client: SignInClient | None) -> SignInDraft | None:
     return None if client is None else SignInDraft(client=client)
 
 
-def check_draft(draft: SignInDraft, audiences: Sequence[str], before: SignInClient | None) -> None:
+def check_draft(draft: SignInDraft, audiences: Sequence[str]) -> None:
     """Refuse a client that cannot sign people in, or whose ID tokens would be accepted as access tokens.
 
     Raises:
@@ -67,9 +67,6 @@ def check_draft(draft: SignInDraft, audiences: Sequence[str], before: SignInClie
         raise refusal("/sign_in/client_id", reason)
     if client.grant_idle_s > client.grant_max_s:
         raise refusal("/sign_in/grant_idle_s", "must not be more than grant_max_s, after which each grant ends")
-    is_same = before is not None and before.client_id == client.client_id
-    if draft.secret is None and not is_same:  # guard: sign-in-secret-of-client
-        raise refusal("/sign_in/client_secret", "is missing: a client needs the secret that the issuer gave it")
 
 
 def is_changed(draft: SignInDraft, before: Issuer | None) -> bool:

@@ -8,13 +8,11 @@ from gateway.catalog.transaction import CatalogContext
 from gateway.domain.audit import SIGN_IN
 from gateway.domain.identifiers import KeyId, SignInId, TenantId
 from gateway.domain.refusals import SignInRefused
-from gateway.domain.tenancy.issuers import Issuer
 from gateway.domain.tenancy.keys import Key
 from gateway.domain.tenancy.sign_ins import ProviderTokens, SignIn
-from gateway.errors import SecretUnreadable
 from gateway.store import jobs
 from gateway.store.engine import Db
-from gateway.store.identity import consents, grants, issuers, keys, oauth_clients, sign_ins
+from gateway.store.identity import consents, grants, keys, oauth_clients, sign_ins
 from gateway.store.jobs import Job
 
 KIND = "sign-ins"
@@ -85,19 +83,6 @@ async def end_session(tenant: TenantId, catalog: CatalogContext, sign_in: SignIn
     """End the browser session of a sign-in."""
     async with catalog.store.transaction(tenant) as db:
         await sign_ins.end_session(tenant, db, sign_in, at=datetime.now(UTC))
-
-
-async def open_client_secret(tenant: TenantId, catalog: CatalogContext, issuer: Issuer) -> str:
-    """The secret of the gateway's client at an issuer.
-
-    Raises:
-        SecretUnreadable: no secret is stored, or no configured key decrypts it.
-    """
-    async with catalog.store.transaction(tenant) as db:
-        found = await issuers.open_secret(tenant, db, catalog.sealer, issuer)
-    if found is None:
-        raise SecretUnreadable("The client of the issuer has no secret; store it again.")
-    return found
 
 
 async def open_sign_in(

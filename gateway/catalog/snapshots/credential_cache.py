@@ -15,6 +15,7 @@ from gateway.domain.fairness.fair_cache import FairCache
 from gateway.domain.http.requests import Credential, NamedCredential
 from gateway.domain.identifiers import SourceId, TenantId
 from gateway.domain.refusals import SecretUnavailable
+from gateway.domain.tenancy.secret_references import SecretReference
 from gateway.errors import DatabaseUnavailable
 from gateway.store import credentials, secrets, tenants
 from gateway.store.database.circuit_breaker import PROMPT_S
@@ -90,12 +91,21 @@ async def read_external_secret(
     """
     if found is None or found.reference is None:
         return found
+    value = await read_reference(store, stores, tenant, found.reference)
+    return replace(found, credential=replace(found.credential, value=value))
+
+
+async def read_reference(store: Store, stores: SecretStores, tenant: TenantId, reference: SecretReference) -> str:
+    """The secret of a tenant's reference, read now.
+
+    Raises:
+        SecretUnavailable: the store did not return it, or the tenant was deleted.
+    """
     async with store.transaction(tenant) as db:
         owner = await tenants.get(tenant, db)
     if owner is None:
-        return None
-    value = await stores.read(tenant, owner.slug, found.reference)
-    return replace(found, credential=replace(found.credential, value=value))
+        raise SecretUnavailable("the tenant was deleted")
+    return await stores.read(tenant, owner.slug, reference)
 
 
 async def _complete(_: TenantId, found: Mapping[str, Credential]) -> Mapping[str, Credential]:

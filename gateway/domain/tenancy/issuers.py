@@ -10,6 +10,7 @@ from typing import Literal
 from gateway.domain.identifiers import IssuerId, KeyId, TenantId, crockford
 from gateway.domain.tenancy.keys import Key, KeySecret, Scope
 from gateway.domain.tenancy.principals import pack_groups
+from gateway.domain.tenancy.secret_references import SecretReference
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """Signature algorithms (RFC 7518, RFC 8037) that an issuer may use; none of them has a shared secret."""
@@ -60,10 +61,12 @@ class SignInClient:
     """The gateway's own client at an issuer, with which it signs people in (OpenID Connect Core 1.0 section 3.1).
 
     The endpoints are copied from the issuer's metadata when the client is stored; empty until the issuer is enabled.
-    The client's secret is stored separately, encrypted.
+    The client's secret is stored separately, encrypted, or in an external store.
     """
 
     client_id: str
+    client_secret_reference: SecretReference | None = None
+    """The location of the secret in an external store; None if it is stored here."""
     scopes: tuple[str, ...] = ("openid",)
     parameters: tuple[tuple[str, str], ...] = ()
     """Further parameters of authorization requests."""
@@ -92,10 +95,12 @@ MAX_INTROSPECTION_CACHE_S = 60
 class IntrospectionClient:
     """The gateway's client at an issuer's introspection endpoint (RFC 7662).
 
-    The client's secret is stored separately, encrypted for this endpoint.
+    The client's secret is stored separately, encrypted for this endpoint, or in an external store.
     """
 
     client_id: str
+    client_secret_reference: SecretReference | None = None
+    """The location of the secret in an external store; None if it is stored here."""
     given_url: str | None = None
     """The endpoint set by the administrator; None means the endpoint in the issuer's metadata."""
     url: str = ""

@@ -15,10 +15,10 @@ from typing import Never
 import anyio
 import structlog
 
+from gateway.catalog.identity.client_secrets import open_client_secret
 from gateway.catalog.identity.grants import end_grants_of
 from gateway.catalog.identity.sign_ins import (
     end_lease,
-    open_client_secret,
     open_sign_in,
     save_provider_tokens,
     take_lease,

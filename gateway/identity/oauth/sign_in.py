@@ -10,11 +10,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from gateway.catalog.identity.sign_ins import enter_sign_in, open_client_secret
+import structlog
+
+from gateway.catalog.identity.client_secrets import open_client_secret
+from gateway.catalog.identity.sign_ins import enter_sign_in
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.audit import SIGN_IN, CountedRefusal
 from gateway.domain.identifiers import IssuerId, TenantId, new_sign_in_id
-from gateway.domain.refusals import SignInExpired, SignInFailed, SignInRefused
+from gateway.domain.refusals import SecretUnavailable, SignInExpired, SignInFailed, SignInRefused
 from gateway.domain.tenancy.issuers import Issuer, new_person
 from gateway.domain.tenancy.keys import Key
 from gateway.domain.tenancy.sign_ins import SignIn
@@ -29,6 +32,8 @@ from gateway.identity.oauth.relying_party import (
     client_of,
 )
 
+log = structlog.get_logger(__name__)
+
 PENDING_S = 600
 """Seconds within which a person has to sign in at the provider."""
 SESSION = timedelta(hours=8)
@@ -38,6 +43,10 @@ _CONTINUATION = timedelta(days=1)
 NAMED = frozenset({"access_denied", "login_required", "consent_required", "interaction_required", "invalid_scope"})
 """Error codes of authorization responses that messages may contain; others are omitted."""
 
+_UNREAD_CLIENT = (
+    "The gateway cannot read the secret of its client at the provider from its external store; begin again later, or"
+    " ask the tenant's administrator."
+)
 UseOnce = Callable[[TenantId, str, int], Awaitable[bool]]
 """Marks an id as used for a number of seconds; returns False if it was already used."""
 
@@ -131,7 +140,7 @@ class SignInFlow:
             why = response.error if response.error in NAMED else "no reason that can be shown"
             raise SignInFailed(f"The provider did not sign you in ({why}); begin again.")
         try:
-            secret = await open_client_secret(tenant, self._catalog, issuer)
+            secret = await self._open_secret(tenant, issuer)
             found = await self._provider.exchange_code(tenant, issuer, secret, pending.terms, code=response.code)
         except TokenRejected as rejected:
             self._count(tenant, f"issuer:{issuer.name}", rejected.reason)
@@ -140,6 +149,13 @@ class SignInFlow:
             self._count(tenant, f"issuer:{issuer.name}", refused.error or "refused")
             raise SignInFailed(f"The provider gave no tokens for this sign-in. {refused.message}") from None
         return await self._store_sign_in(tenant, issuer, found, pending.terms, correlation_id=correlation_id)
+
+    async def _open_secret(self, tenant: TenantId, issuer: Issuer) -> str:
+        try:
+            return await open_client_secret(tenant, self._catalog, issuer)
+        except SecretUnavailable as error:
+            log.warning("client_secret_unavailable", tenant_id=tenant, issuer=issuer.name, reason=error.message)
+            raise SignInFailed(_UNREAD_CLIENT) from None
 
     async def _store_sign_in(
         self,

@@ -14,6 +14,7 @@ from gateway.domain.identifiers import IssuerId, TenantId
 from gateway.domain.tenancy.issuers import Issuer
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db
+from gateway.store.identity.issuers import bound_id
 from gateway.store.identity.tables import introspection_secrets
 from gateway.store.secrets import tenant_key
 from gateway.store.tables import data_keys
@@ -56,7 +57,7 @@ def sealed_context(row: Mapping[Any, Any], _: str) -> tuple[str, ...]:
 
 def _client(issuer: Issuer) -> tuple[str, str]:
     client = issuer.introspection
-    return ("", "") if client is None else (client.client_id, client.url)
+    return ("", "") if client is None else (bound_id(client), client.url)
 
 
 def _bound(issuer: str, client_id: str, url: str) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from gateway.domain.identifiers import IssuerId, TenantId
 from gateway.domain.order import KEYED, Order
-from gateway.domain.tenancy.issuers import Issuer, TenantIssuers
+from gateway.domain.tenancy.issuers import IntrospectionClient, Issuer, SignInClient, TenantIssuers
 from gateway.errors import NotFound
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db
@@ -116,8 +116,16 @@ def sealed_context(row: Mapping[Any, Any], _: str) -> tuple[str, ...]:
 
 def _bound(issuer: Issuer) -> tuple[str, ...]:
     client = issuer.sign_in
-    more = () if client is None else (client.client_id, client.token_url)  # guard: sign-in-secret-sealed
+    more = () if client is None else (bound_id(client), client.token_url)  # guard: sign-in-secret-sealed
     return ("sign-in client", issuer.id, *more)
+
+
+def bound_id(client: SignInClient | IntrospectionClient) -> str:
+    """The client's id and its reference, to which its encrypted secret is bound; an id contains no line end."""
+    reference = client.client_secret_reference
+    if reference is None:
+        return client.client_id
+    return f"{client.client_id}\n{reference}"  # guard: client-reference-sealed
 
 
 def _row_values(issuer: Issuer) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Credentials whose secret stays in a file, a variable or Vault: read at use, apart by tenant, closed on failure."""
 
 import asyncio
+import json
 import os
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -8,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from structlog.testing import capture_logs
 
@@ -15,7 +17,9 @@ from gateway.app.secret_stores import read_vault_url
 from gateway.errors import BrokenSetting
 from gateway.store.database.connection import connect_owner
 from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.issuer import OpaqueTokens, add_issuer, new_issuer
 from tests.support.primitives import add, tool
+from tests.support.provider import CLIENT_ID, CLIENT_SECRET, Visitor, running_provider
 from tests.support.replicas import commanding
 from tests.support.servers import TestDatabase, TestServers
 from tests.support.upstream import RecordingUpstream, recording_upstream
@@ -216,6 +220,100 @@ async def test_the_gateway_signs_in_by_role_and_again_when_its_token_ends(server
         await outside.forget("acme")
         assert (await outside.call("acme"))[2] == [f"Bearer {CANARY}"]
         assert [target for method, target in vault.seen if method == "POST"] == ["/v1/auth/approle/login"] * 2
+
+
+async def test_the_secret_of_an_introspection_client_stays_in_its_store(
+    outside: Outside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: it is used for 15 s, from the tenant's own place; a new one is used at once (IDN-5, TEN-5)."""
+    gateway, vault, tokens = outside.gateway, outside.vault, OpaqueTokens(new_issuer(outside.upstream))
+    place, path = "kv/tenants/acme/idp", "/tenants/acme/issuers/corp"
+    vault.stored |= {place: {"secret": tokens.secret}, "kv/tenants/globex/idp": {"secret": "of globex"}}
+    reference = {"store": "vault", "path": "idp", "field": "secret"}
+    client: dict[str, Any] = {"client_id": "gateway", "client_secret_reference": reference}
+
+    async def status(token: str) -> int:
+        return (await gateway.rpc("acme", token, "tools/list")).status_code
+
+    def add(token: str) -> str:
+        return tokens.add(token, f"{gateway.url}/t/acme/mcp")
+
+    made = await add_issuer(gateway, "acme", tokens.issuer, introspection=client)
+    foreign = {"name": "corp", "url": tokens.issuer.url, "rules": [{}], "introspection": client}
+    refused = await gateway.admin.post("/tenants/globex/issuers", json=foreign)
+    seen = len(vault.seen)
+    statuses = [await status(add(f"token-of-{name}")) for name in ("ada", "bob")]
+    assert (made["introspection"]["client_secret_reference"], statuses) == (reference, [200, 200])
+    assert (refused.status_code, "invalid_client" in refused.text, len(vault.seen)) == (400, True, seen + 1)
+    tokens.secret, vault.stored[place] = "second", {"secret": "second"}
+    with anyio.fail_after(10):
+        while await status(add("token-of-carl")) != 200:  # noqa: ASYNC110  # no event: read again after a second
+            await anyio.sleep(0.1)
+
+    async def change(key: str | None = None, **more: Any) -> tuple[int, str]:
+        sent = {"introspection": {"client_id": "gateway", **more}}
+        headers = {} if key is None else {"authorization": f"Bearer {key}"}
+        answer = await gateway.admin.patch(path, json=sent, headers=headers)
+        return answer.status_code, answer.text
+
+    kept = await change(cache_s=9)
+    assert (kept[0], json.loads(kept[1])["introspection"]["client_secret_reference"]) == (200, reference)
+    monkeypatch.setenv(VARIABLE, "second")
+    admin, variable = await gateway.create_key("acme", "admin", "mcp"), {"store": "variable", "path": VARIABLE}
+    wrong: list[tuple[str | None, dict[str, Any], str]] = [
+        (None, {"client_secret": "second", "client_secret_reference": reference}, "give one of them"),
+        (None, {"client_secret_reference": {**reference, "path": "../globex/idp"}}, "client_secret_reference/path"),
+        (None, {"client_secret_reference": {**reference, "path": "none"}}, "no secret at this path"),
+        (admin, {"client_secret_reference": variable}, "only the operator"),
+    ]
+    for key, members, reason in wrong:
+        code, text = await change(key, **members)
+        assert (code, reason in text, "second" in text) == (400, True, False), text
+    assert (await change(client_secret_reference=variable))[0] == 200
+    assert (await change(admin, cache_s=8))[0] == 200
+    moved = await change(admin, client_secret_reference=variable, url=f"{tokens.issuer.url}/x")
+    assert (moved[0], await status(add("token-of-dora"))) == (400, 200)
+
+    assert (await change(client_secret_reference=reference))[0] == 200
+    del vault.stored[place]
+    assert (await gateway.admin.patch(path, json={"max_lifetime_s": 900})).status_code == 200
+    assert await status(add("token-of-emil")) == 503
+    examined = {one["check"]: one for one in (await gateway.admin.get("/doctor")).json()["findings"]}
+    assert "acme: introspection of the issuer corp: vault" in examined["secret_references"]["detail"]
+    stored = await change(client_secret="second")
+    assert (stored[0], json.loads(stored[1])["introspection"]["client_secret_reference"]) == (200, None)
+    assert await status(add("token-of-finn")) == 200
+
+
+async def test_the_secret_of_a_sign_in_client_stays_in_its_store(outside: Outside) -> None:
+    """Ours: people sign in at a certified provider with the secret that the file has now (IDN-2, IDN-5)."""
+    gateway, file, page = outside.gateway, outside.folder / "acme" / "idp", f"{outside.gateway.url}/t/acme/sign-in"
+    async with running_provider([f"{page}/corp/callback"]) as provider, Visitor("ada", until=page) as ada:
+        await gateway.admin.put("/tenants/acme/egress", json={"allow": [provider.authority]})
+        client = {"client_id": CLIENT_ID, "client_secret_reference": {"store": "file", "path": "idp"}}
+        body: dict[str, Any] = {"name": "corp", "url": provider.url, "rules": [{}], "sign_in": client}
+        made = await gateway.admin.post("/tenants/acme/issuers", json=body)
+        shown = {"store": "file", "path": "idp", "field": None}
+        assert (made.status_code, made.json()["sign_in"]["client_secret_reference"]) == (201, shown), made.text
+
+        async def refusal() -> str:
+            with pytest.raises(AssertionError):  # the page of an error has no form
+                await ada.go(page)
+            return ada.seen[-1].text
+
+        assert "cannot read the secret of its client" in await refusal()
+        examined = {one["check"]: one for one in (await gateway.admin.get("/doctor")).json()["findings"]}
+        assert "acme: sign_in of the issuer corp: the file" in examined["secret_references"]["detail"]
+        file.write_text("of another client")
+        assert "gave no tokens" in await refusal()
+        file.write_text(f"{CLIENT_SECRET}\n")
+        await ada.go(page)
+        assert "corp:ada" in (await ada.http.get(page)).text
+        kept = await gateway.admin.patch(
+            "/tenants/acme/issuers/corp", json={"sign_in": {"client_id": CLIENT_ID, "scopes": ["openid"]}}
+        )
+        assert kept.json()["sign_in"]["client_secret_reference"] == shown
+        assert str(outside.folder) not in "".join(answer.text for answer in ada.seen)
 
 
 async def test_a_secret_of_a_store_is_nowhere_else(outside: Outside) -> None:

@@ -76,8 +76,11 @@ async def test_a_credential_that_names_the_caller_is_declared(terminal: Terminal
     assert "GATEWAY_PUBLIC_URL" in refused.err
 
 
-async def test_a_credential_of_users_accounts_is_declared(terminal: Terminal, stand: Stand) -> None:
-    """Ours: its terms in options, the redirect URI for the server's administrator, and no secret (PRG-3, IDN-3)."""
+async def test_a_credential_of_users_accounts_is_declared(terminal: Terminal, stand: Stand, tmp_path: Path) -> None:
+    """Ours: its terms in options, the redirect URI for the server's administrator, and no secret (PRG-3, IDN-3).
+
+    Clients of issuers may have references to external stores in place of secrets (IDN-5).
+    """
     await terminal.create_tenant()
     secret = "s3cret-of-the-client"
     terms = ("--name", "tracker", "--kind", "user", "--client-id", "gateway-client", "--secret", "env:TRACKER")
@@ -85,8 +88,22 @@ async def test_a_credential_of_users_accounts_is_declared(terminal: Terminal, st
     urls = ("--authorization-url", "https://login.example/a", "--token-url", "https://login.example/t")
     refused = await terminal.run("credential", "create", *terms, *more, *urls, TRACKER=secret)
     assert (refused.code != 0, "GATEWAY_PUBLIC_URL" in refused.err) == (True, True), refused
-    async with running_gateway(stand.database.app_url, stand.redis_url, public_url=PUBLIC) as gateway:
+    async with running_gateway(
+        stand.database.app_url, stand.redis_url, public_url=PUBLIC, secret_folder=tmp_path
+    ) as gateway:
         near = {"GATEWAY_URL": gateway.url, "TRACKER": secret}
+        sign_in, admitted = ("--client-id", "a", "--reference"), ("--admit", "everyone", "--disable")
+        asked = ("--introspection-client", "b", "--introspection-reference", "file:idp/b")
+        create = ("issuer", "create", "lab", "https://lab.example", *admitted, *asked, *sign_in)
+        wrong = await terminal.run(*create, "env:A", **near)
+        assert (wrong.code, "belong to --secret" in wrong.err) == (2, True), wrong
+        await terminal.do(*create, "file:idp/a", **near)
+        await terminal.do("issuer", "update", "lab", "--grant-idle", "1d", "--introspection-cache", "5s", **near)
+        lab = (await terminal.do("issuer", "show", "lab", **near)).out
+        assert ("file:idp/a" in lab, "file:idp/b" in lab) == (True, True), lab
+        stored: Any = (await terminal.do("issuer", "update", "lab", "--secret", "env:TRACKER", "--json", **near)).value
+        places = [stored[part]["client_secret_reference"] is None for part in ("sign_in", "introspection")]
+        assert places == [True, False]
         wrong = await terminal.run("credential", "create", *terms, "--parameter", "prompt", **near)
         assert (wrong.code, "NAME=VALUE" in wrong.err) == (2, True)
         wrong = await terminal.run("credential", "create", *terms, *more, *urls[:2], **near)

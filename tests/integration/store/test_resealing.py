@@ -8,6 +8,7 @@ from sqlalchemy import text
 
 from gateway.domain.calls.mcp_tasks import TaskCall, TaskOutcome, TaskRounds
 from gateway.domain.http.requests import Credential
+from gateway.domain.tenancy.secret_references import SecretReference, SecretStoreKind
 from gateway.store import credentials, secrets, tenants
 from gateway.store.calls import mcp_tasks
 from gateway.store.encryption import EnvelopeCipher
@@ -85,6 +86,13 @@ async def test_secrets_of_identities_open_without_the_old_key(store: Store) -> N
     """Ours: clients' secrets, tokens of sign-ins and tokens of accounts are used after the old key is gone (IDN-5)."""
     made, issuer, tokens = make_tenant(), make_issuer("acme"), make_provider_tokens("ada")
     tenant, credential = made.id, make_credential("vendor")
+    where = SecretReference(store=SecretStoreKind.FILE, path="idp")
+    assert issuer.sign_in is not None
+    assert issuer.introspection is not None
+    sign_in_client = replace(issuer.sign_in, client_secret_reference=where)
+    introspection = replace(issuer.introspection, client_secret_reference=where)
+    other = replace(make_issuer("acme"), name="lab", url="https://lab.example")
+    other = replace(other, sign_in=sign_in_client, introspection=introspection)
     person = make_person(tenant, issuer)
     sign_in, account = make_sign_in(issuer, person, "ada"), make_account(person, credential)
     async with store.transaction(tenant) as db:
@@ -92,6 +100,9 @@ async def test_secrets_of_identities_open_without_the_old_key(store: Store) -> N
         await issuers.insert(tenant, db, issuer)
         await issuers.save_secret(tenant, db, OLD, issuer, "of the sign-in")
         await introspection_secrets.save(tenant, db, OLD, issuer, "of the introspection")
+        await issuers.insert(tenant, db, other)
+        await issuers.save_secret(tenant, db, OLD, other, "")
+        await introspection_secrets.save(tenant, db, OLD, other, "")
         await people.enter(tenant, db, person)
         await sign_ins.insert(tenant, db, OLD, sign_in, tokens)
         await credentials.insert(tenant, db, OLD, credential, Credential(value="named"))
@@ -107,9 +118,12 @@ async def test_secrets_of_identities_open_without_the_old_key(store: Store) -> N
     async with store.transaction(tenant) as db:
         assert await issuers.open_secret(tenant, db, NEW, issuer) == "of the sign-in"
         assert await introspection_secrets.open_one(tenant, db, NEW, issuer) == "of the introspection"
+        assert await issuers.open_secret(tenant, db, NEW, other) == ""
+        assert await introspection_secrets.open_one(tenant, db, NEW, other) == ""
+        assert await issuers.get(tenant, db, "lab") == other
         assert await sign_ins.open_tokens(tenant, db, NEW, sign_in) == tokens
         assert await accounts.open_tokens(tenant, db, NEW, account) == tokens
-    changed = {name for name, batch in batches.items() if batch.changed == 1 and batch.unreadable == 0}
+    changed = {name for name, batch in batches.items() if batch.changed and batch.unreadable == 0}
     assert changed == {"issuers", "introspection_secrets", "sign_ins", "accounts", "credentials"}
 
 

@@ -6,6 +6,8 @@ from datetime import timedelta
 import pytest
 
 from gateway.domain.identifiers import KeyId
+from gateway.domain.tenancy.issuers import Issuer
+from gateway.domain.tenancy.secret_references import SecretReference, SecretStoreKind
 from gateway.errors import SecretUnreadable
 from gateway.store.engine import Store
 from gateway.store.identity import grants, introspection_secrets, issuers, people, sign_ins
@@ -56,6 +58,37 @@ async def test_the_secret_of_an_introspection_client_opens_only_for_its_client_a
         gone = await introspection_secrets.open_one(acme.tenant.id, db, SEALER, acme.issuer)
 
     assert (opened, gone) == ("acme introspection secret", None)
+
+
+async def test_a_reference_to_the_secret_of_a_client_opens_only_as_it_was_sealed(store: Store, acme: Stored) -> None:
+    """Ours: a reference that was changed, added or removed in the database is not read (TEN-4, IDN-5)."""
+    sign_in, introspection, tenant = acme.issuer.sign_in, acme.issuer.introspection, acme.tenant.id
+    assert sign_in is not None
+    assert introspection is not None
+
+    def refer(path: str | None) -> Issuer:
+        where = None if path is None else SecretReference(store=SecretStoreKind.FILE, path=path)
+        clients = (
+            replace(sign_in, client_secret_reference=where),
+            replace(introspection, client_secret_reference=where),
+        )
+        return replace(acme.issuer, sign_in=clients[0], introspection=clients[1])
+
+    async with store.transaction(tenant) as db:
+        for issuer in (refer("other"), refer("billing/token")):
+            with pytest.raises(SecretUnreadable):
+                await issuers.open_secret(tenant, db, SEALER, issuer)
+            with pytest.raises(SecretUnreadable):
+                await introspection_secrets.open_one(tenant, db, SEALER, issuer)
+        await issuers.save_secret(tenant, db, SEALER, refer("billing/token"), "")
+        await introspection_secrets.save(tenant, db, SEALER, refer("billing/token"), "")
+        for issuer in (refer("other"), refer(None)):
+            with pytest.raises(SecretUnreadable):
+                await issuers.open_secret(tenant, db, SEALER, issuer)
+            with pytest.raises(SecretUnreadable):
+                await introspection_secrets.open_one(tenant, db, SEALER, issuer)
+        assert await issuers.open_secret(tenant, db, SEALER, refer("billing/token")) == ""
+        assert await introspection_secrets.open_one(tenant, db, SEALER, refer("billing/token")) == ""
 
 
 async def test_tokens_open_only_for_the_sign_in_that_they_are_of(

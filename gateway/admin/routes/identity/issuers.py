@@ -17,6 +17,7 @@ from gateway.admin.requests.people import (
     IssuerUpdate,
     SignInClientGiven,
 )
+from gateway.admin.requests.primitives import read_reference
 from gateway.admin.responses.people import IssuerPage, IssuerShown
 from gateway.catalog.identity import issuers
 from gateway.catalog.identity.introspection_clients import IntrospectionDraft
@@ -81,6 +82,7 @@ def _client(given: SignInClientGiven | None) -> SignInDraft | None:
         return None
     client = SignInClient(
         client_id=given.client_id,
+        client_secret_reference=read_reference(given.client_secret_reference),
         scopes=tuple(given.scopes),
         parameters=tuple(given.parameters.items()),
         registration=given.registration,
@@ -97,6 +99,7 @@ def _introspection(given: IntrospectionGiven | None) -> IntrospectionDraft | Non
         return None
     client = IntrospectionClient(
         client_id=given.client_id,
+        client_secret_reference=read_reference(given.client_secret_reference),
         given_url=given.url,
         client_auth=given.client_auth,
         tokens=given.tokens,

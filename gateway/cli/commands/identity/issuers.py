@@ -9,6 +9,7 @@ from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.input.json_fields import JsonObject, text_at, to_object
 from gateway.cli.input.options import DURATION
+from gateway.cli.input.references import parse_reference, write_reference
 from gateway.cli.input.secrets import read_secret
 from gateway.cli.item_commands import add_delete, add_list, add_show
 from gateway.cli.output.tables import render_pairs
@@ -25,9 +26,11 @@ _CONFIGURED_FIELDS = (
     "max_unchecked_s",
 )
 """The configured fields of the gateway's client; its other fields come from the issuer's metadata."""
-_CLIENT_FIELDS = (*_CONFIGURED_FIELDS, "redirect_uri", "authorization_url", "token_url")
-_INTROSPECTION_FIELDS = ("client_id", "client_secret", "url", "client_auth", "tokens", "cache_s")
+_REFERENCE = "client_secret_reference"
+_CLIENT_FIELDS = (*_CONFIGURED_FIELDS, _REFERENCE, "redirect_uri", "authorization_url", "token_url")
+_CONFIGURED_INTROSPECTION = ("client_id", "url", "client_auth", "tokens", "cache_s")
 """The members of the gateway's client at the introspection endpoint; each option begins with `introspection_`."""
+_INTROSPECTION_FIELDS = (*_CONFIGURED_INTROSPECTION, _REFERENCE)
 _admit_option = click.option(
     "--admit",
     "admitted",
@@ -47,6 +50,11 @@ _OPTIONS = (
     click.option("--max-lifetime", "max_lifetime_s", type=int, help="Seconds for which a token is accepted (3600)."),
     click.option("--client-id", help="The gateway's own client there, with which it signs people in."),
     click.option("--secret", metavar="VALUE", help="The client's secret; VALUE may be @FILE or env:NAME."),
+    click.option(
+        "--reference",
+        metavar="STORE:PATH",
+        help="Instead of --secret: file:PATH, vault:PATH#FIELD or variable:NAME, read by the gateway at each use.",
+    ),
     click.option("--sign-in-scope", "scopes", multiple=True, help="A scope to request at sign-in (openid)."),
     click.option(
         "--parameter",
@@ -69,11 +77,9 @@ _OPTIONS = (
     ),
     click.option("--introspection-client", "introspection_client_id", help="The client that asks it about tokens."),
     click.option(
-        "--introspection-secret",
-        "introspection_client_secret",
-        metavar="VALUE",
-        help="The client's secret; VALUE may be @FILE or env:NAME.",
+        "--introspection-secret", metavar="VALUE", help="The client's secret; VALUE may be @FILE or env:NAME."
     ),
+    click.option("--introspection-reference", metavar="STORE:PATH", help="Instead of --introspection-secret."),
     click.option("--introspection-url", help="The endpoint, if the issuer's metadata does not name it."),
     click.option(
         "--introspection-auth",
@@ -167,7 +173,7 @@ def update_issuer(
         wanted["sign_in"] = (before | sign_in) if sign_in.get("client_id", True) else None
     if introspection:
         stored = to_object(context.admin.get(path).get("introspection"))
-        before = {member: stored[member] for member in _INTROSPECTION_FIELDS if member in stored}
+        before = {member: stored[member] for member in _CONFIGURED_INTROSPECTION if member in stored}
         before |= {"url": stored["given_url"]} if stored else {}
         wanted["introspection"] = (before | introspection) if introspection.get("client_id", True) else None
     changed = context.admin.send("PATCH", path, wanted)
@@ -176,26 +182,30 @@ def update_issuer(
 
 def _take_sign_in_client(options: dict[str, object]) -> JsonObject:
     """Remove the options of the gateway's client from `options`, and return the given ones as request fields."""
-    secret, parameters = options.pop("secret"), cast("Sequence[str]", options.pop("parameters"))
+    secret, parameters = _take_secret(options, ""), cast("Sequence[str]", options.pop("parameters"))
     pairs = [parameter.partition("=") for parameter in parameters]
     if any(not mark for _, mark, _ in pairs):
         raise click.UsageError("--parameter: must be NAME=VALUE")
     given = {member: options.pop(member) for member in _CONFIGURED_FIELDS if member in options}
     return _drop_empty(
-        given
-        | {
-            "client_secret": None if secret is None else read_secret("--secret", str(secret)),
-            "parameters": {name: value for name, _, value in pairs} or None,
-        }
+        given | secret | {"parameters": {name: value for name, _, value in pairs} or None},
     )
+
+
+def _take_secret(options: dict[str, object], prefix: str) -> JsonObject:
+    """Remove secret and reference of a client from `options`, and return them as request fields."""
+    secret, reference = options.pop(f"{prefix}secret"), options.pop(f"{prefix}reference")
+    option = f"--{prefix.replace('_', '-')}"
+    return {
+        "client_secret": None if secret is None else read_secret(f"{option}secret", str(secret)),
+        _REFERENCE: None if reference is None else parse_reference(str(reference), f"{option}reference"),
+    }
 
 
 def _take_introspection_client(options: dict[str, object]) -> JsonObject:
     """Remove the options of the introspection client from `options`, and return the given ones as request fields."""
-    given = {member: options.pop(f"introspection_{member}") for member in _INTROSPECTION_FIELDS}
-    if given["client_secret"] is not None:
-        given["client_secret"] = read_secret("--introspection-secret", str(given["client_secret"]))
-    return _drop_empty(given)
+    given = {member: options.pop(f"introspection_{member}") for member in _CONFIGURED_INTROSPECTION}
+    return _drop_empty(given | _take_secret(options, "introspection_"))
 
 
 def _drop_empty(options: Mapping[str, object]) -> JsonObject:
@@ -217,8 +227,14 @@ def _rules(admitted: Sequence[str], profiles: Sequence[str]) -> list[JsonObject]
 def _describe(found: JsonObject) -> str:
     parts = {"sign_in": _CLIENT_FIELDS, "introspection": _INTROSPECTION_FIELDS}
     pairs = [(name.replace("_", " "), text_at(found, name)) for name in found if name not in parts]
-    more = [(f"{part} {name}".replace("_", " "), text_at(found, part, name)) for part in parts for name in parts[part]]
+    more = [(f"{part} {name}".replace("_", " "), _text(found, part, name)) for part in parts for name in parts[part]]
     return render_pairs([*pairs, *(pair for pair in more if pair[1])])
+
+
+def _text(found: JsonObject, part: str, name: str) -> str:
+    client = to_object(found.get(part))
+    reference = to_object(client.get(_REFERENCE)) if name == _REFERENCE else {}
+    return write_reference(reference) if reference else text_at(client, name)
 
 
 add_list(issuer, _NOUN, "List a tenant's issuers.", ("name", "id", "url", "enabled"))
