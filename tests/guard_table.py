@@ -312,7 +312,18 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
             "test_a_document_that_is_not_the_clients_own_or_too_much_is_refused",
         ),
         "client-document-time": (swap("_FETCH_S", "600"), "test_a_document_that_does_not_end_is_given_up"),
+        "client-document-stale": (NEVER, "test_a_client_outlasts_an_outage_of_its_host"),
+        "client-document-withdrawn": (SKIP, "test_a_client_ends_with_its_document"),
+        "client-documents-network-rate": (
+            swap('self._network_rates.take(f"{tenant} {network}") or ', ""),
+            "test_made_up_clients_of_one_network_keep_none_of_another_out",
+        ),
         "client-documents-rate": (NEVER, "test_a_tenant_fetches_at_a_bounded_rate"),
+        "known-client-documents-rate": (NEVER, "test_a_known_client_signs_in_during_a_flood_of_made_up_ones"),
+        "known-client-documents-slots": (
+            swap("self._known_pool if is_known else self._pool", "self._pool"),
+            "test_a_known_client_signs_in_during_a_flood_of_made_up_ones",
+        ),
         "client-redirect-uris": (
             NEVER,
             "test_a_document_that_is_not_the_clients_own_or_too_much_is_refused",

@@ -10,13 +10,14 @@ from starlette.routing import BaseRoute
 
 from gateway.app.infrastructure import Infrastructure
 from gateway.app.runtime import Runtime
+from gateway.catalog.identity.grants import has_grants
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.keys import Scope
 from gateway.identity.oauth.account_flow import AccountFlow
 from gateway.identity.oauth.account_tokens import LINK_PURPOSE, AccountLinks
-from gateway.identity.oauth.client_documents import ClientDocuments
+from gateway.identity.oauth.client_documents import ClientDocuments, FindKnown
 from gateway.identity.oauth.clients import ClientDirectory
 from gateway.identity.oauth.provider_checks import ProviderChecks
 from gateway.identity.oauth.relying_party import RelyingParty
@@ -58,7 +59,7 @@ def build_pages(
     provider = RelyingParty(infrastructure.upstream, people.keys)
     checks = ProviderChecks(catalog, provider)
     sign_in_pages = _build_sign_in(infrastructure, catalog, runtime, settings, provider)
-    documents = ClientDocuments(infrastructure.upstream)
+    documents = ClientDocuments(infrastructure.upstream, _known_clients(catalog))
     clients = ClientDirectory(catalog, documents)
     requests = SealedRequests(cipher.derive_all(REQUEST_PURPOSE))
     person_approvals = PersonApprovalPages(catalog, sign_in_pages, checks)
@@ -86,8 +87,15 @@ def build_pages(
             *accounts.routes,
             *server.routes,
         ),
-        pools=(approvals.slot_pool, sign_in_pages.slot_pool, documents.slot_pool, server.slot_pool),
+        pools=(approvals.slot_pool, sign_in_pages.slot_pool, *documents.slot_pools, server.slot_pool),
     )
+
+
+def _known_clients(catalog: CatalogContext) -> FindKnown:
+    async def is_known(tenant: TenantId, client: str) -> bool:
+        return await has_grants(tenant, catalog, client)
+
+    return is_known
 
 
 def _build_accounts(

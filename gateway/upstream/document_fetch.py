@@ -13,6 +13,9 @@ from gateway.upstream.conditional_requests import NOT_MODIFIED, condition_header
 
 _ACCEPT = "application/json, application/yaml, */*;q=0.5"
 _OK = 200
+_TEMPORARY = frozenset({408, 425, 429})
+"""Statuses below 500 after which a later request may succeed."""
+_RETRY_S = 30.0
 _NO_VALIDATORS = Sighting()
 
 
@@ -41,7 +44,8 @@ async def fetch_changed(
     """Return the document at an http or https URL; the body is empty if it is unchanged since `seen`.
 
     Raises:
-        FetchFailed: the URL is invalid or has a user name, or the status is not 200; redirects are not followed.
+        FetchFailed: the URL is invalid or has a user name, or the status is not 200; redirects are not followed. The
+            error has a retry hint if the status is temporary.
         DocumentTooLarge: the declared length or the decompressed document exceeds `limit` bytes.
         UpstreamError, Unavailable: as for `UpstreamClient.send`.
     """
@@ -59,12 +63,17 @@ async def fetch_changed(
             f"URL of the document itself."
         )
     if response.status != _OK:
-        raise FetchFailed(f"The document URL responded with status {response.status}.")
+        raise _failure(response.status)
     return FetchedDocument(
         body=response.body,
         etag=validator_of(response, "etag"),
         last_modified=validator_of(response, "last-modified"),
     )
+
+
+def _failure(status: int) -> FetchFailed:
+    retry_after_s = _RETRY_S if status >= 500 or status in _TEMPORARY else None
+    return FetchFailed(f"The document URL responded with status {status}.", retry_after_s=retry_after_s)
 
 
 def _read_url(text: str) -> str:

@@ -92,6 +92,12 @@ async def find_grant(tenant: TenantId, catalog: CatalogContext, grant: str) -> t
     return None if found is None or stored is None else (found, stored)
 
 
+async def has_grants(tenant: TenantId, catalog: CatalogContext, client: str) -> bool:
+    """True if tokens were issued to this client."""
+    async with catalog.store.transaction(tenant) as db:
+        return await grants.exist_for(tenant, db, client)
+
+
 async def find_holder(tenant: TenantId, catalog: CatalogContext, found: TenantIssuers, grant: Grant) -> SignedInPerson:
     """The person of a grant, with the sign-in that is valid for it.
 

@@ -1,13 +1,18 @@
 """Client ID metadata documents: the client id is the https URL of a JSON document with the client's metadata.
 
 A document is fetched through the guarded client, with limits on size and time and without redirects. Documents are
-cached for ten minutes, failures for half a minute. Fetches are limited per tenant in rate and concurrency.
+cached for ten minutes, failures for half a minute. While its host is unavailable, a cached document is used for a day.
+
+Fetches are limited in rate and concurrency. Clients that people of the tenant use have limits apart from others, whose
+ids any caller can invent; those are also limited per client network. So a flood of invented ids delays no known client.
 """
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -20,8 +25,17 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.refusals import ClientRefused
 from gateway.domain.tenancy.grants import ClientKind, OAuthClient
 from gateway.domain.tenancy.redirect_uris import MAX_REDIRECT_URIS, fault_of
-from gateway.errors import DocumentTooLarge, FetchFailed, LimitExceeded, UpstreamError
+from gateway.errors import (
+    DocumentTooLarge,
+    EgressDenied,
+    FetchFailed,
+    GatewayError,
+    LimitExceeded,
+    Unavailable,
+    UpstreamError,
+)
 from gateway.identity.local_token_buckets import TokenBuckets
+from gateway.identity.single_flight import SingleFlight
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.document_fetch import fetch_document
 
@@ -29,62 +43,134 @@ MAX_NAME_LENGTH = 200
 _MAX_URL_LENGTH = 300
 _LIMIT_BYTES = 32 * 1024
 _FETCH_S = 5.0
-_CACHE_S, _FAILURE_CACHE_S = 600.0, 30.0
-_CAPACITY = 4096
+_FRESH_S, _RETRY_S, _STALE_S = 600.0, 30.0, 24 * 3600.0
+_MAX_DOCUMENTS, _MAX_FAILURES = 4096, 1024
+_MAX_FETCHES = 10_000
+"""Limit on requests for different documents; the slot pools limit their fetches."""
 _RATE, _BURST = 1.0, 30.0
-"""Fetch rate and burst of one tenant; cached documents do not count."""
+"""Fetch rate and burst of one tenant, for known clients and for others; cached documents do not count."""
+_NETWORK_RATE, _NETWORK_BURST = 0.25, 8.0
+"""Fetch rate and burst of one client network at one tenant, for clients that are not known."""
 _URL = re.compile(r"https://[a-z0-9.-]+(?::[0-9]{1,5})?(/[A-Za-z0-9._~!$&'()*+,;=:@-]+)+/?")
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+FindKnown = Callable[[TenantId, str], Awaitable[bool]]
+"""Returns True for a client that a person of the tenant has authorized."""
+
+
+@dataclass(slots=True)
+class _CachedDocument:
+    """The client of a document, the time of its fetch, and the time of the next one."""
+
+    client: OAuthClient
+    fetched_at: float
+    due_at: float
 
 
 class ClientDocuments:
     """Fetches metadata documents, and caches them on this replica."""
 
-    def __init__(self, upstream: UpstreamClient) -> None:
+    def __init__(self, upstream: UpstreamClient, is_known: FindKnown) -> None:
         self._upstream = upstream
-        self._held = FairCache[str, tuple[float, OAuthClient | ClientRefused]](_CAPACITY)
+        self._is_known = is_known
+        self._held = FairCache[str, _CachedDocument](_MAX_DOCUMENTS)
+        self._failures = FairCache[str, tuple[float, GatewayError]](_MAX_FAILURES)
+        self._flights = SingleFlight[tuple[str, str, str], OAuthClient](Unavailable, at_once=_MAX_FETCHES)
+        self._known_rates = TokenBuckets(rate=_RATE, burst=_BURST)
         self._rates = TokenBuckets(rate=_RATE, burst=_BURST)
-        self.slot_pool = FairSlotPool("fetches of client documents", slots=16, queue=64)
+        self._network_rates = TokenBuckets(rate=_NETWORK_RATE, burst=_NETWORK_BURST)
+        self._known_pool = FairSlotPool("fetches of known client documents", slots=16, queue=64)
+        self._pool = FairSlotPool("fetches of client documents", slots=16, queue=64)
 
-    async def find(self, tenant: TenantId, url: str) -> OAuthClient:
-        """Return the client whose metadata document is at this URL.
+    @property
+    def slot_pools(self) -> tuple[FairSlotPool, FairSlotPool]:
+        """The slots of fetches, for known clients and for others."""
+        return self._known_pool, self._pool
+
+    async def find(self, tenant: TenantId, url: str, *, network: str) -> OAuthClient:
+        """Return the client whose metadata document is at this URL, for a request from a client network.
 
         Raises:
             ClientRefused: the document is missing or invalid.
-            LimitExceeded: the tenant fetches too many documents.
+            LimitExceeded: the tenant or the network fetches too many documents.
+            Unavailable: the document cannot be fetched now.
         """
+        if (client := self._cached(tenant, url)) is not None:
+            return client
         held = self._held.get(tenant, url)
-        if held is None or held[0] <= time.monotonic():
-            async with self.slot_pool.hold(tenant):
-                held = self._held.get(tenant, url)  # another request may have fetched it
-                if held is None or held[0] <= time.monotonic():
-                    held = await self._fetch(tenant, url)
-        found = held[1]
-        if isinstance(found, ClientRefused):
-            raise ClientRefused(found.message)
-        return found
+        try:
+            return await self._flights.take((tenant, url, network), partial(self._renew, tenant, url, network))
+        except (LimitExceeded, Unavailable):
+            if held is None or time.monotonic() - held.fetched_at > _STALE_S:  # guard: client-document-stale
+                raise
+            return held.client
 
-    async def _fetch(self, tenant: TenantId, url: str) -> tuple[float, OAuthClient | ClientRefused]:
-        if wait_s := self._rates.take(tenant):  # guard: client-documents-rate
+    def _cached(self, tenant: TenantId, url: str) -> OAuthClient | None:
+        """Return the client of a fresh document; raise the cached failure; None if a fetch is due."""
+        held, failure, now = self._held.get(tenant, url), self._failures.get(tenant, url), time.monotonic()
+        if held is not None and held.due_at > now:
+            return held.client
+        if failure is not None and failure[0] > now:
+            raise failure[1].with_traceback(None)
+        return None
+
+    async def _renew(self, tenant: TenantId, url: str, network: str) -> OAuthClient:
+        is_known = await self._is_known(tenant, url)
+        pool = self._known_pool if is_known else self._pool  # guard: known-client-documents-slots
+        async with pool.hold(tenant):
+            if (client := self._cached(tenant, url)) is not None:  # a request of another network has fetched it
+                return client
+            self._limit_rate(tenant, network, is_known=is_known)
+            try:
+                client = await self._fetch(tenant, url)
+            except (ClientRefused, Unavailable) as error:
+                self._note_failure(tenant, url, error)
+                raise
+            now = time.monotonic()
+            self._held.put(tenant, url, _CachedDocument(client, now, now + _FRESH_S))
+            return client
+
+    def _limit_rate(self, tenant: TenantId, network: str, *, is_known: bool) -> None:
+        if is_known:  # guard: known-client-documents-rate
+            wait_s = self._known_rates.take(tenant)
+        else:
+            # guard: client-documents-network-rate
+            wait_s = self._network_rates.take(f"{tenant} {network}") or self._rates.take(tenant)
+        if wait_s:  # guard: client-documents-rate
             raise LimitExceeded(
                 "too many client documents are fetched for this tenant; retry later", retry_after_s=wait_s
             )
-        found: OAuthClient | ClientRefused
+
+    def _note_failure(self, tenant: TenantId, url: str, error: ClientRefused | Unavailable) -> None:
+        """Cache a failure; a document that was refused is not used any more."""
+        held, retry_at = self._held.get(tenant, url), time.monotonic() + _RETRY_S
+        if isinstance(error, ClientRefused):
+            self._held.drop(tenant, url)  # guard: client-document-withdrawn
+        elif held is not None:
+            held.due_at = min(retry_at, held.fetched_at + _STALE_S)
+        self._failures.put(tenant, url, (retry_at, error))
+
+    async def _fetch(self, tenant: TenantId, url: str) -> OAuthClient:
         try:
             with anyio.fail_after(_FETCH_S):  # guard: client-document-time
                 # guard: client-document-size
                 body = await fetch_document(self._upstream, url, limit=_LIMIT_BYTES, tenant=tenant)
-            found = read_document(url, body)
-        except ClientRefused as refused:
-            found = refused
         except TimeoutError:
-            found = ClientRefused("The client's metadata document did not arrive in time.")
-        except (FetchFailed, UpstreamError, DocumentTooLarge) as error:
-            found = ClientRefused(f"The client's metadata document cannot be read. {error.message}")
-        life_s = _FAILURE_CACHE_S if isinstance(found, ClientRefused) else _CACHE_S
-        held = time.monotonic() + life_s, found
-        self._held.put(tenant, url, held)
-        return held
+            reason = "The client's metadata document did not arrive in time; retry later."
+            raise Unavailable(reason, retry_after_s=_RETRY_S) from None
+        except (UpstreamError, DocumentTooLarge) as error:
+            reason = f"The client's metadata document cannot be read. {error.message}"
+            if _is_final(error):
+                raise ClientRefused(reason) from None
+            raise Unavailable(reason, retry_after_s=_RETRY_S) from None
+        return read_document(url, body)
+
+
+def _is_final(error: UpstreamError | DocumentTooLarge) -> bool:
+    """True if the host has no usable document at this URL, rather than being unavailable."""
+    if isinstance(error, FetchFailed):
+        return error.retry_after_s is None
+    return isinstance(error, DocumentTooLarge | EgressDenied)
 
 
 def is_document_url(client_id: str) -> bool:

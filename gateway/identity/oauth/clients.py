@@ -2,12 +2,14 @@
 
 import hashlib
 import hmac
+from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
 from gateway.catalog.identity.oauth_clients import find_client
 from gateway.catalog.transaction import CatalogContext
+from gateway.domain.http.client_network import client_network
 from gateway.domain.refusals import ClientRefused
-from gateway.domain.tenancy.grants import OAuthClient
+from gateway.domain.tenancy.grants import ClientKind, OAuthClient
 from gateway.domain.tenancy.issuers import TenantIssuers
 from gateway.identity.oauth.client_documents import ClientDocuments, is_document_url
 
@@ -21,17 +23,37 @@ class ClientDirectory:
         self._catalog = catalog
         self._documents = documents
 
-    async def find(self, found: TenantIssuers, client_id: str) -> OAuthClient:
-        """Return the client with this id.
+    async def find(self, found: TenantIssuers, client_id: str, *, address: str) -> OAuthClient:
+        """Return the client with this id, for a person's browser at this address.
 
         Raises:
             ClientRefused: the client is unknown, or its document's host is not permitted.
-            LimitExceeded: the tenant fetches too many documents.
-            DatabaseUnavailable: the client cannot be read now.
+            LimitExceeded: the address or the tenant fetches too many documents.
+            Unavailable: the client's document, or the stored client, cannot be read now.
         """
         if is_document_url(client_id):
             check_host(found, client_id)
-            return await self._documents.find(found.tenant, client_id)
+            return await self._documents.find(found.tenant, client_id, network=client_network(address))
+        return await self._find_stored(found, client_id)
+
+    async def find_for_tokens(self, found: TenantIssuers, client_id: str) -> OAuthClient:
+        """Return the client of a request to the token or revocation endpoint, without a fetch of its document.
+
+        A client with a document is public, and each of its codes and tokens belongs to a grant that names it. So an
+        outage of its host, or a flood of made-up client ids, cannot end the sign-in of a person.
+
+        Raises:
+            ClientRefused: the client is unknown, or its document's host is not permitted.
+            DatabaseUnavailable: the stored client cannot be read now.
+        """
+        if not is_document_url(client_id):
+            return await self._find_stored(found, client_id)
+        check_host(found, client_id)
+        return OAuthClient(
+            id=client_id, kind=ClientKind.DOCUMENT, name="", redirect_uris=(), created_at=datetime.now(UTC)
+        )
+
+    async def _find_stored(self, found: TenantIssuers, client_id: str) -> OAuthClient:
         stored = await find_client(found.tenant, self._catalog, client_id) if len(client_id) <= _MAX_ID_LENGTH else None
         if stored is None:
             raise ClientRefused(

@@ -94,7 +94,8 @@ class AuthorizationEndpoints:
     async def _authorize(self, request: Request) -> Response:
         fields = read_fields(request.url.query, limit=_MAX_PARAMETERS)
         grants = await self._open(request)
-        client = await self._clients.find(grants.found, fields.get("client_id", ""))
+        client_id, address = fields.get("client_id", ""), address_of(request.scope)
+        client = await self._clients.find(grants.found, client_id, address=address)
         redirect_uri = fields.get("redirect_uri", "")
         if not is_registered(redirect_uri, client.redirect_uris):  # guard: authorize-redirect-registered
             raise ClientRefused("The application asks for a redirect URI that is not one of its own.")
@@ -201,7 +202,7 @@ class AuthorizationEndpoints:
             raise BadInput("the client has to authenticate in one way: with the header, or in the body")
         if basic is not None and fields.setdefault("client_id", basic[0]) != basic[0]:  # guard: client-same
             raise BadInput("client_id must be the one in the Authorization header")
-        client = await self._clients.find(grants.found, fields.get("client_id", ""))
+        client = await self._clients.find_for_tokens(grants.found, fields.get("client_id", ""))
         secret = fields.get("client_secret") if basic is None else basic[1]
         return grants, ClientRequest(client=client, fields=fields, secret=secret, is_basic=basic is not None)
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import ARRAY, Text, bindparam, delete, func, or_, select, true, update
+from sqlalchemy import ARRAY, Text, bindparam, delete, exists, func, or_, select, true, update
 from sqlalchemy import insert as insert_into
 
 from gateway.domain.identifiers import KeyId, TenantId
@@ -100,6 +100,13 @@ async def page(
     own = own if person is None else own.where(_columns.person_id == person)
     query = select_page(own, _columns, "id", after=after, limit=limit, order=order)
     return [_read(row) for row in (await db.execute(query)).mappings()]
+
+
+async def exist_for(tenant: TenantId, db: Db, client: str) -> bool:
+    """True if a person has authorized this client, and its tokens were issued; the grant may have ended since."""
+    own = (_columns.tenant_id == tenant, _columns.client == client, _columns.code_used_at.is_not(None))
+    found: bool = (await db.execute(select(exists().where(*own)))).scalar_one()
+    return found
 
 
 async def revoke(tenant: TenantId, db: Db, filters: GrantFilter, *, at: datetime, reason: str) -> Sequence[KeyId]:

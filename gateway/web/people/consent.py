@@ -24,6 +24,7 @@ from gateway.errors import BadInput, GatewayError, NotFound
 from gateway.identity.oauth.clients import ClientDirectory
 from gateway.identity.oauth.provider_checks import ProviderChecks
 from gateway.identity.oauth.requests import AuthorizationRequest, SealedRequests, answer_uri
+from gateway.web.authentication import address_of
 from gateway.web.html.documents import page, respond
 from gateway.web.html.forms import read_fields, read_form
 from gateway.web.people.consent_pages import back_content, consent_content
@@ -114,7 +115,7 @@ class ConsentPages:
         found = self._requests.read(visit.found.tenant, text)
         if found is None:
             raise SignInExpired("The application's request is too old or not valid; begin again in the application.")
-        client = await self._clients.find(visit.found, found.client)
+        client = await self._clients.find(visit.found, found.client, address=address_of(visit.request.scope))
         if not is_registered(found.redirect_uri, client.redirect_uris):  # guard: consent-redirect-registered
             raise ClientRefused("The application no longer has this redirect URI; begin again in the application.")
         return _ConsentRequest(text=text, request=found, client=client)

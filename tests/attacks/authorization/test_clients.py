@@ -10,7 +10,7 @@ from gateway.protocol.authorization import endpoints
 from tests.support.authorization import BACK, VERIFIER, Application, register
 from tests.support.gateway import running_gateway
 from tests.support.issuer import LocalProvider, add_provider, new_issuer
-from tests.support.servers import TestServers, execute
+from tests.support.servers import TestDatabase, TestServers, execute
 from tests.support.upstream import recording_upstream
 
 REGISTER = "/t/acme/oauth/register"
@@ -85,6 +85,25 @@ async def test_floods_of_registrations_are_limited(servers: TestServers, monkeyp
     assert len(stored) == 3
     assert flood[-1] == 429
     assert (others[0], others[-1]) == (201, 429)
+
+
+async def test_made_up_clients_and_an_outage_end_no_sign_in(application: Application, database: TestDatabase) -> None:
+    """Ours: a grant outlasts floods of client ids, and an outage of its client's host (TEN-3, IDN-2)."""
+    found = await application.tokens()
+    application.client_id = "https://127.0.0.1:9/client.json"  # a place that the gateway cannot read
+    await execute(database.superuser_url, f"update grants set client = '{application.client_id}'")
+
+    flood = [await application.authorize(client_id=f"https://127.0.0.1:9/{number}") for number in range(9)]
+    assert [answer.status_code for answer in flood] == [400] * 8 + [429]
+    assert (await application.authorize()).status_code == 400  # the fetches of known clients are not used up
+    found = (await application.refresh(found["refresh_token"])).json()
+    assert await application.status(found["access_token"]) == 200
+    stolen = await application.refresh(found["refresh_token"], client_id="https://127.0.0.1:9/other")
+    assert stolen.json()["error"] == "invalid_grant"
+
+    sent = {"client_id": application.client_id, "token": found["refresh_token"]}
+    assert (await application.gateway.http.post("/t/acme/oauth/revoke", data=sent)).status_code == 200
+    assert await application.status(found["access_token"]) == 401
 
 
 async def test_an_administrator_registers_a_bounded_number(

@@ -1,7 +1,7 @@
 """Client ID metadata documents: what is fetched from where, how much of it, and which client comes of it."""
 
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,8 @@ import pytest
 
 from gateway.domain.identifiers import TenantId
 from gateway.domain.refusals import ClientRefused
-from gateway.domain.tenancy.grants import ClientKind
-from gateway.errors import LimitExceeded
+from gateway.domain.tenancy.grants import ClientKind, OAuthClient
+from gateway.errors import GatewayError, LimitExceeded, Unavailable
 from gateway.identity.oauth import client_documents
 from gateway.identity.oauth.client_documents import ClientDocuments, is_document_url
 from gateway.upstream.client import UpstreamClient
@@ -21,6 +21,7 @@ from tests.support.certificates import self_signed
 from tests.support.upstream import RecordingUpstream, recording_upstream
 
 ACME, OTHER = TenantId("ten_acme"), TenantId("ten_other")
+STRANGER, COLLEAGUE = "192.0.2.1", "198.51.100.1"
 BACK = "https://client.example/callback"
 _BY_KEY = {"token_endpoint_auth_method": "private_key_jwt"}
 
@@ -31,6 +32,8 @@ class Place:
 
     documents: ClientDocuments
     server: RecordingUpstream
+    known: set[tuple[TenantId, str]]
+    """The clients that people use."""
 
     @property
     def url(self) -> str:
@@ -42,11 +45,28 @@ class Place:
         members = {"client_id": self.url, "client_name": "A client", "redirect_uris": [BACK], **more}
         self.server.body = orjson.dumps({name: value for name, value in members.items() if value is not None})
 
-    async def refusal(self, url: str | None = None, tenant: TenantId = ACME) -> str:
+    async def find(self, url: str | None = None, tenant: TenantId = ACME, network: str = STRANGER) -> OAuthClient:
+        """The client of a document, for a request of this network."""
+        return await self.documents.find(tenant, url or self.url, network=network)
+
+    async def refusal(
+        self,
+        url: str | None = None,
+        tenant: TenantId = ACME,
+        *,
+        error: type[GatewayError] = ClientRefused,
+        network: str = STRANGER,
+    ) -> str:
         """The reason for which there is no client."""
-        with pytest.raises(ClientRefused) as refused:
-            await self.documents.find(tenant, url or self.url)
+        with pytest.raises(error) as refused:
+            await self.find(url, tenant, network)
         return refused.value.message
+
+    async def flood(self) -> None:
+        """Requests with made-up client ids, from so many networks that the tenant fetches no further one."""
+        for number in range(40):
+            with pytest.raises(GatewayError):
+                await self.find(f"{self.url}/made-up/{number}", network=f"192.0.2.{number // 5}")
 
 
 @asynccontextmanager
@@ -54,7 +74,12 @@ async def _serving(certificate: Path, *, is_allowed: bool) -> AsyncGenerator[Pla
     async with recording_upstream(certificate) as server:
         allowed = [server.authority] if is_allowed else []
         async with UpstreamClient(egress_allow=allowed) as upstream:
-            place = Place(ClientDocuments(upstream), server)
+            known = set[tuple[TenantId, str]]()
+
+            async def is_known(tenant: TenantId, url: str) -> bool:
+                return (tenant, url) in known
+
+            place = Place(ClientDocuments(upstream, is_known), server, known)
             place.publish()
             yield place
 
@@ -77,7 +102,7 @@ async def place(certificate: Path) -> AsyncGenerator[Place]:
 async def test_a_client_is_what_its_document_says(place: Place) -> None:
     """MCP: the document is fetched once in ten minutes, for each tenant apart (IDN-2)."""
     for tenant in (ACME, ACME, OTHER):
-        client = await place.documents.find(tenant, place.url)
+        client = await place.find(tenant=tenant)
 
     assert (client.id, client.name, client.redirect_uris) == (place.url, "A client", (BACK,))
     assert (client.kind, client.is_confidential) == (ClientKind.DOCUMENT, False)
@@ -93,7 +118,7 @@ async def test_a_client_that_authenticates_by_choice_is_a_public_one(place: Plac
         jwks_uri=f"https://{place.server.authority}/keys",
     )
 
-    client = await place.documents.find(ACME, place.url)
+    client = await place.find()
 
     assert (client.kind, client.is_confidential) == (ClientKind.DOCUMENT, False)
     assert [seen.target for seen in place.server.seen] == ["/client.json"]
@@ -132,9 +157,9 @@ async def test_a_document_that_is_not_the_clients_own_or_too_much_is_refused(
 async def test_neither_errors_nor_redirects_nor_other_contents_are_clients(place: Place) -> None:
     """Ours: a redirect is not followed, so it leads to no place inside (SSRF, IDN-2)."""
     place.server.headers = (("location", f"https://{place.server.authority}/secret"),)
-    for status in (302, 404, 500):
+    for status, error in ((302, ClientRefused), (404, ClientRefused), (429, Unavailable), (500, Unavailable)):
         place.server.status = status
-        assert str(status) in await place.refusal(f"{place.url}/{status}")
+        assert str(status) in await place.refusal(f"{place.url}/{status}", error=error)
     place.server.status = 200
     for number, body in enumerate((b"", b"[]", b'{"a":' * 500, b"\xff")):
         place.server.body = body
@@ -157,18 +182,83 @@ async def test_a_document_that_does_not_end_is_given_up(place: Place, monkeypatc
     place.server.gate = anyio.Event()  # type: ignore[assignment]  # only `wait` and `set` are used
 
     with anyio.fail_after(5):
-        assert "in time" in await place.refusal()
+        assert "in time" in await place.refusal(error=Unavailable)
 
 
 async def test_a_tenant_fetches_at_a_bounded_rate(place: Place) -> None:
     """Ours: made-up client ids are no way to send requests in the gateway's name (ISO-6, IDN-2)."""
     place.server.status = 404
-    for number in range(30):
-        await place.refusal(f"{place.url}/{number}")
+    await place.flood()
 
-    with pytest.raises(LimitExceeded):
-        await place.documents.find(ACME, f"{place.url}/30")
-    await place.refusal(f"{place.url}/30", OTHER)
+    assert len(place.server.seen) == 30
+    await place.refusal(f"{place.url}/made-up/40", network=COLLEAGUE, error=LimitExceeded)
+    await place.refusal(f"{place.url}/made-up/40", OTHER)
+
+
+async def test_made_up_clients_of_one_network_keep_none_of_another_out(place: Place) -> None:
+    """Ours: a flood from one address leaves fetches for people at others, also of a new client (TEN-3, IDN-2)."""
+    place.server.status = 404
+    for number in range(8):
+        await place.refusal(f"{place.url}/{number}")
+    await place.refusal(f"{place.url}/8", error=LimitExceeded)
+
+    place.server.status = 200
+    assert (await place.find(network=COLLEAGUE)).id == place.url
+
+
+async def test_a_known_client_signs_in_during_a_flood_of_made_up_ones(place: Place) -> None:
+    """Ours: neither used-up rates nor hanging hosts of made-up ids delay a client that people use (TEN-3, IDN-2)."""
+    place.known.add((ACME, place.url))
+    await place.flood()
+    _, others = place.documents.slot_pools
+    async with AsyncExitStack() as hanging:
+        for _ in range(others.share):
+            await hanging.enter_async_context(others.hold(ACME))
+
+        with anyio.fail_after(3):
+            assert (await place.find()).id == place.url
+
+
+async def test_known_clients_are_fetched_at_a_bounded_rate(place: Place) -> None:
+    """Ours: a tenant whose people use many clients sends a bounded number of requests (ISO-6, IDN-2)."""
+    place.server.status = 404
+    urls = [f"{place.url}/{number}" for number in range(31)]
+    place.known.update((ACME, url) for url in urls)
+    for url in urls[:30]:
+        await place.refusal(url)
+
+    await place.refusal(urls[30], error=LimitExceeded)
+
+
+async def test_a_client_outlasts_an_outage_of_its_host(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: the last document counts while its host is away or the rate is used up, for a day at most (IDN-2)."""
+    monkeypatch.setattr(client_documents, "_FRESH_S", -1.0)
+    found = await place.find()
+    place.server.status = 404
+    await place.flood()
+    assert await place.find() == found
+    place.known.add((ACME, place.url))
+    place.server.status = 503
+    assert await place.find() == found
+    sent = len(place.server.seen)
+    assert await place.find() == found
+    assert len(place.server.seen) == sent  # the next try is half a minute later
+
+    place.server.status = 200
+    await place.find(tenant=OTHER)
+    place.server.status = 503
+    monkeypatch.setattr(client_documents, "_STALE_S", 0.0)
+    assert "503" in await place.refusal(tenant=OTHER, error=Unavailable)
+
+
+async def test_a_client_ends_with_its_document(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a document that its host has deleted counts no more, also in a later outage (IDN-2)."""
+    monkeypatch.setattr(client_documents, "_FRESH_S", -1.0)
+    monkeypatch.setattr(client_documents, "_RETRY_S", -1.0)
+    await place.find()
+    for status, error in ((404, ClientRefused), (503, Unavailable)):
+        place.server.status = status
+        assert str(status) in await place.refusal(error=error)
 
 
 @pytest.mark.parametrize(

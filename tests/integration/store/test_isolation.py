@@ -479,6 +479,7 @@ _CALLS: Mapping[str, _Call] = {
         t, db, v.grant, make_grant_secrets("planted"), before=f"{_VICTIM} refresh".encode()
     ),
     "grants.note_use": lambda t, db, v: grants.note_use(t, db, replace(v.grant, used_at=_LATER)),
+    "grants.exist_for": lambda t, db, v: grants.exist_for(t, db, v.grant.client),
     "grants.page": lambda t, db, v: grants.page(t, db, after=None, limit=100, person=v.person.id),
     "grants.revoke": lambda t, db, v: grants.revoke(
         t, db, GrantFilter(person_id=v.person.id), at=NOW, reason="planted"
