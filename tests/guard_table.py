@@ -155,10 +155,15 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
             swap("principal.packed_groups", "None"),
             "test_the_same_person_with_other_groups_has_another_view",
         ),
-        "access-group-form": (swap(" if group.isprintable()", ""), "test_groups_cannot_smuggle_another_group"),
+        "access-group-form": (swap(" if claim.isprintable()", ""), "test_groups_cannot_smuggle_another_group"),
         "access-hidden-uri": (NEVER, "test_a_template_is_no_way_to_a_denied_resource"),
         "access-missing-groups": (NEVER, "test_a_token_that_leaves_groups_out_has_unknown_ones"),
         "access-operation-behind": (NEVER, "test_a_rule_about_an_operation_is_about_what_runs_it"),
+        "access-scope-facts": (
+            swap(", principal.packed_scopes", ", None"),
+            "test_a_token_with_other_scopes_has_another_view_and_other_results",
+        ),
+        "access-scope-issuer": (swap("{self.name}:", ""), "test_scopes_of_a_token_are_those_of_its_issuer"),
         "access-unknown-groups": (NEVER, "test_unknown_groups_are_taken_in_the_stricter_sense"),
         "access-unless": (value("named"), "test_a_deny_rule_wins_then_an_allow_rule_then_the_default"),
         "access-uri": (
@@ -223,6 +228,8 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
     "tests/attacks/test_access_rules.py": {
         "access-gate": (NEVER, "test_no_way_leads_to_a_denied_tool"),
         "access-patterns": (NEVER, "test_rules_of_extreme_size_are_refused"),
+        "access-scope-permits": (NEVER, "test_no_rule_takes_primitives_away_because_of_a_scope"),
+        "task-access": (NEVER, "test_what_a_token_started_is_not_for_a_lesser_one"),
     },
     "tests/attacks/test_sign_in.py": {
         "form-field-once": (NEVER, "test_a_parameter_that_comes_twice_is_refused"),

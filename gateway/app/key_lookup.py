@@ -1,6 +1,7 @@
 """Database lookups of the authentication, which run before the tenant is known: API keys, issuers and people."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from gateway.catalog.identity.access_rules import find_roles
 from gateway.catalog.identity.people import store_person
@@ -11,7 +12,7 @@ from gateway.domain.tenancy.keys import Key, KeyUse
 from gateway.domain.tenancy.principals import Principal
 from gateway.store.database.circuit_breaker import PROMPT_S
 from gateway.store.engine import Store
-from gateway.store.identity import grants, issuers, keys
+from gateway.store.identity import access_rules, grants, issuers, keys
 
 
 class KeyLookup:
@@ -38,9 +39,16 @@ class KeyLookup:
                     await keys.renew_secret(tenant, db, use.key, use.secret, use.renewed)
 
     async def find_issuers(self, slugs: Collection[str]) -> Mapping[str, TenantIssuers]:
-        """Return the enabled issuers of the tenants with these slugs."""
+        """Return the enabled issuers of the tenants with these slugs, with the scopes that access rules name."""
         async with self._store.unscoped() as db:
-            return await issuers.find(db, slugs)
+            found = await issuers.find(db, slugs)
+        return {slug: await self._with_access_scopes(each) for slug, each in found.items()}
+
+    async def _with_access_scopes(self, found: TenantIssuers) -> TenantIssuers:
+        async with self._store.transaction(found.tenant) as db:
+            access = await access_rules.get(found.tenant, db)
+        named = [replace(issuer, access_scopes=access.scopes_of_issuer(issuer.name)) for issuer in found.issuers]
+        return replace(found, issuers=tuple(named))
 
     async def enter(self, person: Key) -> Key:
         """Return the stored person; a new person is stored first.

@@ -356,6 +356,7 @@ class People:
             version=person.version,
             is_person=True,
             packed_groups=described.issuer.packed_groups(described.person),
+            packed_scopes=described.issuer.packed_scopes(described.person),
             expires_at=described.expires_at,
             token=inbound,
         )

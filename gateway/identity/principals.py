@@ -57,10 +57,11 @@ def secret_of(principal: Principal, key: Key) -> KeySecret | None:
 
 
 def is_same(principal: Principal, key: Key, slug: str) -> bool:
-    """True if the stored key still gives this principal; a person's profile and groups come from the token."""
+    """True if the stored key still gives this principal; a person's profile, groups and scopes come from the token."""
     if principal.is_person:
         stored = principal_of(key, slug)
-        return principal == replace(stored, profile=principal.profile, packed_groups=principal.packed_groups)
+        groups, scopes = principal.packed_groups, principal.packed_scopes
+        return principal == replace(stored, profile=principal.profile, packed_groups=groups, packed_scopes=scopes)
     secret = secret_of(principal, key)
     return secret is not None and principal == principal_of(key, slug, secret)  # guard: key-secret-ended
 

@@ -154,6 +154,16 @@ class Registry(msgspec.Struct, frozen=True):
         """Return the access of the principal to a primitive, regardless of the profile."""
         return self.view.snapshot.access.judge(self.view.rules_for(self.principal), item)
 
+    def is_denied(self, name: str) -> bool:
+        """True if access rules hide the tool with this name or alias from the principal; False if it is missing."""
+        snapshot = self.view.snapshot
+        found = snapshot.by_name.get(name) or snapshot.unlisted.get(name) or snapshot.called(name)
+        return found is not None and not self.access_verdict(found).is_allowed
+
+    def permitting_scopes(self, item: Tool | Primitive) -> Sequence[str]:
+        """Return the scopes of which one more would permit the primitive to the principal."""
+        return self.view.snapshot.access.permitting_scopes(self.principal, item)
+
     def lists_the_same(self, other: "Registry", family: Family = Family.TOOL) -> bool:
         """True if both registries list the same definitions of a family.
 

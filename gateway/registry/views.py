@@ -24,7 +24,7 @@ _MAX_CALLERS = 1000
 _MAX_RESTRICTED = 32
 """Limit per snapshot on cached lists that access rules restrict; beyond it, the list used first is evicted."""
 
-_CallerFacts = tuple[KeyId, str, bool, bytes | None]
+_CallerFacts = tuple[KeyId, str, bool, bytes | None, bytes | None]
 
 
 class SnapshotView:
@@ -87,7 +87,8 @@ class SnapshotView:
 
     def rules_for(self, principal: Principal) -> int:
         """The set of access rules that apply to a caller, cached by the attributes that rules test."""
-        tested = principal.key, principal.subject, principal.is_person, principal.packed_groups  # guard: access-facts
+        claims = principal.packed_groups, principal.packed_scopes  # guard: access-facts, access-scope-facts
+        tested = principal.key, principal.subject, principal.is_person, *claims
         found = self._rules.get(tested)
         if found is None:
             found = self._rules[tested] = self.snapshot.access.rules_for(principal)

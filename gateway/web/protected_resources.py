@@ -40,8 +40,7 @@ def metadata_route(credentials: Authenticator, people: People) -> Route:
         if found is None:
             credentials.count_failure(address)  # guard: metadata-failures-counted
             raise NotFound("not found")
-        rules = [rule for each in found.issuers for rule in each.rules if rule.concerns(resource.profile or None)]
-        scopes = sorted({rule.scope for rule in rules if rule.scope is not None})
+        scopes = sorted({scope for each in found.issuers for scope in each.scopes_at(resource.profile or None)})
         content: dict[str, object] = {
             "resource": resource.url,
             "authorization_servers": _authorization_servers(resource, found.issuers),

@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
+from tests.behaviour.tasks.conftest import tools_of
 from tests.support.documents import many, pets
 from tests.support.gateway import RunningGateway
 from tests.support.handshake import open_session
 from tests.support.issuer import LocalIssuer, add_issuer, new_issuer
 from tests.support.primitives import add, static_tool, template, text_prompt, text_resource, tool
-from tests.support.stand import common_stand, database, gateway, own_stand, redis_url, stand, upstream
+from tests.support.stand import Stand, common_stand, database, gateway, own_stand, redis_url, stand, upstream
+from tests.support.tasks import TaskClient, accept
 from tests.support.upstream import RecordingUpstream
 
 __all__ = ["common_stand", "database", "gateway", "own_stand", "redis_url", "stand", "upstream"]
@@ -245,6 +247,105 @@ async def test_rules_of_extreme_size_are_refused(gateway: RunningGateway, issuer
         assert reason in answer.text
     for who in ("group:finance", "group:", "Everyone", "key:", "subject:a\nb", "role:admin"):
         assert (await gateway.admin.put(ACCESS, json={"rules": [deny([who])]})).status_code == 400, who
+    for scope in (
+        "scope:read",
+        "scope:corp:",
+        "scope:corp:a b",
+        'scope:corp:a"',
+        "scope:corp:é",
+        f"scope:a:{'x' * 300}",
+    ):
+        refused = await gateway.admin.put(ACCESS, json={"rules": [deny(["people"], [scope])]})
+        assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (400, "/rules/0/unless/0"), scope
+
+
+async def test_no_rule_takes_primitives_away_because_of_a_scope(gateway: RunningGateway, issuer: LocalIssuer) -> None:
+    """Ours: a client would escape such a rule by requesting fewer scopes; the refusal says what to write (IDN-4)."""
+    assert issuer.keys
+    scope = "scope:corp:agent"
+    for rule in (deny([scope]), deny(["people", scope]), {"effect": "allow", "unless": [scope]}):
+        for method, path in (("PUT", ACCESS), ("POST", f"{ACCESS}/report")):
+            answer = await gateway.admin.request(method, path, json={"rules": [rule]})
+            assert answer.status_code == 400, answer.text
+            assert "`who` of an allow rule or in `unless` of a deny rule" in answer.text
+
+
+WRITES: dict[str, Any] = deny(["people"], ["scope:corp:write"], safety=["moderate", "dangerous"])
+
+
+async def test_a_token_for_reading_sees_and_calls_safe_tools_only(
+    gateway: RunningGateway, issuer: LocalIssuer, upstream: RecordingUpstream, stand: Stand
+) -> None:
+    """Ours: a token with the scope of writing has all tools; the same scope of another issuer counts nothing (IDN-4).
+
+    Both eras; a session goes by the token of each request. Clients find the scopes in the metadata (RFC 9728).
+    """
+    lab = new_issuer(stand.upstreams[1])
+    await add_issuer(gateway, "acme", lab, name="lab")
+    await put(gateway, WRITES)
+    audience = f"{gateway.url}/t/acme/mcp"
+    read, write, foreign = (
+        one.token(audience, scope=scope)
+        for one, scope in ((issuer, "read"), (issuer, "read write"), (lab, "write corp:write"))
+    )
+    created = {"name": "create_pet", "arguments": {"name": "Rex"}}
+    session = await open_session(gateway, "acme", write)
+
+    for token in (read, foreign):
+        listed = set(await names(gateway, token))
+        assert (listed >= {"list_pets", "get_pet"}, "create_pet" in listed) == (True, False)
+        lesser = type(session)(gateway, "acme", token, session.id, session.opened)
+        answers = [await ask(gateway, token, "tools/call", created)]
+        answers += [await lesser.rpc("tools/call", created)] if token is read else []
+        assert all("Tool not found" in str(answer) for answer in answers), answers
+    assert "POST" not in {seen.method for seen in upstream.seen}
+
+    assert {"list_pets", "create_pet", "delete_pet"} <= set(await names(gateway, write))
+    assert "result" in await ask(gateway, write, "tools/call", created)
+    assert "result" in await session.rpc("tools/call", created)
+    assert "result" in await ask(gateway, read, "tools/call", {"name": "list_pets", "arguments": {}})
+    metadata = (await gateway.http.get("/.well-known/oauth-protected-resource/t/acme/mcp")).json()
+    assert metadata["scopes_supported"] == ["write"]
+    explained = await gateway.admin.post(
+        "/tenants/acme/tools/create_pet/explain", json={"as": {"subject": "corp:ada", "scopes": ["corp:read"]}}
+    )
+    assert "a token with the scope corp:write may use it" in explained.json()["hidden_because"]
+    body = {"arguments": created["arguments"], "as": {"scopes": ["corp:write"]}}
+    assert (await gateway.admin.post("/tenants/acme/tools/create_pet/explain", json=body)).json()["visible"]
+
+
+async def test_what_a_token_started_is_not_for_a_lesser_one(
+    gateway: RunningGateway, issuer: LocalIssuer, upstream: RecordingUpstream
+) -> None:
+    """Ours: tasks and approvals of a person are out of reach for another application's token for reading (IDN-4).
+
+    A task that goes on without its token has no scopes.
+    """
+    audience = f"{gateway.url}/t/acme/mcp"
+    read, write = (issuer.token(audience, scope=scope) for scope in ("read", "write"))
+    (await gateway.admin.put("/tenants/acme/policy", json={"dangerous": "approve"})).raise_for_status()
+    await add(gateway, "acme", "tools", tools_of(upstream)["asks"])
+    await put(gateway, WRITES, deny(["people"], ["scope:corp:write"], names=["asks"]))
+    strong, weak = (TaskClient(gateway, "acme", one) for one in (write, read))
+    task = await strong.start("delete_pet", id=7)
+    await strong.wait(task, "input_required", "working")
+
+    for method in ("tasks/get", "tasks/cancel", "tasks/update"):
+        answer = await weak.send(method, {"taskId": task, "inputResponses": {}})
+        assert answer["error"]["message"] == "Task not found", answer
+    [approval] = (await gateway.admin.get("/tenants/acme/approvals")).json()["items"]
+    boss = await gateway.create_key("acme", "approve", subject="boss")
+    place = f"/admin/v1/tenants/acme/approvals/{approval['id']}/approve"
+    (await gateway.http.post(place, json={}, headers={"authorization": f"Bearer {boss}"})).raise_for_status()
+    stolen = await weak.send("tools/call", {"name": "delete_pet", "arguments": {"id": 7}})
+    assert "Tool not found" in str(stolen), stolen
+    assert (await strong.wait(task))["status"] == "completed"
+
+    asking = await strong.start("asks")
+    await strong.wait(asking, "input_required")
+    assert "result" in await strong.update(asking, first=accept(name="Rex"))
+    ended = await strong.wait(asking)
+    assert (ended["status"], "no longer exists" in str(ended)) == ("failed", True), ended
 
 
 async def test_a_default_that_hides_the_query_tools_is_reported(gateway: RunningGateway, issuer: LocalIssuer) -> None:

@@ -82,7 +82,14 @@ _ACCESS: Json = {
             "unless": ["group:corp:finance"],
             "what": {"sources": ["payroll"]},
             "reason": "salaries are for finance",
-        }
+        },
+        {
+            "effect": "deny",
+            "who": ["people"],
+            "unless": ["scope:corp:write"],
+            "what": {"safety": ["moderate", "dangerous"]},
+            "reason": "changes need a token with the scope write",
+        },
     ],
     "roles": [{"role": "approve", "who": ["group:corp:leads"], "reason": "leads answer for their teams"}],
 }

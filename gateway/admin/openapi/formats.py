@@ -12,9 +12,10 @@ SCOPE = r"^[!#-\[\]-~]+$"
 HOST = r"^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$"
 PATH = r"^(?:/(?:[^~/]|~0|~1)*)+$"
 GROUP = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}:.+$"
+ISSUER_SCOPE = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}:[!#-\[\]-~]+$"
 CALLER = (
     r"^(?:everyone|keys|people|key:.+|subject:.+|issuer:[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
-    r"|group:[A-Za-z0-9][A-Za-z0-9._-]{0,63}:.+)$"
+    r"|group:[A-Za-z0-9][A-Za-z0-9._-]{0,63}:.+|scope:[A-Za-z0-9][A-Za-z0-9._-]{0,63}:[!#-\[\]-~]+)$"
 )
 PERSON = r"^(?:people|subject:.+|issuer:[A-Za-z0-9][A-Za-z0-9._-]{0,63}|group:[A-Za-z0-9][A-Za-z0-9._-]{0,63}:.+)$"
 
@@ -30,7 +31,9 @@ WORDS = {
     HOST: "must be the name of a host, in small ASCII letters",
     DIGEST: "must have 32 hexadecimal digits, as the live source shows them",
     GROUP: "must be a group of an issuer, written ISSUER:GROUP",
-    CALLER: "must be everyone, keys, people, key:ID, subject:SUBJECT, group:ISSUER:GROUP or issuer:ISSUER",
+    ISSUER_SCOPE: "must be a scope of an issuer (RFC 6749 section 3.3), written ISSUER:SCOPE",
+    CALLER: "must be everyone, keys, people, key:ID, subject:SUBJECT, group:ISSUER:GROUP, issuer:ISSUER or "
+    "scope:ISSUER:SCOPE",
     PERSON: "must be people, subject:SUBJECT, group:ISSUER:GROUP or issuer:ISSUER; keys have scopes instead",
     PATH: "must be a JSON Pointer (RFC 6901) in which `*` matches any part, such as /items/*/id",
 }

@@ -1,14 +1,22 @@
 """Request models of access rules and roles."""
 
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from gateway.admin.openapi.formats import CALLER, PERSON
 from gateway.admin.requests.models import GIVEN, Absent, BodyModel
 from gateway.admin.requests.primitives import ExplainAs, RuleSent, check_printable
 from gateway.domain.primitives import Family
-from gateway.domain.tenancy.access import EVERYONE, MAX_ROLES, MAX_RULES, MAX_WHO, AccessEffect, Role
+from gateway.domain.tenancy.access import (
+    EVERYONE,
+    MAX_ROLES,
+    MAX_RULES,
+    MAX_WHO,
+    AccessEffect,
+    Role,
+    find_restricting_scopes,
+)
 
 Caller = Annotated[str, Field(max_length=300, pattern=CALLER), AfterValidator(check_printable)]
 PersonNamed = Annotated[str, Field(max_length=300, pattern=PERSON), AfterValidator(check_printable)]
@@ -34,13 +42,16 @@ class AccessRuleSent(BodyModel):
             min_length=1,
             max_length=MAX_WHO,
             description="The callers to whom the rule applies if any entry matches: `everyone`, `keys`, "
-            "`people`, `key:ID`, `subject:SUBJECT`, `group:ISSUER:GROUP` or `issuer:ISSUER`.",
+            "`people`, `key:ID`, `subject:SUBJECT`, `group:ISSUER:GROUP`, `issuer:ISSUER` or `scope:ISSUER:SCOPE`. "
+            "Only an allow rule names scopes here.",
         ),
     ]
     unless: Annotated[
         list[Caller],
         Field(
-            default_factory=list[str], max_length=MAX_WHO, description="The callers to whom the rule does not apply."
+            default_factory=list[str],
+            max_length=MAX_WHO,
+            description="The callers to whom the rule does not apply. Only a deny rule names scopes here.",
         ),
     ]
     what: Annotated[RuleSent, Field(default_factory=_match_all, description="The primitives; by default, all.")]
@@ -49,6 +60,16 @@ class AccessRuleSent(BodyModel):
         Field(max_length=200, description="The reason, for administrators; clients do not see it."),
         AfterValidator(check_printable),
     ] = ""
+
+    @model_validator(mode="after")
+    def _check_scopes(self) -> Self:
+        restricting = find_restricting_scopes(self.effect, self.who, self.unless)
+        if restricting:  # guard: access-scope-permits
+            raise ValueError(
+                f"{restricting[0]} would take primitives away, and a client escapes it by fewer scopes; name scopes in "
+                "`who` of an allow rule or in `unless` of a deny rule"
+            )
+        return self
 
 
 class RoleRuleSent(BodyModel):

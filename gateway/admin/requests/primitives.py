@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from gateway.admin.fields import DESCRIPTION, EXCLUDE, INCLUDE, SELECTS_FIELDS, STRUCTURED_ONCE, SUMMARY_THRESHOLD
-from gateway.admin.openapi.formats import GROUP, LABEL, METHOD, NAME, PRINTABLE, SCOPE
+from gateway.admin.openapi.formats import GROUP, ISSUER_SCOPE, LABEL, METHOD, NAME, PRINTABLE, SCOPE
 from gateway.admin.requests.models import (
     GIVEN,
     Absent,
@@ -63,6 +63,9 @@ GroupName = Annotated[
     str,
     Field(max_length=300, pattern=GROUP, description="A group of an issuer: `ISSUER:GROUP`."),
     AfterValidator(check_printable),
+]
+ScopeName = Annotated[
+    str, Field(max_length=300, pattern=ISSUER_SCOPE, description="A scope of an issuer: `ISSUER:SCOPE`.")
 ]
 
 
@@ -120,6 +123,10 @@ class ExplainAs(BodyModel):
     groups: Annotated[
         list[GroupName] | None,
         Field(max_length=1000, description="The groups of the person; null means unknown."),
+    ] = None
+    scopes: Annotated[
+        list[ScopeName] | None,
+        Field(max_length=1000, description="The scopes of the person's access token; null means none, as in a task."),
     ] = None
 
 

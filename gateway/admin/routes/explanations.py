@@ -26,7 +26,7 @@ from gateway.domain.identifiers import KeyId
 from gateway.domain.tenancy.access import describe_people
 from gateway.domain.tenancy.guardrails import Guardrail, GuardrailPhase
 from gateway.domain.tenancy.policy import Decision
-from gateway.domain.tenancy.principals import Principal, pack_groups
+from gateway.domain.tenancy.principals import Principal, pack_claims
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
 from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.errors import GatewayError, NotFound
@@ -66,7 +66,7 @@ async def client_of(admin: AdminDependencies, call: AnyRequest, wanted: ExplainA
     """Return the principal and the profile of a simulated client, and the reason if they cannot be combined."""
     principal = await trial_principal(admin, call)
     bound, refusal = None, None
-    if wanted.subject is not None or wanted.groups is not None:
+    if wanted.subject is not None or wanted.groups is not None or wanted.scopes:
         principal = _person(principal, wanted)
     elif wanted.key is not None:
         key = await get_key(call.tenant, admin.catalog, KeyId(wanted.key))
@@ -80,14 +80,15 @@ async def client_of(admin: AdminDependencies, call: AnyRequest, wanted: ExplainA
 
 
 def _person(principal: Principal, wanted: ExplainAs) -> Principal:
-    """Return the principal of a person with this subject and these groups.
+    """Return the principal of a person with this subject, these groups and these scopes.
 
-    Without a subject, the subject consists only of the issuer of the groups.
+    Without a subject, the subject consists only of the issuer of the groups or scopes.
     """
     groups = wanted.groups
-    subject = wanted.subject or f"{(groups or [':'])[0].partition(':')[0]}:"
-    packed = None if groups is None else pack_groups(groups)
-    return replace(principal, key=KeyId(""), subject=subject, is_person=True, packed_groups=packed)
+    subject = wanted.subject or f"{(groups or wanted.scopes or [':'])[0].partition(':')[0]}:"
+    packed = None if groups is None else pack_claims(groups)
+    found = replace(principal, key=KeyId(""), subject=subject, is_person=True, packed_groups=packed)
+    return replace(found, packed_scopes=pack_claims(wanted.scopes or []))
 
 
 async def _find(admin: AdminDependencies, call: _Request, registry: Registry, name: str) -> _ToolLookup:
@@ -124,7 +125,8 @@ def _find_denied_tool(registry: Registry, name: str) -> tuple[Tool, str] | None:
     tool = next((tool for tool in candidates if tool is not None), None)
     if tool is None or (verdict := registry.access_verdict(tool)).is_allowed:
         return None
-    return tool, describe(snapshot.access.access, verdict)
+    reason, scopes = describe(snapshot.access.access, verdict), registry.permitting_scopes(tool)
+    return tool, f"{reason}; a token with the scope {' or '.join(scopes)} may use it" if scopes else reason
 
 
 def _find_query_only_tool(registry: Registry, name: str) -> Tool | None:

@@ -8,7 +8,7 @@ from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.identity.admin_bounds import check_role_grant
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
 from gateway.domain.identifiers import KeyId, TenantId
-from gateway.domain.tenancy.access import GROUP, ISSUER, KEY, AccessRules, Role, roles_of
+from gateway.domain.tenancy.access import GROUP, ISSUER, KEY, SCOPE, AccessRules, Role, roles_of
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import Fault, InvalidBody
 from gateway.store.engine import Db, Store
@@ -97,7 +97,7 @@ async def find_unknown_entries(tenant: TenantId, db: Db, access: AccessRules) ->
     for entry in sorted({entry for entries in entry_lists for entry in entries}):
         if entry.startswith(KEY):
             is_known = await keys.get(tenant, db, KeyId(entry.removeprefix(KEY))) is not None
-        elif entry.startswith((GROUP, ISSUER)):
+        elif entry.startswith((GROUP, ISSUER, SCOPE)):
             name = entry.split(":")[1]
             issuer = await issuers.get(tenant, db, name)
             is_known = issuer is not None and issuer.name == name  # no caller has an entry with the id

@@ -15,8 +15,8 @@ import msgspec
 
 from gateway.definitions.policy.paths import readings_of_uri
 from gateway.domain.primitives import Family, Primitive
-from gateway.domain.tenancy.access import GROUP, OPEN, AccessEffect, AccessRule, AccessRules, entries_of
-from gateway.domain.tenancy.principals import Principal
+from gateway.domain.tenancy.access import GROUP, OPEN, SCOPE, AccessEffect, AccessRule, AccessRules, entries_of
+from gateway.domain.tenancy.principals import Principal, pack_claims
 from gateway.domain.tenancy.profiles import Rule
 from gateway.domain.tenancy.selection import Facets, RuleTest, compile_rule, facets_of
 from gateway.domain.tools import Tool
@@ -94,6 +94,18 @@ class AccessTable:
         deciding = found & self._denies or found
         rule = None if not deciding else (deciding & -deciding).bit_length()
         return AccessVerdict(self.allows(rules, item), rule)
+
+    def permitting_scopes(self, principal: Principal, item: Item) -> Sequence[str]:
+        """Return the scopes, each as `ISSUER:SCOPE`, of which one more would permit a primitive to a person."""
+        own, matching = f"{SCOPE}{principal.subject.partition(':')[0]}:", self._coverage.get(key_of(item), 0)
+
+        def permits(entry: str) -> bool:
+            scopes = pack_claims([*principal.token_scopes, entry.removeprefix(SCOPE)])
+            return self.allows(self.rules_for(replace(principal, packed_scopes=scopes)), item)
+
+        bits_by_entry = [*self._who.items(), *self._unless.items()]
+        found = {entry for entry, bits in bits_by_entry if entry.startswith(own) and bits & matching}
+        return sorted(entry.removeprefix(SCOPE) for entry in found if principal.is_person and permits(entry))
 
     def matches(self, index: int, item: Item) -> bool:
         """True if the rule at an index, from 0, matches a primitive."""

@@ -1,4 +1,4 @@
-"""Options that describe the simulated client of a call: a key, or a person with a subject and groups."""
+"""Options that describe the simulated client of a call: a key, or a person with a subject, groups and scopes."""
 
 from collections.abc import Callable
 from typing import Any, TypedDict, TypeVar
@@ -19,6 +19,7 @@ class ClientOptions(TypedDict):
     subject: str | None
     groups: tuple[str, ...]
     no_groups: bool
+    scopes: tuple[str, ...]
 
 
 _OPTIONS = (
@@ -32,6 +33,13 @@ _OPTIONS = (
         help="A group of the simulated person; may be repeated. Without any, the groups are not known.",
     ),
     click.option("--as-no-group", "no_groups", is_flag=True, help="The simulated person is in no group."),
+    click.option(
+        "--as-scope",
+        "scopes",
+        metavar="ISSUER:SCOPE",
+        multiple=True,
+        help="A scope of the simulated person's access token; may be repeated.",
+    ),
 )
 
 
@@ -49,9 +57,10 @@ def describe_client(options: ClientOptions) -> JsonObject:
         Failure: the options exclude each other.
     """
     groups = list(options["groups"]) if options["groups"] or options["no_groups"] else None
-    is_person = options["subject"] is not None or groups is not None
+    scopes = list(options["scopes"])
+    is_person = options["subject"] is not None or groups is not None or scopes
     if is_person and options["as_key"] is not None:
         raise Failure("--as-key excludes the options of a person", ExitCode.USAGE)
     if options["groups"] and options["no_groups"]:
         raise Failure("--as-no-group excludes --as-group", ExitCode.USAGE)
-    return {"key": options["as_key"], "subject": options["subject"], "groups": groups}
+    return {"key": options["as_key"], "subject": options["subject"], "groups": groups, "scopes": scopes}

@@ -4,6 +4,7 @@ A matching deny rule hides a primitive. Otherwise a matching allow rule shows it
 order of the rules has no effect.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -14,7 +15,7 @@ from gateway.domain.tenancy.profiles import Rule
 EVERYONE = "everyone"
 KEYS = "keys"
 PEOPLE = "people"
-KEY, SUBJECT, GROUP, ISSUER = "key:", "subject:", "group:", "issuer:"
+KEY, SUBJECT, GROUP, ISSUER, SCOPE = "key:", "subject:", "group:", "issuer:", "scope:"
 
 MAX_RULES = 500
 MAX_ROLES = 100
@@ -33,8 +34,11 @@ class AccessEffect(StrEnum):
 class AccessRule:
     """Allows or denies some primitives to some callers.
 
-    `who` and `unless` name callers: `everyone`, `keys`, `people`, `key:ID`, `subject:SUBJECT`, `group:ISSUER:NAME` or
-    `issuer:ISSUER`. The rule applies to a caller that `who` names and `unless` does not.
+    `who` and `unless` name callers: `everyone`, `keys`, `people`, `key:ID`, `subject:SUBJECT`, `group:ISSUER:NAME`,
+    `issuer:ISSUER` or `scope:ISSUER:NAME`. The rule applies to a caller that `who` names and `unless` does not.
+
+    A scope only permits: `who` of an allow rule and `unless` of a deny rule name scopes, the other members do not. So a
+    caller whose scopes are not known, as in a task, is a caller without scopes.
     """
 
     effect: AccessEffect
@@ -94,6 +98,11 @@ class AccessRules:
         """The rules that give the role `approve`."""
         return tuple(rule for rule in self.roles if rule.role is Role.APPROVE)
 
+    def scopes_of_issuer(self, issuer: str) -> tuple[str, ...]:
+        """The scopes of an issuer, by its name, that rules name."""
+        start, entries = f"{SCOPE}{issuer}:", {entry for rule in self.rules for entry in (*rule.who, *rule.unless)}
+        return tuple(sorted(entry.removeprefix(start) for entry in entries if entry.startswith(start)))
+
 
 OPEN = AccessRules()
 """The rules of a tenant that has stored none."""
@@ -105,7 +114,13 @@ def entries_of(principal: Principal) -> tuple[str, ...]:
     if not principal.is_person:
         return EVERYONE, KEYS, key, subject
     issuer = ISSUER + principal.subject.partition(":")[0]
-    return EVERYONE, PEOPLE, key, subject, issuer, *(GROUP + group for group in principal.groups or ())
+    groups = [GROUP + group for group in principal.groups or ()]
+    return EVERYONE, PEOPLE, key, subject, issuer, *groups, *(SCOPE + scope for scope in principal.token_scopes)
+
+
+def find_restricting_scopes(effect: AccessEffect, who: Iterable[str], unless: Iterable[str]) -> list[str]:
+    """Return the entries of a rule whose scopes would take primitives away; no rule may have any."""
+    return [entry for entry in (who if effect is AccessEffect.DENY else unless) if entry.startswith(SCOPE)]
 
 
 def describe_people(rule: RoleRule) -> str:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from gateway.domain.identifiers import IssuerId, KeyId, TenantId, crockford
 from gateway.domain.tenancy.keys import Key, KeySecret, Scope
-from gateway.domain.tenancy.principals import pack_groups
+from gateway.domain.tenancy.principals import pack_claims
 from gateway.domain.tenancy.secret_references import SecretReference
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
@@ -142,6 +142,8 @@ class Issuer:
     """The gateway's introspection client; None means no introspection: only JWTs are accepted."""
     requires_dpop: bool = False
     """True if only tokens that are bound to a key of the client (RFC 9449) are accepted."""
+    access_scopes: tuple[str, ...] = ()
+    """The issuer's scopes that access rules name; set by the lookup of a tenant's enabled issuers, not stored."""
 
     def introspects(self, kind: Literal["opaque", "jwt"]) -> bool:
         """True if tokens of this type are introspected."""
@@ -156,12 +158,22 @@ class Issuer:
         rules = [rule for rule in self.rules if rule.scope is not None]
         return sorted({rule.scope for rule in rules if rule.scope and rule.admits(_with(person, rule.scope), profile)})
 
+    @property
+    def named_scopes(self) -> frozenset[str]:
+        """The scopes that a client can use: those that a rule of the issuer or an access rule names."""
+        return self.scopes_at(None)
+
+    def scopes_at(self, profile: str | None) -> frozenset[str]:
+        """The scopes that have an effect at a profile; with None, at any profile."""
+        rules = [rule for rule in self.rules if rule.concerns(profile)]
+        return frozenset({*self.access_scopes, *(rule.scope for rule in rules if rule.scope is not None)})
+
     def granted_scopes(self, person: IdentityClaims, requested: Collection[str] = ()) -> tuple[str, ...]:
         """The scopes of a client's token: of those that the issuer granted, the requested ones that a rule names.
 
         A client that requests none gets all that rules name (RFC 6749 section 3.3).
         """
-        granted = {rule.scope for rule in self.rules if rule.scope is not None} & person.scopes  # guard: granted-scopes
+        granted = self.named_scopes & person.scopes  # guard: granted-scopes
         return tuple(sorted(granted.intersection(requested) if requested else granted))
 
     def admits_client(self, person: IdentityClaims, profile: str, requested: Collection[str]) -> bool:
@@ -180,7 +192,11 @@ class Issuer:
         """The person's groups as `Principal` stores them; None if some may be missing."""
         if not person.has_all_groups:  # guard: access-missing-groups
             return None
-        return pack_groups(f"{self.name}:{group}" for group in person.groups)
+        return pack_claims(f"{self.name}:{group}" for group in person.groups)
+
+    def packed_scopes(self, person: IdentityClaims) -> bytes:
+        """The scopes of the person's token as `Principal` stores them."""
+        return pack_claims(f"{self.name}:{scope}" for scope in person.scopes)  # guard: access-scope-issuer
 
     def subject_of(self, subject: str) -> str:
         """The person's subject in the tenant; it contains a colon, which no default subject of a key has."""

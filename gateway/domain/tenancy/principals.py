@@ -37,7 +37,9 @@ class Principal:
     is_person: bool = False
     """True for a person who signed in with an access token; `key` is then the person's id."""
     packed_groups: bytes | None = None
-    """The groups of a person's token as `pack_groups` returns them; None for a key, and if they are not known."""
+    """The groups of a person's token as `pack_claims` returns them; None for a key, and if they are not known."""
+    packed_scopes: bytes | None = None
+    """The OAuth scopes of a person's token as `pack_claims` returns them; None for a key, and without a token."""
     expires_at: datetime | None = field(default=None, compare=False)
     """The expiry of the access token; None for a key, because its expiry can change."""
     token: InboundToken | None = field(default=None, compare=False, repr=False)
@@ -60,17 +62,22 @@ class Principal:
         """The groups of the token, each as `ISSUER:GROUP`; None if they are not known."""
         return None if self.packed_groups is None else msgspec.json.decode(self.packed_groups, type=list[str])
 
+    @property
+    def token_scopes(self) -> Sequence[str]:
+        """The OAuth scopes of the token, each as `ISSUER:SCOPE`; none if they are not known."""
+        return [] if self.packed_scopes is None else msgspec.json.decode(self.packed_scopes, type=list[str])
+
     def without_token(self) -> "Principal":
         """Return the principal for handlers in Python, without the access token, so that they cannot send it."""
         return self if self.token is None else replace(self, token=None)  # guard: code-without-token
 
 
-def pack_groups(groups: Iterable[str]) -> bytes:
-    """Pack groups, each as `ISSUER:GROUP`, for a principal; rules name printable groups only.
+def pack_claims(claims: Iterable[str]) -> bytes:
+    """Pack groups or OAuth scopes, each as `ISSUER:NAME`, for a principal; rules name printable ones only.
 
     Cached credentials contain them: 1,000 strings in a set would take ten times the memory of the token.
     """
-    return msgspec.json.encode(sorted(group for group in groups if group.isprintable()))  # guard: access-group-form
+    return msgspec.json.encode(sorted(claim for claim in claims if claim.isprintable()))  # guard: access-group-form
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

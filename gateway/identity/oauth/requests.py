@@ -79,9 +79,9 @@ def answer_uri(request: AuthorizationRequest, issuer: str, answer: Mapping[str, 
 
 
 def scopes_of(found: TenantIssuers) -> frozenset[str]:
-    """Return the scopes that clients can request: those in the rules of the tenant's issuers."""
-    rules = (rule for issuer in found.issuers if issuer.sign_in is not None for rule in issuer.rules)
-    return frozenset(rule.scope for rule in rules if rule.scope is not None)
+    """Return the scopes that clients can request: those that rules of the tenant's issuers and access rules name."""
+    named = (issuer.named_scopes for issuer in found.issuers if issuer.sign_in is not None)
+    return frozenset[str]().union(*named)
 
 
 def read_scopes(found: TenantIssuers, requested: str | None) -> tuple[str, ...]:

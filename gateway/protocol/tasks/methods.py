@@ -9,6 +9,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import METHOD_NOT_FOUND, RequestParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from gateway.domain.calls.mcp_tasks import McpTask, TaskOwner
 from gateway.domain.identifiers import mint
 from gateway.errors import CapabilityMissing, NotFound
 from gateway.protocol.errors import TASKS, unknown
@@ -47,11 +48,11 @@ class TaskMethods:
         server.add_request_handler("tasks/cancel", TaskParams, _guarded(self._cancel))
 
     async def _get(self, params: TaskParams) -> HandlerResult:
-        task = await self._runner.records.get(owner_of(CURRENT_REQUEST.get().registry), params.task_id)
+        _, task = await self._find(params)
         return {**detailed_task(task), **_COMPLETE}
 
     async def _update(self, params: TaskUpdateParams) -> HandlerResult:
-        owner = owner_of(CURRENT_REQUEST.get().registry)
+        owner, _ = await self._find(params)
         answers = params.input_responses
         next_round = await self._runner.records.answer(
             owner, params.task_id, answers, is_valid_response=is_valid_response, holder=mint("run")
@@ -61,8 +62,22 @@ class TaskMethods:
         return _COMPLETE
 
     async def _cancel(self, params: TaskParams) -> HandlerResult:
-        await self._runner.records.cancel(owner_of(CURRENT_REQUEST.get().registry), params.task_id)
+        owner, _ = await self._find(params)
+        await self._runner.records.cancel(owner, params.task_id)
         return _COMPLETE
+
+    async def _find(self, params: TaskParams) -> tuple[TaskOwner, McpTask]:
+        """Return a task of the caller, and its owner.
+
+        Raises:
+            NotFound: the caller has no such task, or access rules now hide its tool, as from a token with fewer scopes.
+        """
+        registry = CURRENT_REQUEST.get().registry
+        owner = owner_of(registry)
+        task = await self._runner.records.get(owner, params.task_id)
+        if registry.is_denied(task.tool):  # guard: task-access
+            raise NotFound("there is no such task")
+        return owner, task
 
 
 def _guarded(

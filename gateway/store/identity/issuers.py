@@ -20,6 +20,7 @@ from gateway.store.pagination import select_page
 from gateway.store.secrets import tenant_key
 from gateway.store.tables import data_keys
 
+_COLUMNS = [name for name in Issuer.__slots__ if name != "access_scopes"]
 _WANTED = func.unnest(bindparam("wanted", type_=ARRAY(Text))).table_valued("slug").render_derived("wanted")
 _EACH = func.issuers_by_slug(_WANTED.c.slug).table_valued("slug", "tenant_id", column("issuer", JSONB)).lateral()
 _FIND = select(_EACH.c.slug, _EACH.c.tenant_id, _EACH.c.issuer).select_from(_WANTED).join(_EACH, true())
@@ -130,7 +131,7 @@ def bound_id(client: SignInClient | IntrospectionClient) -> str:
 
 def _row_values(issuer: Issuer) -> dict[str, Any]:
     return {
-        **{name: getattr(issuer, name) for name in Issuer.__slots__ if name != "id"},
+        **{name: getattr(issuer, name) for name in _COLUMNS if name != "id"},
         "sign_in": None if issuer.sign_in is None else msgspec.to_builtins(issuer.sign_in),
         "introspection": None if issuer.introspection is None else msgspec.to_builtins(issuer.introspection),
         "audiences": list(issuer.audiences),
@@ -140,5 +141,5 @@ def _row_values(issuer: Issuer) -> dict[str, Any]:
 
 
 def _issuer(row: Mapping[Any, Any]) -> Issuer:
-    columns = {name: row[name] for name in Issuer.__slots__}
+    columns = {name: row[name] for name in _COLUMNS}
     return msgspec.convert(columns, Issuer)

@@ -130,7 +130,7 @@ class ConsentPages:
         target = f"{_PATH.replace('{tenant}', visit.slug)}?request={quote(asked.text)}"
         if session is None:
             return self._pages.require(visit, SignInRequest(target=target, scopes=wanted))
-        own = wanted & {rule.scope for rule in session.issuer.rules}
+        own = wanted & session.issuer.named_scopes
         again = SignInRequest(target=target, scopes=own, issuer=session.issuer)
         if not own <= session.sign_in.requested_scopes:
             return self._pages.require(visit, again)

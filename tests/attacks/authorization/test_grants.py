@@ -58,6 +58,15 @@ async def test_a_token_has_the_scopes_that_the_provider_granted(application: App
     other = await application.open(scope="write")
     assert (other.status_code, "No rule of the issuer admits you" in other.text) == (403, True)
 
+    rule = {"effect": "deny", "who": ["people"], "unless": ["scope:corp:tools", "scope:corp:write"], "what": {}}
+    (await admin.put("/tenants/acme/access", json={"rules": [rule]})).raise_for_status()
+    await admin.patch(path, json={"rules": [{}]})
+    metadata = (await application.gateway.http.get("/.well-known/oauth-authorization-server/t/acme")).json()
+    assert metadata["scopes_supported"] == ["tools", "write"]
+    for requested in (None, "tools write"):
+        assert (await application.tokens(scope=requested))["scope"] == "tools"  # those of access rules too
+
+    (await admin.put("/tenants/acme/access", json={"rules": []})).raise_for_status()
     await admin.patch(path, json={"rules": [{"scope": "write"}, {}]})
     again = await application.refresh(asked["refresh_token"])
     assert (again.status_code, again.json().get("scope")) == (200, None)

@@ -11,6 +11,7 @@ import pytest
 from tests.support.authorization import Application, InTurn, register
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.issuer import LocalProvider, add_provider, new_issuer
+from tests.support.primitives import add, static_tool
 from tests.support.replicas import until
 from tests.support.servers import TestDatabase, execute
 from tests.support.upstream import recording_upstream
@@ -66,6 +67,26 @@ async def test_a_journey_begins_at_one_replica_and_ends_at_the_other(pair: Pair)
             return [await application.status(token) for _ in range(2)] == [401, 401]
 
         await until(is_refused, seconds=5)
+
+
+async def test_scopes_of_a_token_count_at_every_replica(pair: Pair) -> None:
+    """Ours: a rule about a scope that one replica stores holds at both, for tokens of the provider and ours (IDN-4)."""
+    application = pair.application
+    gateway, provider = application.gateway, application.provider
+    await add(gateway, "acme", "tools", static_tool("say"))
+    rule = {"effect": "deny", "who": ["people"], "unless": ["scope:corp:write"], "what": {"names": ["say"]}}
+    (await gateway.admin.put("/tenants/acme/access", json={"rules": [rule]})).raise_for_status()
+    provider.answer["scope"] = "openid read write"
+    sign_in = {**provider.client, "scopes": ["openid", "read", "write"]}
+    (await gateway.admin.patch("/tenants/acme/issuers/corp", json={"sign_in": sign_in})).raise_for_status()
+    tokens = [provider.issuer.token(application.resource, scope=scope) for scope in ("read", "write")]
+    tokens.append((await application.tokens(scope="write"))["access_token"])
+
+    async def counts() -> bool:
+        answers = [await gateway.rpc("acme", token, "tools/list") for token in tokens for _ in pair.replicas]
+        return ["say" in answer.text for answer in answers] == [False] * 2 + [True] * 4
+
+    await until(counts, seconds=5)
 
 
 async def test_a_denied_person_is_refused_everywhere_within_five_seconds(pair: Pair, database: TestDatabase) -> None:

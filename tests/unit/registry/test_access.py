@@ -14,7 +14,7 @@ from gateway.domain.primitives import Family
 from gateway.domain.tenancy.access import AccessEffect, AccessRule, AccessRules, Role, RoleRule, may_concern, roles_of
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.policy import Safety
-from gateway.domain.tenancy.principals import InboundToken, Principal, pack_groups
+from gateway.domain.tenancy.principals import InboundToken, Principal, pack_claims
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE, Profile, Rule
 from gateway.domain.tools import FULL_INPUT_META, PrimitiveOrigin
 from gateway.errors import InvalidCursor
@@ -54,8 +54,13 @@ def allow(*who: str, what: Rule | None = None, unless: Sequence[str] = ()) -> Ac
 
 def person(*groups: str, subject: str = "corp:ada") -> Principal:
     """A person whose token names these groups."""
-    found = replace(KEY, key=KeyId("key_ada"), subject=subject, is_person=True, packed_groups=pack_groups(groups))
+    found = replace(KEY, key=KeyId("key_ada"), subject=subject, is_person=True, packed_groups=pack_claims(groups))
     return replace(found, token=InboundToken(IssuerId("iss_1"), "token"))
+
+
+def token(*scopes: str, subject: str = "corp:ada") -> Principal:
+    """A person whose token has these scopes."""
+    return replace(person(subject=subject), packed_scopes=pack_claims(scopes))
 
 
 def registry(principal: Principal, *rules: AccessRule, default: str = "allow", base: Snapshot = SHOWN) -> Registry:
@@ -95,6 +100,14 @@ BANK, PETS = Rule(sources=("bank",)), Rule(tags=("pets",))
         ([deny(what=BANK, unless=["group:corp:finance"])], "allow", KEY, ["add_pet", "list_pets"]),
         ([allow("group:corp:eng", what=PETS)], "deny", person("corp:eng"), ["list_pets"]),
         ([allow("group:corp:eng", what=PETS)], "deny", person("lab:eng", subject="lab:eve"), []),
+        ([allow("scope:corp:read", what=PETS)], "deny", token("corp:read"), ["list_pets"]),
+        ([allow("scope:corp:read", what=PETS)], "deny", token("corp:write", "corp:Read"), []),
+        ([allow("scope:corp:read", what=PETS)], "deny", token("lab:read", subject="lab:eve"), []),
+        ([allow("scope:corp:read", what=PETS)], "deny", person("corp:read"), []),
+        ([deny(what=BANK, unless=["scope:corp:pay"])], "allow", token("corp:pay"), EVERYTHING),
+        ([deny(what=BANK, unless=["scope:corp:pay"])], "allow", token("corp:read"), ["add_pet", "list_pets"]),
+        ([deny(what=BANK, unless=["scope:corp:pay"])], "allow", person(), ["add_pet", "list_pets"]),
+        ([deny(what=BANK, unless=["scope:corp:pay"])], "allow", KEY, ["add_pet", "list_pets"]),
         ([deny(what=Rule(safety=(Safety.MODERATE,)))], "allow", KEY, ["list_pets", "pay"]),
         ([deny(what=Rule(methods=("POST",)))], "allow", KEY, ["list_pets", "pay"]),
         ([deny(what=Rule(names=("*_pets", "pay")))], "allow", KEY, ["add_pet"]),
@@ -250,6 +263,32 @@ def test_the_same_person_with_other_groups_has_another_view() -> None:
     for _ in range(2):
         assert "pay" not in tools(Registry(person("corp:eng"), DEFAULT_PROFILE, view, CURSORS))
         assert "pay" in tools(Registry(person("corp:ops"), DEFAULT_PROFILE, view, CURSORS))
+
+
+def test_a_token_with_other_scopes_has_another_view_and_other_results() -> None:
+    """Ours: two tokens of one person share neither lists nor stored results, unless the same rules apply (IDN-4)."""
+    access = AccessRules(rules=(deny("people", what=BANK, unless=["scope:corp:pay"]),))
+    view = SnapshotView(with_access(SHOWN, access), binder(), None)
+    pay, both, read = (
+        Registry(one, DEFAULT_PROFILE, view, CURSORS)
+        for one in (token("corp:pay"), token("corp:pay", "corp:read"), token("corp:read"))
+    )
+
+    assert ["pay" in tools(one) for one in (pay, both, read)] == [True, True, False]
+    assert pay.result_scope == both.result_scope != read.result_scope
+    [bank] = [tool for tool in SHOWN.tools if tool.name == "pay"]
+    assert read.permitting_scopes(bank) == ["corp:pay"]
+    assert Registry(KEY, DEFAULT_PROFILE, view, CURSORS).permitting_scopes(bank) == []
+    assert (read.is_denied("pay"), pay.is_denied("pay"), read.is_denied("none")) == (True, False, False)
+
+
+def test_scopes_of_a_token_are_those_of_its_issuer() -> None:
+    """Ours: the name of the issuer is no part of the token, and no scope is read as another (IDN-4)."""
+    claims = read_person({"sub": "ada"}, issuer_of("corp"), frozenset({"read", "lab:write", 'a","corp:b', "c\nd"}))
+
+    assert issuer_of("corp").packed_scopes(claims) == b'["corp:a\\",\\"corp:b","corp:lab:write","corp:read"]'
+    access = AccessRules(rules=(allow("scope:corp:a", "scope:corp.x:z"), deny(unless=["scope:corp:b", "scope:lab:c"])))
+    assert [access.scopes_of_issuer(name) for name in ("corp", "lab", "cor")] == [("a", "b"), ("c",), ()]
 
 
 def test_profiles_and_rules_restrict_together() -> None:
