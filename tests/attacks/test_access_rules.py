@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.behaviour.tasks.conftest import tools_of
+from tests.behaviour.tasks.test_followed_tasks import following
 from tests.support.documents import many, pets
 from tests.support.gateway import RunningGateway
 from tests.support.handshake import open_session
@@ -324,7 +325,8 @@ async def test_what_a_token_started_is_not_for_a_lesser_one(
     audience = f"{gateway.url}/t/acme/mcp"
     read, write = (issuer.token(audience, scope=scope) for scope in ("read", "write"))
     (await gateway.admin.put("/tenants/acme/policy", json={"dangerous": "approve"})).raise_for_status()
-    await add(gateway, "acme", "tools", tools_of(upstream)["asks"])
+    for declared in ("asks", "asks_both"):
+        await add(gateway, "acme", "tools", tools_of(upstream)[declared])
     await put(gateway, WRITES, deny(["people"], ["scope:corp:write"], names=["asks"]))
     strong, weak = (TaskClient(gateway, "acme", one) for one in (write, read))
     task = await strong.start("delete_pet", id=7)
@@ -343,8 +345,17 @@ async def test_what_a_token_started_is_not_for_a_lesser_one(
 
     asking = await strong.start("asks")
     await strong.wait(asking, "input_required")
-    assert "result" in await strong.update(asking, first=accept(name="Rex"))
-    ended = await strong.wait(asking)
+    own = await weak.start("asks_both")
+    async with following(weak, [asking, own]) as messages:
+        await anext(messages)
+        assert "result" in await strong.update(asking, first=accept(name="Rex"))
+        ended = await strong.wait(asking)
+        await weak.update(own, first=accept(name="Rex"), second=accept(name="Tom"))
+        async with asyncio.timeout(10):
+            async for message in messages:
+                assert message["params"]["taskId"] == own, message
+                if message["params"]["status"] == "completed":
+                    break
     assert (ended["status"], "no longer exists" in str(ended)) == ("failed", True), ended
 
 

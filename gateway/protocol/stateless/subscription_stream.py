@@ -5,7 +5,6 @@ SDK, which rejects it. `serve` is the SDK's request handler, for other transport
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, Final
 
 import anyio
@@ -36,7 +35,7 @@ from mcp_types import methods as surface
 from pydantic import ValidationError
 
 from gateway.catalog.calls.mcp_tasks import TaskRecords
-from gateway.domain.calls.mcp_tasks import McpTask, TaskOwner
+from gateway.domain.calls.mcp_tasks import McpTask
 from gateway.domain.json_access import as_list, as_object
 from gateway.domain.primitives import Family
 from gateway.errors import GatewayError, NotFound, Unavailable
@@ -50,6 +49,7 @@ from gateway.protocol.request_context import CURRENT_REQUEST, RequestContext, Sd
 from gateway.protocol.server_name import NAME, VERSION
 from gateway.protocol.stateless.subscriptions import Change, ChangedTask, Subscription, SubscriptionHub
 from gateway.protocol.tasks.task_objects import detailed_task
+from gateway.protocol.tasks.visible_tasks import find_task, owner_of
 
 METHOD: Final = "subscriptions/listen"
 _TASK_NOTIFICATION: Final = "notifications/tasks"
@@ -129,23 +129,23 @@ class SubscriptionReply(msgspec.Struct, frozen=True):
         """Open the subscription and send its changes; returns at its end."""
         principal, correlation_id = self.context.principal, self.context.correlation_id
         registry = self.context.registry
-        owner = TaskOwner(tenant=principal.tenant, subject=principal.subject, profile=registry.profile)
         try:
-            followed = await self.tasks.owned(owner, self.wanted_tasks) if self.wanted_tasks else ()
+            followed = await self.tasks.owned(owner_of(registry), self.wanted_tasks) if self.wanted_tasks else ()
             subscription = await self.subscriptions.open(registry, self.wanted, followed)
         except GatewayError as error:
             await error_result(self.request_id, to_mcp(error, correlation_id).error, is_modern=True).send(request)
             return
         try:
             stream = EventStream(request.send, principal, receive=request.receive)
-            await _send_changes(subscription, stream, self.request_id, partial(self.tasks.get, owner))
+            await _send_changes(subscription, stream, self.request_id, self.tasks)
         finally:
             await self.subscriptions.close(subscription)
 
 
-async def _send_changes(
-    subscription: Subscription, to: EventStream, request_id: str | int, find: Callable[[str], Awaitable[McpTask]]
-) -> None:
+async def _send_changes(subscription: Subscription, to: EventStream, request_id: str | int, tasks: TaskRecords) -> None:
+    async def find(task: str) -> McpTask:
+        return await find_task(tasks, subscription.registry, task)
+
     meta = {SUBSCRIPTION: request_id}
     subscription.wake = to.wake
     await to.begin(())

@@ -56,11 +56,11 @@ class Subscription:
         "_lists",
         "_pending",
         "_possibly_changed",
-        "_registry",
         "_tasks",
         "_uris",
         "is_over",
         "principal",
+        "registry",
         "tenant",
         "wake",
     )
@@ -76,7 +76,7 @@ class Subscription:
         self.principal = registry.principal
         self.is_over = False
         self.wake: Callable[[], None] = _no_listener
-        self._registry = registry
+        self.registry = registry
         self._catalogs = catalogs
         self._tasks = dict.fromkeys(tasks)
         self._uris = _uris_of(registry, filters)
@@ -124,11 +124,11 @@ class Subscription:
         promised = [uri for uri in uris if uri in self._uris]
         if not promised:
             return
-        if not self._catalogs.is_current(self._registry):
+        if not self._catalogs.is_current(self.registry):
             self._possibly_changed.update(dict.fromkeys(promised))
             return
         # guard: listened-still-readable
-        self._pending.update((uri, None) for uri in promised if self._registry.can_read(uri))
+        self._pending.update((uri, None) for uri in promised if self.registry.can_read(uri))
         if self._pending:
             self.wake()
 
@@ -150,7 +150,7 @@ class Subscription:
         if after is None:
             self.end()
             return
-        self._registry = after
+        self.registry = after
         self._changes.note(before, after)
         # guard: waiting-update-still-readable
         waiting = (change for change in self._pending if not isinstance(change, str) or after.can_read(change))

@@ -15,8 +15,9 @@ from gateway.errors import CapabilityMissing, NotFound
 from gateway.protocol.errors import TASKS, unknown
 from gateway.protocol.methods.input_requests import is_valid_response
 from gateway.protocol.request_context import CURRENT_REQUEST, SdkContext
-from gateway.protocol.tasks.runs import TaskRunner, owner_of
+from gateway.protocol.tasks.runs import TaskRunner
 from gateway.protocol.tasks.task_objects import declares_tasks, detailed_task
+from gateway.protocol.tasks.visible_tasks import find_task, owner_of
 
 
 class TaskParams(RequestParams):
@@ -67,17 +68,8 @@ class TaskMethods:
         return _COMPLETE
 
     async def _find(self, params: TaskParams) -> tuple[TaskOwner, McpTask]:
-        """Return a task of the caller, and its owner.
-
-        Raises:
-            NotFound: the caller has no such task, or access rules now hide its tool, as from a token with fewer scopes.
-        """
         registry = CURRENT_REQUEST.get().registry
-        owner = owner_of(registry)
-        task = await self._runner.records.get(owner, params.task_id)
-        if registry.is_denied(task.tool):  # guard: task-access
-            raise NotFound("there is no such task")
-        return owner, task
+        return owner_of(registry), await find_task(self._runner.records, registry, params.task_id)
 
 
 def _guarded(

@@ -23,7 +23,6 @@ from gateway.domain.calls.mcp_tasks import (
     TaskCall,
     TaskError,
     TaskOutcome,
-    TaskOwner,
     TaskQuestion,
     TaskRounds,
     TaskState,
@@ -46,6 +45,7 @@ from gateway.handlers.binding import BoundTool
 from gateway.handlers.interfaces import InputRequired
 from gateway.protocol.errors import to_mcp_in
 from gateway.protocol.stateless.input_rounds import RoundState, StatelessPeer
+from gateway.protocol.tasks.visible_tasks import owner_of
 from gateway.registry.registry import Registry
 
 log = structlog.get_logger(__name__)
@@ -132,12 +132,6 @@ class TaskRun:
         if self.members is None:
             raise Unavailable("this replica is shutting down", retry_after_s=_RETRY_S)
         return self.members
-
-
-def owner_of(registry: Registry) -> TaskOwner:
-    """The owner of the tasks of a connection."""
-    principal = registry.principal
-    return TaskOwner(tenant=principal.tenant, subject=principal.subject, profile=registry.profile)
 
 
 class TaskRunner:
