@@ -87,7 +87,7 @@ _LAST = ("name", "id")
 def admin_routes(admin: AdminDependencies, gate: RequestGate) -> list[BaseRoute]:
     """Build the routes to mount at `/admin/v1`, including a fallback for all other paths."""
     routes = [
-        StarletteRoute(path, PathDispatcher(admin, gate, methods, fixed))
+        StarletteRoute(_with_slashes(path), PathDispatcher(admin, gate, methods, fixed))
         for path, methods, fixed in collect_paths(ENDPOINTS)
     ]
     return [
@@ -95,6 +95,11 @@ def admin_routes(admin: AdminDependencies, gate: RequestGate) -> list[BaseRoute]
         StarletteRoute(DOCUMENT, DocumentRoute(write_document, gate.limits)),
         StarletteRoute("/{rest:path}", NotFoundRoute()),
     ]
+
+
+def _with_slashes(path: str) -> str:
+    """Permit slashes in a person's subject: servers decode `%2F` before routes are matched."""
+    return path.replace("/people/{id}", "/people/{id:path}")
 
 
 @cache
