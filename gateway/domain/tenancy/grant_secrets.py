@@ -1,7 +1,8 @@
 """Authorization codes and refresh tokens: parser, generator, digests, and the detection of reuse.
 
 A code is `GRANT.SECRET`, a refresh token `GRANT.FAMILY.SECRET`. The family is constant, and the secret changes with
-each use. So the reuse of a replaced token is detected without storing it, and a forged token has no effect.
+each use. So the reuse of a replaced token is detected without storing it, and a forged token has no effect. The family
+also states if all tokens of the grant are bound to a key of the client.
 """
 
 import hashlib
@@ -21,6 +22,8 @@ CODE_S = 60
 """Seconds for which a code is valid."""
 RETRY = timedelta(seconds=10)
 """Time during which a retry with the former refresh token returns the same successor, in case the response was lost."""
+_BOUND_END = "B"
+"""The end of the family of a grant that was bound from its first token; random families end with A, Q, g or w."""
 _TOKEN_PATTERN = re.compile(r"(gnt_[0-9a-z]{20})\.(?:([A-Za-z0-9_-]{22})\.)?([A-Za-z0-9_-]{43})")
 
 
@@ -47,6 +50,11 @@ class Presented:
     def text(self) -> str:
         """The text of the refresh token."""
         return f"{self.grant}.{self.family}.{self.secret}"
+
+    @property
+    def is_bound(self) -> bool:
+        """True if every refresh token of the grant, from the first one, was issued for a key of the client."""
+        return self.family is not None and self.family.endswith(_BOUND_END)
 
     def is_code(self, stored: GrantSecrets) -> bool:
         """True if this is the stored code of the grant."""
@@ -78,9 +86,12 @@ class Presented:
         return derived[0]
 
 
-def new_refresh(grant: KeyId) -> Presented:
+def new_refresh(grant: KeyId, *, is_bound: bool) -> Presented:
     """Return the first refresh token of a grant."""
-    return Presented(grant=grant, family=secrets.token_urlsafe(16), secret=secrets.token_urlsafe(32))
+    family = secrets.token_urlsafe(16)
+    if is_bound:
+        family = family[:-1] + _BOUND_END
+    return Presented(grant=grant, family=family, secret=secrets.token_urlsafe(32))
 
 
 def write_code(grant: KeyId, secret: str) -> str:

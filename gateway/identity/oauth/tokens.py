@@ -1,7 +1,7 @@
 """Issue of tokens under a grant, for an authorization code or a rotating refresh token.
 
 Each issue checks the sign-in and applies the issuer's rules. Reuse of a replaced refresh token revokes the grant. But
-within ten seconds, the previous token returns the same successor again.
+within ten seconds, the previous token returns the same successor again. A bound token has no effect without its key.
 """
 
 from collections.abc import Sequence
@@ -69,10 +69,14 @@ class TokenIssue:
         self._refusals = refusals
         self._rotation_keys = rotation_keys
 
-    async def look_up(self, tenant: TenantId, presented: Presented, *, correlation_id: str) -> UsableGrant | None:
+    async def look_up(
+        self, tenant: TenantId, presented: Presented, *, thumbprint: str | None, correlation_id: str
+    ) -> UsableGrant | None:
         """Return the grant of a valid refresh token; None if the token is unknown, expired or revoked.
 
-        A token that was already replaced revokes its grant.
+        A token that was already replaced revokes its grant. If the grant was bound from its first token, this needs a
+        proof of its key (`thumbprint`): tokens alone are of no use to a thief. Of a grant that was bound later, a
+        thief may have proved the key, and the token is then that of the victim.
         """
         found = await find_grant(tenant, self._catalog, presented.grant)
         if found is None or found[0].revoked_at is not None:  # guard: refresh-revoked
@@ -80,6 +84,8 @@ class TokenIssue:
         grant, stored = found
         state, now = presented.state(stored), datetime.now(UTC)
         if state is RefreshTokenState.REUSED:  # guard: refresh-reuse
+            if presented.is_bound and grant.thumbprint != thumbprint:  # guard: refresh-reuse-without-key
+                return None
             await end_grant(tenant, self._catalog, grant, "refresh token used twice", correlation_id=correlation_id)
             return None
         if state is RefreshTokenState.UNKNOWN or min(grant.idle_ends_at, grant.ends_at) <= now:  # guard: refresh-end
@@ -106,7 +112,7 @@ class TokenIssue:
             raise ProofRefused("this tenant demands bound tokens: send a DPoP proof to the token endpoint (RFC 9449)")
         holder = await self._checks.check(tenant, holder)
         self._check_rules(tenant, grant, holder)
-        following, renewed = new_refresh(grant.id), None
+        following, renewed = new_refresh(grant.id, is_bound=usable.binds_grant), None
         if presented is not None:
             derived = presented.next(self._rotation_keys, stored)
             if derived is None:
@@ -133,7 +139,9 @@ class TokenIssue:
         """Issue tokens as a retry, after a concurrent request has used the same refresh token."""
         if usable.presented is None:
             return None
-        now = await self.look_up(found.tenant, usable.presented, correlation_id=correlation_id)
+        now = await self.look_up(
+            found.tenant, usable.presented, thumbprint=usable.thumbprint, correlation_id=correlation_id
+        )
         if now is None or usable.presented.state(now.stored) is not RefreshTokenState.RETRIED:
             return None
         now = replace(now, thumbprint=usable.thumbprint, binds_grant=usable.binds_grant)

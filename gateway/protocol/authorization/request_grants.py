@@ -62,9 +62,10 @@ class RequestGrants:
         found = await redeem_code(tenant, self.parts.catalog, presented, correlation_id=correlation_id)
         return None if found is None else UsableGrant(grant=found[0], stored=found[1])
 
-    async def look_up(self, presented: Presented) -> UsableGrant | None:
-        """Return the grant of a valid refresh token."""
-        return await self.parts.tokens.look_up(self.found.tenant, presented, correlation_id=self.correlation_id)
+    async def look_up(self, presented: Presented, thumbprint: str | None) -> UsableGrant | None:
+        """Return the grant of a valid refresh token; `thumbprint` is that of the key that the client proved."""
+        look_up = self.parts.tokens.look_up
+        return await look_up(self.found.tenant, presented, thumbprint=thumbprint, correlation_id=self.correlation_id)
 
     async def issue(self, usable: UsableGrant) -> TokenSet | None:
         """Issue the next tokens of a grant."""

@@ -167,7 +167,7 @@ class SdkProvider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshTok
         presented = read_presented(refresh_token)
         if presented is None or presented.family is None:
             return None
-        usable = await self._store.look_up(presented)
+        usable = await self._store.look_up(presented, self._request.thumbprint)
         if usable is None:
             return None
         self._usable = usable

@@ -134,6 +134,32 @@ async def test_a_refresh_token_of_a_public_client_is_of_use_with_its_key_only(ap
     assert [(await _refresh(application, following, *keys)).status_code for keys in ((), (loser,))] == [400, 400]
 
 
+async def test_a_replaced_refresh_token_ends_its_grant_with_its_key_only(application: Application) -> None:
+    """Ours: a stale bound token cannot be used, so its finder ends nothing; a client that shares its key does (IDN-2).
+
+    A grant that was bound after its first token ends in any case: a thief may have bound it.
+    """
+    stale = (await _redeem(application, _proof(application))).json()["refresh_token"]
+    newest = {"refresh_token": stale}
+    for _ in range(2):
+        newest = (await _refresh(application, newest["refresh_token"], KEY)).json()
+    for keys in ((), (OTHER,)):
+        assert (await _refresh(application, stale, *keys)).json()["error"] == "invalid_grant"
+    fields = {"client_id": application.client_id, "token": stale}
+    await application.gateway.http.post(f"/t/{application.slug}/oauth/revoke", data=fields)
+    assert await _status(application, newest["access_token"], KEY) == 200
+    newest = (await _refresh(application, newest["refresh_token"], KEY)).json()
+    assert (await _refresh(application, stale, KEY)).json()["error"] == "invalid_grant"
+    assert (await _refresh(application, newest["refresh_token"], KEY)).json()["error"] == "invalid_grant"
+
+    victim = (await _redeem(application)).json()["refresh_token"]
+    thief = {"refresh_token": victim}
+    for _ in range(2):
+        thief = (await _refresh(application, thief["refresh_token"], OTHER)).json()
+    assert (await _refresh(application, victim)).json()["error"] == "invalid_grant"
+    assert (await _refresh(application, thief["refresh_token"], OTHER)).json()["error"] == "invalid_grant"
+
+
 async def test_a_client_with_a_secret_may_change_its_key(application: Application) -> None:
     """RFC 9449 section 5: its refresh tokens are bound to its secret, its access tokens to the key of each request."""
     made = await register(application.gateway, confidential=True)
