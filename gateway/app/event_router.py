@@ -18,6 +18,7 @@ from gateway.domain.events import (
     ApprovalChanged,
     CatalogMoved,
     Event,
+    IssuerChanged,
     KeyChanged,
     LiveSourceChanged,
     RequestCancelled,
@@ -132,6 +133,7 @@ def _routes(infrastructure: Infrastructure, runtime: Runtime, mcp_app: McpApp) -
             caches=(lambda event: credentials.forget(event.key),),
             arrival=_key_subscribers(runtime, mcp_app),
         ),
+        IssuerChanged: EventRoute[IssuerChanged](caches=(lambda event: credentials.forget_tenant(event.tenant),)),
         SessionEnded: EventRoute[SessionEnded](
             arrival=(
                 lambda event: stores.sessions.forget(event.tenant, event.session),

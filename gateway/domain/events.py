@@ -32,6 +32,16 @@ class KeyChanged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IssuerChanged:
+    """An issuer of the tenant was changed or deleted; replicas drop the cached results of the tenant's credentials.
+
+    Tokens of the gateway are cached with their grants, which no event of a person names.
+    """
+
+    tenant: TenantId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionEnded:
     """A session was ended; replicas drop their cache entries for it."""
 
@@ -98,6 +108,7 @@ class TaskChanged:
 Event = (
     CatalogMoved
     | KeyChanged
+    | IssuerChanged
     | SessionEnded
     | TenantRemoved
     | ResourceUpdated

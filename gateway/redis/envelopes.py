@@ -15,6 +15,7 @@ from gateway.domain.events import (
     ApprovalChanged,
     CatalogMoved,
     Event,
+    IssuerChanged,
     KeyChanged,
     LiveSourceChanged,
     RequestCancelled,
@@ -90,6 +91,7 @@ def _mac(secret: bytes, channel: bytes, payload: bytes) -> bytes:
 _KINDS: Mapping[str, type[Event]] = {
     "catalog_moved": CatalogMoved,
     "key_changed": KeyChanged,
+    "issuer_changed": IssuerChanged,
     "session_ended": SessionEnded,
     "tenant_removed": TenantRemoved,
     "request_cancelled": RequestCancelled,

@@ -17,7 +17,7 @@ from gateway.catalog.identity.client_secrets import NOT_STORED, settle_reference
 from gateway.catalog.identity.introspection_clients import IntrospectionDraft, IssuerPlace
 from gateway.catalog.identity.sign_in_clients import SignInDraft
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, announce, change
-from gateway.domain.events import KeyChanged
+from gateway.domain.events import IssuerChanged, KeyChanged
 from gateway.domain.identifiers import KeyId, TenantId, new_issuer_id
 from gateway.domain.order import KEYED, Order
 from gateway.domain.tenancy.issuers import AdmissionRule, Issuer, SignInClient
@@ -196,6 +196,7 @@ async def remove_issuer(
 async def _announce(
     tenant: TenantId, catalog: CatalogContext, affected: Sequence[KeyId], *, is_ended: bool = False
 ) -> None:
+    await announce(catalog, IssuerChanged(tenant=tenant))  # guard: issuer-change-announced
     for person in affected:
         await announce(catalog, KeyChanged(tenant=tenant, key=person, is_ended=is_ended))
 

@@ -35,7 +35,7 @@ class GrantStore(Protocol):
         """Redeem an authorization code; a second use revokes the grant."""
         ...
 
-    async def look_up(self, presented: Presented) -> UsableGrant | None:
+    async def look_up(self, presented: Presented, thumbprint: str | None) -> UsableGrant | None:
         """Return the grant of a valid refresh token."""
         ...
 

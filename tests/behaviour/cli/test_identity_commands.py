@@ -51,10 +51,10 @@ async def test_an_issuer_lives_from_create_to_delete(terminal: Terminal, upstrea
     allowed: Any = (await terminal.do("person", "show", "corp:ada lovelace", "--json")).value
     assert (allowed["id"], allowed["denied_at"]) == (denied["id"], None)
     for subject in ("corp:a/b", "corp:https://login.example/u/1?x=%2F", "corp:../deny", "corp:a/deny"):
-        refused: Any = (await terminal.do("person", "deny", subject, "--json")).value
+        closed: Any = (await terminal.do("person", "deny", subject, "--json")).value
         admitted_again: Any = (await terminal.do("person", "allow", subject, "--json")).value
-        found: Any = (await terminal.do("person", "show", refused["id"], "--json")).value
-        assert (refused["subject"], admitted_again["denied_at"], found["subject"]) == (subject, None, subject)
+        found: Any = (await terminal.do("person", "show", closed["id"], "--json")).value
+        assert (closed["subject"], admitted_again["denied_at"], found["subject"]) == (subject, None, subject)
     assert (await terminal.do("person", "show", "corp:a/b")).out
     assert (await terminal.do("issuer", "delete", "corp", "--yes")).out == "deleted corp\n"
 

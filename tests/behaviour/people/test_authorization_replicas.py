@@ -8,6 +8,7 @@ import anyio
 import httpx
 import pytest
 
+from gateway.identity import authenticator, people
 from tests.support.authorization import Application, InTurn, register
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.issuer import LocalProvider, add_provider, new_issuer
@@ -87,6 +88,30 @@ async def test_scopes_of_a_token_count_at_every_replica(pair: Pair) -> None:
         return ["say" in answer.text for answer in answers] == [False] * 2 + [True] * 4
 
     await until(counts, seconds=5)
+
+
+async def test_a_change_of_an_issuer_reaches_cached_tokens_of_all_replicas(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: tokens of the issuer and of the gateway are checked again before their cached results expire (TEN-2)."""
+    monkeypatch.setattr(authenticator, "_REMEMBERED_S", 60.0)
+    monkeypatch.setattr(people, "_FRESH_S", 600.0)
+    application, path = pair.application, "/tenants/acme/issuers/corp"
+    bearer = application.provider.issuer.token(application.resource)
+    tokens = (bearer, (await application.tokens())["access_token"])
+
+    async def statuses() -> set[int]:
+        return {await application.status(token) for token in tokens for _ in pair.replicas}
+
+    assert await statuses() == {200}
+    for replica, is_demanded, expected in ((0, True, 401), (1, False, 200), (1, True, 401)):
+        changed = await pair.replicas[replica].admin.patch(path, json={"requires_dpop": is_demanded})
+        assert changed.status_code == 200, changed.text
+
+        async def is_applied(wanted: int = expected) -> bool:
+            return await statuses() == {wanted}
+
+        await until(is_applied, seconds=10)
 
 
 async def test_a_denied_person_is_refused_everywhere_within_five_seconds(pair: Pair, database: TestDatabase) -> None:
