@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks.figures import Table
 from benchmarks.openapi.child import TREE, URL, DocumentFile, Run, read_files, run_child
-from benchmarks.openapi.examples import Verdicts, judge, read_tools, reasons
+from benchmarks.openapi.examples import Verdicts, judge, judge_responses, read_outputs, read_tools, reasons
 from gateway.domain.sources import Compilation, Status
 from gateway.openapi.document.document import read_tree
 from gateway.openapi.options import ImportOptions
@@ -25,6 +25,7 @@ from gateway.openapi.options import ImportOptions
 PAGE = TREE / "docs" / "openapi.md"
 _MARKS = ("<!-- documents: begin -->", "<!-- documents: end -->")
 _OPTIONS = ImportOptions(base_url=URL)
+_WITH_OUTPUTS = ImportOptions(base_url=URL, output_schemas=True)
 _COLUMNS = (
     "document",
     "version",
@@ -34,6 +35,8 @@ _COLUMNS = (
     "list KB",
     "largest tool KB",
     "examples",
+    "accepted %",
+    "of responses",
     "accepted %",
     "CPU s",
     "peak MB",
@@ -58,23 +61,26 @@ def main() -> None:
     rows: list[tuple[str, ...]] = []
     groups: list[tuple[str, ...]] = []
     kinds: Counter[str] = Counter()
-    total = Verdicts()
+    total, all_responses = Verdicts(), Verdicts()
     for file in read_files(options.documents):
         seen = _measure(file, options.rounds, options.against)
-        row, judged, compilation = _row(seen)
+        row, judged, responses, compilation = _row(seen)
         rows.append(row)
         if compilation is not None:
             groups += _groups(file.name, compilation, options.groups)
             kinds += Counter(reasons(judged.refused))
-            total.accepted += judged.accepted
-            total.refused += judged.refused
+            for sums, found in ((total, judged), (all_responses, responses)):
+                sums.accepted += found.accepted
+                sums.refused += found.refused
         if options.refused:
             _print_refused(seen.file.name, judged)
+            _print_refused(seen.file.name, responses)
         print(" | ".join(row), file=sys.stderr)
     share = 100 * total.accepted / max(total.count, 1)
     notes = [
         f"Examples: {total.accepted} of {total.count} accepted ({share:.2f} %). Refused by: "
         + (", ".join(f"{name} {count}" for name, count in kinds.most_common()) or "nothing"),
+        f"Examples of responses: {all_responses.accepted} of {all_responses.count} accepted by listed output schemas.",
     ]
     documents = Table(title="Documents", columns=_COLUMNS, rows=tuple(rows), notes=tuple(notes))
     reported = Table(title="Reasons", columns=_REASON_COLUMNS, rows=tuple(groups))
@@ -112,20 +118,21 @@ def _measure(file: DocumentFile, rounds: int, against: Path | None) -> Seen:
     return seen
 
 
-def _row(seen: Seen) -> tuple[tuple[str, ...], Verdicts, Compilation | None]:
+def _row(seen: Seen) -> tuple[tuple[str, ...], Verdicts, Verdicts, Compilation | None]:
     answer = seen.runs[0].answer
     size = f"{len(seen.file.raw) / 1e6:.2f}"
     if answer.refusal is not None or answer.crash is not None:
         reason = answer.refusal.message if answer.refusal is not None else "crashed"
-        return (seen.file.name, "–", size, "–", f"refused: {reason[:90]}", *["–"] * 6), Verdicts(), None
+        return (seen.file.name, "–", size, "–", f"refused: {reason[:90]}", *["–"] * 8), Verdicts(), Verdicts(), None
     compilation = answer.compilation()
     if compilation is None:
         raise RuntimeError(f"{seen.file.name}: the child returned no result")
     root: Any = read_tree(answer.document or seen.file.raw)
     judged = judge(root, read_tools(compilation))
+    with_outputs = run_child(seen.file, _WITH_OUTPUTS, TREE).answer.compilation()
+    responses = judge_responses(root, read_outputs(with_outputs)) if with_outputs is not None else Verdicts()
     report = compilation.report
     counts = " / ".join(str(report.count(status)) for status in Status)
-    share = f"{100 * judged.accepted / judged.count:.1f}" if judged.count else "–"
     return (
         (
             seen.file.name,
@@ -136,13 +143,20 @@ def _row(seen: Seen) -> tuple[tuple[str, ...], Verdicts, Compilation | None]:
             f"{report.tools_list_bytes / 1000:,.0f}",
             f"{report.dearest[0].size / 1000:,.1f}" if report.dearest else "–",
             str(judged.count),
-            share,
+            _share(judged),
+            str(responses.count),
+            _share(responses),
             _compared([run.cpu_s for run in seen.runs], [run.cpu_s for run in seen.others], 2),
             _compared(_peaks(seen.runs), _peaks(seen.others), 0),
         ),
         judged,
+        responses,
         compilation,
     )
+
+
+def _share(judged: Verdicts) -> str:
+    return f"{100 * judged.accepted / judged.count:.1f}" if judged.count else "–"
 
 
 def _peaks(runs: Sequence[Run]) -> list[float]:

@@ -5,6 +5,7 @@ A document and a listed schema are walked side by side, as far as they have the 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -14,6 +15,9 @@ import msgspec
 from gateway.domain.sources import Compilation
 
 Json = dict[str, Any]
+Outputs = Mapping[tuple[str, str], tuple[str, Json]]
+"""Name and output schema of each tool that lists one, by method and path."""
+
 Tools = Mapping[tuple[str, str], tuple[str, Json, Mapping[tuple[str, str], str]]]
 """Name, input schema and argument names of each tool, by method and path."""
 
@@ -21,7 +25,7 @@ _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace",
 _BRANCHES = ("allOf", "anyOf", "oneOf")
 _MAX_CHAIN_LENGTH = 20
 _MAX_DEPTH = 30
-_HIDDEN = ("readOnly",)
+JSON = "application/json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +47,16 @@ class Verdicts:
     refused: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
     """Tool, place, and the first violation."""
 
+    def add(self, tool: str, schema: Json, examples: Iterable[DocumentExample]) -> None:
+        """Check the examples of one tool against its schema."""
+        compiled = _Compiled(schema)
+        for example in examples:
+            fault = compiled.fault(example)
+            if fault is None:
+                self.accepted += 1
+            else:
+                self.refused.append((tool, example.where, fault))
+
     @property
     def count(self) -> int:
         """The number of all examples."""
@@ -59,23 +73,32 @@ def read_tools(compilation: Compilation) -> Tools:
     return found
 
 
+def read_outputs(compilation: Compilation) -> Outputs:
+    """Return the output schemas that the examples of responses are checked against."""
+    listed = ((made, msgspec.json.decode(made.definition).get("outputSchema")) for made in compilation.operations)
+    return {(made.method, made.path): (made.tool, schema) for made, schema in listed if schema is not None}
+
+
 def judge(root: Json, tools: Tools) -> Verdicts:
-    """Check every example against the listed schema of its tool."""
+    """Check every example of a request against the listed schema of its tool."""
     found = Verdicts()
     seen: set[tuple[int, int]] = set()
     for method, path, item, node in _operations(root):
-        tool = tools.get((method, path))
-        if tool is None:
-            continue
-        name, schema, arguments = tool
-        walk = _Walk(root, schema, seen)
-        compiled = _Compiled(schema)
-        for example in walk.operation(item, node, arguments):
-            fault = compiled.fault(example)
-            if fault is None:
-                found.accepted += 1
-            else:
-                found.refused.append((name, example.where, fault))
+        if (tool := tools.get((method, path))) is not None:
+            name, schema, arguments = tool
+            examples = _Walk(root, schema, seen, hidden="readOnly").operation(item, node, arguments)
+            found.add(name, schema, examples)
+    return found
+
+
+def judge_responses(root: Json, outputs: Outputs) -> Verdicts:
+    """Check every example of a success response against the listed output schema of its tool."""
+    found = Verdicts()
+    seen: set[tuple[int, int]] = set()
+    for method, path, _, node in _operations(root):
+        if (tool := outputs.get((method, path))) is not None:
+            name, schema = tool
+            found.add(name, schema, _Walk(root, schema, seen, hidden="writeOnly").responses(node))
     return found
 
 
@@ -105,12 +128,13 @@ class _Compiled:
 
 
 class _Walk:
-    """The examples of one operation."""
+    """The examples of one operation; `hidden` is the keyword of properties that the schema lacks."""
 
-    def __init__(self, root: Json, schema: Json, seen: set[tuple[int, int]]) -> None:
+    def __init__(self, root: Json, schema: Json, seen: set[tuple[int, int]], *, hidden: str) -> None:
         self._root = root
         self._schema = schema
         self._seen = seen
+        self._hidden = hidden
 
     def operation(self, item: Json, node: Json, arguments: Mapping[tuple[str, str], str]) -> Iterator[DocumentExample]:
         """Yield the examples of parameters and body, then those inside their schemas."""
@@ -133,6 +157,40 @@ class _Walk:
             if "body" in properties and ("json" in media_type or "form" in media_type):
                 yield from self._holder(f"body {media_type}", self._follow(media), properties["body"])
 
+    def responses(self, node: Json) -> Iterator[DocumentExample]:
+        """Yield the examples of success responses in JSON, then those inside the schema of a single one."""
+        declared = _object(node.get("responses"))
+        fine = [status for status in declared if status[:1] == "2"] or [name for name in declared if name == "default"]
+        for status in fine:
+            response = self._follow(declared[status])
+            media = self._json_media(response)
+            for key, value in media.items():
+                if key == "examples":
+                    yield from (self._whole(status, named) for named in self._named(value))
+                elif key == "example":
+                    yield self._whole(status, value)
+            if len(fine) == 1 and "schema" in media:
+                yield from self._schemas(status, media["schema"], self._schema, 0, is_whole=True)
+
+    def _json_media(self, response: Json) -> Json:
+        """The media type from which the output schema comes; a response of Swagger 2.0 in the same form."""
+        if "schema" in response:
+            examples = _object(response.get("examples"))
+            return {"schema": response["schema"], **({"example": examples[JSON]} if JSON in examples else {})}
+        content = _object(response.get("content"))
+        name = next((name for name in (JSON, *content) if name in content and "json" in name), None)
+        return self._follow(content.get(name or ""))
+
+    def _whole(self, status: str, value: Any) -> DocumentExample:
+        with suppress(TypeError, ValueError):  # a JSON text in place of the value
+            value = msgspec.json.decode(value)
+        return DocumentExample(where=status, value=value, listed=self._schema, is_whole=True)
+
+    def _named(self, examples: Any) -> Iterator[Any]:
+        for named in _object(examples).values():
+            found = self._follow(named)
+            yield from (found[key] for key in ("value", "dataValue") if key in found)
+
     def _swagger_body(self, name: str, parameter: Json, listed: Any) -> Iterator[DocumentExample]:
         if listed is None:
             return
@@ -146,9 +204,7 @@ class _Walk:
     def _holder(self, where: str, holder: Json, listed: Any) -> Iterator[DocumentExample]:
         """Examples of a Parameter, Media Type or Swagger body, then those of its schema."""
         values = [holder[key] for key in ("example", "x-example") if key in holder]
-        for named in _object(holder.get("examples")).values():
-            found = self._follow(named)
-            values += [found[key] for key in ("value", "dataValue") if key in found]
+        values += self._named(holder.get("examples"))
         for value in values:
             yield DocumentExample(where=where, value=value, listed=listed, is_whole=True)
         if "schema" in holder:
@@ -172,7 +228,7 @@ class _Walk:
             shown = self._unwrap(shown)
         for name, part in _object(found.get("properties")).items():
             inner = _object(shown.get("properties")).get(name)
-            if inner is not None and not any(self._follow(part).get(hidden) for hidden in _HIDDEN):
+            if inner is not None and not self._follow(part).get(self._hidden):
                 yield from self._schemas(f"{where}/{name}", part, inner, depth + 1)
         for keyword in ("items", "additionalProperties"):
             if isinstance(found.get(keyword), dict) and isinstance(shown.get(keyword), dict):
@@ -207,7 +263,7 @@ class _Walk:
             ref = _object(listed).get("$ref")
             if not isinstance(ref, str):
                 break
-            listed = self._schema["$defs"].get(ref.removeprefix("#/$defs/"))
+            listed = self._schema.get("$defs", {}).get(ref.removeprefix("#/$defs/"))
         return _object(listed)
 
 

@@ -79,7 +79,7 @@ class ListedPrice:
 class ExampleCounts:
     """Numbers of a document's examples that fit, fit a relaxed schema, do not fit, or exceed a limit of the checks.
 
-    An example that does not fit degrades its operation.
+    An example of a request that does not fit degrades its operation; one of a response removes its output schema.
     """
 
     accepted: int = 0
@@ -115,7 +115,9 @@ class ImportReport:
     overrides: tuple[OverrideReport, ...] = ()
     listed: int | None = None
     examples: ExampleCounts | None = None
-    """None in reports of an older version."""
+    """Examples of requests; None in reports of an older version."""
+    response_examples: ExampleCounts | None = None
+    """Examples of responses; None if no output schemas are listed, and in reports of an older version."""
     findings: tuple[TextFinding, ...] = ()
     """Suspicious text of the document."""
 

@@ -103,7 +103,7 @@ class _Compiler:
         self._examples = ExampleChecks(components, dialect.values, warnings=self._warnings, positions=positions)
         self._return_lines = ReturnLines(references)
         self._listed_tools: dict[str, ListedTool] = {}
-        self._outputs = Outputs(references, dialect) if options.output_schemas else None
+        self._outputs = Outputs(references, dialect, positions) if options.output_schemas else None
         self._parameters = Parameters(references, components, dialect=document.dialect)
         self._bodies = Bodies(references, components, dialect=document.dialect)
         self._schemes = Schemes(self._root, references, document.identifiers if document.dialect >= (3, 2) else None)
@@ -147,6 +147,7 @@ class _Compiler:
             report=replace(
                 report_import(reports, self._listed(compiled), warnings, findings),
                 examples=self._examples.counts,
+                response_examples=None if self._outputs is None else self._outputs.counts,
             ),
             scheme_names=self._schemes.names,
             outline=b"" if outline is None else encode_outline(outline),

@@ -55,6 +55,7 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     listed: int | None
     dearest: tuple[ListedPrice, ...]
     examples: ExampleCounts | None = None
+    response_examples: ExampleCounts | None = None
     findings: tuple[TextFinding, ...] = ()
 
 
@@ -150,6 +151,7 @@ def send_compilation(compilation: Compilation) -> Iterator[Message]:
         listed=report.listed,
         dearest=report.dearest,
         examples=report.examples,
+        response_examples=report.response_examples,
         findings=report.findings,
     )
     for operations in _batches(
@@ -231,6 +233,7 @@ class WorkerAnswer:
             listed=opening.listed,
             dearest=opening.dearest,
             examples=opening.examples,
+            response_examples=opening.response_examples,
             findings=opening.findings,
         )
         return Compilation(

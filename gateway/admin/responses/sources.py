@@ -77,13 +77,16 @@ class OverrideReportShown(CopiedModel):
 
 
 class ExamplesShown(CopiedModel):
-    """Counts of the request examples in the document, by the result of validation against the listed schemas."""
+    """Counts of examples in the document, by the result of validation against the listed schemas."""
 
     accepted: Annotated[int, Field(description="Examples that conform to the listed schemas.")]
     relaxed: Annotated[
         int, Field(description="Examples that conform only because a keyword that they violate is not checked.")
     ]
-    refused: Annotated[int, Field(description="Examples that do not conform; each degrades its operation.")]
+    refused: Annotated[
+        int,
+        Field(description="Examples that do not conform; each degrades its operation, or removes its output schema."),
+    ]
     unchecked: Annotated[
         int, Field(description="Examples that were not checked, because they are too large or too numerous.")
     ]
@@ -115,7 +118,14 @@ class ReportShown(ResponseModel):
     overrides: Annotated[
         Sequence[OverrideReportShown], Field(description="The effect of the import on each override of the source.")
     ]
-    examples: Annotated[ExamplesShown | None, Field(description="Null in reports of an import by an older release.")]
+    examples: Annotated[
+        ExamplesShown | None,
+        Field(description="Examples of requests; null in reports of an import by an older release."),
+    ]
+    response_examples: Annotated[
+        ExamplesShown | None,
+        Field(description="Examples of responses; null without listed output schemas."),
+    ]
 
     @classmethod
     def of(cls, report: ImportReport) -> Self:
@@ -135,7 +145,8 @@ class ReportShown(ResponseModel):
             contexts=[ContextShown.of(context) for context in report.contexts],
             dearest=[PriceShown.of(price) for price in report.dearest],
             overrides=[OverrideReportShown.of(override) for override in report.overrides],
-            examples=None if report.examples is None else ExamplesShown.of(report.examples),
+            examples=ExamplesShown.of(report.examples) if report.examples else None,
+            response_examples=ExamplesShown.of(report.response_examples) if report.response_examples else None,
         )
 
 

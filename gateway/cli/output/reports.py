@@ -26,7 +26,8 @@ def render_totals(report: JsonObject) -> str:
         f"{count(len(to_list(report.get('operations'))), 'operation')}: {became}\n"
         f"{count(count_tools(report), 'tool')}, {count(number_at(report, 'tools_list_bytes'), 'byte')} to list, "
         f"about {count(number_at(report, 'estimated_tokens'), 'token')} (estimate: bytes / 4)"
-        f"{_render_context(report)}{_render_examples(report)}"
+        f"{_render_context(report)}{_render_examples(report, 'examples', 'requests')}"
+        f"{_render_examples(report, 'response_examples', 'responses')}"
     )
 
 
@@ -39,13 +40,13 @@ def _render_context(report: JsonObject) -> str:
     )
 
 
-def _render_examples(report: JsonObject) -> str:
-    """Render a line with the counts of request examples; empty if the document has none."""
-    counts = {name: number_at(report, "examples", name) for name in _EXAMPLE_RESULTS}
+def _render_examples(report: JsonObject, member: str, kind: str) -> str:
+    """Render a line with the counts of the examples of one kind; empty if the document has none."""
+    counts = {name: number_at(report, member, name) for name in _EXAMPLE_RESULTS}
     if not any(counts.values()):
         return ""
     results = ", ".join(f"{thousands(number)} {name}" for name, number in counts.items())
-    return f"\n{count(sum(counts.values()), 'example')} of requests: {results}"
+    return f"\n{count(sum(counts.values()), 'example')} of {kind}: {results}"
 
 
 def render_reasons(report: JsonObject) -> str:

@@ -112,9 +112,14 @@ class _Converter:
             if response is None or "$ref" in response:
                 out[status] = node
             else:
-                media = {"schema": response["schema"]} if "schema" in response else {}
-                out[status] = {"content": dict.fromkeys(produces, media)}
+                out[status] = {"content": _contents(response, produces)}
         return out
+
+
+def _contents(response: Object, produces: Sequence[str]) -> Object:
+    media = {"schema": response["schema"]} if "schema" in response else {}
+    examples = object_at(response, "examples")
+    return {name: {**media, "example": examples[name]} if name in examples else media for name in produces}
 
 
 def _texts(node: Object, key: str) -> list[str]:

@@ -6,7 +6,7 @@ other contradiction is a loss of the operation. A default that contradicts a ref
 numbers and visits are limited before a check begins.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -73,15 +73,26 @@ class _SchemaContext(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExampleChecks:
-    """Checks of the examples in one document's requests, with a common budget; counts the results."""
+    """Checks of the examples in one document's requests or responses, with a common budget; counts the results.
+
+    An output schema (`is_output`) lists no examples, and its results remain objects.
+    """
 
     def __init__(
-        self, components: Components, values: ValueChecks, *, warnings: Warnings, positions: ExamplePositions
+        self,
+        components: Components,
+        values: ValueChecks,
+        *,
+        warnings: Warnings,
+        positions: ExamplePositions,
+        is_output: bool = False,
     ) -> None:
         self._components = components
         self._values = values
         self._warnings = warnings
         self._positions = positions
+        self._is_output = is_output
+        self._refusals: dict[str, Sequence[str]] = {}
         self._settled: set[str] = set()
         self._arguments: dict[str, tuple[tuple[str, ...], bool]] = {}
         self._relaxed_refs: set[str] = set()
@@ -120,6 +131,11 @@ class ExampleChecks:
             self._components.settle(ref, losses=(), is_loosened=True)
         self._relaxed_refs.clear()
         return settled, self._components.closure(link for item in settled for link in item.translated.links)
+
+    def refusals(self, arguments: Sequence[Argument], needed: Sequence[Component]) -> Iterator[str]:
+        """Yield the losses by refused examples of these arguments and shared schemas, once they are settled."""
+        for where in (*(item.where for item in arguments), *(part.ref.removeprefix("#") for part in needed)):
+            yield from self._refusals.get(where, ())
 
     def _settle_argument(self, argument: Argument) -> Argument:
         translated = argument.translated
@@ -163,8 +179,10 @@ class ExampleChecks:
                     position = self._positions.find(where, path, value)
                     losses[f"the example at {position} does not fit its schema: {fault}"] = None
             fitting += cast("list[object]", node.pop("examples", []))  # values of an `enum` that was dropped
-            if listed := listed_examples(fitting, node, is_whole=not path):
+            if listed := () if self._is_output else listed_examples(fitting, node, is_whole=not path):
                 node["examples"] = listed
+        if losses:
+            self._refusals[where] = tuple(losses)
         return list(losses)
 
     def _drop_defaults(self, translated: Translated, where: str) -> bool:
@@ -266,6 +284,8 @@ class ExampleChecks:
             root, path = context.shared[name].schema, path[2:]
         holder = as_object(_descend(root, path[:-1]))
         if not path or holder is None or (path[-1] == "required" and not context.is_whole):
+            return False
+        if self._is_output and context.is_whole and path[-1] == "type" and not error.instance_path:
             return False
         is_text = name is None and context.is_text(path[:-1])
         if not widen(cast("dict[str, object]", holder), error, is_text=is_text):

@@ -179,6 +179,9 @@ def _values(spot: _Located, key: str, inner: _Located) -> Iterator[_Located]:
     """Yield the examples under one member of an object."""
     if (key in _SINGLE and spot.kind in _HOLDERS) or (key in _NAMED_VALUES and spot.kind == "examples"):
         yield msgspec.structs.replace(inner, names=spot.names)
+    elif key == "examples" and spot.kind == "responses":  # Swagger 2.0
+        for name, value in (as_object(inner.node) or NOTHING).items():
+            yield _Located(value, LITERAL, (*inner.at, name), spot.names)
     elif key == "examples" and spot.kind == _SCHEMAS:
         for number, value in enumerate(as_list(inner.node) or ()):
             yield _Located(value, LITERAL, (*inner.at, str(number)), spot.names)

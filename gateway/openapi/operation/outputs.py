@@ -4,17 +4,23 @@ A client may validate every result against it. So a tool has none if a declared 
 """
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import cast
 
 import orjson
 from msgspec.structs import replace
 
 from gateway.domain.json_access import Object, as_object
+from gateway.domain.sources import ExampleCounts
 from gateway.openapi.document.json_access import NOTHING, Unusable, list_at, object_at
 from gateway.openapi.document.references import References
+from gateway.openapi.operation.example_checks import ExampleChecks
+from gateway.openapi.operation.example_positions import ExamplePositions
 from gateway.openapi.operation.media_types import essence, is_json, json_rank
+from gateway.openapi.operation.parameters import with_examples
 from gateway.openapi.operation.schema_assembly import Argument, assemble, closure, compiles, parts
 from gateway.openapi.schema.components import Components
+from gateway.openapi.schema.examples import holder_examples
 from gateway.openapi.schema.relaxation import forget_disputed
 from gateway.openapi.schema.translation import SchemaDialect
 
@@ -22,30 +28,48 @@ MAX_OUTPUT_SCHEMA_BYTES = 32 * 1024
 
 _RESULT = "result"
 _MAX_DEPTH = 8
+_MAX_WARNINGS = 5
 
 
 class Outputs:
-    """The output schemas of one document, without `writeOnly` properties."""
+    """The output schemas of one document, without `writeOnly` properties and examples."""
 
-    def __init__(self, references: References, dialect: SchemaDialect) -> None:
+    def __init__(self, references: References, dialect: SchemaDialect, positions: ExamplePositions) -> None:
         self._references = references
-        self._components = Components(replace(dialect, hidden="writeOnly", shows_examples=False))
+        self._components = Components(replace(dialect, hidden="writeOnly"))
+        self._warnings = dialect.warnings
+        self._examples = ExampleChecks(
+            self._components, dialect.values, warnings=dialect.warnings, positions=positions, is_output=True
+        )
+
+    @property
+    def counts(self) -> ExampleCounts:
+        """The number of examples of responses with each result."""
+        return self._examples.counts
 
     def compose(self, answers: Sequence[Object], where: str) -> bytes | None:
-        """Compose the schema of the results for these responses.
+        """Compose the schema of the results for these responses; what their examples contradict is relaxed.
 
         Returns None if a response is not a JSON object, or if the schema is not self-contained, valid and within 32
-        KiB.
+        KiB. A schema that refuses an example is left out with a warning, because clients would refuse such a result.
         """
-        schemas = [self._schema(answer) for answer in answers]
-        found = [schema for schema in schemas if schema is not None]
-        if not found or len(found) < len(schemas):
+        found = [media for answer in answers if (media := self._media(answer)) is not None]
+        if not found or len(found) < len(answers):
             return None
-        distinct = [schema for index, schema in enumerate(found) if schema not in found[:index]]
+        schemas = [media["schema"] for media in found]
+        distinct = [schema for index, schema in enumerate(schemas) if schema not in schemas[:index]]
         node = distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
-        argument = Argument(name=_RESULT, translated=self._components.translate(node, where))
+        examples = [value for media in found for value in holder_examples(media, self._references)]
+        translated = with_examples(self._components.translate(node, where), examples)
+        argument = Argument(name=_RESULT, translated=translated, where=where)
         needed = closure([argument], self._components)
         if any(part.external is not None for part in parts([argument], needed)):
+            return None
+        (argument,), needed = self._examples.settle([argument], needed)
+        refusals = list(islice(self._examples.refusals([argument], needed), _MAX_WARNINGS))
+        for refusal in refusals:
+            self._warnings.add(where, f"{refusal}; the tool lists no output schema")
+        if refusals:
             return None
         whole = assemble([argument], needed, self._components).schema
         root = as_object(object_at(whole, "properties").get(_RESULT)) or NOTHING
@@ -54,8 +78,8 @@ class Outputs:
         text = orjson.dumps(schema)
         return text if len(text) <= MAX_OUTPUT_SCHEMA_BYTES and compiles(schema) else None
 
-    def _schema(self, answer: Object) -> Object | None:
-        """The unchanged schema of the response's preferred JSON type; None if it is not an object."""
+    def _media(self, answer: Object) -> Object | None:
+        """The response's preferred JSON type; None if its schema is not an object."""
         content = object_at(answer, "content")
         named = [name for name in content if is_json(name) and "*" not in essence(name)]
         if not named:
@@ -65,7 +89,7 @@ class Outputs:
         except Unusable:
             return None
         schema = as_object(media.get("schema"))
-        return schema if schema is not None and self._is_object(schema, 0) else None
+        return media if schema is not None and self._is_object(schema, 0) else None
 
     def _is_object(self, node: Object, depth: int) -> bool:
         try:

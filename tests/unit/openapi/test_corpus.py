@@ -9,7 +9,7 @@ import jsonschema_rs
 import orjson
 import pytest
 
-from benchmarks.openapi.examples import judge, read_tools
+from benchmarks.openapi.examples import judge, judge_responses, read_outputs, read_tools
 from gateway.domain.sources import Status
 from gateway.openapi.compiler import compile_document
 from gateway.openapi.document.document import read_tree
@@ -194,13 +194,34 @@ def test_compiling_twice_gives_the_same(real_document: RealDocument) -> None:
     assert compile_document(real_document.raw, OPTIONS) == real_document.compilation
 
 
-@pytest.mark.parametrize("name", ["petstore-v3.yaml", "figma-31.yaml", "qdrant.json", "kubernetes-apps-v1.json"])
-def test_listed_output_schemas_are_valid_and_of_objects(name: str) -> None:
-    """MCP: an output schema is a JSON Schema of an object, complete in itself (TDF-5)."""
-    made = compile_document(load_spec(name), ImportOptions(base_url="https://api.example.com", output_schemas=True))
+@pytest.mark.parametrize(
+    ("name", "examples"),
+    [
+        ("petstore-v3.yaml", 16),
+        ("figma-31.yaml", 0),
+        ("qdrant.json", 87),
+        ("kubernetes-apps-v1.json", 0),
+        ("twilio-verify.yaml", 81),
+        pytest.param("asana.yaml", 359, marks=pytest.mark.long),
+        pytest.param("github.json", 214, marks=pytest.mark.long),
+        pytest.param("openai-31.yaml", 64, marks=pytest.mark.long),
+        pytest.param("sendgrid-v2.json", 283, marks=pytest.mark.long),
+        pytest.param("slack-web-v2.json", 162, marks=pytest.mark.long),
+        pytest.param("square.json", 139, marks=pytest.mark.long),
+        pytest.param("twilio-api-2010.json", 261, marks=pytest.mark.long),
+    ],
+)
+def test_listed_output_schemas_are_valid_and_of_objects(name: str, examples: int) -> None:
+    """MCP: an output schema is of an object, complete, and accepts its document's examples (TDF-5, OAS-8)."""
+    raw = load_spec(name)
+    made = compile_document(raw, ImportOptions(base_url="https://api.example.com", output_schemas=True))
     listed = [schema for item in made.operations if (schema := definition_of(item).get("outputSchema")) is not None]
+    root: Any = read_tree(raw)
+    judged = judge_responses(root, read_outputs(made))
 
     assert listed
+    assert judged.count >= examples
+    assert judged.refused == []
     for schema in listed:
         assert schema["type"] == "object"
         assert compiles(schema)

@@ -63,6 +63,9 @@ def test_examples_have_a_line_where_the_document_has_any() -> None:
     assert render_totals({**_REPORT, "examples": counts}).splitlines()[2] == (
         "1,204 examples of requests: 1,200 accepted, 3 relaxed, 1 refused, 0 unchecked"
     )
+    assert render_totals({**_REPORT, "response_examples": {**counts, "refused": 0}}).splitlines()[2] == (
+        "1,203 examples of responses: 1,200 accepted, 3 relaxed, 0 refused, 0 unchecked"
+    )
     assert len(render_totals({**_REPORT, "examples": None}).splitlines()) == 2
 
 

@@ -147,6 +147,18 @@ def test_examples_that_fit_are_listed_where_they_add_something() -> None:
     }
 
 
+def test_parameters_of_path_and_operation_with_one_index_are_both_checked() -> None:
+    """Fixed: the second one had the results of the first, and its examples stayed as they are (OAS-8)."""
+    first, second = ({"name": name, "in": "query", "schema": {"type": "integer"}} for name in "ab")
+    raw = operation({"parameters": [{**second, "example": "x"}]})
+    raw["paths"]["/x"]["parameters"] = [{**first, "example": 1}]
+    properties = input_of(raw)["properties"]
+
+    assert properties["a"] == {"type": "integer", "examples": [1]}
+    assert properties["b"] == {"type": ["integer", "string"], "examples": ["x"]}
+    assert counts(raw) == ExampleCounts(accepted=1, relaxed=1)
+
+
 def test_examples_behind_references_count_and_a_shared_parameter_counts_once() -> None:
     """OpenAPI: examples may be components (OAS-8)."""
     components = {

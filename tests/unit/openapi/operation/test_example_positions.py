@@ -4,17 +4,19 @@ import json
 import re
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from gateway.domain.json_access import tokens_of
-from gateway.openapi import report
+from gateway.openapi import report, warnings
 from gateway.openapi.compiler import compile_document
 from gateway.openapi.document.bundle import bundle
 from gateway.openapi.document.document import read_tree
 from gateway.openapi.document.file_positions import FilePositions
 from gateway.openapi.document.references import find_step
+from gateway.openapi.operation import outputs
 from gateway.openapi.operation.example_checks import ExampleChecks
 from gateway.openapi.options import ImportOptions
 from tests.support.archives import zip_of
@@ -22,6 +24,7 @@ from tests.support.openapi import document
 from tests.support.real_documents import ARCHIVE, OPTIONS, RealDocument
 
 LOSS = re.compile(r"the example at (.*?) does not fit its schema: (.*)", re.DOTALL)
+OUTPUT_LOSS = re.compile(rf"/\S*?/responses: {LOSS.pattern}; the tool lists no output schema", re.DOTALL)
 OBJECT: dict[str, Any] = {"type": "object"}
 BAD = {"example": 1}
 TEXT = "application/json"
@@ -301,14 +304,13 @@ def test_every_example_of_a_real_document_is_found(
     """Ours: if each example were refused, each pointer would lead to exactly that example (OAS-8)."""
     root = read_tree(real_document.raw)
     monkeypatch.setattr(ExampleChecks, "_fault_of_example", print_value)
-    monkeypatch.setattr(report, "_MAX_REASONS", sys.maxsize)
+    for module, limit in ((report, "_MAX_REASONS"), (warnings, "_MAX_WARNINGS"), (outputs, "_MAX_WARNINGS")):
+        monkeypatch.setattr(module, limit, sys.maxsize)
 
-    found = {
-        (match[1], match[2])
-        for one in compile_document(real_document.raw, OPTIONS).report.operations
-        for reason in one.reasons
-        if (match := LOSS.fullmatch(reason))
-    }
+    result = compile_document(real_document.raw, replace(OPTIONS, output_schemas=True)).report
+    losses = [LOSS.fullmatch(reason) for one in result.operations for reason in one.reasons]
+    losses += [OUTPUT_LOSS.fullmatch(warning) for warning in result.warnings]
+    found = {(match[1], match[2]) for match in losses if match}
     assert found
     for pointer, value in found:
         assert json.dumps(value_at(root, pointer.removeprefix("#"))) == value
