@@ -1331,6 +1331,8 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "rls-forced": (SKIP, "test_the_owner_sees_no_tenant_either"),
     },
     "tests/integration/store/test_store.py": {
+        "tenant-is-an-id": (NEVER, "test_an_id_that_is_more_than_an_id_begins_no_transaction"),
+        "transaction-rolled-back": (NEVER, "test_a_transaction_commits_on_a_clean_exit_only"),
         "tenant-of-the-transaction": (swap("true", "false"), "test_the_tenant_ends_with_its_transaction"),
         "role-taken": (swap(', "role": APP_ROLE', ""), "test_a_superusers_login_still_runs_as_the_app"),
         "role-checked": (NEVER, "test_an_unsafe_role_never_serves"),

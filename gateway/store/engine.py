@@ -20,7 +20,7 @@ from gateway.domain.identifiers import TenantId
 from gateway.errors import DatabaseUnavailable, LimitExceeded
 from gateway.store.database.circuit_breaker import DatabaseBreaker, bounded_wait
 from gateway.store.database.connection import PostgresConnection, connect_app
-from gateway.store.database.dialect import URL
+from gateway.store.database.dialect import URL, begin_at_checkout, begun_by
 from gateway.store.database.errors import RETRY_S, translate_engine_errors
 
 Db = AsyncConnection
@@ -33,7 +33,7 @@ Level = Literal["READ COMMITTED", "REPEATABLE READ"]
 """Isolation level of a transaction."""
 
 _MAX_QUEUE_LENGTH = 1024
-_SET_TENANT = text("select set_config('app.tenant', :tenant, true)")  # guard: tenant-of-the-transaction
+_SET_TENANT = "select set_config('app.tenant', '{}', true)"  # guard: tenant-of-the-transaction
 
 
 class Store:
@@ -66,10 +66,11 @@ class Store:
             pool_size=self._pool_size,
             max_overflow=0,
             pool_timeout=self._timeout_s,
-            pool_pre_ping=True,
+            isolation_level="AUTOCOMMIT",
             pool_use_lifo=True,
             hide_parameters=True,
         )
+        begin_at_checkout(engine)
         translate_engine_errors(engine)
         self._stack.push_async_callback(engine.dispose)
         self._engine = engine
@@ -217,11 +218,25 @@ class Store:
 
 async def _begin(db: Db, tenant: TenantId | None, level: Level) -> None:
     """Start a transaction on a live connection, and set the tenant on it."""
-    await db.start()
-    if level != "READ COMMITTED":
-        await db.execution_options(isolation_level=level)
+    statement = f"begin isolation level {level}"
     if tenant is not None:
-        await db.execute(_SET_TENANT, {"tenant": tenant})
+        statement = f"{statement}; {_SET_TENANT.format(_literal(tenant))}"
+    try:
+        with begun_by(statement):
+            await db.start()
+    except exc.InvalidRequestError:  # the connection was lost, and so was its replacement
+        raise _not_responding() from None
+
+
+def _literal(tenant: TenantId) -> str:
+    """The id for a statement without parameters.
+
+    Raises:
+        ValueError: it has a character other than a letter, a digit, `_` and `-`.
+    """
+    if not tenant.isascii() or not tenant.replace("_", "").replace("-", "").isalnum():  # guard: tenant-is-an-id
+        raise ValueError("A tenant id has letters, digits, '_' and '-' only.")
+    return tenant
 
 
 @contextmanager

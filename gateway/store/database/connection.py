@@ -64,6 +64,10 @@ class PostgresConnection(Protocol):
         """Drop the connection at once."""
         ...
 
+    def is_in_transaction(self) -> bool:
+        """True between BEGIN and the end of the transaction."""
+        ...
+
     def is_closed(self) -> bool:
         """True if either side has closed the connection."""
         ...

@@ -1,7 +1,12 @@
 """The store against PostgreSQL: transactions, failures, and connections that are given up in the middle."""
 
+import asyncio
 import random
-from urllib.parse import urlsplit
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import anyio
 import pytest
@@ -46,6 +51,33 @@ async def test_the_tenant_ends_with_its_transaction(database_url: str) -> None:
             assert (await db.execute(_SETTING)).scalar() == "ten_a"
         async with store.unscoped() as db:
             assert not (await db.execute(_SETTING)).scalar()
+
+
+async def test_an_id_that_is_more_than_an_id_begins_no_transaction(store: Store) -> None:
+    """Ours: the statement that begins a transaction has no parameters, so the id in it must be one."""
+    for tenant in ("ten_a', true); select set_config('app.tenant', 'ten_b", "ten_\x00", "ten_\xe9", "", "ten a"):
+        with pytest.raises(ValueError, match="tenant id"):
+            async with store.transaction(TenantId(tenant)):
+                pass
+
+
+async def test_a_transaction_takes_three_round_trips_for_one_statement(database_url: str) -> None:
+    """Ours: check of the connection, BEGIN and tenant are one query (decision 62)."""
+    async with Store(database_url, pool_size=1) as store:
+        async with store.reading(TenantId("ten_a")) as db:
+            assert (await db.execute(text("show transaction_isolation"))).scalar() == "repeatable read"
+            driver = (await db.get_raw_connection()).driver_connection
+            assert driver is not None
+            sent: list[str] = []
+
+            def note(record: Any) -> None:
+                sent.append(record.query)
+
+            driver.add_query_logger(note)
+        async with store.transaction(TenantId("ten_b")) as db:
+            await db.execute(_SETTING)
+
+    assert [query.split()[0] for query in sent] == ["commit", "begin", "commit"]  # prepared statements are not logged
 
 
 async def test_check_passes_on_a_migrated_database(store: Store) -> None:
@@ -159,6 +191,31 @@ async def test_a_connection_that_broke_is_replaced(database: TestDatabase) -> No
         )
         await store.check()
         await superuser.close()
+
+
+async def test_connections_that_break_at_each_beginning_are_unavailable(database_url: str) -> None:
+    """Ours: the replacement of a lost connection is lost as well, and the caller is told to retry."""
+    socket_path = Path(dict(parse_qsl(urlsplit(database_url).query))["host"]) / ".s.PGSQL.5432"
+
+    async def forward(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            while (data := await source.read(65_536)) and b"begin isolation" not in data:
+                target.write(data)
+        target.close()
+
+    async def relay(client: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
+        server, forth = await asyncio.open_unix_connection(str(socket_path))
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(forward(client, forth))
+            tasks.create_task(forward(server, back))
+
+    with TemporaryDirectory() as folder:
+        async with await asyncio.start_unix_server(relay, f"{folder}/.s.PGSQL.5432"):
+            broken = database_url.replace(str(socket_path.parent), folder)
+            async with Store(broken, pool_size=1) as store:
+                for _ in range(3):
+                    with pytest.raises(DatabaseUnavailable, match="does not respond"):
+                        await store.check()
 
 
 async def _query_while_cut_off(store: Store, superuser: PostgresConnection) -> None:
