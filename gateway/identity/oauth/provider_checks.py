@@ -1,8 +1,11 @@
 """Rechecks of stored sign-ins: refreshed claims and groups, and tokens of the provider.
 
 With a refresh token of the provider, claims older than five minutes are refreshed; while the provider is unavailable,
-they remain valid for an hour. Without one, a sign-in is valid for the time that the issuer's client permits. A lease
-gives the refresh token to one request at a time, because providers treat a second use as theft; others wait for it.
+they remain valid for an hour. Without one, or if the provider sends no claims with its new tokens, a sign-in is valid
+for the time that the issuer's client permits.
+
+A lease gives the refresh token to one request at a time, because providers treat a second use as theft; others wait for
+it. New tokens are stored also if the new claims cannot be read.
 """
 
 import secrets
@@ -29,7 +32,7 @@ from gateway.domain.refusals import SignInRefused
 from gateway.domain.tenancy.sign_ins import ProviderTokens, SignedInPerson, SignIn
 from gateway.errors import GatewayError, TokenRefused, Unavailable
 from gateway.identity.access_tokens import TokenRejected
-from gateway.identity.oauth.relying_party import RelyingParty, client_of
+from gateway.identity.oauth.relying_party import ClaimsState, RelyingParty, client_of
 
 log = structlog.get_logger(__name__)
 
@@ -67,13 +70,10 @@ class ProviderChecks:
             return holder
         _, tokens = await self._open(tenant, sign_in)
         if tokens.refresh_token is None:
-            max_age = timedelta(seconds=client_of(holder.issuer).max_unchecked_s)
-            if now - sign_in.checked_at > max_age:  # guard: sign-in-unchecked
-                raise SignInRefused("The sign-in is too old, and the provider gave no refresh token; sign in again.")
-            return holder
+            return _limit_age(holder, now)
         renewed = await self._renew(tenant, holder, lambda stored: now - stored[0].checked_at <= within)
         if renewed is not None:
-            return replace(holder, sign_in=renewed[0])
+            return _limit_age(replace(holder, sign_in=renewed[0]), now)
         if now - sign_in.checked_at > unasked:  # guard: sign-in-stale
             raise Unavailable("the provider cannot be asked about the person now; retry later", retry_after_s=5.0)
         return holder
@@ -93,7 +93,9 @@ class ProviderChecks:
             raise SignInRefused("The provider's token of this person has ended, and it gave no refresh token.")
         renewed = await self._renew(tenant, holder, _has_valid_token)
         if renewed is None:
-            raise Unavailable("the provider cannot be asked for a token of the person now", retry_after_s=5.0)
+            renewed = await self._open(tenant, holder.sign_in)  # with new tokens, if only the claims are unavailable
+            if not _has_valid_token(renewed):
+                raise Unavailable("the provider cannot be asked for a token of the person now", retry_after_s=5.0)
         return renewed[1].access_token
 
     async def _open(self, tenant: TenantId, sign_in: SignIn) -> _Stored:
@@ -105,7 +107,7 @@ class ProviderChecks:
     async def _renew(
         self, tenant: TenantId, holder: SignedInPerson, is_renewed: Callable[[_Stored], bool]
     ) -> _Stored | None:
-        """Return refreshed claims and tokens; None if the provider is unavailable, or another request holds the lease.
+        """Return refreshed claims and tokens; None if claims are unavailable, or another request holds the lease.
 
         Raises:
             SignInRefused: the provider no longer knows the person; the grants of the sign-in are ended.
@@ -136,13 +138,25 @@ class ProviderChecks:
             log.warning("provider_refresh_failed", tenant_id=tenant, reason=error.message)
             await end_lease(tenant, catalog, sign_in.id, lease)
             return None
-        renewed = replace(sign_in, claims=found.claims, checked_at=asked_at)
+        # guard: refresh-unchecked
+        checked_at = asked_at if found.state is ClaimsState.CURRENT else sign_in.checked_at
+        renewed = replace(sign_in, claims=found.claims, checked_at=checked_at)
         await save_provider_tokens(tenant, catalog, renewed, found.tokens, lease=lease)
-        return renewed, found.tokens
+        if found.state is not ClaimsState.CURRENT:
+            log.warning("provider_claims_missing", tenant_id=tenant, state=found.state.value)
+        return None if found.state is ClaimsState.UNAVAILABLE else (renewed, found.tokens)
 
     async def _end(self, tenant: TenantId, sign_in: SignIn, reason: str) -> Never:
         await end_grants_of(tenant, self._catalog, sign_in, reason)
         raise SignInRefused(_SIGN_IN_AGAIN) from None
+
+
+def _limit_age(holder: SignedInPerson, now: datetime) -> SignedInPerson:
+    """Return the holder, unless its claims are older than those of a sign-in without newer ones may be."""
+    max_age = timedelta(seconds=client_of(holder.issuer).max_unchecked_s)
+    if now - holder.sign_in.checked_at > max_age:  # guard: sign-in-unchecked
+        raise SignInRefused("The sign-in is too old, and the provider sends no newer claims; sign in again.")
+    return holder
 
 
 def _has_valid_token(stored: _Stored) -> bool:

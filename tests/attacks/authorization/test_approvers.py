@@ -160,6 +160,16 @@ async def test_a_group_or_role_lost_between_the_page_and_the_click_counts(office
     assert (await office.decide(await office.person("carol", "leads"))).status_code == 303
 
 
+async def test_groups_that_the_provider_does_not_repeat_give_no_role(office: Office) -> None:
+    """OpenID Connect Core §12.2: a refresh without an ID token is no proof that the group is held (IDN-4, SAF-3)."""
+    bob, provider = await office.person("bob", "leads"), office.application.provider
+    form = {**decision_fields(await bob.http.get(office.page)), "verdict": "approve"}
+    provider.answer["id_token"] = None
+    provider.publish()
+    assert (await office.send(bob, form)).status_code == 403
+    assert (await office.state())["state"] == "pending"
+
+
 async def test_clicks_at_the_same_time_do_not_bring_a_lost_group_back(office: Office, database: TestDatabase) -> None:
     """Ours: a decision waits until another request has asked the provider, and then asks for itself (IDN-4, SAF-3)."""
     bob, provider = await office.person("bob", "leads"), office.application.provider

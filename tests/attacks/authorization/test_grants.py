@@ -337,3 +337,37 @@ async def test_a_sign_in_counts_for_a_bounded_time(application: Application, dat
     assert (await application.refresh(held)).json()["error"] == "invalid_grant"
     [ended] = [grant for grant in await _grants(application.gateway) if grant["state"] == "revoked"]
     assert "refused its refresh token" in ended["revoked_for"]
+
+
+async def test_a_provider_that_repeats_no_claims_is_believed_for_a_bounded_time(
+    application: Application, database: TestDatabase
+) -> None:
+    """OpenID Connect Core §12.2: refreshes without an ID token renew no sign-in; `max_unchecked_s` ends it (IDN-2)."""
+    application.provider.answer["refresh_token"] = "refresh-of-the-provider"
+    held = (await application.tokens())["refresh_token"]
+    application.provider.answer["id_token"] = None
+    application.provider.publish()
+    for age, status in (("11 hours", 200), ("13 hours", 400)):
+        await execute(database.superuser_url, f"update sign_ins set checked_at = now() - interval '{age}'")
+        answer = await application.refresh(held)
+        assert answer.status_code == status, answer.text
+        held = answer.json().get("refresh_token")
+
+
+async def test_a_key_that_is_not_published_yet_ends_no_sign_in(
+    application: Application, database: TestDatabase
+) -> None:
+    """Ours: an ID token of an unknown key is checked later; the provider's new refresh token is stored (IDN-2)."""
+    provider = application.provider
+    provider.answer["refresh_token"] = "first"
+    held = (await application.tokens())["refresh_token"]
+    await execute(database.superuser_url, "update sign_ins set checked_at = now() - interval '10 minutes'")
+    provider.answer["refresh_token"] = "second"
+    provider.issuer.keys["new"] = provider.issuer.keys["rsa"]
+    for sent in ("first", "second"):
+        provider.publish(kid="new")
+        provider.issuer.upstream.seen.clear()
+        answer = await application.refresh(held)
+        assert answer.status_code == 200, answer.text
+        held = answer.json()["refresh_token"]
+        assert f"refresh_token={sent}".encode() in b"".join(seen.body for seen in provider.issuer.upstream.seen)
