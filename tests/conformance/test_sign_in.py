@@ -27,11 +27,13 @@ from tests.support.documents import pets
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.proofs import ProofKey
 from tests.support.provider import CLIENT_ID, CLIENT_SECRET, Visitor, running_provider
-from tests.support.servers import TestServers
+from tests.support.replicas import until
+from tests.support.servers import TestServers, execute
 from tests.support.serving import NO_TLS
 from tests.support.upstream import RecordingUpstream, recording_upstream
 
 HERE = Path(__file__).parent
+LIFE_S = 4
 NAMES = ("ada", "bob")
 Mode = Literal["legacy", "2026-07-28"]
 Known = Literal["issuer", "document", "registration", "administrator"]
@@ -82,9 +84,11 @@ class Person:
     """The URL of the client's metadata document."""
     storage: Storage = field(default_factory=Storage)
     came_back: str = ""
+    sign_ins: int = 0
 
     async def go(self, url: str) -> None:
         """Sign in and consent until the client's own URL is reached."""
+        self.sign_ins += 1
         async with Visitor(self.name, until=BACK) as visitor:
             self.came_back = await visitor.go(url)
 
@@ -108,6 +112,8 @@ class Place:
     document: str | None
     client: OAuthClientInformationFull | None
     """What the administrator gave to the client."""
+    has_short_tokens: bool = False
+    """True if the gateway's access tokens end after `LIFE_S`."""
 
     @property
     def url(self) -> str:
@@ -117,6 +123,28 @@ class Place:
     def person(self, name: str) -> Person:
         """A person of this name, with a client."""
         return Person(name, self.document, Storage(client=self.client))
+
+    async def wait_for_end(self, token: str) -> None:
+        """Wait until an access token has expired."""
+
+        async def is_refused() -> bool:
+            return (await self.gateway.rpc("acme", token, "tools/list")).status_code == 401
+
+        await until(is_refused, seconds=LIFE_S + 10, pause=0.1)
+
+    async def check_reuse(self, client: OAuthClientInformationFull, first: str, second: str) -> None:
+        """A refresh token that was replaced by the second ends the grant, also for the holder of its successors."""
+
+        async def refresh(token: str) -> dict[str, Any]:
+            form = {"grant_type": "refresh_token", "refresh_token": token, "client_id": client.client_id}
+            answer = await self.gateway.http.post("/t/acme/oauth/token", data=form)
+            found: dict[str, Any] = answer.json()
+            return found
+
+        third = (await refresh(second))["refresh_token"]
+        assert [(await refresh(token)).get("error") for token in (first, third)] == ["invalid_grant"] * 2
+        trail = (await self.gateway.admin.get("/tenants/acme/audit")).json()["items"]
+        assert "grant.end" in {entry["action"] for entry in trail}
 
     async def check(self, token: str, *names: str) -> None:
         """The calls are those of these people, and the token went nowhere."""
@@ -154,7 +182,9 @@ async def place(
             document = f"https://{documents.authority}/client.json" if known == "document" else None
             documents.body = orjson.dumps({"client_id": document, "client_name": "a client", "redirect_uris": [BACK]})
             client = await _register(gateway) if known == "administrator" else None
-            yield Place(gateway, upstream, document, client)
+            if is_short := known == "registration":  # the API permits no lifetime of less than a minute
+                await execute(database.superuser_url, f"update issuers set max_lifetime_s = {LIFE_S}")
+            yield Place(gateway, upstream, document, client, is_short)
 
 
 async def _register(gateway: RunningGateway) -> OAuthClientInformationFull:
@@ -269,17 +299,29 @@ async def test_clients_step_up_when_a_rule_demands_another_scope(servers: TestSe
 
 @pytest.mark.parametrize(("place", "mode"), _cases("legacy"), indirect=["place"])
 async def test_the_sdk_for_python_signs_in_with_nothing_but_the_url(place: Place, mode: Mode) -> None:
-    """MCP: discovery, registration, sign-in, token and calls of two people, each with an own subject (TEN-2, IDN-2)."""
+    """MCP: discovery, registration, sign-in, token and calls of two people, each with an own subject (TEN-2, IDN-2).
+
+    The client replaces an expired token of the gateway by itself; a refresh token that is used twice ends its grant.
+    """
     for count, name in enumerate(NAMES, 1):
-        person = place.person(name)
+        person, renewed = place.person(name), ""
         async with (
             httpx2.AsyncClient(auth=person.provider(place.url), timeout=30, verify=NO_TLS, trust_env=False) as http,
             Client(streamable_http_client(place.url, http_client=http), mode=mode) as client,
         ):
             result = await client.call_tool("list_pets", {})
+            assert person.storage.tokens is not None
+            token, sign_ins = person.storage.tokens, person.sign_ins
+            await place.check(token.access_token, *NAMES[:count])
+            if place.has_short_tokens and name == NAMES[-1]:
+                await place.wait_for_end(token.access_token)
+                assert not (await client.call_tool("list_pets", {})).is_error
+                renewed = person.storage.tokens.refresh_token or ""
         assert not result.is_error
-        assert person.storage.tokens is not None
-        await place.check(person.storage.tokens.access_token, *NAMES[:count])
+        if renewed:
+            assert (person.sign_ins, person.storage.tokens.access_token == token.access_token) == (sign_ins, False)
+            assert person.storage.client is not None
+            await place.check_reuse(person.storage.client, token.refresh_token or "", renewed)
 
 
 async def test_opaque_tokens_of_a_certified_provider_are_introspected_until_they_are_revoked(
@@ -384,6 +426,13 @@ async def test_the_sdk_for_typescript_signs_in_with_nothing_but_the_url(place: P
     person = place.person("ada")
     async with _typescript(place, mode) as client:
         seen = await client.sign_in(person)
+        await place.check(seen["token"], "ada")
+        if place.has_short_tokens:
+            await place.wait_for_end(seen["token"])
+            await client.say("again")
+            with anyio.fail_after(60):
+                again = json.loads(await client.lines.receive())
+            assert (again["failed"], again["token"] == seen["token"]) == (False, False)
+            await place.check(again["token"], "ada", "ada")
 
     assert seen["failed"] is False
-    await place.check(seen["token"], "ada")

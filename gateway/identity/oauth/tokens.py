@@ -24,6 +24,12 @@ from gateway.identity.oauth.provider_checks import ProviderChecks
 from gateway.identity.oauth.relying_party import client_of
 
 ROTATION_PURPOSE = "refresh token rotation"
+_EARLY_S = 10
+"""Seconds before the end of an access token at which clients are to refresh it.
+
+Clocks, latency and whole seconds in tokens otherwise let a client send an expired token. The SDK for Python then starts
+a new sign-in instead of a refresh.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +38,7 @@ class TokenSet:
 
     access_token: str = field(repr=False)
     life_s: int
+    """The lifetime for the client (`expires_in`), a little less than that in the token."""
     refresh_token: str = field(repr=False)
     scopes: tuple[str, ...]
 
@@ -131,7 +138,8 @@ class TokenIssue:
         person, bound = holder.sign_in.claims, usable.thumbprint
         granted = replace(used, scopes=holder.issuer.granted_scopes(person, used.scopes))
         text = self._issued.sign(granted, person, holder.issuer, issuer=issuer, life_s=life_s, thumbprint=bound)
-        return TokenSet(access_token=text, life_s=life_s, refresh_token=following.text, scopes=granted.scopes)
+        stated_s = max(1, life_s - min(_EARLY_S, life_s // 2))
+        return TokenSet(access_token=text, life_s=stated_s, refresh_token=following.text, scopes=granted.scopes)
 
     async def _issue_retry(
         self, found: TenantIssuers, usable: UsableGrant, *, issuer: str, correlation_id: str

@@ -36,7 +36,9 @@ async def test_the_way_to_a_token_is_open(application: Application) -> None:
     found = await application.tokens()
 
     assert await application.status(found["access_token"]) == 200
-    assert found["expires_in"] <= 900
+    claims = jwt.decode(found["access_token"], options={"verify_signature": False})
+    # the SDK for Python signs in anew, instead of refreshing, when a token is refused before its stated end
+    assert (found["expires_in"], claims["exp"] - claims["iat"]) == (890, 900)
     [grant] = await _grants(application.gateway)
     assert (grant["subject"], grant["state"], grant["profile"]) == ("corp:ada", "active", "default")
     for action in ("consent.give", "grant.create"):
