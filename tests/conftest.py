@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import structlog
 
-from tests.support.certificates import self_signed
+from tests.support.certificates import unused_authority
 from tests.support.compiled_statements import share_compiled_statements
 from tests.support.examples import choose_examples
 from tests.support.loops import anyio_backend, nothing_unseen
@@ -44,9 +44,9 @@ choose_examples()
 
 
 @pytest.fixture(scope="session")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def authority() -> Path:
     """A certificate that no server shows."""
-    return self_signed(tmp_path_factory.mktemp("authority"), "authority.test")
+    return unused_authority()
 
 
 @pytest.fixture(autouse=True)

@@ -19,6 +19,7 @@ from gateway.app.readiness import Readiness
 from gateway.app.secrets import GatewayKeys
 from gateway.app.server.http_protocol import HardenedHttpProtocol
 from gateway.settings import Settings
+from tests.support.certificates import few_authorities
 from tests.support.servers import TestServers
 from tests.support.serving import NO_TLS, Server, clients_of
 from tests.support.upstream import RecordingUpstream, recording_upstream
@@ -137,7 +138,8 @@ async def running_gateway(
     url = f"http://127.0.0.1:{port}"
     async with AsyncExitStack() as stack:
         stack.callback(listener.close)  # the server closes it, if it starts
-        await stack.enter_async_context(app.lifespan())
+        with few_authorities():
+            await stack.enter_async_context(app.lifespan())
         group = await stack.enter_async_context(anyio.create_task_group())
         group.start_soon(server.serve, [listener])
         try:

@@ -75,8 +75,8 @@ def translate_engine_errors(engine: AsyncEngine) -> None:
 
 def _replace(context: ExceptionContext) -> GatewayError | None:
     error = context.original_exception
-    if context.is_pre_ping or not isinstance(error, Exception):
-        return None  # the pool handles errors of its own pings, and a cancellation is not translated
+    if not isinstance(error, Exception):
+        return None  # a cancellation
     return translate(error) or (_unavailable() if context.is_disconnect else None)
 
 
