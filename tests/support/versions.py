@@ -24,6 +24,7 @@ def compared(compilation: Compilation) -> ComparedVersion:
                 plan=msgspec.json.encode(one.plan),
                 safety=one.safety,
                 tags=one.tags,
+                input_schema=one.input_schema,
             )
             for one in compilation.operations
         ),

@@ -42,6 +42,7 @@ MAX_OF_DOCUMENT = 200
 MAX_IN_ALL = 2_000
 MAX_SENSITIVE = 50
 _MAX_COUNTED = 1_000
+"""Limit on the differences of one tool that are compared; a tool with as many counts as breaking."""
 _MAX_NAMED = 5
 _MAX_FINDINGS = 300
 _IMPACTS = tuple(Impact)
@@ -138,6 +139,9 @@ def _changed_operations(kept: Iterable[tuple[ComparedTool, CompiledOperation]]) 
         was = None if tool.name == made.tool else tool.name
         if differences or was is not None:
             further = [Impact.BREAKING] if was is not None else []
+            # guard: rule-whole-comparison
+            if len(differences) == _MAX_COUNTED:
+                further.append(Impact.BREAKING)
             is_wider = all(one.impact is Impact.WIDENING for one in differences)
             # guard: rule-no-new-text
             if is_wider and (any(map(_adds_text, differences)) or _lists_new_words(tool, made)):

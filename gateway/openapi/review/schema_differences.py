@@ -1,7 +1,8 @@
 """Differences of two JSON Schemas of one tool, by their effect on the accepted values.
 
 An unknown difference is classified as narrower, so none is reported as harmless by mistake. References are followed in
-both schemas, each pair of names once. The work is limited; one difference represents everything beyond the limit.
+both schemas, each pair of names once. Keywords beside a reference restrict its target further, so the two are compared
+separately. The work is limited; one difference represents everything beyond the limit.
 """
 
 from collections import defaultdict, deque
@@ -12,6 +13,7 @@ import orjson
 from gateway.domain.json_access import as_list, as_object, point, unescape_token
 from gateway.domain.updates.source_changes import Difference, DifferenceKind, Impact
 from gateway.openapi.review.excerpts import make_difference
+from gateway.openapi.schema.definition_names import referenced_names
 
 Schema = Mapping[str, object]
 
@@ -26,11 +28,17 @@ _TEXTS = frozenset(
 _LOWEST = frozenset(("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties", "minContains"))
 _HIGHEST = frozenset(("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties", "maxContains"))
 _CHILDREN = frozenset(
-    ("additionalProperties", "items", "contains", "propertyNames", "unevaluatedItems", "unevaluatedProperties")
+    ("additionalProperties", "contains", "propertyNames", "unevaluatedItems", "unevaluatedProperties")
 )
 _ALTERNATIVES = frozenset(("anyOf", "oneOf"))
-_CONDITIONS = frozenset(("allOf", "prefixItems"))
-_COMPARED_KEYWORDS = frozenset(("type", "enum", "const", "required", "properties", "patternProperties"))
+_EVALUATING = frozenset(
+    ("anyOf", "oneOf", "if", "then", "else", "dependentSchemas", "contains", "additionalProperties")
+)
+"""Keywords whose removal leaves members unevaluated, which `unevaluatedProperties` or `unevaluatedItems` may refuse."""
+
+_COMPARED_KEYWORDS = frozenset(
+    ("type", "enum", "const", "required", "properties", "patternProperties", "items", "prefixItems")
+)
 _REFERENCE = "#/$defs/"
 
 
@@ -46,7 +54,9 @@ class _SchemaComparison:
         self._shared = as_object(old.get("$defs")) or {}, as_object(new.get("$defs")) or {}
         before, after = ({key: value for key, value in one.items() if key != "$defs"} for one in (old, new))
         self._queue: deque[tuple[object, object, str]] = deque([(before, after, pointer)])
-        self._seen: set[tuple[bytes, ...]] = set()
+        self._seen: set[tuple[str, ...]] = set()
+        self._is_closed = b'"unevaluated' in orjson.dumps(new)
+        self._is_shared_changed = _canonical(self._shared[0]) != _canonical(self._shared[1])
 
     def run(self) -> Iterator[Difference]:
         """Yield all differences."""
@@ -70,6 +80,7 @@ class _SchemaComparison:
         yield from _values(before, after, pointer)
         yield from self._properties(before, after, pointer)
         yield from self._patterns(before, after, f"{pointer}/patternProperties")
+        yield from self._items(before, after, pointer)
         for key in dict.fromkeys((*before, *after)):
             if key not in _COMPARED_KEYWORDS:
                 yield from self._keyword(key, before.get(key), after.get(key), f"{pointer}{point(key)}")
@@ -77,31 +88,53 @@ class _SchemaComparison:
     def _follow(self, old: Schema, new: Schema, pointer: str) -> Iterator[Difference]:
         """Compare the targets of references and the keywords beside them."""
         names = old.get("$ref"), new.get("$ref")
-        if None not in names and names[0] != names[1]:
+        if None in names:
+            self._queue_targets(self._conjunction(0, old), self._conjunction(1, new), names, pointer)
+            return
+        if names[0] != names[1]:
             yield make_difference(DifferenceKind.TEXT, Impact.TEXT, f"{pointer}/$ref", *names)
-        pair = tuple(_canonical(one) if "$ref" in one else pointer.encode() for one in (old, new))
+        targets = self._target(0, old), self._target(1, new)
+        beside = _beside(old), _beside(new)
+        if any(beside):
+            before = _with_known(beside[0], beside[1], targets[0])
+            after = _with_known(beside[1], beside[0], targets[1])
+            self._queue.append((before, after, pointer))
+        self._queue_targets(*targets, names, pointer)
+
+    def _queue_targets(self, old: object, new: object, names: tuple[object, object], pointer: str) -> None:
+        pair = tuple(f"{pointer} " if name is None else str(name) for name in names)
         if pair not in self._seen:
             self._seen.add(pair)
-            self._queue.append((self._resolve(0, old), self._resolve(1, new), pointer))
+            self._queue.append((old, new, pointer))
 
-    def _resolve(self, side: int, schema: Schema) -> object:
-        reference = schema.get("$ref")
-        if not isinstance(reference, str):
+    def _target(self, side: int, schema: Schema) -> object:
+        name = unescape_token(str(schema["$ref"]).removeprefix(_REFERENCE).partition("/")[0])
+        return self._shared[side].get(name, _ANYTHING)
+
+    def _conjunction(self, side: int, schema: Schema) -> object:
+        """The schema with its reference resolved, if it has one."""
+        if "$ref" not in schema:
             return schema
-        name = unescape_token(reference.removeprefix(_REFERENCE).partition("/")[0])
-        found = self._shared[side].get(name, _ANYTHING)
-        beside = {key: value for key, value in schema.items() if key != "$ref"}
-        return {**(as_object(found) or _ANYTHING), **beside} if found is not False else False
+        found, beside = self._target(side, schema), _beside(schema)
+        target = as_object(found)
+        if not beside or target is None:
+            return found if not beside else {"allOf": [found, beside]}
+        return {**target, **beside} if beside.keys() <= _TEXTS else {"allOf": [target, beside]}
 
     def _keyword(self, key: str, old: object, new: object, pointer: str) -> Iterator[Difference]:
-        if key in _CHILDREN:
+        if new is None and self._is_closed and key in _EVALUATING:
+            yield _narrowed(pointer, old, new)
+        elif key == "contains" and (old is None or new is None):
+            yield (_narrowed if old is None else _widened)(pointer, old, new)
+        elif key in _CHILDREN:
             self._queue.append((_ANYTHING if old is None else old, _ANYTHING if new is None else new, pointer))
         elif key in _ALTERNATIVES and old is not None and new is not None:
             yield from self._branches(as_list(old) or (), as_list(new) or (), pointer, is_wider=True)
-        elif key in _CONDITIONS:
+        elif key == "allOf":
             yield from self._branches(as_list(old) or (), as_list(new) or (), pointer, is_wider=False)
         elif _canonical(old) == _canonical(new):
-            return
+            if self._is_shared_changed and any(referenced_names(new)):
+                yield _narrowed(pointer, None, "refers to schemas that differ")
         elif key in _TEXTS:
             yield make_difference(DifferenceKind.TEXT, Impact.TEXT, pointer, old, new)
         elif key in _LOWEST or key in _HIGHEST:
@@ -109,6 +142,18 @@ class _SchemaComparison:
         else:
             is_gone = new is None or (key == "uniqueItems" and new is False)
             yield (_widened if is_gone else _narrowed)(pointer, old, new)
+
+    def _items(self, old: Schema, new: Schema, pointer: str) -> Iterator[Difference]:
+        """Compare the schemas of items by position; those after the last position of a list have `items`."""
+        rest = old.get("items", _ANYTHING), new.get("items", _ANYTHING)
+        lists = tuple(as_list(one.get("prefixItems")) or () for one in (old, new))
+        for index in range(max(map(len, lists))):
+            pair = [own[index] if index < len(own) else other for own, other in zip(lists, rest, strict=True)]
+            self._queue.append((pair[0], pair[1], f"{pointer}/prefixItems/{index}"))
+        if "items" in old or "items" in new:
+            self._queue.append((*rest, f"{pointer}/items"))
+        if self._is_closed and (len(lists[1]) < len(lists[0]) or ("items" in old and "items" not in new)):
+            yield _narrowed(f"{pointer}/items", old.get("prefixItems", rest[0]), new.get("prefixItems"))
 
     def _properties(self, old: Schema, new: Schema, pointer: str) -> Iterator[Difference]:
         before, after = as_object(old.get("properties")) or {}, as_object(new.get("properties")) or {}
@@ -129,10 +174,12 @@ class _SchemaComparison:
 
     def _patterns(self, old: Schema, new: Schema, pointer: str) -> Iterator[Difference]:
         before, after = (as_object(one.get("patternProperties")) or {} for one in (old, new))
+        is_closed = self._is_closed or new.get("additionalProperties", True) not in (True, _ANYTHING)
         for name in dict.fromkeys((*before, *after)):
             self._queue.append((before.get(name, _ANYTHING), after.get(name, _ANYTHING), f"{pointer}{point(name)}"))
             if name not in before or name not in after:
-                yield (_narrowed if name in after else _widened)(pointer, *((name, None), (None, name))[name in after])
+                is_narrower = name in after or is_closed
+                yield (_narrowed if is_narrower else _widened)(pointer, *((name, None), (None, name))[name in after])
 
     def _branches(
         self, old: Sequence[object], new: Sequence[object], pointer: str, *, is_wider: bool
@@ -157,9 +204,21 @@ class _SchemaComparison:
             self._queue.append((old[first], new[second], f"{pointer}/{second}"))
         paired = min(len(before), len(after))
         for index in before[paired:]:
-            yield (_narrowed if is_wider else _widened)(f"{pointer}/{index}", old[index], None)
+            is_narrower = is_wider or self._is_closed
+            yield (_narrowed if is_narrower else _widened)(f"{pointer}/{index}", old[index], None)
         for index in after[paired:]:
             yield (_widened if is_wider else _narrowed)(f"{pointer}/{index}", None, new[index])
+
+
+def _beside(schema: Schema) -> dict[str, object]:
+    return {key: value for key, value in schema.items() if key != "$ref"}
+
+
+def _with_known(schema: dict[str, object], other: Schema, target: object) -> Schema:
+    """Add the properties of `other` that the target declares, so that they count as restricted instead of added."""
+    own, known = as_object(schema.get("properties")) or {}, as_object((as_object(target) or {}).get("properties")) or {}
+    missing = [name for name in as_object(other.get("properties")) or {} if name in known and name not in own]
+    return {**schema, "properties": {**own, **dict.fromkeys(missing, True)}} if missing else schema
 
 
 def _types(old: Schema, new: Schema, pointer: str) -> Iterator[Difference]:
@@ -192,12 +251,15 @@ def _values(old: Schema, new: Schema, pointer: str) -> Iterator[Difference]:
 
 
 def _allowed(schema: Schema) -> frozenset[bytes] | None:
-    """The values of `enum` or `const`, encoded; None if neither is set."""
-    values = [schema["const"]] if "const" in schema else as_list(schema.get("enum"))
-    return None if values is None else frozenset(map(_canonical, values))
+    """The values that `enum` and `const` allow, encoded; None if neither is set."""
+    lists = [[schema["const"]] if "const" in schema else None, as_list(schema.get("enum"))]
+    found = [frozenset(map(_canonical, values)) for values in lists if values is not None]
+    return found[0].intersection(*found) if found else None
 
 
 def _bound(old: object, new: object, pointer: str, *, is_lowest: bool) -> Iterator[Difference]:
+    if pointer.endswith("/minContains"):  # the only lower bound with a default other than 0
+        old, new = 1 if old is None else old, 1 if new is None else new
     if isinstance(old, int | float) and isinstance(new, int | float):
         if old != new:
             yield (_narrowed if (new > old) is is_lowest else _widened)(pointer, old, new)

@@ -177,6 +177,54 @@ def test_a_schema_name_beside_a_wider_limit_is_new_text() -> None:
     assert not changes.is_additive
 
 
+def test_a_branch_of_a_discriminator_hides_nothing_from_the_rule() -> None:
+    """Ours: the schema of a branch is compared whole, beside the value that selects the branch (OAS-6)."""
+
+    def document(**cat: Any) -> Document:
+        found = pet_document()
+        animal = {"type": "object", "required": ["kind"], "properties": {"kind": {"type": "string"}}}
+        found["components"]["schemas"] = {"Dog": animal, "Cat": {**animal, **cat}}
+        refs = [{"$ref": f"#/components/schemas/{name}"} for name in ("Cat", "Dog")]
+        body = {"oneOf": refs, "discriminator": {"propertyName": "kind"}}
+        found["paths"]["/pets"]["post"]["requestBody"] = {"content": {"application/json": {"schema": body}}}
+        return found
+
+    def cat(**properties: Any) -> Document:
+        return document(properties={"kind": {"type": "string"}, **properties})
+
+    old = cat(a={"type": "string", "description": "Reads."}, b={"type": "string", "description": "Deletes."})
+    edits = {
+        Impact.BREAKING: cat(a={"type": "string", "description": "Reads."}),
+        Impact.TEXT: cat(
+            a={"type": "string", "description": "Deletes."}, b={"type": "string", "description": "Reads."}
+        ),
+    }
+    for impact, new in edits.items():
+        listing(new)["parameters"][0]["schema"].update(maximum=500)
+        changes = changes_between(old, new)
+        assert impact in {found for one in changes.changed for found in one.impacts}
+        assert not changes.is_additive
+
+
+def test_more_differences_than_are_compared_are_no_addition() -> None:
+    """Ours: wider arguments do not push a breaking one out of the comparison (OAS-6)."""
+
+    def document(maximum: int, zone: list[str]) -> Document:
+        found = pet_document()
+        names = [f"p{number:04}" for number in range(1_000)]
+        wide = {name: {"type": "integer", "maximum": maximum} for name in names}
+        schema = {"type": "object", "properties": {**wide, "zone": {"type": "array", "items": {"type": zone}}}}
+        found["paths"]["/pets"]["post"]["requestBody"] = {"content": {"application/json": {"schema": schema}}}
+        return found
+
+    changes = changes_between(document(5, ["string", "integer"]), document(6, ["string"]))
+
+    [changed] = changes.changed
+    assert changed.impacts[0] is Impact.BREAKING
+    assert len(changed.differences) + changed.left_out == 1_000
+    assert not changes.is_additive
+
+
 def test_hosts_credentials_and_levels_are_named_first() -> None:
     """Ours: one line for all tools that another server, scheme or level concerns, before anything else (OAS-6)."""
 

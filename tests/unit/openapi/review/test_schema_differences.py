@@ -7,6 +7,7 @@ import pytest
 from gateway.openapi.review.schema_differences import MAX_STEPS, compare_schemas
 
 TEXT: dict[str, Any] = {"type": "string"}
+ANY: dict[str, Any] = {}
 PET: dict[str, Any] = {"type": "object", "properties": {"name": TEXT}}
 
 
@@ -41,7 +42,11 @@ def found(old: Any, new: Any) -> list[str]:
         ({"anyOf": [TEXT]}, {"anyOf": [TEXT, {"type": "null"}]}, "/anyOf/1"),
         ({"oneOf": [TEXT]}, {}, "/oneOf"),
         ({"allOf": [PET, {"minProperties": 1}]}, {"allOf": [PET]}, "/allOf/1"),
-        ({"prefixItems": [TEXT]}, {}, "/prefixItems/0"),
+        ({"prefixItems": [TEXT]}, {}, "/prefixItems/0/type"),
+        ({"items": TEXT}, {"items": TEXT, "prefixItems": [ANY]}, "/prefixItems/0/type"),
+        ({"contains": {}}, {}, "/contains"),
+        ({"contains": {}}, {"contains": {}, "minContains": 0}, "/minContains"),
+        ({"const": "a", "enum": []}, {"const": "a"}, "/enum"),
         ({"not": TEXT}, {}, "/not"),
         ({"dependentRequired": {"a": ["b"]}}, {}, "/dependentRequired"),
         ({"patternProperties": {"^x": {}}}, {}, "/patternProperties"),
@@ -115,6 +120,80 @@ def test_references_are_followed_once() -> None:
     assert differences(inline) == [("breaking", "/properties/x/properties/next")]
     renamed = {"properties": {"x": {"$ref": "#/$defs/Other"}}, "$defs": {"Other": node, "Node": node}}
     assert differences(renamed) == [("text", "/properties/x/$ref")]
+
+
+def test_keywords_beside_a_reference_and_its_target_are_both_compared() -> None:
+    """Ours: a branch with a discriminator value restricts the shared schema; it does not hide it (OAS-6)."""
+    cat: dict[str, Any] = {
+        "type": "object",
+        "required": ["kind"],
+        "properties": {"kind": TEXT, "old": {"type": "string", "description": "Old."}, "lives": {"type": "integer"}},
+    }
+    by_kind = {"$ref": "#/$defs/Cat", "properties": {"kind": {"const": "cat"}}, "required": ["kind"]}
+
+    def differences(new: Any, branch: Any = by_kind, before: Any = by_kind) -> list[str]:
+        roots = [
+            {"properties": {"x": schema}, "$defs": {"Cat": shared}} for schema, shared in ((before, cat), (branch, new))
+        ]
+        found = compare_schemas(roots[0], roots[1], "")
+        return [f"{one.impact} {one.pointer.removeprefix('/properties/x')}" for one in found]
+
+    def edited(**properties: Any) -> dict[str, Any]:
+        return {**cat, "properties": {**cat["properties"], **properties}}
+
+    assert differences(cat) == []
+    assert differences({**cat, "required": ["kind", "lives"]}) == ["breaking /properties/lives"]
+    assert differences({**cat, "properties": {"kind": TEXT, "lives": {"type": "integer"}}}) == [
+        "breaking /properties/old"
+    ]
+    assert differences(edited(lives=TEXT)) == ["breaking /properties/lives/type", "widening /properties/lives/type"]
+    assert differences(edited(old=TEXT)) == ["text /properties/old/description"]
+    bare = {"$ref": "#/$defs/Cat"}
+    values = {**bare, "properties": {"kind": {"const": "cat"}}}
+    assert differences(cat, values, before=bare) == ["breaking /properties/kind/const"]
+    assert differences(cat, bare, before=values) == ["widening /properties/kind/const"]
+    assert differences(cat, {**bare, "description": "d"}, before=bare) == ["text /description"]
+    assert differences({**cat, "description": "d"}, bare, before={**bare, "description": "d"}) == [
+        "text /description",
+        "text /description",
+    ]
+    inlined = {**cat, "additionalProperties": False, "properties": {**cat["properties"], "more": TEXT}}
+    beside = {**bare, "properties": {"more": TEXT}}
+    assert "breaking /allOf/0" in differences({**cat, "additionalProperties": False}, beside, before=inlined)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            {"patternProperties": {"^x": {}}, "additionalProperties": False},
+            {"additionalProperties": False},
+        ),
+        ({"allOf": [PET], "unevaluatedProperties": False}, {"unevaluatedProperties": False}),
+        ({"anyOf": [PET], "unevaluatedProperties": False}, {"unevaluatedProperties": False}),
+        ({"if": PET, "unevaluatedProperties": False}, {"unevaluatedProperties": False}),
+        ({"additionalProperties": True, "unevaluatedProperties": False}, {"unevaluatedProperties": False}),
+        ({"prefixItems": [ANY, ANY], "unevaluatedItems": False}, {"prefixItems": [ANY], "unevaluatedItems": False}),
+        ({"items": {}, "unevaluatedItems": False}, {"unevaluatedItems": False}),
+        ({"prefixItems": [TEXT, PET]}, {"prefixItems": [PET, TEXT]}),
+        ({"prefixItems": [PET], "items": TEXT}, {"items": TEXT}),
+        ({"contains": {}, "minContains": 0}, {"contains": {}}),
+        ({"const": "a", "enum": ["a", "b"]}, {"const": "a", "enum": ["b"]}),
+    ],
+)
+def test_a_keyword_that_others_depend_on_is_not_wider_without_it(old: Any, new: Any) -> None:
+    """Ours: members that nothing describes any more are refused by a closed schema, so a call breaks (OAS-6)."""
+    assert "breaking" in {one.split()[0] for one in found(old, new)}
+
+
+def test_a_negated_reference_is_narrower_when_its_target_differs() -> None:
+    """Ours: `not` and `if` turn a wider schema into a narrower one (OAS-6)."""
+    roots = [{"not": {"$ref": "#/$defs/A"}, "$defs": {"A": {"maxLength": length}}} for length in (1, 2)]
+
+    assert [(one.impact.value, one.pointer) for one in compare_schemas(roots[0], roots[1], "")] == [
+        ("breaking", "/not")
+    ]
+    assert list(compare_schemas(roots[0], roots[0], "")) == []
 
 
 def test_the_work_of_a_comparison_is_bounded() -> None:
