@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import json
+import sys
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,10 +12,12 @@ import anyio
 import httpx
 import pytest
 
+from gateway.openapi.compiler import compile_document
+from gateway.openapi.options import ImportOptions
 from tests.support.archives import link_to, tar_of, tgz_of, zip_of, zipped_link
 from tests.support.documents import pets
 from tests.support.gateway import OPERATOR_KEY, RunningGateway, gateway_beside_upstream
-from tests.support.openapi import with_body
+from tests.support.openapi import operation, with_body
 from tests.support.servers import TestServers
 
 MIB = 1024 * 1024
@@ -126,6 +129,49 @@ def doubling(levels: int) -> dict[str, Any]:
     }
     schemas[f"s{levels}"] = {"type": "string"}
     return with_body({"$ref": "#/components/schemas/s0"}, components={"schemas": schemas})
+
+
+def fans(make: Callable[[list[dict[str, str]]], dict[str, Any]], leaf: dict[str, Any]) -> dict[str, Any]:
+    """Schemas of nine levels, each of which has the next level thirty times: 30^9 ways to the last one."""
+    schemas = {f"s{n}": make([{"$ref": f"#/components/schemas/s{n + 1}"}] * 30) for n in range(9)}
+    return {**schemas, "s9": {"type": "object", "properties": {"a": leaf}}}
+
+
+FANS: dict[str, Callable[[list[dict[str, str]]], dict[str, Any]]] = {
+    "allOf": lambda parts: {"allOf": parts},
+    "anyOf": lambda parts: {"anyOf": parts},
+    "closed": lambda parts: {"allOf": parts, "additionalProperties": False},
+    "discriminator": lambda parts: {"oneOf": parts, "discriminator": {"propertyName": "a"}},
+    "negated": lambda parts: {"not": parts[0], "if": {"allOf": parts}, "then": {"anyOf": parts}},
+}
+
+
+@pytest.mark.parametrize("name", FANS)
+@pytest.mark.parametrize("place", ["json", "multipart", "response"])
+def test_schemas_that_many_ways_lead_to_are_read_once(name: str, place: str) -> None:
+    """Ours: the steps of an import grow with the document, not with the ways through its references (TEN-5)."""
+    steps = 0
+
+    def count(*_: object) -> None:
+        nonlocal steps
+        steps += 1
+        assert steps < 4_000_000
+
+    schema = {"$ref": "#/components/schemas/s0"}
+    media = "multipart/form-data" if place == "multipart" else "application/json"
+    content = {"content": {media: {"schema": schema}}}
+    node = {"responses": {"200": {"description": "", **content}}} if place == "response" else {"requestBody": content}
+    leaf = {"type": "string", "format": "binary"} if place == "multipart" else {"type": "string"}
+    document = operation(node, method="post", components={"schemas": fans(FANS[name], leaf)})
+
+    former = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        report = compile_document(document, ImportOptions(output_schemas=True)).report
+    finally:
+        sys.setprofile(former)
+
+    assert len(report.operations) == 1
 
 
 def mutual() -> dict[str, Any]:

@@ -22,6 +22,10 @@ FILE: Object = {
 
 _CHOICES = ("anyOf", "oneOf")
 _MAX_DEPTH = 6
+_MAX_REWRITTEN = 5_000
+
+_Found = dict[tuple[int, int], object]
+"""The results of one search, by schema and depth: schemas that are reached by several ways are searched once."""
 
 
 class FileParts:
@@ -41,34 +45,60 @@ class FileParts:
 
     def is_file(self, node: object) -> bool:
         """True if values of the schema, or of a branch of it, are bytes that are sent unencoded."""
-        return self._has_file(node, 0)
+        return self._has_file(node, 0, {})
 
     def is_files(self, node: object) -> bool:
         """True if values of the schema may be lists of files."""
         target = self.target(node)
         branches = [target, *(self.target(part) for key in _CHOICES for part in list_at(target, key))]
-        return any("items" in branch and self.is_file(branch["items"]) for branch in branches)
+        found: _Found = {}
+        return any("items" in branch and self._has_file(branch["items"], 0, found) for branch in branches)
 
     def with_file_arguments(self, schema: object) -> object:
         """Return the schema of an object, with `FILE` in place of the schemas of files in its properties.
 
         Lists and branches are searched six levels deep. A schema without files is returned unchanged and stays shared.
+
+        Raises:
+            Unusable: the files are in too many schemas.
         """
-        return self._object(schema, 0, set())
+        return _FileArguments(self).rewrite_object(schema, 0)
 
-    def _has_file(self, node: object, depth: int) -> bool:
+    def _has_file(self, node: object, depth: int, found: _Found) -> bool:
         target = self.target(node)
-        if is_binary(target):
-            return True
-        if depth >= _MAX_DEPTH:
-            return False
-        return any(self._has_file(part, depth + 1) for key in _CHOICES for part in list_at(target, key))
+        key = id(target), depth
+        if key not in found:
+            parts = [part for choice in _CHOICES for part in list_at(target, choice)] if depth < _MAX_DEPTH else []
+            found[key] = is_binary(target) or any(self._has_file(part, depth + 1, found) for part in parts)
+        return found[key] is True
 
-    def _object(self, node: object, depth: int, opened: set[int]) -> object:
-        target = self.target(node)
-        if depth >= _MAX_DEPTH or id(target) in opened:
+
+class _FileArguments:
+    """One rewriting of a schema."""
+
+    def __init__(self, files: FileParts) -> None:
+        self._files = files
+        self._objects: _Found = {}
+        self._values: _Found = {}
+        self._opened: set[int] = set()
+        self._sizes: dict[int, int] = {}
+        """Number of rewritten schemas in each rewritten schema, which are no longer shared when they are listed."""
+
+    def rewrite_object(self, node: object, depth: int) -> object:
+        """Return the schema with files replaced; the same object if it has none."""
+        target = self._files.target(node)
+        key = id(target), depth
+        if depth >= _MAX_DEPTH or id(target) in self._opened:
             return node
-        inner = opened | {id(target)}
+        if key not in self._objects:
+            self._opened.add(id(target))
+            self._objects[key] = self._object(target, depth)
+            self._opened.remove(id(target))
+        changed = self._objects[key]
+        return node if changed is None else changed
+
+    def _object(self, target: Object, depth: int) -> object:
+        """The rewritten schema; None if it has no files."""
         changed: dict[str, object] = {}
         properties = object_at(target, "properties")
         replaced = {name: self._value(part, 0) for name, part in properties.items()}
@@ -78,23 +108,41 @@ class FileParts:
             changed |= _if_changed("additionalProperties", others, self._value(others, 0))
         for key in ("allOf", *_CHOICES):
             parts = list_at(target, key)
-            changed |= _if_any_changed(key, parts, [self._object(part, depth + 1, inner) for part in parts])
-        return {**target, **changed} if changed else node
+            changed |= _if_any_changed(key, parts, [self.rewrite_object(part, depth + 1) for part in parts])
+        return self._whole(target, changed) if changed else None
 
     def _value(self, node: object, depth: int) -> object:
-        target = self.target(node)
+        target = self._files.target(node)
+        key = id(target), depth
+        if key not in self._values:
+            self._values[key] = self._rewritten_value(target, depth)
+        changed = self._values[key]
+        return node if changed is None else changed
+
+    def _rewritten_value(self, target: Object, depth: int) -> object:
+        """The rewritten schema; None if it has no files."""
         if is_binary(target):
             kept = {key: target[key] for key in ("title", "description", "nullable", "deprecated") if key in target}
-            return {**FILE, **kept}
+            return self._whole(FILE, kept)
         if depth >= _MAX_DEPTH:
-            return node
+            return None
         changed: dict[str, object] = {}
         if "items" in target:
             changed |= _if_changed("items", target["items"], self._value(target["items"], depth + 1))
         for key in _CHOICES:
             parts = list_at(target, key)
             changed |= _if_any_changed(key, parts, [self._value(part, depth + 1) for part in parts])
-        return {**target, **changed} if changed else node
+        return self._whole(target, changed) if changed else None
+
+    def _whole(self, target: Object, changed: Object) -> Object:
+        whole = {**target, **changed}
+        parts = [part for key in ("allOf", *_CHOICES) for part in list_at(changed, key)]
+        parts += [*object_at(changed, "properties").values(), changed.get("items"), changed.get("additionalProperties")]
+        size = 1 + sum(self._sizes.get(id(part), 0) for part in parts)
+        if size > _MAX_REWRITTEN:
+            raise Unusable(f"the files of its body are in more than {_MAX_REWRITTEN} schemas")
+        self._sizes[id(whole)] = size
+        return whole
 
 
 def is_binary(schema: Object) -> bool:

@@ -89,23 +89,27 @@ class Outputs:
         except Unusable:
             return None
         schema = as_object(media.get("schema"))
-        return media if schema is not None and self._is_object(schema, 0) else None
+        return media if schema is not None and self._is_object(schema, {}, 0) else None
 
-    def _is_object(self, node: Object, depth: int) -> bool:
+    def _is_object(self, node: object, known: dict[tuple[int, int], bool], depth: int) -> bool:
+        """True if all values of the schema are objects; `known` has the result of each schema and depth once."""
         try:
             target = self._references.follow(node, "a schema")
         except Unusable:
             return False
+        key = id(target), depth
+        if key not in known:
+            known[key] = self._describes_object(target, known, depth)
+        return known[key]
+
+    def _describes_object(self, target: Object, known: dict[tuple[int, int], bool], depth: int) -> bool:
         if target.get("nullable") is True or depth > _MAX_DEPTH:
             return False
         if "type" in target:
             return target["type"] == "object"
         if "properties" in target:
             return True
-        merged = [self._is_object(as_object(part) or NOTHING, depth + 1) for part in list_at(target, "allOf")]
-        chosen = [
-            self._is_object(as_object(part) or NOTHING, depth + 1)
-            for key in ("anyOf", "oneOf")
-            for part in list_at(target, key)
-        ]
-        return any(merged) or (bool(chosen) and all(chosen))
+        if any(self._is_object(part, known, depth + 1) for part in list_at(target, "allOf")):
+            return True
+        chosen = [part for key in ("anyOf", "oneOf") for part in list_at(target, key)]
+        return bool(chosen) and all(self._is_object(part, known, depth + 1) for part in chosen)

@@ -1,10 +1,10 @@
 """Properties of one direction: input schemas omit `readOnly` properties, output schemas `writeOnly` ones."""
 
 from gateway.domain.json_access import Object, as_object
-from gateway.openapi.document.json_access import NOTHING, Unusable, list_at, object_at
+from gateway.openapi.document.json_access import NOTHING, Unusable, object_at
 from gateway.openapi.document.references import References
+from gateway.openapi.schema.all_of import merged_schemas
 
-_MAX_MERGED = 200
 _NO_NAMES: frozenset[str] = frozenset()
 
 
@@ -12,18 +12,13 @@ def hidden_names(node: Object, references: References, keyword: str) -> frozense
     """Return the names of properties with this keyword, in this schema or in its `allOf` parts."""
     if "properties" not in node and "allOf" not in node:
         return _NO_NAMES
-    names: set[str] = set()
-    merged, seen = [node], {id(node)}
-    while merged:
-        current = merged.pop()
-        properties = object_at(current, "properties")
-        names.update(name for name, part in properties.items() if is_hidden(part, references, keyword))
-        for part in list_at(current, "allOf"):
-            target = _target(part, references)
-            if id(target) not in seen and len(seen) < _MAX_MERGED:
-                seen.add(id(target))
-                merged.append(target)
-    return frozenset(names)
+    merged = merged_schemas(node, references) if "allOf" in node else (node,)
+    return frozenset(
+        name
+        for schema in merged
+        for name, part in object_at(schema, "properties").items()
+        if is_hidden(part, references, keyword)
+    )
 
 
 def is_hidden(part: object, references: References, keyword: str) -> bool:

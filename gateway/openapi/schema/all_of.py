@@ -1,43 +1,81 @@
-"""The relaxation of closed schemas that are merged by `allOf`, so that they allow properties of the other parts.
+"""The schemas that `allOf` merges, and the relaxation of closed ones, so that they allow properties of the other parts.
 
 `additionalProperties: false` covers only the properties beside it. Documents use it in the parts of an `allOf`, or
 beside the `allOf`, for the whole value. Interpreted literally, it refuses the properties of the other parts.
 """
 
-from collections.abc import Sequence
-
-from gateway.domain.json_access import Object, as_object
-from gateway.openapi.document.json_access import NOTHING, Unusable, list_at, object_at
+from gateway.domain.json_access import Object, as_list, as_object
+from gateway.openapi.document.json_access import Unusable, list_at, object_at
 from gateway.openapi.document.references import References
 
 _CLOSED = "additionalProperties"
-_MAX_DEPTH = 16
+_MAX_COPIED = 20_000
+_MAX_MERGED = 200
+_MAX_PARTS = 2_000
 
 
-def open_parts(node: Object, references: References) -> Object:
-    """Open each closed part of the schema as far as its sibling parts require."""
-    parts = [_target(part, references) for part in list_at(node, "allOf")]
-    closed = [part.get(_CLOSED) is False for part in parts]
-    if not parts or not (any(closed) or node.get(_CLOSED) is False):
-        return node
-    own = set(object_at(node, "properties"))
-    names = [_names(part, references, 0) for part in parts]
-    everything = own.union(*names)
-    opened: list[object] = [
-        _without_closing(part) if is_closed and everything - set(object_at(part, "properties")) else written
-        for part, is_closed, written in zip(parts, closed, list_at(node, "allOf"), strict=True)
-    ]
-    merged = {**node, "allOf": opened}
-    if node.get(_CLOSED) is False and everything - own:
-        merged = {**_without_closing(merged), "unevaluatedProperties": False}
-    return merged
+class ClosedParts:
+    """The relaxation of closed schemas in one document; at most 20,000 values are copied for it."""
+
+    def __init__(self) -> None:
+        self._room = _MAX_COPIED
+
+    def open(self, node: Object, references: References) -> Object | None:
+        """Return the schema with each closed part open as far as its sibling parts require; None beyond the limit."""
+        parts = [_target(part, references) for part in list_at(node, "allOf")]
+        closed = [part.get(_CLOSED) is False for part in parts]
+        if not parts or not (any(closed) or node.get(_CLOSED) is False):
+            return node
+        own = set(object_at(node, "properties"))
+        everything = own.union(*(object_at(part, "properties") for part in merged_schemas(node, references)))
+        opened: list[object] = []
+        for part, is_closed, written in zip(parts, closed, list_at(node, "allOf"), strict=True):
+            is_opened = is_closed and everything - set(object_at(part, "properties"))
+            opened.append(_without_closing(part) if is_opened else written)
+            if is_opened and not self._take(part):
+                return None
+        merged = {**node, "allOf": opened}
+        if node.get(_CLOSED) is False and everything - own:
+            merged = {**_without_closing(merged), "unevaluatedProperties": False}
+        return merged
+
+    def _take(self, part: Object) -> bool:
+        """Count the values of a copied part; False beyond the limit."""
+        waiting: list[object] = [part]
+        while waiting and self._room > 0:
+            self._room -= 1
+            value = waiting.pop()
+            waiting += as_list(value) or (as_object(value) or {}).values()
+        return not waiting
 
 
-def _names(node: Object, references: References, depth: int) -> set[str]:
-    inner: Sequence[object] = list_at(node, "allOf") if depth < _MAX_DEPTH else ()
-    return set(object_at(node, "properties")).union(
-        *(_names(_target(part, references), references, depth + 1) for part in inner)
-    )
+def merged_schemas(node: object, references: References) -> list[Object]:
+    """Return the schema, the targets of its references, and the parts of its `allOf`, also nested, nearest first.
+
+    Each schema is visited once, so that a hostile hierarchy costs at most 200 schemas and 2,000 parts.
+    """
+    found: list[Object] = []
+    seen: set[int] = set()
+    queue = [node]
+    for item in queue:
+        schema = as_object(item)
+        if schema is None or id(schema) in seen:
+            continue
+        if len(found) >= _MAX_MERGED:
+            break
+        seen.add(id(schema))
+        found.append(schema)
+        parts = list_at(schema, "allOf")
+        queue += [*_targets(schema, references), *parts[: max(0, _MAX_PARTS - len(queue))]]
+    return found
+
+
+def _targets(node: Object, references: References) -> list[object]:
+    ref = node.get("$ref")
+    try:
+        return [references.target(ref)] if isinstance(ref, str) else []
+    except Unusable:
+        return []
 
 
 def _without_closing(node: Object) -> dict[str, object]:
@@ -48,4 +86,4 @@ def _target(part: object, references: References) -> Object:
     try:
         return references.follow(part, "a schema")
     except Unusable:
-        return as_object(part) or NOTHING
+        return as_object(part) or {}

@@ -14,7 +14,7 @@ from gateway.openapi.document.json_access import Unusable, list_at, object_at, q
 from gateway.openapi.document.plain_text import plain_text
 from gateway.openapi.document.references import ExternalReference, References
 from gateway.openapi.schema.access import hidden_names, is_hidden
-from gateway.openapi.schema.all_of import open_parts
+from gateway.openapi.schema.all_of import ClosedParts
 from gateway.openapi.schema.branches import BranchDiscriminator, narrow_branches
 from gateway.openapi.schema.discriminators import Discriminators
 from gateway.openapi.schema.examples import schema_examples
@@ -75,6 +75,7 @@ class SchemaDialect(msgspec.Struct, frozen=True, kw_only=True):
     hidden: str = "readOnly"
     """The keyword of omitted properties, which belong to the other direction."""
     values: ValueChecks = msgspec.field(default_factory=ValueChecks)
+    closed_parts: ClosedParts = msgspec.field(default_factory=ClosedParts)
 
 
 class Namer(Protocol):
@@ -168,8 +169,7 @@ class _SchemaTranslator:
         return schema
 
     def _reference(self, node: Object, ref: str, scope: _Scope) -> dict[str, object]:
-        link = self._link(ref, scope)
-        if link is None:
+        if (link := self._link(ref, scope)) is None:
             return {}
         out = self._named(link, scope)
         kept = node if self._dialect.has_siblings else {key: node[key] for key in ANNOTATIONS[:2] if key in node}
@@ -217,7 +217,7 @@ class _SchemaTranslator:
         dynamic = node.get("$dynamicRef")
         if isinstance(dynamic, str) and self._dialect.has_siblings:  # one with a single anchor has become `$ref`
             self._lose(f"the dynamic reference {quote_text(dynamic)} does not have a single anchor")
-        node = open_parts(node, self._dialect.references) if "allOf" in node else node
+        node = self._opened(node) if "allOf" in node else node
         types = self._types(node)
         out: dict[str, object] = {"type": types[0] if len(types) == 1 else types} if types else {}
         hidden = scope.hidden | hidden_names(node, self._dialect.references, self._dialect.hidden)
@@ -244,9 +244,14 @@ class _SchemaTranslator:
             self.has_values = True
         return out
 
+    def _opened(self, node: Object) -> Object:
+        opened = self._dialect.closed_parts.open(node, self._dialect.references)
+        if opened is None:
+            self._lose("closed schemas are merged too often")
+        return opened or {}
+
     def _keyword(self, out: dict[str, object], keyword: str, value: object, scope: _Scope) -> None:
-        accepted = is_accepted(keyword, value)
-        if accepted:
+        if accepted := is_accepted(keyword, value):
             out[keyword] = plain_text(value) if isinstance(value, str) else value
         elif accepted is False:
             self._drop(f"`{keyword}` has an invalid value; dropped")
@@ -310,16 +315,16 @@ class _SchemaTranslator:
         if mapping is None:
             self._drop("`properties` must be an object; dropped")
             return {}
-        ref = mapping.get("$ref")
-        if not isinstance(ref, str):
+        if not isinstance(ref := mapping.get("$ref"), str):
             return mapping
         self._drop("`properties` is a reference; the properties of its target are used")
         try:
             target = as_object(self._dialect.references.target(ref)) or {}
         except Unusable:
             return {}
-        named = object_at(target, "properties")
-        return named or {name: part for name, part in target.items() if as_object(part) is not None}
+        return object_at(target, "properties") or {
+            name: part for name, part in target.items() if as_object(part) is not None
+        }
 
     def _pattern(self, out: dict[str, object], value: object) -> None:
         if isinstance(value, str) and self._affords(value):
@@ -345,10 +350,8 @@ class _SchemaTranslator:
         value = node.get("type")
         if isinstance(value, str) and value in TYPES:
             return [value]
-        if value is None:
-            return []
-        if value == "file":
-            return ["string"]
+        if value is None or value == "file":
+            return ["string"] if value else []
         named: Sequence[object] = as_list(value) or (value,)
         types = [name for name in named if isinstance(name, str) and name in TYPES]
         if len(types) != len(named):
@@ -359,9 +362,7 @@ class _SchemaTranslator:
     def _settle_values(self, out: dict[str, object], node: Object, types: list[str]) -> None:
         types = [*types, "null"] if types and is_nullable(node) else types
         allowed = self._enum(out, node, types) if "enum" in node else None
-        for keyword in ("const", "default"):
-            if keyword not in node:
-                continue
+        for keyword in filter(node.__contains__, ("const", "default")):
             value = node[keyword]
             if has_type(value, types) and (allowed is None or value in allowed):
                 out[keyword] = value
@@ -395,6 +396,5 @@ class _SchemaTranslator:
         if names is None or not all(isinstance(name, str) for name in names):
             self._drop("`required` must be a list of names; dropped")
             return
-        kept = [name for name in dict.fromkeys(names) if name not in hidden]
-        if kept:
+        if kept := [name for name in dict.fromkeys(names) if name not in hidden]:
             out["required"] = kept
