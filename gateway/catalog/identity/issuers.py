@@ -43,6 +43,7 @@ from gateway.upstream.auth.key_sets import check_key_set, discover
 
 MAX_ISSUERS = 10
 """Limit on the issuers of one tenant."""
+_CHANGED = "the issuer was changed by another request; read it, and send the change again"
 _MAX_ANNOUNCED = 1000
 """Number of people whose sessions end at once when their issuer changes; other sessions end within seconds."""
 
@@ -140,9 +141,10 @@ async def update_issuer(
         check_version(current, expected)
         if current.version != before.version:
             if (current.sign_in, current.introspection) != (before.sign_in, before.introspection):
-                raise Conflict("the issuer was changed by another request; read it, and send the change again")
+                raise Conflict(_CHANGED)
             revised = replace(revise(_draft_of(current)), introspection=introspection)
             _check_author(by, frozenset(revised.audiences) - frozenset(current.audiences))
+            keys_url = _keys_after_race(revised, before, current) or keys_url
         await _check_profiles(tenant, db, revised.rules)
         members = _members(revised) | {"jwks_url": keys_url, "sign_in": client}
         saved = replace(current, **members, version=current.version + 1, updated_at=datetime.now(UTC))
@@ -154,6 +156,19 @@ async def update_issuer(
         affected = await people.ids_of_issuer(tenant, db, saved.id, limit=_MAX_ANNOUNCED)
     await _announce(tenant, catalog, affected)
     return saved
+
+
+def _keys_after_race(revised: IssuerDraft, before: Issuer, current: Issuer) -> str | None:
+    """Return the URL of the keys that another request stored meanwhile; None if this request alone changes it.
+
+    Raises:
+        Conflict: both requests change the URL, or enable or disable the issuer.
+    """
+    if (revised.jwks_url or "", revised.enabled) == (current.jwks_url, current.enabled):
+        return current.jwks_url
+    if (current.jwks_url, current.enabled) != (before.jwks_url, before.enabled):
+        raise Conflict(_CHANGED)
+    return None
 
 
 async def get_issuer(tenant: TenantId, catalog: CatalogContext, name: str) -> Issuer:

@@ -1,7 +1,7 @@
 """Cached JWK sets of issuers (RFC 7517), and discovery of issuer metadata (RFC 8414, OpenID Connect Discovery 1.0).
 
 Every request uses the guarded client. A set is cached for ten minutes. An unknown key id or a failure causes another
-request, at most one per set in 30 seconds. While requests fail, a cached set is used for a day.
+request, at most one per set in 30 seconds. While a request runs or requests fail, a cached set is used for a day.
 """
 
 import time
@@ -59,8 +59,11 @@ class KeySets:
         held = self._held.get(tenant, url)
         if held is None:
             self._held.put(tenant, url, held := _CachedSet())
-        found = _select(held, kid)
-        if not found or time.monotonic() - held.fetched_at > _FRESH_S:
+        found, age_s = _select(held, kid), time.monotonic() - held.fetched_at
+        is_stale = bool(found) and _FRESH_S < age_s <= _STALE_S
+        if is_stale and held.lock.locked():  # an issuer that hangs delays one request in 30 seconds
+            return found
+        if not found or age_s > _FRESH_S:
             if held.lock.statistics().tasks_waiting >= _MAX_WAITING:  # guard: key-set-waiting
                 raise Unavailable("too many requests wait for the signing keys of an issuer", retry_after_s=1.0)
             async with held.lock:

@@ -1,14 +1,16 @@
 """Access tokens of an issuer in place of keys: who is admitted where, and when that ends."""
 
+import asyncio
 from typing import Any, Literal
 
+import anyio
 import pytest
 
 from gateway.domain.identifiers import mint
 from gateway.upstream.auth import key_sets
 from tests.support.documents import pets
 from tests.support.gateway import ACCEPT, RunningGateway, running_gateway
-from tests.support.issuer import LocalIssuer, add_issuer, new_issuer, new_keys
+from tests.support.issuer import LocalIssuer, LocalProvider, add_issuer, new_issuer, new_keys
 from tests.support.replicas import until
 from tests.support.servers import TestServers
 from tests.support.upstream import RecordingUpstream
@@ -252,6 +254,36 @@ async def test_rotated_keys_of_an_issuer_are_found_and_removed_ones_are_refused(
         return await _status(gateway, used) == 401
 
     await until(is_refused, seconds=5)
+
+
+async def test_changes_of_an_issuer_at_the_same_time_lose_no_url_of_keys(
+    gateway: RunningGateway, issuer: LocalIssuer
+) -> None:
+    """Ours: the URL of the keys that another request stored stays; two changes of it are a conflict (TEN-2)."""
+    await add_issuer(gateway, "acme", issuer)
+    path, upstream, provider = "/tenants/acme/issuers/corp", issuer.upstream, LocalProvider(issuer)
+    provider.publish()
+    changes: list[dict[str, Any]] = [
+        {"sign_in": provider.client},
+        {"enabled": True, "jwks_url": f"{issuer.url}/slow"},
+    ]
+    statuses: list[int] = []
+
+    async def send(body: dict[str, Any]) -> None:
+        statuses.append((await gateway.admin.patch(path, json=body)).status_code)
+
+    for number, slow in enumerate(changes):
+        upstream.arrived.clear()
+        gate = upstream.gate = asyncio.Event()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(send, slow)
+            with anyio.fail_after(10):
+                await upstream.arrived.wait()
+            await send({"enabled": False, "jwks_url": f"{issuer.url}/new/{number}"})
+            gate.set()
+        stored = (await gateway.admin.get(path)).json()
+        assert (stored["jwks_url"], stored["enabled"]) == (f"{issuer.url}/new/{number}", False)
+    assert statuses == [200, 200, 200, 409]
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,23 @@ async def test_a_set_outlasts_an_issuer_that_is_away(monkeypatch: pytest.MonkeyP
             await sets.find(ACME, server.url, "k")
 
 
+async def test_a_set_is_used_while_its_issuer_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: one request waits for the new set; others, however many, use the last one meanwhile (TEN-2, ISO-6)."""
+    async with _sets() as (server, _, sets):
+        await sets.find(ACME, server.url, "k")
+        server.arrived.clear()
+        gate = server.gate = anyio.Event()  # type: ignore[assignment]  # only `set` and `wait` are used
+        started = time.monotonic()
+        monkeypatch.setattr(time, "monotonic", lambda: started + 601)
+        async with anyio.create_task_group() as group:
+            group.start_soon(sets.find, ACME, server.url, "k")
+            with anyio.fail_after(5):
+                await server.arrived.wait()
+                assert [await sets.find(ACME, server.url, "k") for _ in range(100)] == [[KEY]] * 100
+            gate.set()
+        assert len(server.seen) == 2
+
+
 async def test_requests_that_wait_for_a_set_are_bounded() -> None:
     """Ours: an issuer that does not answer holds up few requests; others are told to come back (ISO-6)."""
     async with _sets() as (server, _, sets):
