@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from gateway.domain.tenancy.access import UNREADABLE
 from tests.behaviour.tasks.conftest import tools_of
 from tests.behaviour.tasks.test_followed_tasks import following
 from tests.support.documents import many, pets
@@ -13,6 +14,7 @@ from tests.support.gateway import RunningGateway
 from tests.support.handshake import open_session
 from tests.support.issuer import LocalIssuer, add_issuer, new_issuer
 from tests.support.primitives import add, static_tool, template, text_prompt, text_resource, tool
+from tests.support.servers import TestDatabase, execute
 from tests.support.stand import Stand, common_stand, database, gateway, own_stand, redis_url, stand, upstream
 from tests.support.tasks import TaskClient, accept
 from tests.support.upstream import RecordingUpstream
@@ -371,3 +373,25 @@ async def test_a_default_that_hides_the_query_tools_is_reported(gateway: Running
     hidden, *others = found
     assert (len(hidden), "call_endpoint" in hidden[0]) == (1, True)
     assert others == [[], []]
+
+
+async def test_rules_of_a_later_release_fail_for_nobody_but_whom_they_name(
+    gateway: RunningGateway, issuer: LocalIssuer, database: TestDatabase
+) -> None:
+    """Ours: calls of the tenant go on, an unknown denial denies, and no replacement loses it unseen (IDN-4)."""
+    key, token = await gateway.create_key("acme"), issuer.token(f"{gateway.url}/t/acme/mcp")
+    await put(gateway, deny(["group:corp:cleaners"], names=["create_pet"]))
+    later = [{"effect": "deny", "who": ["team:red"], "what": {"names": ["list_pets"]}}]
+    roles = [{"role": "operate", "who": ["people"]}]
+    stored = f"rules = '{json.dumps(later)}'::jsonb, roles = '{json.dumps(roles)}'::jsonb"
+    await execute(database.superuser_url, f"update access_rules set {stored}")
+    await add(gateway, "acme", "tools", static_tool("own"))
+
+    for credential in (key, token):
+        assert {"create_pet", "own"} <= set(await names(gateway, credential))
+        assert "list_pets" not in await names(gateway, credential)
+    shown = (await gateway.admin.get(ACCESS)).json()
+    assert [one["reason"] for one in (*shown["rules"], *shown["roles"])] == [UNREADABLE] * 2
+    refused = await gateway.admin.put(ACCESS, json={"rules": []})
+    assert (refused.status_code, "later release" in refused.text) == (409, True), refused.text
+    assert (await gateway.admin.put(ACCESS, json={"rules": [], "roles": []})).status_code == 200

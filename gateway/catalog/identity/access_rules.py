@@ -10,7 +10,7 @@ from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, c
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.tenancy.access import GROUP, ISSUER, KEY, SCOPE, AccessRules, Role, roles_of
 from gateway.domain.tenancy.principals import Principal
-from gateway.errors import Fault, InvalidBody
+from gateway.errors import Conflict, Fault, InvalidBody
 from gateway.store.engine import Db, Store
 from gateway.store.identity import access_rules, issuers, keys
 from gateway.store.live import live_sources
@@ -47,6 +47,7 @@ async def replace_access(
 
     Raises:
         InvalidBody: the rules are too large.
+        Conflict: the new rules repeat one that this release cannot read.
         Forbidden: roles change, and the author may not grant them.
         PreconditionFailed: the current version matches no expected tag.
     """
@@ -55,6 +56,8 @@ async def replace_access(
         current = await access_rules.get(tenant, db)
         check_version(current, expected)
         access = revise(current)
+        if access.has_unreadable:  # guard: access-unreadable-kept
+            raise Conflict("a later release stored some of the rules or roles; change them there, or send all of both")
         check_size(access)
         await check_role_grant(tenant, db, {rule.role for rule in {*access.roles} ^ {*current.roles}}, by=by)
         entry.detail = {

@@ -94,6 +94,11 @@ class AccessRules:
     version: int = 1
 
     @property
+    def has_unreadable(self) -> bool:
+        """True if a rule or a role replaces one of a later release."""
+        return UNREADABLE in {*(rule.reason for rule in self.rules), *(role.reason for role in self.roles)}
+
+    @property
     def approvers(self) -> tuple[RoleRule, ...]:
         """The rules that give the role `approve`."""
         return tuple(rule for rule in self.roles if rule.role is Role.APPROVE)
@@ -106,6 +111,15 @@ class AccessRules:
 
 OPEN = AccessRules()
 """The rules of a tenant that has stored none."""
+
+
+UNREADABLE = "stored by a later release; this release cannot read it"
+"""The reason of a rule that replaces one of a later release."""
+
+
+def is_entry(text: str) -> bool:
+    """True if this release knows the kind of an entry of `who` or `unless`."""
+    return text in {EVERYONE, KEYS, PEOPLE} or text.startswith((KEY, SUBJECT, GROUP, ISSUER, SCOPE))
 
 
 def entries_of(principal: Principal) -> tuple[str, ...]:

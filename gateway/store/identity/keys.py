@@ -16,6 +16,7 @@ from gateway.store.engine import Db
 from gateway.store.identity.tables import keys
 from gateway.store.pagination import select_page
 
+_KNOWN_SCOPES = frozenset(Scope)  # a later release may have stored others, which permit nothing here
 _FOUND = (*(column.name for column in keys.c), "slug")
 _WANTED = func.unnest(bindparam("wanted", type_=ARRAY(Text))).table_valued("id").render_derived("wanted")
 _EACH = func.key_by_id(_WANTED.c.id).table_valued(*_FOUND).lateral()
@@ -175,7 +176,7 @@ def read_key(row: RowMapping) -> Key:
         tenant=TenantId(row["tenant_id"]),
         id=KeyId(row["id"]),
         name=row["name"],
-        scopes=frozenset(Scope(scope) for scope in row["scopes"]),
+        scopes=frozenset(Scope(scope) for scope in row["scopes"] if scope in _KNOWN_SCOPES),
         subject=row["subject"],
         profile=row["profile"],
         secret=KeySecret(digest=row["digest"], pepper=row["pepper"], number=row["secret_number"]),
