@@ -148,6 +148,29 @@ async def test_a_token_for_one_tenant_is_none_at_another(gateway: RunningGateway
     assert [answer.status_code for answer in elsewhere] == [401, 401, 401]
 
 
+async def test_the_old_transport_takes_tokens_for_itself_alone(gateway: RunningGateway, issuer: LocalIssuer) -> None:
+    """MCP: `/sse` is a resource of its own; each message needs a token for it, of the person (TEN-1, TEN-2)."""
+    url, ping = f"{gateway.url}/t/acme/sse", {"jsonrpc": "2.0", "id": 7, "method": "ping"}
+    own, bob, other = issuer.token(url), issuer.token(url, sub="bob"), issuer.token(_audience(gateway))
+
+    async def post(path: str, token: str) -> int:
+        headers = {"authorization": f"Bearer {token}"}
+        return (await gateway.http.post(path, json=ping, headers=headers)).status_code
+
+    async with gateway.http.stream("GET", "/t/acme/sse", headers={"authorization": f"Bearer {own}"}) as stream:
+        events = (line.removeprefix("data: ") async for line in stream.aiter_lines() if line.startswith("data: "))
+        path = await anext(events)
+        statuses = [await post(path, token) for token in ("wrong", other, bob, own)]
+        answered = orjson.loads(await anext(events))
+    metadata = await gateway.http.get("/.well-known/oauth-protected-resource/t/acme/sse")
+
+    assert (stream.status_code, statuses) == (200, [401, 401, 404, 202])
+    assert answered == {"jsonrpc": "2.0", "id": 7, "result": {}}
+    assert metadata.json()["resource"] == url
+    entries = (await gateway.admin.get("/tenants/acme/people")).json()["items"]
+    assert {entry["subject"] for entry in entries} == {"corp:ada", "corp:bob"}
+
+
 async def test_an_issuer_that_hangs_holds_up_its_own_tenant_only(
     gateway: RunningGateway, issuer: LocalIssuer, upstream: RecordingUpstream
 ) -> None:
