@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from gateway.domain.json_access import Object, as_object, point
 from gateway.openapi.document.json_access import Unusable, list_at, object_at
 from gateway.openapi.document.references import References
+from gateway.openapi.schema.property_values import Steps
 
 _SECTIONS = (("components", "schemas"), ("definitions",))
 _MAX_SUBTYPES = 100
@@ -19,8 +20,9 @@ class Discriminators:
 
     def __init__(self, root: Object, references: References) -> None:
         self._root = root
-        self._references = references
+        self.references = references
         self._children: Mapping[str, Sequence[str]] | None = None
+        self.steps = Steps()
 
     def of(self, ref: str, node: object) -> Sequence[str]:
         """Return references to the implied subtypes of this schema; none if it has no discriminator or lists them."""
@@ -51,11 +53,11 @@ class Discriminators:
 
     def _parents(self, schema: Object) -> Sequence[str]:
         refs = [ref for part in list_at(schema, "allOf") if isinstance(ref := (as_object(part) or {}).get("$ref"), str)]
-        return [self._references.canonical(ref) for ref in refs if self._is_here(ref)]
+        return [self.references.canonical(ref) for ref in refs if self._is_here(ref)]
 
     def _is_here(self, ref: str) -> bool:
         try:
-            self._references.target(ref)
+            self.references.target(ref)
         except Unusable:
             return False
         return True

@@ -184,7 +184,7 @@ class _SchemaTranslator:
         # a subtype references its parent in `allOf`; other subtypes are not alternatives there
         if not subtypes or (scope.in_place and f"#{self._where}" in (link, *subtypes)):
             return here
-        discriminator = BranchDiscriminator((as_object(target) or {}).get("discriminator"), self._dialect.references)
+        discriminator = BranchDiscriminator((as_object(target) or {}).get("discriminator"), self._dialect.subtypes)
         branches = [self._subtype(found, discriminator) for ref in subtypes if (found := self._link(ref, scope))]
         return {"anyOf": [here, *branches]}
 
@@ -225,7 +225,7 @@ class _SchemaTranslator:
         for keyword, value in node.items():
             self._keyword(out, keyword, value, inner)
         if ("oneOf" in out or "anyOf" in out) and not self._negations:
-            narrow_branches(out, node, self._dialect.references)
+            narrow_branches(out, node, self._dialect.subtypes, self._dialect.hidden)
         if _PATTERNED in node and len(object_at(out, _PATTERNED)) < len(object_at(node, _PATTERNED)):
             out.pop("additionalProperties", None)
         for keyword in settle_bounds(out, node):

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.openapi import accepts, body_of, fate, input_of, with_body
+from tests.support.openapi import accepts, body_of, compile_it, definition_of, fate, input_of, with_body
 
 CAT = {"type": "object", "properties": {"kind": {"type": "string"}, "lives": {"type": "integer"}}, "required": ["kind"]}
 DOG = {"type": "object", "properties": {"kind": {"type": "string"}, "bark": {"type": "string"}}, "required": ["kind"]}
@@ -63,6 +63,117 @@ def test_values_that_the_branches_declare_themselves_count_more_than_the_mapping
 
     assert accepts(input_of(document), {"body": {"kind": "feline"}})
     assert not accepts(input_of(document), {"body": {"kind": "cat"}})
+
+
+def kinds(cat: Any, dog: Any, **more: Any) -> dict[str, Any]:
+    """A document whose branches declare `kind` with these schemas."""
+    schemas = [{**schema, "properties": {"kind": kind}} for schema, kind in ((CAT, cat), (DOG, dog))]
+    return choice(cat=schemas[0], dog=schemas[1], **more)
+
+
+@pytest.mark.parametrize(
+    ("cat", "dog", "version", "value"),
+    [
+        ({"allOf": [{"type": "string"}, {"enum": ["cat"]}], "default": "cat"}, {"enum": ["dog"]}, "3.0.3", "cat"),
+        ({"type": "string", "enum": ["cat", None], "nullable": True}, {"enum": ["dog", None]}, "3.0.3", "cat"),
+        ({"type": ["string", "null"], "enum": ["cat", None]}, {"enum": ["dog", None]}, "3.1.0", "cat"),
+        ({"enum": ["cat", 1]}, {"enum": ["dog", 2]}, "3.1.0", 1),
+        ({"anyOf": [{"const": "cat"}, {"const": "kitten"}]}, {"const": "dog"}, "3.1.0", "kitten"),
+        ({"type": "integer", "enum": [1]}, {"type": "integer", "enum": [2]}, "3.0.3", 1),
+        ({"const": True}, {"const": False}, "3.1.0", True),
+    ],
+)
+@pytest.mark.parametrize("mapping", [{}, {"1": "#/components/schemas/Cat", "2": "#/components/schemas/Dog"}])
+def test_values_that_a_branch_lists_in_any_form_decide(
+    cat: Any, dog: Any, version: str, value: object, mapping: dict[str, str]
+) -> None:
+    """Ours: parts, choices, null and other types than string are read before a name is assumed (OAS-8)."""
+    schema = input_of(kinds(cat, dog, version=version, mapping=mapping))
+
+    assert accepts(schema, {"body": {"kind": value}})
+    assert not accepts(schema, {"body": {"kind": "Cat"}})
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        {"type": "integer"},
+        {"type": "string", "pattern": "^c"},
+        {"type": "string", "maxLength": 2},
+        {"allOf": [{"type": "boolean"}]},
+        {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+        {"type": "string", "readOnly": True},
+        False,
+    ],
+)
+def test_a_name_that_a_branch_does_not_allow_is_not_added(kind: Any) -> None:
+    """Ours: a branch that no value fits is worse than branches that overlap (OAS-8)."""
+    body = input_of(kinds(kind, kind))["properties"]["body"]
+
+    assert body == {"anyOf": [{"$ref": "#/$defs/Cat"}, {"$ref": "#/$defs/Dog"}]}
+
+
+@pytest.mark.parametrize(
+    "others", [{"additionalProperties": False}, {"patternProperties": {"^k": {"type": "integer"}}}]
+)
+def test_a_branch_that_does_not_declare_the_property_may_refuse_it(others: Any) -> None:
+    """Ours: a closed schema without the property has no value that selects it (OAS-8)."""
+    cat = {"type": "object", "required": ["lives"], "properties": {"lives": {"type": "integer"}}, **others}
+
+    assert accepts(input_of(choice(cat=cat)), {"body": {"lives": 9}})
+    assert "anyOf" in input_of(choice(cat=cat))["properties"]["body"]
+
+
+def test_a_choice_inside_a_branch_has_its_own_values() -> None:
+    """Ours: a branch that is a choice by the same property is selected by the values of its branches (OAS-8)."""
+    leaf = {"type": "object", "required": ["kind"], "properties": {"kind": {"type": "string"}}}
+    refs = {name: {"$ref": f"#/components/schemas/{name}"} for name in ("Poodle", "Beagle", "Cat", "Dog")}
+    by_kind = {"discriminator": {"propertyName": "kind"}}
+    dog = {"oneOf": [refs["Poodle"], refs["Beagle"]], **by_kind}
+    schemas = {"Cat": leaf, "Dog": dog, "Poodle": leaf, "Beagle": leaf}
+    schema = input_of(with_body({"oneOf": [refs["Cat"], refs["Dog"]], **by_kind}, components={"schemas": schemas}))
+
+    assert [accepts(schema, {"body": {"kind": kind}}) for kind in ("Cat", "Poodle", "Beagle", "Dog")] == [
+        True,
+        True,
+        True,
+        False,
+    ]
+
+
+def test_subtypes_that_a_branch_implies_keep_their_values() -> None:
+    """Ours: the value of a branch does not exclude the subtypes that the branch stands for (OAS-8)."""
+    poodle = {"allOf": [{"$ref": "#/components/schemas/Dog"}, {"properties": {"curls": {"type": "integer"}}}]}
+    document = choice(dog={**DOG, "discriminator": {"propertyName": "kind"}})
+    document["components"]["schemas"]["Poodle"] = poodle
+    schema = input_of(document)
+
+    assert [accepts(schema, {"body": {"kind": kind}}) for kind in ("Cat", "Dog", "Poodle")] == [True, True, True]
+
+
+def test_results_of_a_branch_are_accepted() -> None:
+    """Ours: a client that validates a result accepts each value that the response declares (OAS-8)."""
+    document = kinds({"allOf": [{"enum": ["cat"]}]}, {"allOf": [{"enum": ["dog"]}]})
+    body = document["paths"]["/x"]["post"].pop("requestBody")
+    content = {
+        "application/json": {
+            "schema": {"type": "object", "properties": {"pet": body["content"]["application/json"]["schema"]}}
+        }
+    }
+    document["paths"]["/x"]["post"]["responses"] = {"200": {"description": "", "content": content}}
+    [operation] = compile_it(document, output_schemas=True).operations
+
+    assert accepts(definition_of(operation)["outputSchema"], {"pet": {"kind": "cat"}})
+
+
+def test_choices_in_choices_are_read_to_a_limit() -> None:
+    """Ours: a discriminator over many levels, or over itself, costs a bounded number of schemas (TEN-5)."""
+    by_kind = {"discriminator": {"propertyName": "kind"}}
+    refs = [{"$ref": f"#/components/schemas/N{level}"} for level in range(31)]
+    schemas: dict[str, Any] = {f"N{n}": {"oneOf": [refs[n + 1]] * 30, **by_kind} for n in range(30)}
+    schemas |= {"N30": {"oneOf": [refs[0], {"$ref": "#/components/schemas/Cat"}], **by_kind}, "Cat": CAT}
+
+    assert fate(with_body(refs[0], components={"schemas": schemas})).tool is not None
 
 
 def test_a_list_that_all_branches_share_does_not_decide_so_the_mapping_does() -> None:
