@@ -20,6 +20,8 @@ from tests.support.upstream import RecordingUpstream, recording_upstream
 __all__ = ["common_stand", "database", "gateway", "own_stand", "redis_url", "stand", "upstream"]
 
 CALL: dict[str, Any] = {"name": "list_pets", "arguments": {}}
+INVENTED_PER_S = 5
+"""Rate of invented tokens of one network about which an issuer is asked, after a burst of 50."""
 
 
 @pytest.fixture
@@ -188,15 +190,17 @@ async def test_a_flood_of_invented_tokens_holds_up_nobody_else(gateway: RunningG
         fresh = theirs.add("token-of-bob", _audience(gateway, "globex"))
         assert await _status(gateway, known) == 200
 
+        began = time.monotonic()
         statuses = await asyncio.gather(*(_status(gateway, f"invented-{number}") for number in range(120)))
-        late = await _status(gateway, "invented-late")
+        took_s = time.monotonic() - began
         await anyio.sleep(1.1)
         served = await asyncio.gather(_status(gateway, known), _status(gateway, fresh, "globex"))
 
     assert list(served) == [200, 200]
     assert set(statuses) <= {401, 429, 503}
-    assert late == 429
-    assert len([token for token in tokens.asked if token != known]) < 100
+    asked = [token for token in tokens.asked if token != known]
+    assert len(asked) < 100 + INVENTED_PER_S * took_s  # a slow machine gives the bucket time to fill again
+    assert 429 in statuses or took_s > 10
     assert tokens.asked.count(known) == 2
 
 

@@ -29,9 +29,11 @@ from tests.integration.upstream.loopback import OK, Answer, Exchange, Loopback, 
 ACME, GLOBEX = TenantId("ten_a"), TenantId("ten_b")
 PATIENT = BulkheadLimits(failures=1000)
 """For tests of what is sent again: nothing is left alone."""
+SLOW_MACHINE = Timeouts(connect_s=15.0, first_byte_s=15.0, total_s=60.0)
+"""A busy machine may need more than three seconds to accept a connection."""
 
 
-def pool(*servers: Loopback, rules: BulkheadLimits = PATIENT, timeouts: Timeouts | None = None) -> UpstreamClient:
+def pool(*servers: Loopback, rules: BulkheadLimits = PATIENT, timeouts: Timeouts = SLOW_MACHINE) -> UpstreamClient:
     """A pool that may dial these servers."""
     return UpstreamClient(egress_allow=[server.authority for server in servers], rules=rules, timeouts=timeouts)
 
