@@ -24,7 +24,7 @@ class KeyLookup:
     async def find(self, wanted: Collection[KeyId], *, hurried: bool = False) -> Mapping[KeyId, tuple[Key, str]]:
         """Return the existing keys and grants with these ids, each with the slug of its tenant."""
         grant_ids = [one for one in wanted if is_grant_id(one)]
-        async with self._store.unscoped(within_s=PROMPT_S if hurried else None) as db:
+        async with self._store.lookup(within_s=PROMPT_S if hurried else None) as db:
             if not grant_ids:
                 return await keys.find(db, wanted)
             return {**await keys.find(db, set(wanted) - set(grant_ids)), **await grants.find(db, grant_ids)}
@@ -40,7 +40,7 @@ class KeyLookup:
 
     async def find_issuers(self, slugs: Collection[str]) -> Mapping[str, TenantIssuers]:
         """Return the enabled issuers of the tenants with these slugs, with the scopes that access rules name."""
-        async with self._store.unscoped() as db:
+        async with self._store.lookup() as db:
             found = await issuers.find(db, slugs)
         return {slug: await self._with_access_scopes(each) for slug, each in found.items()}
 

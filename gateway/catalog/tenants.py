@@ -55,7 +55,7 @@ async def find_tenant(catalog: CatalogContext, slug_or_id: str) -> Tenant:
         return await get_tenant(TenantId(slug_or_id), catalog)
     found = None
     if SLUG.fullmatch(slug_or_id):
-        async with catalog.store.unscoped() as db:
+        async with catalog.store.lookup() as db:
             found = await tenants.find(db, slug_or_id)
     if found is None:
         raise NotFound("no such tenant")
@@ -76,7 +76,7 @@ async def page_tenants(
     catalog: CatalogContext, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[Tenant]:
     """One page of all tenants, for operators, by default sorted by slug."""
-    async with catalog.store.unscoped() as db:
+    async with catalog.store.lookup() as db:
         return await tenants.page(db, after=after, limit=limit, order=order)
 
 

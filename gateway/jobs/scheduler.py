@@ -63,7 +63,7 @@ class JobScheduler:
             await anyio.sleep(self._pause_s)
 
     async def _start_due_jobs(self) -> None:
-        async with self._store.unscoped() as db:
+        async with self._store.lookup() as db:
             found = await jobs.page(db, until=datetime.now(UTC), limit=_MAX_DUE_JOBS, of_each=_MAX_DUE_JOBS_EACH)
         busy = Counter(tenant for tenant, _ in self._running)
         for due in found:

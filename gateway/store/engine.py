@@ -20,7 +20,7 @@ from gateway.domain.identifiers import TenantId
 from gateway.errors import DatabaseUnavailable, LimitExceeded
 from gateway.store.database.circuit_breaker import DatabaseBreaker, bounded_wait
 from gateway.store.database.connection import PostgresConnection, connect_app
-from gateway.store.database.dialect import URL, begin_at_checkout, begun_by
+from gateway.store.database.dialect import CHECK, URL, begin_at_checkout, begun_by
 from gateway.store.database.errors import RETRY_S, translate_engine_errors
 
 Db = AsyncConnection
@@ -116,6 +116,14 @@ class Store:
         """
         return self._transaction(None, party=None, within_s=within_s)
 
+    def lookup(self, *, within_s: float | None = None) -> AbstractAsyncContextManager[Db]:
+        """A connection for single statements without a transaction, which see no tenant: one round trip each.
+
+        Raises:
+            DatabaseUnavailable: PostgreSQL does not respond in time, no connection is free, or the breaker is open.
+        """
+        return self._transaction(None, party=None, level=None, within_s=within_s)
+
     async def check(self) -> None:
         """Refuse to serve unless the database is reachable, the role is safe and the schema is migrated.
 
@@ -147,10 +155,13 @@ class Store:
         tenant: TenantId | None,
         *,
         party: TenantId | None,
-        level: Level = "READ COMMITTED",
+        level: Level | None = "READ COMMITTED",
         within_s: float | None = None,
     ) -> AsyncGenerator[Db]:
-        """One transaction that sees `tenant`, or no tenant; it takes a slot of the share of `party`, if given."""
+        """One transaction that sees `tenant`, or no tenant; it takes a slot of the share of `party`, if given.
+
+        Without a level, there is no transaction.
+        """
         if self._engine is None:
             raise DatabaseUnavailable("The store is not open.")
         db = self._engine.connect()
@@ -159,9 +170,9 @@ class Store:
                 try:
                     if within_s is None:
                         with _translated_timeout():
-                            await _begin(db, tenant, level)
+                            await _begin(db, _first_statement(tenant, level))
                     else:
-                        await self._begin_within(within_s, db, tenant, level)
+                        await self._begin_within(within_s, db, _first_statement(tenant, level) or CHECK)
                     yield db
                     await db.commit()
                 finally:
@@ -193,12 +204,12 @@ class Store:
         finally:
             self.slot_pool.free(party)
 
-    async def _begin_within(self, seconds: float, db: Db, tenant: TenantId | None, level: Level) -> None:
+    async def _begin_within(self, seconds: float, db: Db, statement: str) -> None:
         if not self._breaker.may_ask():
             raise _not_responding()
         try:
             async with bounded_wait(seconds):
-                await _begin(db, tenant, level)
+                await _begin(db, statement)
         except TimeoutError:
             if self._is_exhausted:
                 raise exc.TimeoutError from None
@@ -216,16 +227,21 @@ class Store:
         return isinstance(pool, QueuePool) and pool.checkedout() >= self._pool_size
 
 
-async def _begin(db: Db, tenant: TenantId | None, level: Level) -> None:
-    """Start a transaction on a live connection, and set the tenant on it."""
-    statement = f"begin isolation level {level}"
-    if tenant is not None:
-        statement = f"{statement}; {_SET_TENANT.format(_literal(tenant))}"
+async def _begin(db: Db, statement: str | None) -> None:
+    """Take a live connection, which has executed the statement."""
     try:
         with begun_by(statement):
             await db.start()
     except exc.InvalidRequestError:  # the connection was lost, and so was its replacement
         raise _not_responding() from None
+
+
+def _first_statement(tenant: TenantId | None, level: Level | None) -> str | None:
+    """The statement that starts a transaction and sets its tenant; None without a level."""
+    if level is None:
+        return None
+    begin = f"begin isolation level {level}"
+    return begin if tenant is None else f"{begin}; {_SET_TENANT.format(_literal(tenant))}"
 
 
 def _literal(tenant: TenantId) -> str:

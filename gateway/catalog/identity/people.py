@@ -29,7 +29,7 @@ async def store_person(store: Store, person: Key) -> Key:
         LimitExceeded: the tenant has reached its limit of people.
         DatabaseUnavailable: the person cannot be stored now.
     """
-    async with store.unscoped() as db:
+    async with store.lookup() as db:
         found = (await keys.find(db, [person.id])).get(person.id)
     if found is not None and _is_recent(found[0], person):
         return found[0]

@@ -77,7 +77,7 @@ async def is_permitted(tenant: TenantId, catalog: CatalogContext, source: LiveSo
 
 async def all_enabled(catalog: CatalogContext) -> Sequence[tuple[TenantId, LiveSourceId, LiveKind]]:
     """The live sources of all tenants that may be attached."""
-    async with catalog.store.unscoped() as db:
+    async with catalog.store.lookup() as db:
         return [one for one in await live_sources.all_enabled(db) if _is_allowed(catalog, one[2])]
 
 

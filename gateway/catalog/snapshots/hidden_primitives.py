@@ -29,7 +29,7 @@ async def find_hidden(store: Store, added: Sequence[PythonPrimitive]) -> Sequenc
         return ()
     groups = [one.tenants for one in added]
     slugs = None if None in groups else frozenset[str]().union(*(group for group in groups if group is not None))
-    async with store.unscoped() as db:
+    async with store.lookup() as db:
         found = await find_owners(db, [(one.family, one.name) for one in added], slugs)
     return [one for one in dict.fromkeys(found) if any(_is_selected(primitive, one) for primitive in added)]
 

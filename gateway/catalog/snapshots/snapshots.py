@@ -190,7 +190,7 @@ class Snapshots:
         }
         due_entries[tenant] = entry
         invalidations = {known: other.invalidations for known, other in due_entries.items()}
-        async with self._store.unscoped(within_s=PROMPT_S) as db:
+        async with self._store.lookup(within_s=PROMPT_S) as db:
             found = await tenants.revisions(db, invalidations)
         if tenant not in found:
             raise NotFound("no such tenant")

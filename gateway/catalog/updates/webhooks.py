@@ -175,7 +175,7 @@ async def verify_delivery(slug: str, catalog: CatalogContext, webhook: str, deli
         SecretUnreadable: no configured key decrypts the webhook's secrets.
     """
     check_delivery(delivery)
-    async with catalog.store.unscoped() as db:
+    async with catalog.store.lookup() as db:
         tenant = await tenants.find(db, slug)
     if tenant is None:
         raise NotFound("no such webhook")

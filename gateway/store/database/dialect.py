@@ -2,8 +2,10 @@
 
 One simple query checks the connection, begins the transaction and sets its tenant. SQLAlchemy would send a check, a
 BEGIN and a statement for the tenant: two more round trips in each transaction, most of which have one statement.
+Without a transaction, a connection is checked if it has not been for a second.
 """
 
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -15,7 +17,7 @@ from sqlalchemy.dialects import registry
 from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.ext.asyncio.engine import AsyncEngine
-from sqlalchemy.pool import PoolProxiedConnection
+from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 from sqlalchemy.util import await_only
 
 from gateway.store.database.connection import PostgresConnection
@@ -24,7 +26,11 @@ from gateway.store.database.errors import CONNECTION_ERRORS
 URL: Final = "postgresql+gateway://"
 """Engine URL of the dialect. It names no database, because the store connects by itself."""
 
-_begin_statement: ContextVar[str] = ContextVar("begin_statement")
+CHECK = "select 1"
+_CHECK_EVERY_S = 1.0
+_CHECKED_AT = "checked_at"
+
+_begin_statement: ContextVar[str | None] = ContextVar("begin_statement")
 
 
 class GatewayDialect(PGDialect_asyncpg):
@@ -33,8 +39,10 @@ class GatewayDialect(PGDialect_asyncpg):
     supports_statement_cache = True  # each class needs it: without it, SQLAlchemy compiles every statement again
 
     def do_commit(self, dbapi_connection: PoolProxiedConnection) -> None:
-        """Commit the transaction."""
-        await_only(_driver(dbapi_connection).execute("commit"))
+        """Commit the transaction, if one is open."""
+        driver = _driver(dbapi_connection)
+        if driver.is_in_transaction():
+            await_only(driver.execute("commit"))
 
     def do_rollback(self, dbapi_connection: PoolProxiedConnection) -> None:
         """Roll back the transaction, if one is open; the pool calls this for every connection that returns."""
@@ -48,8 +56,8 @@ def _driver(connection: PoolProxiedConnection) -> PostgresConnection:
 
 
 @contextmanager
-def begun_by(statement: str) -> Generator[None]:
-    """Let the connection that leaves the pool in this block begin its transaction with this statement."""
+def begun_by(statement: str | None) -> Generator[None]:
+    """Let a connection that leaves the pool in this block begin a transaction with this statement; None begins none."""
     token = _begin_statement.set(statement)
     try:
         yield
@@ -65,13 +73,17 @@ def begin_at_checkout(engine: AsyncEngine) -> None:
     event.listen(engine.sync_engine, "checkout", _begin)
 
 
-def _begin(dbapi_connection: DBAPIConnection, _record: object, _proxy: object) -> None:
+def _begin(dbapi_connection: DBAPIConnection, record: ConnectionPoolEntry, _proxy: object) -> None:
+    statement, now = _begin_statement.get(), time.monotonic()
+    if statement is None and now < record.info.get(_CHECKED_AT, 0.0) + _CHECK_EVERY_S:
+        return
     try:
-        await_only(dbapi_connection.driver_connection.execute(_begin_statement.get()))
+        await_only(dbapi_connection.driver_connection.execute(statement or CHECK))
     except TimeoutError:
         raise
     except (asyncpg.PostgresError, asyncpg.InterfaceError, *CONNECTION_ERRORS) as error:
         raise exc.InvalidatePoolError from error
+    record.info[_CHECKED_AT] = now
 
 
 registry.register("postgresql.gateway", __name__, GatewayDialect.__name__)

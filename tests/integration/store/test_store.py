@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -62,7 +62,7 @@ async def test_an_id_that_is_more_than_an_id_begins_no_transaction(store: Store)
 
 
 async def test_a_transaction_takes_three_round_trips_for_one_statement(database_url: str) -> None:
-    """Ours: check of the connection, BEGIN and tenant are one query (decision 62)."""
+    """Ours: check of the connection, BEGIN and tenant are one query, and a lookup has no other one (decision 62)."""
     async with Store(database_url, pool_size=1) as store:
         async with store.reading(TenantId("ten_a")) as db:
             assert (await db.execute(text("show transaction_isolation"))).scalar() == "repeatable read"
@@ -76,8 +76,17 @@ async def test_a_transaction_takes_three_round_trips_for_one_statement(database_
             driver.add_query_logger(note)
         async with store.transaction(TenantId("ten_b")) as db:
             await db.execute(_SETTING)
+        async with store.lookup() as db:
+            assert not (await db.execute(_SETTING)).scalar()
+        async with store.lookup(within_s=5) as db:
+            await db.execute(_SETTING)
 
-    assert [query.split()[0] for query in sent] == ["commit", "begin", "commit"]  # prepared statements are not logged
+    assert [query.split()[0] for query in sent] == [
+        "commit",
+        "begin",
+        "commit",
+        "select",
+    ]  # prepared statements are not logged
 
 
 async def test_check_passes_on_a_migrated_database(store: Store) -> None:
@@ -186,10 +195,14 @@ async def test_a_connection_that_broke_is_replaced(database: TestDatabase) -> No
             await _query_while_cut_off(store, superuser)
         await store.check()
 
-        await superuser.execute(
-            "select pg_terminate_backend(pid, 5000) from pg_stat_activity where usename = 'gateway_app'"
-        )
-        await store.check()
+        for is_checked in (True, False):
+            await superuser.execute(
+                "select pg_terminate_backend(pid, 5000) from pg_stat_activity where usename = 'gateway_app'"
+            )
+            with nullcontext() if is_checked else suppress(DatabaseUnavailable):
+                async with store.lookup(within_s=5 if is_checked else None) as db:
+                    await db.execute(_SETTING)
+            await store.check()
         await superuser.close()
 
 
