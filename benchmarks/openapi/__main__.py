@@ -61,32 +61,36 @@ def main() -> None:
     rows: list[tuple[str, ...]] = []
     groups: list[tuple[str, ...]] = []
     kinds: Counter[str] = Counter()
-    total, all_responses = Verdicts(), Verdicts()
+    total, responses = Verdicts(), Verdicts()
     for file in read_files(options.documents):
         seen = _measure(file, options.rounds, options.against)
-        row, judged, responses, compilation = _row(seen)
+        row, judged, judged_responses, compilation = _row(seen)
         rows.append(row)
         if compilation is not None:
             groups += _groups(file.name, compilation, options.groups)
             kinds += Counter(reasons(judged.refused))
-            for sums, found in ((total, judged), (all_responses, responses)):
-                sums.accepted += found.accepted
-                sums.refused += found.refused
+            total.include(judged)
+            responses.include(judged_responses)
         if options.refused:
             _print_refused(seen.file.name, judged)
-            _print_refused(seen.file.name, responses)
+            _print_refused(seen.file.name, judged_responses)
         print(" | ".join(row), file=sys.stderr)
     share = 100 * total.accepted / max(total.count, 1)
     notes = [
-        f"Examples: {total.accepted} of {total.count} accepted ({share:.2f} %). Refused by: "
+        f"Examples: {total.accepted} of {total.count} accepted ({share:.2f} %), {_texts(total)}. Refused by: "
         + (", ".join(f"{name} {count}" for name, count in kinds.most_common()) or "nothing"),
-        f"Examples of responses: {all_responses.accepted} of {all_responses.count} accepted by listed output schemas.",
+        f"Examples of responses: {responses.accepted} of {responses.count} accepted by listed output schemas, "
+        + f"{_texts(responses)}.",
     ]
     documents = Table(title="Documents", columns=_COLUMNS, rows=tuple(rows), notes=tuple(notes))
     reported = Table(title="Reasons", columns=_REASON_COLUMNS, rows=tuple(groups))
     print(f"{documents.render()}\n\n{reported.render()}")
     if options.write:
         write_page(documents, reported)
+
+
+def _texts(judged: Verdicts) -> str:
+    return f"{judged.texts} of them as the value of a JSON text"
 
 
 def write_page(*tables: Table) -> None:

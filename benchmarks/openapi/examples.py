@@ -5,8 +5,7 @@ A document and a listed schema are walked side by side, as far as they have the 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import jsonschema_rs
@@ -44,6 +43,8 @@ class Verdicts:
     """Accepted and refused examples of one document."""
 
     accepted: int = 0
+    texts: int = 0
+    """Accepted examples that are the JSON text of a value; a call sends the value."""
     refused: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
     """Tool, place, and the first violation."""
 
@@ -52,10 +53,17 @@ class Verdicts:
         compiled = _Compiled(schema)
         for example in examples:
             fault = compiled.fault(example)
-            if fault is None:
-                self.accepted += 1
-            else:
+            is_text = fault is not None and compiled.fault(replace(example, value=_read_text(example.value))) is None
+            self.accepted += fault is None or is_text
+            self.texts += is_text
+            if fault is not None and not is_text:
                 self.refused.append((tool, example.where, fault))
+
+    def include(self, others: "Verdicts") -> None:
+        """Add the verdicts of another document."""
+        self.accepted += others.accepted
+        self.texts += others.texts
+        self.refused += others.refused
 
     @property
     def count(self) -> int:
@@ -182,8 +190,6 @@ class _Walk:
         return self._follow(content.get(name or ""))
 
     def _whole(self, status: str, value: Any) -> DocumentExample:
-        with suppress(TypeError, ValueError):  # a JSON text in place of the value
-            value = msgspec.json.decode(value)
         return DocumentExample(where=status, value=value, listed=self._schema, is_whole=True)
 
     def _named(self, examples: Any) -> Iterator[Any]:
@@ -273,6 +279,14 @@ def _operations(root: Json) -> Iterator[tuple[str, str, Json, Json]]:
             node = _object(item).get(method)
             if isinstance(node, dict):
                 yield method.upper(), path, _object(item), cast("Json", node)
+
+
+def _read_text(value: Any) -> Any:
+    """The value of a JSON text; any other value unchanged."""
+    try:
+        return msgspec.json.decode(value) if isinstance(value, str) else value
+    except msgspec.MsgspecError:
+        return value
 
 
 def _object(value: object) -> Json:
