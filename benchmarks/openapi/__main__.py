@@ -79,8 +79,7 @@ def main() -> None:
     notes = [
         f"Examples: {total.accepted} of {total.count} accepted ({share:.2f} %), {_texts(total)}. Refused by: "
         + (", ".join(f"{name} {count}" for name, count in kinds.most_common()) or "nothing"),
-        f"Examples of responses: {responses.accepted} of {responses.count} accepted by listed output schemas, "
-        + f"{_texts(responses)}.",
+        f"Of responses: {responses.accepted} of {responses.count} accepted by output schemas, {_texts(responses)}.",
     ]
     documents = Table(title="Documents", columns=_COLUMNS, rows=tuple(rows), notes=tuple(notes))
     reported = Table(title="Reasons", columns=_REASON_COLUMNS, rows=tuple(groups))

@@ -4,6 +4,7 @@ Overrides are applied when a catalog is composed or listed, and when safety leve
 tool without an override keeps the bytes of its definition.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -15,6 +16,9 @@ from gateway.domain.overrides import LoadedOperation, OverrideFields
 from gateway.domain.tools import FULL_INPUT_META, Tool
 
 _DEFS_PREFIX = "#/$defs/"
+_RETURNS = re.compile(r"\n\nReturns: [^\n]*(?=(?:\n\n[^\n]*)?\Z)")
+"""The line about the response in a generated description: the last paragraph, or the one before a note."""
+
 _decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _encode = msgspec.json.encode
 
@@ -85,6 +89,8 @@ def _define(tool: Tool, changes: OverrideFields, pinned: frozenset[str]) -> byte
         members["description"] = changes.description
     if tool.is_shortened and FULL_INPUT_META in _decode(stored.get("_meta", b"{}")):  # a document may contain the word
         members["description"] = _with_note(tool.name, stored, changes.description)
+    if changes.result and changes.description is None and "description" in stored:
+        members["description"] = _without_returns(members["description"])
     if pinned:  # guard: pinned-argument-listed
         members["inputSchema"] = _without(msgspec.json.decode(stored["inputSchema"]), pinned)
     if changes.annotations:
@@ -93,6 +99,12 @@ def _define(tool: Tool, changes: OverrideFields, pinned: frozenset[str]) -> byte
     if changes.result:
         members.pop("outputSchema", None)  # the output schema describes results before the override selects parts
     return _encode(members)
+
+
+def _without_returns(description: object) -> str:
+    """The description without the line about the response, which the override changes."""
+    text = msgspec.json.decode(description, type=str) if isinstance(description, msgspec.Raw) else str(description)
+    return _RETURNS.sub("", text)
 
 
 def _with_note(name: str, stored: Mapping[str, msgspec.Raw], description: str | None) -> str:

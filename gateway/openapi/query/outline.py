@@ -14,10 +14,11 @@ from gateway.domain.json_access import Object, as_list, as_object
 from gateway.openapi.document.document import Document
 from gateway.openapi.document.json_access import Unusable, is_true_at, list_at, object_at, text_at
 from gateway.openapi.document.plain_text import plain_text
-from gateway.openapi.document.references import References
+from gateway.openapi.document.references import References, ref_tokens
 from gateway.openapi.operation.operations import Operation
 from gateway.openapi.operation.servers import list_servers
 from gateway.openapi.query.links import Links
+from gateway.openapi.query.plain_details import PlainDetails, kind_at
 
 MAX_OUTLINE_BYTES = 48 * 1024 * 1024
 """Limit on the JSON bytes of one outline. Once it is reached, operations, schemas and targets have no content."""
@@ -130,6 +131,7 @@ class _Outliner:
             self._named = object_at(self._named, key)
         self._section = "#/" + "/".join(section)
         self._room = MAX_OUTLINE_BYTES
+        self._plain = PlainDetails()
 
     def run(self) -> Outline:
         """Build the outline. Operations come first, so that their details take precedence within the byte limit."""
@@ -148,7 +150,10 @@ class _Outliner:
             section=self._section,
             endpoints=endpoints,
             schemas=tuple(self._schema(name, self._named[name]) for name in schemas),
-            targets={pointer: self._encode(node) for pointer, node in self._links.targets.items()},
+            targets={
+                pointer: self._encode(node, kind_at(ref_tokens(pointer)))
+                for pointer, node in self._links.targets.items()
+            },
         )
 
     def _reached(self, endpoints: Iterable[OutlinedOperation]) -> Sequence[str]:
@@ -184,7 +189,7 @@ class _Outliner:
             parameters=_names(name for name, _ in parameters),
             schemas=self._links.schemas_of(details),
             is_callable=operation.identity in self._found.callable_identities,
-            details=self._encode(details),
+            details=self._encode(details, "operations"),
         )
 
     def _details(self, operation: Operation, parameters: Sequence[tuple[str, object]]) -> Object:
@@ -235,7 +240,7 @@ class _Outliner:
             description=_cut(text_at(about, "description"), _MAX_SUMMARY_LENGTH),
             deprecated=is_true_at(about, "deprecated"),
             links=self._links.schemas_of(node),
-            schema=self._encode(node),
+            schema=self._encode(node, "schemas"),
         )
 
     def _servers(self, *levels: Object) -> tuple[str, ...]:
@@ -243,15 +248,21 @@ class _Outliner:
             return (self._found.base_url,)
         return tuple(map(clean, list_servers(levels, document_url=self._found.document_url)))
 
-    def _encode(self, value: object) -> msgspec.Raw:
+    def _encode(self, value: object, kind: str) -> msgspec.Raw:
         if self._room <= 0:
             return _NOTHING
-        try:
-            text = orjson.dumps(value)
-        except TypeError:  # an integer beyond 64 bits, or an unpaired surrogate
-            text = msgspec.json.encode(_plain(value))
+        text = _dump(value)
+        if b"<" in text or self._found.document.may_conceal:
+            text = _dump(self._plain.convert(value, kind))  # guard: plain-details
         self._room -= len(text)
         return msgspec.Raw(text)
+
+
+def _dump(value: object) -> bytes:
+    try:
+        return orjson.dumps(value)
+    except TypeError:  # an integer beyond 64 bits, or an unpaired surrogate
+        return msgspec.json.encode(_storable(value))
 
 
 def clean(text: str) -> str:
@@ -259,13 +270,13 @@ def clean(text: str) -> str:
     return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
-def _plain(value: object) -> object:
+def _storable(value: object) -> object:
     """The value, with `clean` applied to all keys and strings."""
     mapping, items = as_object(value), as_list(value)
     if mapping is not None:
-        return {clean(str(key)): _plain(member) for key, member in mapping.items()}
+        return {clean(str(key)): _storable(member) for key, member in mapping.items()}
     if items is not None:
-        return [_plain(item) for item in items]
+        return [_storable(item) for item in items]
     return clean(value) if isinstance(value, str) else value
 
 

@@ -174,6 +174,33 @@ def test_a_cut_result_has_no_declared_schema() -> None:
     assert "outputSchema" not in _listed(overlaid)
 
 
+@pytest.mark.parametrize(
+    ("stored", "changed"),
+    [
+        ("Gets.\n\nMore.\n\nReturns: 200, a list of Pet (id, name).", "Gets.\n\nMore."),
+        ("Returns: the pet.\n\nMore.", "Returns: the pet.\n\nMore."),
+        ("Gets.", "Gets."),
+    ],
+)
+def test_a_cut_result_is_not_described_as_the_whole(stored: str, changed: str) -> None:
+    """Ours: a model is not told of parts that the override drops; other words stay (OAS-6)."""
+    overlaid = _listed(overlay(_tool(description=stored), OverrideFields(result={"pointer": "/items"})))
+    reworded = _listed(overlay(_tool(description=stored), OverrideFields(result={"keep": ["/id"]}, description="D.")))
+
+    assert overlaid["description"] == changed
+    assert reworded["description"] == "D."
+    assert _listed(overlay(_tool(description=stored), OverrideFields(title="T")))["description"] == stored
+
+
+def test_a_shortened_tool_with_a_cut_result_keeps_its_note() -> None:
+    """Ours: the note about the full schema is the last paragraph, after the line about the response (OAS-6)."""
+    note = 'Left out: descriptions. Ask get_endpoint_details with {"operation": "get_pet"}.'
+    tool = _tool(description=f"Gets.\n\nReturns: 200, Pet (id).\n\n{note}", _meta={FULL_INPUT_META: "digest"})
+    overlaid = overlay(tool, OverrideFields(result={"pointer": "/items"}))
+
+    assert _listed(overlaid)["description"] == f"Gets.\n\n{note}"
+
+
 def test_a_tool_without_an_override_stays_the_bytes_it_is() -> None:
     """Ours: composing costs nothing for what nobody wants otherwise; what is switched off is not there (OAS-6)."""
     plain = _operation("plain")
