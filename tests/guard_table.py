@@ -350,6 +350,22 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "redirect-exact": (NEVER, "test_a_redirect_uri_is_compared_as_text"),
         "redirect-scheme": (without(1), "test_what_a_client_may_be_sent_back_to"),
     },
+    "tests/unit/identity/test_verified_tokens.py": {
+        "verified-token-audience": (
+            swap('f"{audience}\\n{text}"', "text"),
+            "test_a_remembered_token_is_of_one_tenant_and_one_audience",
+        ),
+        "verified-token-end": (NEVER, "test_a_remembered_token_expires"),
+        "verified-token-issuer": (
+            swap("issuer.id == held.issuer and issuer.version == held.version", "issuer.id == held.issuer"),
+            "test_a_remembered_token_ends_with_the_settings_of_its_issuer",
+        ),
+        "verified-token-keys": (NEVER, "test_a_remembered_token_ends_with_its_key"),
+        "verified-issued-token-end": (
+            ALWAYS,
+            "test_a_token_of_the_gateway_is_verified_once_for_a_tenant_and_a_resource",
+        ),
+    },
     "tests/unit/identity/test_clients.py": {
         "client-hosts": (NEVER, "test_the_hosts_of_documents_can_be_limited"),
         "consent-other-host": (NEVER, "test_forged_metadata_is_shown_for_what_it_is"),

@@ -12,9 +12,11 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Protocol, cast
 
 import jwt
+import msgspec
 from jwt.utils import from_base64url_uint
 
 from gateway.domain.identifiers import TenantId
@@ -26,6 +28,7 @@ CLOCK_SKEW_S = 60
 _MAX_HEADER_BYTES = 8192
 """Limit in bytes; access tokens with many groups have several thousand."""
 _MAX_GROUPS = 1000
+_MAX_CACHED_KEYS, _MAX_CACHED_KEY_BYTES = 1024, 8192
 _TYPES = frozenset({"jwt", "at+jwt", "application/at+jwt"})
 _ID_TOKEN_TYPES = frozenset({"jwt", "id_token+jwt", "application/id_token+jwt"})
 _MIN_RSA_BITS, _MAX_RSA_BITS, _MAX_EXPONENT = 2048, 8192, 2**32
@@ -172,10 +175,21 @@ async def _find_key(tenant: TenantId, issuer: Issuer, header: Mapping[str, Any],
     if kid is not None and not isinstance(kid, str):
         raise TokenRejected("key", issuer)
     published = await keys.find(tenant, issuer.jwks_url, kid)
-    usable = [key for jwk in published if (key := read_key(jwk, algorithm)) is not None]
+    usable = [key for jwk in published if (key := _parse_key(jwk, algorithm)) is not None]
     if len(usable) != 1:  # a token without a key id needs a set with exactly one key for its algorithm
         raise TokenRejected("key", issuer)
     return usable[0]
+
+
+def _parse_key(jwk: Mapping[str, Any], algorithm: str) -> jwt.PyJWK | None:
+    """Parse a published JWK; keys of usual size are parsed once for all tokens."""
+    text = msgspec.json.encode(jwk)
+    return _parse_key_once(text, algorithm) if len(text) <= _MAX_CACHED_KEY_BYTES else read_key(jwk, algorithm)
+
+
+@lru_cache(_MAX_CACHED_KEYS)
+def _parse_key_once(text: bytes, algorithm: str) -> jwt.PyJWK | None:
+    return read_key(msgspec.json.decode(text), algorithm)
 
 
 def bearer_token(authorization: str | None, scheme: bytes = b"bearer") -> bytes | None:
@@ -229,7 +243,8 @@ def _is_bounded(jwk: Mapping[str, Any]) -> bool:
 
 def _read_unverified(text: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     try:
-        return jwt.get_unverified_header(text), jwt.decode(text, options={"verify_signature": False})
+        token = jwt.decode_complete(text, options={"verify_signature": False})
+        return token["header"], token["payload"]
     except BROKEN:
         raise TokenRejected("form") from None
 

@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import jwt
+import msgspec
+from jwt.utils import base64url_decode
 
 from gateway.domain.identifiers import IssuerId, KeyId
 from gateway.domain.tenancy.grants import Grant
@@ -27,6 +29,13 @@ _MAX_GROUPS_LENGTH = 3000
 """Limit on the characters of all groups in a token, because the token is part of every request."""
 _REQUIRED = ("iss", "sub", "aud", "exp", "iat", "client_id", "idp", "grant")
 _BROKEN = (jwt.PyJWTError, ValueError, TypeError, KeyError, RecursionError, OverflowError, AttributeError)
+
+
+class _IssuerClaim(msgspec.Struct):
+    iss: object = None
+
+
+_decode_issuer = msgspec.json.Decoder(_IssuerClaim).decode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,10 +144,13 @@ class IssuedTokens:
 
 
 def issuer_claim(text: str) -> object:
-    """Return the unverified issuer claim of a token; None if the token is malformed."""
+    """Return the unverified issuer claim of a token; None if the token is malformed.
+
+    Only this claim is decoded, because the parser of PyJWT costs as much as a signature.
+    """
     try:
-        return jwt.decode(text, options={"verify_signature": False}).get("iss")
-    except _BROKEN:
+        return _decode_issuer(base64url_decode(text.split(".", 2)[1])).iss
+    except (ValueError, IndexError, RecursionError):  # msgspec's errors are of ValueError
         return None
 
 

@@ -19,12 +19,13 @@ from gateway.domain.tenancy.keys import Key, Scope
 from gateway.domain.tenancy.principals import InboundToken, Principal
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
 from gateway.errors import NotFound, Unauthenticated
-from gateway.identity.access_tokens import KeySource, TokenRejected, VerifiedToken, is_jwt, verify
+from gateway.identity.access_tokens import KeySource, TokenRejected, VerifiedToken, is_jwt
 from gateway.identity.dpop import ProofChecks
 from gateway.identity.failure_limit import BatchedLookups, RefusalCounter
 from gateway.identity.introspection import Introspection
 from gateway.identity.issued_tokens import IssuedTokens, issuer_claim
 from gateway.identity.single_flight import SingleFlight
+from gateway.identity.verified_tokens import VerifiedTokens
 
 _FRESH_S = 1.5
 """Cache lifetime of issuers. Callers are cached for three seconds, so a change applies within five seconds."""
@@ -205,6 +206,7 @@ class People:
         self.keys = verifiers.keys
         self._store = store
         self.issued = verifiers.issued
+        self._verified = VerifiedTokens(verifiers.keys, verifiers.issued)
         self.proofs = verifiers.proofs
         self._introspection = verifiers.introspection
         self._public_url = None if public_url is None else public_url.rstrip("/")
@@ -304,15 +306,15 @@ class People:
     async def _verify(self, presented: PresentedToken, found: TenantIssuers, resource: Resource) -> VerifiedToken:
         text, client = presented.text, presented.client
         if self._introspection is None:
-            return await verify(text, found, self.keys, audience=resource.url)
+            return await self._verified.verify(text, found, audience=resource.url)
         if not is_jwt(text):
             return await self._introspection.verify(text, found, audience=resource.url, client=client)
-        token = await verify(text, found, self.keys, audience=resource.url)
+        token = await self._verified.verify(text, found, audience=resource.url)
         return await self._introspection.confirm(found.tenant, text, token)
 
     async def _accept_issued(self, text: str, found: TenantIssuers, resource: Resource) -> SignedIn:
         """Verify a token that the gateway issued, and look up its grant like a key."""
-        token = self.issued.verify(text, issuer=resource.issuer, audience=resource.url)
+        token = self._verified.verify_issued(found.tenant, text, issuer=resource.issuer, audience=resource.url)
         issuer = next((each for each in found.issuers if each.id == token.provider), None)
         if issuer is None or issuer.sign_in is None:  # guard: issued-token-provider
             raise TokenRejected("issuer")
