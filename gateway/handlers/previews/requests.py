@@ -11,6 +11,7 @@ from urllib.parse import unquote_plus
 
 from gateway.definitions.credential_names import is_credential_name
 from gateway.domain.http.requests import UpstreamRequest, UpstreamResponse
+from gateway.domain.text_search.invisible import ESCAPED
 from gateway.handlers.redaction.redaction import Credentials, Redaction
 from gateway.handlers.response_body.kinds import is_utf8
 
@@ -55,7 +56,7 @@ async def finish(text: str, redaction: Redaction, credentials: Credentials) -> s
 
 
 def escape(text: str) -> str:
-    """Return the text with each unprintable character escaped, such as `\\n` or `\\u202e`."""
+    """Return the text with each unprintable or invisible character escaped, such as `\\n` or `\\u202e`."""
     return _UNPRINTABLE.sub(_escaped, text)  # guard: preview-lines
 
 
@@ -152,6 +153,6 @@ def _blank_pair(pair: str) -> str:
 
 def _escaped(found: re.Match[str]) -> str:
     character = found[0]
-    if character.isprintable():
+    if character.isprintable() and ESCAPED.match(character) is None:  # guard: preview-invisible-letters
         return character
     return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(character) or f"\\u{ord(character):04x}"

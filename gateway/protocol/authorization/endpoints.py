@@ -36,7 +36,7 @@ from gateway.identity.oauth.client_documents import read_name, read_redirect_uri
 from gateway.identity.oauth.clients import ClientDirectory
 from gateway.protocol.authorization.metadata import CLIENT_AUTHENTICATION, has_registration, metadata_routes
 from gateway.protocol.authorization.request_grants import AuthorizationParts, RequestGrants
-from gateway.protocol.authorization.sdk_provider import ClientRequest, SdkProvider
+from gateway.protocol.authorization.sdk_provider import ClientRequest, SdkProvider, urls_of
 from gateway.web.authentication import address_of, proof_of
 from gateway.web.bodies import declared_length, read_body
 from gateway.web.html.documents import page, respond
@@ -99,6 +99,8 @@ class AuthorizationEndpoints:
         redirect_uri = fields.get("redirect_uri", "")
         if not is_registered(redirect_uri, client.redirect_uris):  # guard: authorize-redirect-registered
             raise ClientRefused("The application asks for a redirect URI that is not one of its own.")
+        if urls_of(redirect_uri) is None:
+            raise ClientRefused("The application's redirect URI names a host that cannot exist.")
         grants = _with_client(grants, client.id, (redirect_uri,))
         provider = SdkProvider(grants, ClientRequest(client=client, fields=fields))
         answer = await AuthorizationHandler(provider).handle(request)

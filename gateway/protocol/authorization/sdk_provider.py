@@ -18,7 +18,7 @@ from mcp.server.auth.provider import (
     TokenError,
 )
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
-from pydantic import AnyUrl
+from pydantic import AnyUrl, ValidationError
 
 from gateway.domain.refusals import SignInRefused
 from gateway.domain.tenancy.grant_secrets import Presented, read_presented
@@ -101,12 +101,11 @@ class SdkProvider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshTok
             method = "client_secret_basic" if request.is_basic else "client_secret_post"
             is_right = is_secret(client, request.secret)
             secret = request.secret if is_right else secrets.token_urlsafe(32)  # guard: client-authenticated
-        requested = request.fields.get("redirect_uri")
         return OAuthClientInformationFull(
             client_id=client.id,
             client_secret=secret,
             token_endpoint_auth_method=method,
-            redirect_uris=None if requested is None else [AnyUrl(requested)],  # it was already compared exactly
+            redirect_uris=urls_of(request.fields.get("redirect_uri")),
             scope=request.fields.get("scope"),  # scopes that the tenant does not have are removed later
         )
 
@@ -216,3 +215,14 @@ class SdkProvider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshTok
             refresh_token=issued.refresh_token,
             scope=" ".join(issued.scopes) or None,
         )
+
+
+def urls_of(redirect_uri: str | None) -> list[AnyUrl] | None:
+    """Return the redirect URI of a request as the SDK stores it; None if it is missing or not a URL.
+
+    Registered URIs have valid characters, but can have a host that cannot be decoded (`xn--`).
+    """
+    try:
+        return None if redirect_uri is None else [AnyUrl(redirect_uri)]
+    except ValidationError:
+        return None

@@ -9,10 +9,14 @@ from markupsafe import Markup
 
 from gateway.domain.tenancy.grants import ClientKind, OAuthClient
 from gateway.domain.tenancy.redirect_uris import host_of, is_native
+from gateway.domain.text_search.look_alikes import has_mixed_letters
+from gateway.handlers.previews.requests import truncate
 from gateway.identity.oauth.requests import AuthorizationRequest
 from gateway.web.html.documents import visible
 from gateway.web.people.sessions import PersonSession
 
+_MAX_NAME_LENGTH = 80
+"""Length of the shown part of a name in characters; a longer name would push warnings and hosts out of sight."""
 _CONSENT = Markup("""<p>An application wants to use the tenant <strong>{slug}</strong> as
 <strong><bdi>{person}</bdi></strong>. It calls itself <q><bdi>{name}</bdi></q>.</p>
 {warnings}
@@ -44,7 +48,7 @@ def consent_content(
     return _CONSENT.format(
         slug=session.slug,
         person=visible(session.person.subject),
-        name=visible(client.name),
+        name=visible(truncate(client.name, _MAX_NAME_LENGTH)),  # guard: consent-name-length
         warnings=_WARNINGS.format(warnings) if warnings else "",
         facts=Markup("").join(_DETAIL.format(*detail) for detail in _details(session, client, asked)),
         token=token,
@@ -92,6 +96,8 @@ def _warnings(client: OAuthClient, asked: AuthorizationRequest) -> list[str]:
             found.append(f"The application is that of {host}, and sends you to another host: {destination}.")
     if is_native(asked.redirect_uri):
         found.append("The application claims to run on this computer, as every program on it can.")
+    if has_mixed_letters(client.name):  # guard: consent-name-alike
+        found.append("Its name has letters that can look like others.")
     if not destination.isascii() or "xn--" in destination or "xn--" in client.id:
         found.append("The name of a host has letters that can look like others.")
     return found

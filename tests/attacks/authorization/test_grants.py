@@ -1,6 +1,7 @@
 """Attacks on codes and tokens of the authorization server: replay, injection, confusion of audiences, reuse."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import jwt
@@ -60,9 +61,10 @@ async def test_a_token_has_the_scopes_that_the_provider_granted(application: App
     other = await application.open(scope="write")
     assert (other.status_code, "No rule of the issuer admits you" in other.text) == (403, True)
 
-    rule = {"effect": "deny", "who": ["people"], "unless": ["scope:corp:tools", "scope:corp:write"], "what": {}}
+    rule = {"effect": "deny", "who": ["people"], "unless": ["scope:corp:tools", "scope:corp:write"]}
     (await admin.put("/tenants/acme/access", json={"rules": [rule]})).raise_for_status()
-    await admin.patch(path, json={"rules": [{}]})
+    everyone: dict[str, str] = {}
+    await admin.patch(path, json={"rules": [everyone]})
     metadata = (await application.gateway.http.get("/.well-known/oauth-authorization-server/t/acme")).json()
     assert metadata["scopes_supported"] == ["tools", "write"]
     for requested in (None, "tools write"):
@@ -373,3 +375,16 @@ async def test_a_key_that_is_not_published_yet_ends_no_sign_in(
         assert answer.status_code == 200, answer.text
         held = answer.json()["refresh_token"]
         assert f"refresh_token={sent}".encode() in b"".join(seen.body for seen in provider.issuer.upstream.seen)
+
+
+async def test_a_redirect_uri_that_is_no_url_is_refused_with_a_reason(application: Application) -> None:
+    """RFC 6749 §5.2: at the token endpoint from any client, and for a registered host that cannot exist (IDN-2)."""
+    undecodable = "https://xn--nthropic-2ig.example/callback"
+    code = await application.code()
+    for uri in ("::", "\0", undecodable):
+        refused = await application.redeem(code, redirect_uri=uri)
+        assert (refused.status_code, refused.json()["error"]) == (400, "invalid_request"), refused.text
+
+    client = await register(application.gateway, redirect_uris=[undecodable])
+    answer = await replace(application, client_id=client["id"], redirect_uri=undecodable).authorize()
+    assert (answer.status_code, "names a host that cannot exist" in answer.text) == (400, True), answer.text

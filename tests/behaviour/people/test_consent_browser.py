@@ -1,17 +1,58 @@
 """The consent page in Chromium: with the keyboard alone, as a screen reader has it, and with hostile names."""
 
 from collections.abc import AsyncGenerator
+from dataclasses import dataclass, replace
+from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx
+import orjson
 import pytest
 
+from gateway.domain.text_search.invisible import ESCAPED
 from tests.support.authorization import CHALLENGE, Application, register
+from tests.support.certificates import self_signed
 from tests.support.chromium import Browser, open_page
-from tests.support.gateway import RunningGateway
+from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.issuer import LocalProvider, add_provider, new_issuer
+from tests.support.servers import TestServers
 from tests.support.serving import NO_TLS
 from tests.support.stand import Stand
+from tests.support.upstream import RecordingUpstream, Seen, recording_upstream
+
+FORGED_BACK = "https://xn--nthropic-06g.example/callback"
+FORGED_NAMES = {
+    "</bdi></q><h1>Verified</h1><img src=x onerror=alert(1)><script>alert(1)</script>": (
+        "</bdi></q><h1>Verified</h1><img src=x onerror=alert(1)><script>alert(1)</script>"
+    ),
+    "\u202emoc.elpmaxe\u2066\u200b\u3164\u2800\U000e0041": "\\u202emoc.elpmaxe\\u2066\\u200b\\u3164\\u2800\\ue0041",
+    "\u3164 \u2800": "\\u3164 \\u2800",
+    "\N{CYRILLIC CAPITAL LETTER ES}laude": "\N{CYRILLIC CAPITAL LETTER ES}laude",
+    "W" * 5000: "W" * 80 + "… (200 characters in all)",
+    "Z" + "\N{COMBINING GRAVE ACCENT}" * 99: "Z" + "\N{COMBINING GRAVE ACCENT}" * 79 + "… (100 characters in all)",
+}
+"""Names in metadata documents, and what the page shows of them."""
+
+
+@dataclass(slots=True)
+class Forger:
+    """A server of metadata documents with chosen names, and the browser of the person to deceive."""
+
+    application: Application
+    documents: RecordingUpstream
+    browser: Browser
+
+    def respond(self, seen: Seen) -> bytes:
+        """The document at a path `/NUMBER.json`."""
+        name = list(FORGED_NAMES)[int(seen.target.strip("/.json"))]
+        client_id = f"https://{self.documents.authority}{seen.target}"
+        return orjson.dumps({"client_id": client_id, "client_name": name, "redirect_uris": [FORGED_BACK]})
+
+    async def open(self, number: int, name: str) -> None:
+        """Open the consent page of a document."""
+        assert name in FORGED_NAMES
+        client_id = f"https://{self.documents.authority}/{number}.json"
+        await self.browser.open(_begin(replace(self.application, client_id=client_id)))
 
 
 @pytest.fixture
@@ -32,11 +73,72 @@ async def application(gateway: RunningGateway, stand: Stand) -> AsyncGenerator[A
 async def browser(application: Application, chromium: str) -> AsyncGenerator[Browser]:
     """A browser with the session of the person, whose pages do nothing that they must not do."""
     async with open_page(chromium) as started:
-        for name, value in application.http.cookies.items():
-            url = f"{application.gateway.url}/t/acme/"
-            await started.send("Network.setCookie", name=name, value=value, url=url, path="/t/acme/")
+        await _add_cookies(started, application)
         yield started
         assert started.faults == []
+
+
+async def _add_cookies(browser: Browser, application: Application) -> None:
+    for name, value in application.http.cookies.items():
+        url = f"{application.gateway.url}/t/acme/"
+        await browser.send("Network.setCookie", name=name, value=value, url=url, path="/t/acme/")
+
+
+@pytest.fixture
+async def forger(
+    servers: TestServers, chromium: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncGenerator[Forger]:
+    """A server of metadata documents that the gateway trusts, and the browser of a person who has signed in."""
+    certificate = self_signed(tmp_path, "client.test")
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))  # the gateway reads it when it starts
+    with servers.database() as database:
+        async with (
+            recording_upstream() as issuer,
+            recording_upstream(certificate) as documents,
+            running_gateway(
+                database.app_url, servers.empty_redis(), egress_allow=[issuer.authority, documents.authority]
+            ) as gateway,
+            httpx.AsyncClient(verify=NO_TLS, trust_env=False, timeout=30) as http,
+            open_page(chromium) as browser,
+        ):
+            await gateway.create_tenant("acme")
+            provider = LocalProvider(new_issuer(issuer))
+            await add_provider(gateway, "acme", provider)
+            application = Application(gateway, provider, "-", http, redirect_uri=FORGED_BACK)
+            forger = Forger(application, documents, browser)
+            documents.respond = forger.respond
+            await application.follow(await http.get(f"{application.issuer}/sign-in"))
+            await _add_cookies(browser, application)
+            yield forger
+            assert browser.faults == []
+
+
+async def test_forged_metadata_deceives_neither_by_names_nor_by_hosts(forger: Forger) -> None:
+    """Ours: a person sees the hosts of document and redirect, and the name as one line of harmless text (IDN-2).
+
+    Consent phishing: HTML, bidirectional and invisible characters, look-alike letters, names that fill the page.
+    """
+    browser, host = forger.browser, forger.documents.authority
+    await browser.send("Emulation.setDeviceMetricsOverride", width=360, height=800, deviceScaleFactor=1, mobile=False)
+    for number, (name, expected) in enumerate(FORGED_NAMES.items()):
+        await forger.open(number, name)
+        shown = await browser.text()
+        assert f"Identified by\n{host}" in shown, shown
+        assert f"Sends you back to\n{urlsplit(FORGED_BACK).netloc}" in shown
+        assert f"The application is that of {host}, and sends you to another host" in shown
+        assert "The name of a host has letters that can look like others." in shown
+        assert ("its name has letters that can look like others" in shown.lower()) is ("laude" in name), name
+        assert await browser.ask("document.querySelector('q').textContent") == expected
+        assert ESCAPED.search(shown.replace("\n", "")) is None, ascii(shown)
+        # neither markup of the name nor its size has moved or covered anything
+        assert (
+            await browser.ask("document.querySelectorAll('h1, img, script, q *, a:not([href^=\\'/t\\'])').length") == 3
+        )
+        assert await browser.ask("document.documentElement.scrollWidth <= innerWidth"), name
+        assert await browser.ask("getComputedStyle(document.querySelector('q bdi')).overflowX") == "clip"
+        assert await browser.ask("document.querySelector('q').getBoundingClientRect().height < 200"), name
+        assert {("button", "Allow"), ("button", "Do not allow")} <= set(await browser.names())
+    assert {seen.target for seen in forger.documents.seen} == {f"/{each}.json" for each in range(len(FORGED_NAMES))}
 
 
 def _begin(application: Application) -> str:

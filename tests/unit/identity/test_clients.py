@@ -87,6 +87,10 @@ def test_forged_metadata_is_shown_for_what_it_is() -> None:
     )
     assert "letters that can look like others" in alike
 
+    mixed = _page(ClientKind.REGISTERED, id="x", name="\N{CYRILLIC CAPITAL LETTER ES}laude")
+    assert "Its name has letters that can look like others." in mixed
+    assert "W" * 81 not in _page(ClientKind.REGISTERED, id="x", name="W" * 200)
+
     hidden = _page(ClientKind.DYNAMIC, id="x", name='\N{RIGHT-TO-LEFT OVERRIDE}tneilc\0\n<script>alert(1)</script>"')
     assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in hidden
     assert "<script>" not in hidden

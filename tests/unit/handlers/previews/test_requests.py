@@ -28,6 +28,7 @@ def _shown(body: bytes, content_type: str, *headers: tuple[str, str], url: str =
         ),
         (b"<a>\nPOST https://other</a>", "application/xml", ["<a>\\nPOST https://other</a>"]),
         ("año \u202e x \u200b".encode(), "text/plain", ["año \\u202e x \\u200b"]),
+        ("\u3164 e\u2800\ufe0f".encode(), "text/plain", ["\\u3164 e\\u2800\\ufe0f"]),
         (b"\x89PNG\r\n\x1a\n\x00", "image/png", ["(9 bytes that are not text)"]),
         (b"\xff" * 5_000, "application/octet-stream", ["(5000 bytes that are not text)"]),
     ],
