@@ -271,9 +271,9 @@ async def finish_approval(
 
 
 async def supersede_approvals(
-    tenant: TenantId, catalog: CatalogContext, tools: Collection[str], *, before: datetime
+    tenant: TenantId, catalog: CatalogContext, tools: Collection[str], *, before: datetime, action: str = "call"
 ) -> None:
-    """End the open approvals of calls of tools that a catalog change has redefined or removed.
+    """End the open approvals of calls of tools that a catalog change has redefined or removed, or of another action.
 
     Callers and approvers see it at once. Without it, the next equal call would end them, so a failure is only logged.
     """
@@ -282,7 +282,9 @@ async def supersede_approvals(
         while count == _SWEEP_BATCH:
             changes = ApprovalChanges(tenant, catalog)
             async with catalog.store.transaction(tenant) as db:
-                ended = await approvals.supersede_of_tools(tenant, db, tools, before=before, limit=_SWEEP_BATCH)
+                ended = await approvals.supersede_of_tools(
+                    tenant, db, tools, before=before, limit=_SWEEP_BATCH, action=action
+                )
                 for approval in ended:
                     await changes.record_change(db, approval)
             await changes.announce()

@@ -26,6 +26,9 @@ from gateway.store import operations, primitives
 from gateway.store.engine import Db
 from gateway.store.sources import sources
 
+_ACTIONS = {Family.TOOL: "call", Family.RESOURCE: "read", Family.PROMPT: "get"}
+"""The action of an approval for each family."""
+
 _PREFIXES = {Family.TOOL: "tol", Family.RESOURCE: "res", Family.TEMPLATE: "tpl", Family.PROMPT: "pro"}
 _decode = msgspec.json.Decoder(dict[str, object]).decode
 
@@ -160,9 +163,10 @@ async def remove_primitive(
 
 
 async def _supersede(tenant: TenantId, catalog: CatalogContext, redefined: Primitive, *, before: datetime) -> None:
-    """End the open approvals of a redefined or removed tool; those of other families expire."""
-    if redefined.family is Family.TOOL:
-        await supersede_approvals(tenant, catalog, [redefined.name], before=before)
+    """End the open approvals of a redefined or removed primitive; those for URIs of a resource template expire."""
+    if redefined.family in _ACTIONS:
+        action = _ACTIONS[redefined.family]
+        await supersede_approvals(tenant, catalog, [redefined.name], before=before, action=action)
 
 
 async def _publish(tenant: TenantId, catalog: CatalogContext, family: Family, names: Iterable[str]) -> None:

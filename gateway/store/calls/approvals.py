@@ -233,10 +233,13 @@ async def supersede(tenant: TenantId, db: Db, approval: ApprovalId) -> bool:
 
 
 async def supersede_of_tools(
-    tenant: TenantId, db: Db, tools: Collection[str], *, before: datetime, limit: int
+    tenant: TenantId, db: Db, tools: Collection[str], *, before: datetime, limit: int, action: str = "call"
 ) -> Sequence[ApprovalId]:
-    """End pending and approved approvals for calls of these tools that are older than a change of the tools."""
-    is_older_call = (_columns.action == "call", _columns.tool.in_(tools), _columns.created_at < before)
+    """End pending and approved approvals for calls of these tools that are older than a change of the tools.
+
+    With the action `read` or `get`, those for reads of resources with these URIs, or for prompts of these names.
+    """
+    is_older_call = (_columns.action == action, _columns.tool.in_(tools), _columns.created_at < before)
     return await _supersede(tenant, db, is_older_call, limit=limit)
 
 

@@ -233,6 +233,29 @@ async def test_resources_and_prompts_are_approved_too(office: Office) -> None:
         assert await office.state(facts["id"]) == "done"
 
 
+async def test_a_changed_resource_or_prompt_ends_its_approvals(office: Office) -> None:
+    """Ours: at the change, and only those of its own family (SAF-3)."""
+    resource = await add(office.gateway, "acme", "resources", text_resource("note://1"))
+    await add(office.gateway, "acme", "prompts", text_prompt("greets"))
+    await add(office.gateway, "acme", "tools", tool("greets", {"kind": "steps", "steps": [DONE]}, safety="safe"))
+    await office.put("policy", {"safe": "approve"})
+    asked = {
+        action: (await office.gateway.rpc("acme", office.key, method, params, **headers)).json()
+        for action, method, params, headers in (
+            ("read", "resources/read", {"uri": "note://1"}, {"mcp_name": "note://1"}),
+            ("get", "prompts/get", {"name": "greets"}, {}),
+        )
+    }
+    read, get = (_facts(asked[action]["error"])["id"] for action in ("read", "get"))
+    call = _facts(await office.call("greets"))["id"]
+
+    await office.put("prompts/greets", text_prompt("greets", "Hello."), "PATCH")
+    assert [await office.state(one) for one in (read, get, call)] == ["pending", "superseded", "pending"]
+    removed = await office.admin.request("DELETE", f"/tenants/{office.slug}/resources/{resource['id']}")
+    assert removed.is_success, removed.text
+    assert [await office.state(one) for one in (read, get, call)] == ["superseded", "superseded", "pending"]
+
+
 async def test_inner_calls_are_approved_one_by_one(office: Office) -> None:
     """Ours: a safe tool carries no dangerous one past the approver; the outer call ends before what follows (SAF-3)."""
     after = {"call": {"tool": "create_pet", "arguments": {"body": {"name": "x"}}}}
