@@ -152,8 +152,9 @@ async def test_access_rules_from_the_command_line(
     document = tmp_path / "pets.json"
     document.write_text(json.dumps(pets(upstream.url)))
     await terminal.do("source", "add", "api", str(document))
+    excepted = ["group:corp:vets", "scope:corp:vet"]
     rules = {
-        "rules": [{"effect": "deny", "unless": ["group:corp:vets"], "what": {"names": ["get_pet"]}, "reason": "vets"}],
+        "rules": [{"effect": "deny", "unless": excepted, "what": {"names": ["get_pet"]}, "reason": "vets"}],
         "roles": [{"role": "approve", "who": ["group:corp:vets"], "unless": ["subject:corp:eve"]}],
     }
     file = tmp_path / "rules.json"
@@ -161,8 +162,9 @@ async def test_access_rules_from_the_command_line(
     report = await terminal.do("access", "report", str(file))
     assert "get_pet" in report.out
     done = await terminal.do("access", "set", str(file))
-    assert "deny everyone, unless group:corp:vets: names get_pet (vets)" in done.out
-    assert "no such key or issuer: group:corp:vets" in done.err
+    assert "deny everyone, unless group:corp:vets, scope:corp:vet: names get_pet (vets)" in done.out
+    for entry in excepted:
+        assert f"no such key or issuer: {entry}" in done.err
     assert "approve: group:corp:vets, unless subject:corp:eve" in done.out
     assert "role 1: the tenant has no such issuer: group:corp:vets" in done.err
     assert (await terminal.do("access", "list")).out == done.out
@@ -179,6 +181,9 @@ async def test_access_rules_from_the_command_line(
     await terminal.do("policy", "set", "--safe", "allow")
     explained = await terminal.run("explain", "get_pet", "id=7", *other)
     assert (explained.code, "access rule 1 denies it: vets" in explained.out) == (1, True)
+    assert "a token with the scope corp:vet may use it" in explained.out
+    assert (await terminal.run("explain", "get_pet", "id=7", *other, "--as-scope", "corp:vet")).code == 0
+    assert (await terminal.run("access", "check", "--as-key", "k", "--as-scope", "corp:vet")).code == 2
     assert (await terminal.run("explain", "get_pet", "id=7", *vet)).code == 0
     assert (await terminal.run("access", "check", "--as-key", "key_none")).code == 5
     assert (await terminal.run("access", "check", "--as-key", "k", *vet)).code == 2
