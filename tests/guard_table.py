@@ -118,6 +118,10 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "introspection-tls": (SKIP, "test_a_client_that_cannot_ask_is_refused_when_it_is_stored"),
     },
     "tests/integration/identity/test_introspection.py": {
+        "opaque-token-of-its-issuer": (
+            without(2),
+            "test_an_opaque_token_for_the_gateway_is_recognised_by_its_own_issuer_only",
+        ),
         "introspection-end": (
             value("float(client.cache_s)"),
             "test_an_answer_never_counts_beyond_the_end_of_its_token",
@@ -482,6 +486,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
     "tests/behaviour/people/test_delegation.py": {
         "assertion-audience": (NEVER, "test_a_delegation_that_cannot_work_is_refused"),
         "exchange-other-token": (NEVER, "test_a_token_that_is_valid_at_the_gateway_is_not_passed_on"),
+        "delegated-opaque-for-gateway": (NEVER, "test_an_opaque_token_that_is_valid_at_the_gateway_is_not_passed_on"),
         "delegated-token-for-gateway": (SKIP, "test_a_token_that_is_valid_at_the_gateway_is_not_passed_on"),
         "delegated-for-gateway-stored": (SKIP, "test_a_token_that_is_valid_at_the_gateway_is_not_passed_on"),
         "delegated-for-gateway": (NEVER, "test_a_delegation_that_cannot_work_is_refused"),

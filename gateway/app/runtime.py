@@ -144,7 +144,7 @@ def _build_identities(
     subjects = SubjectTokens(catalog, people.directory, checks).find
     links = AccountLinks(cipher.derive(LINK_PURPOSE), public_url=settings.public_url)
     accounts = StoredAccountTokens(catalog, links)
-    own_audiences = OwnAudiences(people.directory, public_url=settings.public_url)
+    own_audiences = OwnAudiences(people.directory, people.introspection, public_url=settings.public_url)
     return tokens, signer, Delegations(tokens, signer, subjects, accounts, own_audiences)
 
 

@@ -252,9 +252,14 @@ def _read_unverified(text: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
 def audiences_of(text: str) -> frozenset[str]:
     """Return the unverified audiences of a token; none if it is no JWT."""
     try:
-        claimed = _read_unverified(text)[1].get("aud")
+        return claimed_audiences(_read_unverified(text)[1])
     except TokenRejected:
         return frozenset()
+
+
+def claimed_audiences(claims: Mapping[str, Any]) -> frozenset[str]:
+    """Return the audiences in the claims of a token."""
+    claimed = claims.get("aud")
     several = cast("list[object]", claimed) if isinstance(claimed, list) else [claimed]
     return frozenset(each for each in several if isinstance(each, str))
 

@@ -31,7 +31,15 @@ from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import IssuerId, TenantId
 from gateway.domain.tenancy.issuers import IntrospectionClient, Issuer, TenantIssuers
 from gateway.errors import GatewayError, LimitExceeded, Unavailable
-from gateway.identity.access_tokens import BROKEN, TokenRejected, VerifiedToken, is_jwt, token_of, verify_claims
+from gateway.identity.access_tokens import (
+    BROKEN,
+    TokenRejected,
+    VerifiedToken,
+    claimed_audiences,
+    is_jwt,
+    token_of,
+    verify_claims,
+)
 from gateway.identity.local_token_buckets import TokenBuckets
 from gateway.identity.single_flight import SingleFlight
 from gateway.upstream.auth.token_endpoint import introspect_token, token_introspection
@@ -152,6 +160,20 @@ class Introspection:
         except (TokenRejected, GatewayError):
             return False  # guard: introspection-streams
         return True
+
+    async def audiences_of(self, tenant: TenantId, issuer: Issuer, text: str) -> frozenset[str]:
+        """The audiences of an active opaque token of this issuer; none for a token that the gateway does not accept.
+
+        Raises:
+            Unavailable: the issuer's endpoint is unavailable.
+        """
+        if _OPAQUE_TOKEN.fullmatch(text) is None or _KEY_FORM.search(text) is not None:
+            return frozenset()
+        try:
+            state = await self._find(tenant, issuer, text, ())
+        except TokenRejected:
+            return frozenset()
+        return claimed_audiences(msgspec.json.decode(state.members, type=dict[str, Any]))
 
     async def _find(
         self, tenant: TenantId, issuer: Issuer, text: str, limits: _Limits, *, is_invented: bool = False

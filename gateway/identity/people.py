@@ -208,7 +208,7 @@ class People:
         self.issued = verifiers.issued
         self._verified = VerifiedTokens(verifiers.keys, verifiers.issued)
         self.proofs = verifiers.proofs
-        self._introspection = verifiers.introspection
+        self.introspection = verifiers.introspection
         self._public_url = None if public_url is None else public_url.rstrip("/")
         self._resources = BoundedCache[Target, Resource](_CACHED_RESOURCES)
         self._refusals = refusals
@@ -297,20 +297,20 @@ class People:
     async def is_active(self, principal: Principal) -> bool:
         """True if the principal's token needs no introspection, or the issuer still reports it as active."""
         token = principal.token
-        if token is None or self._introspection is None:
+        if token is None or self.introspection is None:
             return True
         found = await self.directory.issuers_of(principal.slug)
         issuer = None if found is None else next((each for each in found.issuers if each.id == token.issuer), None)
-        return issuer is not None and await self._introspection.is_active(principal.tenant, issuer, token.value)
+        return issuer is not None and await self.introspection.is_active(principal.tenant, issuer, token.value)
 
     async def _verify(self, presented: PresentedToken, found: TenantIssuers, resource: Resource) -> VerifiedToken:
         text, client = presented.text, presented.client
-        if self._introspection is None:
+        if self.introspection is None:
             return await self._verified.verify(text, found, audience=resource.url)
         if not is_jwt(text):
-            return await self._introspection.verify(text, found, audience=resource.url, client=client)
+            return await self.introspection.verify(text, found, audience=resource.url, client=client)
         token = await self._verified.verify(text, found, audience=resource.url)
-        return await self._introspection.confirm(found.tenant, text, token)
+        return await self.introspection.confirm(found.tenant, text, token)
 
     async def _accept_issued(self, text: str, found: TenantIssuers, resource: Resource) -> SignedIn:
         """Verify a token that the gateway issued, and look up its grant like a key."""

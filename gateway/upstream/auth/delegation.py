@@ -45,6 +45,10 @@ class TokenAudiences(Protocol):
         """True if a text is such an audience, or a JWT for one of them; raises `Unavailable` if that is unknown."""
         ...
 
+    async def accept_opaque(self, principal: Principal, token: str, terms: TokenExchange | AccountTerms) -> bool:
+        """True if an opaque token of these terms is for such an audience; raises `Unavailable` if that is unknown."""
+        ...
+
 
 class Delegations:
     """Resolves credentials with a delegation to the credential of one caller."""
@@ -88,7 +92,7 @@ class Delegations:
             value = await self._accounts.obtain(principal, named, terms)
         else:
             value = await self._exchange(named, terms, principal)
-        return await self._with_token(named, principal, value)
+        return await self._with_token(named, terms, principal, value)
 
     async def forget(self, named: NamedCredential, principal: Principal, refused: Credential) -> None:
         """Drop a cached token after the upstream refused it."""
@@ -107,7 +111,7 @@ class Delegations:
         """
         if isinstance(named.delegation, AccountTerms):
             value = await self._accounts.renew(principal, named, named.delegation, refused.value)
-            return await self._with_token(named, principal, value)
+            return await self._with_token(named, named.delegation, principal, value)
         await self.forget(named, principal, refused)
         return None
 
@@ -122,14 +126,20 @@ class Delegations:
             )
         return token.value
 
-    async def _with_token(self, named: NamedCredential, principal: Principal, token: str) -> NamedCredential:
+    async def _with_token(
+        self, named: NamedCredential, terms: TokenExchange | AccountTerms, principal: Principal, token: str
+    ) -> NamedCredential:
         await self._check_audience(named, principal, token)  # guard: delegated-token-for-gateway
+        if await self._own_audiences.accept_opaque(principal, token, terms):  # guard: delegated-opaque-for-gateway
+            await self._refuse_upstreams(named, principal)
         return replace(named, credential=Credential(value=token), delegation=None)
 
     async def _check_audience(self, named: NamedCredential, principal: Principal, text: str) -> None:
         """Refuse an audience of the gateway, or a token for it, unless the gateway is the only recipient."""
-        if not await self._own_audiences.include(principal, text):
-            return
+        if await self._own_audiences.include(principal, text):
+            await self._refuse_upstreams(named, principal)
+
+    async def _refuse_upstreams(self, named: NamedCredential, principal: Principal) -> None:
         for origin in named.origins:
             if not await self._own_audiences.include(principal, origin):
                 raise CredentialMissing(

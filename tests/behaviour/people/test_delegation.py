@@ -5,6 +5,7 @@ import itertools
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import partial
 from typing import Any
+from urllib.parse import parse_qs
 
 import jwt
 import orjson
@@ -12,12 +13,12 @@ import pytest
 
 from tests.integration.upstream.live.sdk_server import running_sdk_server
 from tests.support.delegation import API, PEOPLE, PUBLIC, TENANTS, Delegating, create_delegation, document_of
-from tests.support.issuer import add_issuer, new_issuer
+from tests.support.issuer import OpaqueTokens, add_issuer, new_issuer
 from tests.support.primitives import text_resource
 from tests.support.replicas import until
 from tests.support.servers import TestServers
 from tests.support.stand import Stand, running_stand
-from tests.support.upstream import recording_upstream
+from tests.support.upstream import Seen, recording_upstream
 
 
 @pytest.fixture(scope="module")
@@ -206,6 +207,56 @@ async def test_a_token_that_is_valid_at_the_gateway_is_not_passed_on(world: Dele
 
     endpoint.returned = world.issuers["acme"].token([API, "https://login.example/userinfo"], sub="ada")
     assert not (await world.call("acme", world.token("acme", "ada", jti="fit"), "tool_unnamed")).get("isError")
+
+
+async def test_an_opaque_token_that_is_valid_at_the_gateway_is_not_passed_on(world: Delegating) -> None:
+    """RFC 7662: the issuer tells the audience of an exchanged opaque token; another issuer never sees it (TEN-4)."""
+    admin, endpoint, server = world.gateway.admin, world.endpoints["acme"], world.issuers["acme"].upstream
+    states: dict[str, dict[str, Any]] = {}
+    asked: list[str] = []
+
+    def respond(seen: Seen) -> bytes:
+        if seen.target != "/introspect":
+            return endpoint.respond(seen)
+        [token] = parse_qs(seen.body.decode())["token"]
+        asked.append(token)
+        return orjson.dumps(states.get(token, {"active": False}))
+
+    server.respond = respond
+    client = {"client_id": "gateway", "client_secret": "s3cret", "url": f"{server.url}/introspect"}
+    changed = await admin.patch("/tenants/acme/issuers/corp", json={"introspection": client})
+    assert changed.status_code == 200, changed.text
+    asked.clear()
+    for name, audience, is_refused in (
+        ("for-the-gateway", f"{PUBLIC}/t/acme/mcp", True),
+        ("for-several", [API, f"{PUBLIC}/t/acme/mcp"], True),
+        ("for-the-api", API, False),
+        ("unknown-to-the-issuer", None, False),
+    ):
+        endpoint.returned = f"opaque-token-{name}"
+        if audience is not None:
+            states[endpoint.returned] = {"active": True, **world.issuers["acme"].claims(audience)}
+        result = await world.call("acme", world.token("acme", "ada", jti=name), "tool_exchange")
+        assert (bool(result.get("isError")), "valid at the gateway itself" in str(result)) == (
+            is_refused,
+            is_refused,
+        ), name
+        assert (await world.gateway.rpc("acme", endpoint.returned, "tools/list")).status_code == (
+            200 if is_refused else 401
+        )
+    assert [seen.header("authorization") for seen in world.api.seen] == [
+        "Bearer opaque-token-for-the-api",
+        "Bearer opaque-token-unknown-to-the-issuer",
+    ]
+    async with recording_upstream() as other:  # then tokens of another issuer are not sent to this endpoint
+        await admin.put("/tenants/acme/egress", json={"allow": [other.authority]})
+        stopped = await admin.patch("/tenants/acme/issuers/corp", json={"introspection": None})
+        opaque = OpaqueTokens(new_issuer(other))
+        await add_issuer(world.gateway, "acme", opaque.issuer, name="partner", introspection=opaque.client)
+        opaque.asked.clear()
+        endpoint.returned = "opaque-token-of-corp"
+        result = await world.call("acme", world.token("acme", "ada", jti="other"), "tool_exchange")
+    assert (stopped.status_code, result.get("isError", False), opaque.asked) == (200, False, [])
 
 
 @pytest.mark.parametrize("is_older", [False, True], ids=["newest", "older"])

@@ -6,8 +6,10 @@ from dataclasses import dataclass, replace
 
 import anyio
 import pytest
+from msgspec.structs import replace as replace_struct
 
-from gateway.domain.identifiers import TenantId
+from gateway.domain.credentials import AccountTerms, TokenExchange
+from gateway.domain.identifiers import KeyId, TenantId, new_issuer_id
 from gateway.domain.tenancy.issuers import IntrospectionClient, Issuer, TenantIssuers
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import LimitExceeded, Unauthenticated, Unavailable
@@ -17,6 +19,7 @@ from gateway.identity.authenticator import Authenticator
 from gateway.identity.introspection import Introspection
 from gateway.identity.issued_tokens import IssuedTokens
 from gateway.identity.local_token_buckets import TokenBuckets
+from gateway.identity.own_audiences import OwnAudiences
 from gateway.identity.people import IssuerDirectory, People, Target, TokenVerifiers
 from gateway.upstream.auth.signing_keys import SigningKeys
 from gateway.upstream.client import UpstreamClient
@@ -189,3 +192,37 @@ async def test_a_caller_is_remembered_no_longer_than_the_answer_counts(desk: Des
     assert (valid, await credentials.still_valid(ada)) == (True, False)
     with pytest.raises(Unauthenticated):
         await credentials.authenticate(f"Bearer {token}", target=target)
+
+
+async def test_an_opaque_token_for_the_gateway_is_recognised_by_its_own_issuer_only(desk: Desk) -> None:
+    """Ours: tokens of accounts and exchanges; a token of another server is not shown to the issuer (TEN-4)."""
+    stored, url = Stored(), desk.issuer.url
+    stored.issuers = {"acme": TenantIssuers(tenant=ACME, issuers=(desk.issuer,))}
+    directory = IssuerDirectory(stored.find_issuers, interval_s=0.01)
+    own = OwnAudiences(directory, desk.asks, public_url="https://gateway.example")
+    ada = Principal(tenant=ACME, slug="acme", key=KeyId("key_1"), subject="corp:ada", scopes=frozenset())
+    account = AccountTerms(authorization_url=f"{url}/authorize", token_url=f"{url}/token", client_id="gateway")
+    exchange = TokenExchange(issuer=desk.issuer.id, issuer_name="corp", token_url="https://x.example", client_id="g")
+    mine, other = (
+        desk.tokens.add("token-for-the-gateway", URL),
+        desk.tokens.add("token-for-an-api", "https://hr.example"),
+    )
+
+    for terms in (account, exchange):
+        assert [await own.accept_opaque(ada, token, terms) for token in (mine, other, "ended-token")] == [
+            True,
+            False,
+            False,
+        ]
+    desk.tokens.asked.clear()
+    elsewhere = (
+        replace_struct(account, token_url="https://x.example"),
+        replace_struct(exchange, issuer=new_issuer_id()),
+    )
+    fresh = desk.tokens.add("token-of-another-server", URL)
+    assert [await own.accept_opaque(ada, fresh, terms) for terms in elsewhere] == [False, False]
+    assert not await own.accept_opaque(ada, desk.tokens.issuer.token(URL), exchange)
+    assert desk.tokens.asked == []
+    desk.tokens.is_broken = True
+    with pytest.raises(Unavailable):
+        await own.accept_opaque(ada, desk.tokens.add("token-of-bob", URL), exchange)
