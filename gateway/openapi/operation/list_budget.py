@@ -1,16 +1,18 @@
 """Shortening of an input schema to the byte budget of one tool in a list (decision 50).
 
 First the descriptions of deeply nested properties are removed, then deep levels are replaced by a stub. Shared schemas
-are kept nearest first. Names and `required` of the arguments are always kept. Calls are validated against the full
-schema, which `get_endpoint_details` returns.
+are kept nearest first. Names and `required` of the arguments are always kept, and the required members of an argument
+as far as the budget allows, also those behind references and `allOf`. Calls are validated against the full schema,
+which `get_endpoint_details` returns.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 import orjson
 
 from gateway.domain.json_access import as_list, as_object
+from gateway.openapi.operation.merged_schemas import merge
 from gateway.openapi.operation.schema_assembly import MEMBER_BYTES, Argument, define, input_root
 from gateway.openapi.schema.components import Component, Components
 from gateway.openapi.schema.definition_names import referenced_names
@@ -39,11 +41,20 @@ _STEPS: Sequence[tuple[int, int]] = (
     (4, 2),
     (3, 2),
     (2, 2),
+    (2, 1),
+    (1, 3),
     (1, 2),
     (1, 1),
     (0, 1),
+    (-1, 1),
 )
-"""Shortening steps: the number of kept levels, and the level from which descriptions are removed."""
+"""Shortening steps: the number of kept levels, and the level from which descriptions are removed.
+
+The last step limits the required members of an argument, too.
+"""
+
+_COMPACT_STEPS = [step for step in _STEPS if step not in {(2, 1), (1, 3)}]
+"""The steps of compact tools: types of members give way to descriptions of arguments, because the list is too large."""
 
 _SHARE = 3 / 4
 """Share of the budget for the arguments' own schemas; the rest is for shared schemas."""
@@ -66,6 +77,7 @@ class ListBudget:
         self._arguments = arguments
         self._by_name = {component.name: component for component in needed}
         self._components = components
+        self._merged = {item.name: merge(item.translated.schema, self._by_name) for item in arguments}
         self._roots: dict[tuple[int, int, tuple[bool, ...]], _Root] = {}
 
     def shorten(self, room: int) -> "ShortenedSchema":
@@ -90,21 +102,42 @@ class ListBudget:
         }
         definitions = {**{part.name: orjson.Fragment(part.text) for part in included}, **stubs}
         text = orjson.dumps(define(root.schema, definitions))
+        if longer := self._longer_stubs(root, stubs, room - len(text)):
+            text = orjson.dumps(define(root.schema, {**definitions, **longer}))
         return ShortenedSchema(text=text, lacks_parts=root.lacks_parts or bool(stubs))
+
+    def _longer_stubs(self, root: "_Root", stubs: Mapping[str, object], room: int) -> Mapping[str, object]:
+        """Stubs of the schemas that apply to a whole argument, with the names of their members as far as they fit."""
+        longer: dict[str, object] = {}
+        for name in root.outer_names:
+            if name not in stubs:
+                continue
+            stub = stubs[name]
+            for form in _member_forms(self._by_name[name].schema):
+                cost = len(orjson.dumps(form)) - len(orjson.dumps(stub))
+                if 0 < cost <= room:
+                    longer[name], room = form, room - cost
+                    break
+        return longer
 
     def _root(self, room: int) -> "_Root":
         """Return the schema of the arguments, cut to its share of the budget."""
-        schemas = {item.name: _opened(item.translated.schema, self._by_name, room) for item in self._arguments}
-        is_opened = tuple(schemas[item.name] is not item.translated.schema for item in self._arguments)
+        is_large = [self._merged[item.name].shared_bytes >= room // 4 for item in self._arguments]
         found = _Root()
-        for kept, plain in _STEPS:
-            key = kept, plain, is_opened
+        for kept, plain in _STEPS if room > COMPACT_TOOL_BYTES else _COMPACT_STEPS:
+            is_merged = tuple(kept < 1 or large for large in is_large)
+            key = kept, plain, is_merged
             if key not in self._roots:  # a smaller room begins with the same steps
+                chosen = zip(self._arguments, is_merged, strict=True)
+                schemas = {item.name: self._form(item, is_merged=merged) for item, merged in chosen}
                 self._roots[key] = self._cut_root(schemas, kept, plain)
             found = self._roots[key]
             if found.length + self._stub_bytes(found.links) <= room * _SHARE:
                 break
         return found
+
+    def _form(self, item: Argument, *, is_merged: bool) -> object:
+        return self._merged[item.name].schema if is_merged else item.translated.schema
 
     def _cut_root(self, schemas: Mapping[str, object], kept: int, plain: int) -> "_Root":
         required = [item.name for item in self._arguments if item.is_required]
@@ -112,7 +145,15 @@ class ListBudget:
         names = tuple(dict.fromkeys(referenced_names(schema)))
         links = [self._by_name[name].ref for name in names if name in self._by_name]
         length = len(orjson.dumps(schema))
-        return _Root(schema=schema, length=length, names=names, links=links, lacks_parts=kept < _ALL_LEVELS)
+        outer = tuple(dict.fromkeys(name for part in schemas.values() for name in _outer_names(part)))
+        return _Root(
+            schema=schema,
+            length=length,
+            names=names,
+            outer_names=outer,
+            links=links,
+            lacks_parts=kept < _ALL_LEVELS,
+        )
 
     def _nearest(self, links: Sequence[str], room: int) -> Sequence[Component]:
         """Return the nearest shared schemas that fit without descriptions; stubs of the others are counted, too."""
@@ -162,19 +203,10 @@ class _Root(msgspec.Struct, frozen=True, kw_only=True):
     schema: dict[str, object] = msgspec.field(default_factory=dict[str, object])
     length: int = 0
     names: tuple[str, ...] = ()
+    outer_names: tuple[str, ...] = ()
+    """The shared schemas that apply to a whole argument."""
     links: Sequence[str] = ()
     lacks_parts: bool = False
-
-
-def _opened(schema: object, by_name: Mapping[str, Component], room: int) -> object:
-    """Return the schema of an argument, with a reference to a large shared schema resolved."""
-    node = as_object(schema)
-    names = list(referenced_names({key: node[key] for key in ("$ref",) if key in node})) if node is not None else []
-    found = by_name.get(names[0]) if names else None
-    if node is None or found is None or len(found.text) < room // 4:
-        return schema
-    target = as_object(found.schema)
-    return schema if target is None else {**target, **{key: value for key, value in node.items() if key != "$ref"}}
 
 
 def _cut(schema: object, level: int, kept: int, plain: int) -> object:
@@ -183,7 +215,7 @@ def _cut(schema: object, level: int, kept: int, plain: int) -> object:
     if node is None:
         return schema
     if level > kept:
-        return {} if kept == 1 else _stub(node)
+        return _cut_level(node, kept, plain)
     out: dict[str, object] = {}
     for keyword, value in node.items():
         if keyword in _ANNOTATIONS and level > plain:
@@ -202,13 +234,37 @@ def _cut(schema: object, level: int, kept: int, plain: int) -> object:
     return out
 
 
-def _stub(schema: object) -> dict[str, object]:
+def _cut_level(node: Mapping[str, object], kept: int, plain: int) -> dict[str, object]:
+    """Reduce a schema below the kept levels; of one kept level, members are listed with their types, then without."""
+    if kept != 1:
+        return _stub(node, None if kept == 0 else _MAX_REQUIRED)
+    return {"type": node["type"]} if plain > 2 and "type" in node else {}
+
+
+def _stub(schema: object, most_required: int | None = _MAX_REQUIRED) -> dict[str, object]:
     """Reduce a schema to its type and required members; the stub accepts every value that the schema accepts."""
     node = as_object(schema) or {}
     out: dict[str, object] = {"type": node["type"]} if types_of(node) else {}
     if "array" in types_of(node):
         out["items"] = {}
     required = as_list(node.get("required")) or ()
-    if 0 < len(required) <= _MAX_REQUIRED:
+    if required and (most_required is None or len(required) <= most_required):
         out["required"] = required
     return out | {"description": SHORTENED}
+
+
+def _member_forms(schema: object) -> Iterator[dict[str, object]]:
+    """Yield longer stubs: with the names of the members, then with the required ones only."""
+    stub = _stub(schema, None)
+    if members := as_object((as_object(schema) or {}).get("properties")):
+        yield stub | {"properties": {name: {} for name in members}}
+    yield stub
+
+
+def _outer_names(schema: object) -> Iterator[str]:
+    """Yield the names of the shared schemas that apply to the same value as this schema."""
+    waiting = [schema]
+    while waiting:
+        node = as_object(waiting.pop()) or {}
+        yield from referenced_names({"$ref": node.get("$ref")})
+        waiting += [part for keyword in IN_PLACE_LISTS for part in as_list(node.get(keyword)) or ()]

@@ -95,6 +95,71 @@ def test_what_is_listed_accepts_what_the_full_schema_accepts(name: str) -> None:
     assert accepts(listed, arguments)
 
 
+BIG: dict[str, Any] = {
+    "type": "object",
+    "required": [f"m{number}" for number in range(25)],
+    "properties": {
+        f"m{number}": {"type": "object", "properties": {f"n{inner}": {"description": WORDS} for inner in range(8)}}
+        for number in range(200)
+    },
+}
+REF: dict[str, Any] = {"$ref": "#/components/schemas/Big"}
+
+
+@pytest.mark.parametrize(
+    ("body", "own"),
+    [
+        (REF, set[str]()),
+        ({**REF, "required": ["m30"]}, {"m30"}),
+        ({**REF, "properties": {"x": {"type": "string"}}, "required": ["x"]}, {"x"}),
+        ({"allOf": [REF]}, set[str]()),
+        ({"allOf": [REF, {"properties": {"x": {}, "m1": {"minProperties": 1}}, "required": ["x"]}]}, {"x"}),
+        ({"allOf": [{"allOf": [REF]}, {"$ref": "#/components/schemas/Other"}]}, {"y"}),
+    ],
+)
+def test_required_members_are_listed_through_references_and_parts(body: dict[str, Any], own: set[str]) -> None:
+    """Ours: an agent that fills in what the list requires makes a call that is accepted (OAS-9)."""
+    other = {"type": "object", "required": ["y"], "properties": {"y": {"type": "string"}}}
+    made = only(with_body(body, components={"schemas": {"Big": BIG, "Other": other}}))
+    listed = definition_of(made)["inputSchema"]
+    value: dict[str, Any] = {name: {"n0": 1} for name in BIG["required"]} | {"m30": {}, "x": "a", "y": "b"}
+
+    assert made.input_schema is not None
+    assert set(listed["properties"]["body"]["required"]) == {*BIG["required"], *own}
+    assert set(listed["properties"]["body"]["properties"]) == {*BIG["properties"], *own}
+    assert accepts(json.loads(made.input_schema), {"body": value})
+    assert accepts(listed, {"body": value})
+    assert not accepts(listed, {"body": {}})
+
+
+def test_branches_that_do_not_fit_keep_the_names_of_their_members() -> None:
+    """Ours: what is left of the budget names the members of each branch (OAS-9)."""
+    other = {**BIG, "required": ["m7"]}
+    body = {"anyOf": [REF, {"$ref": "#/components/schemas/Other"}]}
+    made = only(with_body(body, components={"schemas": {"Big": BIG, "Other": other}}))
+    defined = definition_of(made)["inputSchema"]["$defs"]
+
+    assert len(made.definition) <= TOOL_BYTES
+    assert set(defined["Big"]["properties"]) == set(BIG["properties"])
+    assert (defined["Big"]["required"], defined["Other"]["required"]) == (BIG["required"], ["m7"])
+
+
+def test_required_members_beyond_the_budget_are_left_out() -> None:
+    """Ours: more required names than fit do not make a list of any size (OAS-9)."""
+    names = [f"a-long-name-of-a-member-{number}" for number in range(1_200)]
+    made = only(with_body({"type": "object", "required": names, "properties": dict.fromkeys(names, True)}))
+
+    assert made.input_schema is not None
+    assert len(made.definition) <= TOOL_BYTES
+
+
+def test_members_have_their_types_where_these_fit() -> None:
+    """Ours: types are listed before names alone (OAS-9)."""
+    made = only(with_body(REF, components={"schemas": {"Big": BIG}}))
+
+    assert definition_of(made)["inputSchema"]["properties"]["body"]["properties"]["m0"] == {"type": "object"}
+
+
 def test_descriptions_of_deep_properties_go_before_levels() -> None:
     """Ours: what is left out first costs an agent least (OAS-9)."""
     schema = {"type": "object", "properties": {f"a{number}": deep(3, width=12) for number in range(5)}}
