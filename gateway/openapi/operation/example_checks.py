@@ -31,7 +31,7 @@ from gateway.openapi.schema.examples import (
     read_text,
     size_of,
 )
-from gateway.openapi.schema.json_types import has_type, types_of
+from gateway.openapi.schema.json_types import has_type, type_of, types_of
 from gateway.openapi.schema.translation import Translated
 from gateway.openapi.schema.value_checks import MAX_CHECKED_BYTES, ValueChecks, compile_schema
 from gateway.openapi.schema.widening import widen
@@ -222,6 +222,10 @@ class ExampleChecks:
 
     def _fit(self, value: object, context: _SchemaContext) -> tuple[str, object]:
         """Return the result of the check, and the fitting value or the fault."""
+        if self._is_output and context.is_whole:  # the listed root is of type object, also if the document has no type
+            value = read_text(value)
+            if not isinstance(value, dict):
+                return "refused", f"{type_of(value)} is not of type object"
         if is_plain(context.node) and has_type(value, types_of(context.node)):
             return "accepted", value
         check = self._check(value, context)
@@ -284,8 +288,6 @@ class ExampleChecks:
             root, path = context.shared[name].schema, path[2:]
         holder = as_object(_descend(root, path[:-1]))
         if not path or holder is None or (path[-1] == "required" and not context.is_whole):
-            return False
-        if self._is_output and context.is_whole and path[-1] == "type" and not error.instance_path:
             return False
         is_text = name is None and context.is_text(path[:-1])
         if not widen(cast("dict[str, object]", holder), error, is_text=is_text):

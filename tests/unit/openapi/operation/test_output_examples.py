@@ -35,6 +35,7 @@ def counts(raw: dict[str, Any]) -> ExampleCounts | None:
         (PET, {"id": 1}, PET),
         (PET, '{"id": 1}', PET),
         (PET, {}, {"type": "object", "properties": {"id": {"type": "integer"}}}),
+        ({"properties": PET["properties"]}, '{"id": 1}', {"type": "object", "properties": PET["properties"]}),
         (PET, {"id": None}, {**PET, "properties": {"id": {"type": ["integer", "null"]}}}),
         (PET, {"id": "a"}, {**PET, "properties": {"id": {"type": ["integer", "string"]}}}),
         ({**PET, "additionalProperties": False}, {"id": 1, "a": 2}, PET),
@@ -62,6 +63,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ),
     ({"schema": PET, "examples": {"a": {"$ref": "#/components/examples/E"}}}, "#/components/examples/E/value"),
     ({"schema": {**PET, "example": None}}, f"{WHERE}/200/content/application~1json/schema/example"),
+    ({"schema": {"properties": {}}, "example": "text"}, f"{WHERE}/200/content/application~1json/example"),
     ({"schema": {"anyOf": [REF, {"type": "object", "properties": {"a": {}}}]}}, "#/components/schemas/Pet/example"),
     (
         {"schema": {"type": "object", "properties": {"pets": {"type": "array", "items": REF}}}},
