@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -82,14 +83,15 @@ class LoadGenerator:
             raise Failed(f"{target.name}: {seen['failed']}")
         return seen
 
-    def sample(self, target: Target, *, connections: int, calls: int, seconds: float) -> Sample:
-        """Run one load after a warm-up, and account its CPU.
+    def sample(self, target: Target, *, connections: int, calls: int, seconds: float, rest_s: float = 0.0) -> Sample:
+        """Run one load after a warm-up and a pause of `rest_s`, and account its CPU.
 
         Raises:
             Failed: a response was not a success.
         """
         warm = max(connections, len(target.requests)) * _WARM_SHARE
         self.load(target, connections=connections, calls=min(calls, warm), seconds=seconds / 4)
+        time.sleep(rest_s)
         below = descendants(target.pid)
         own, others, mine = cpu_ns(target.pid), sum(map(cpu_ns, below)), cpu_ns(self._child.pid)
         seen = self.load(target, connections=connections, calls=calls, seconds=seconds)

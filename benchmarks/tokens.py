@@ -19,8 +19,8 @@ def key_set() -> dict[str, Any]:
     return {"keys": [{**jwk, "kid": "bench", "use": "sig", "alg": "ES256"}]}
 
 
-def access_token(issuer: str, audience: str) -> str:
+def access_token(issuer: str, audience: str, subject: str = "ada") -> str:
     """Return a token that is valid for an hour."""
     now = int(time.time())
-    claims = {"iss": issuer, "aud": audience, "sub": "ada", "iat": now, "exp": now + 3600, "groups": GROUPS}
+    claims = {"iss": issuer, "aud": audience, "sub": subject, "iat": now, "exp": now + 3600, "groups": GROUPS}
     return jwt.encode(claims, _KEY, algorithm="ES256", headers={"kid": "bench"})

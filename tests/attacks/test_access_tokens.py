@@ -5,7 +5,8 @@ import base64
 import hashlib
 import hmac
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import jwt
@@ -13,9 +14,12 @@ import orjson
 import pytest
 from cryptography.hazmat.primitives import serialization
 
-from gateway.identity.access_tokens import read_key
+from gateway.domain.identifiers import TenantId
+from gateway.domain.tenancy.issuers import TenantIssuers
+from gateway.identity.access_tokens import TokenRejected, read_key, verify
+from gateway.upstream.auth.key_sets import read_keys
 from tests.support.gateway import RunningGateway, running_gateway
-from tests.support.issuer import LocalIssuer, add_issuer, new_issuer, new_keys, public_jwk
+from tests.support.issuer import LocalIssuer, add_issuer, issuer_of, new_issuer, new_keys, public_jwk
 from tests.support.servers import TestDatabase
 from tests.support.stand import common_stand, database, gateway, own_stand, redis_url, stand, upstream
 from tests.support.upstream import RecordingUpstream, recording_upstream
@@ -39,6 +43,20 @@ def _audience(gateway: RunningGateway, slug: str = "acme") -> str:
 
 async def _status(gateway: RunningGateway, token: str, slug: str = "acme") -> int:
     return (await gateway.rpc(slug, token, "tools/list")).status_code
+
+
+AUDIENCE = "https://gateway.example/t/acme/mcp"
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedKeys:
+    """The keys that an issuer publishes."""
+
+    issuer: LocalIssuer
+
+    async def find(self, tenant: TenantId, url: str, kid: str | None) -> Sequence[Mapping[str, Any]]:
+        """The keys with this id, or all."""
+        return [key for key in read_keys(self.issuer.upstream.body) if kid is None or key.get("kid") == kid]
 
 
 def _encoded(value: object) -> str:
@@ -131,6 +149,37 @@ async def test_a_token_that_is_none_is_refused_like_a_wrong_key(gateway: Running
         assert forged.headers["www-authenticate"] == wrong.headers["www-authenticate"], kind
     assert (await gateway.admin.get("/tenants/acme/people")).json()["items"] == []
     assert await _status(gateway, issuer.token(_audience(gateway))) == 200
+
+
+REASONS = {
+    "algorithm": {"unsigned", "unsigned with a key id", "public key as a secret", "no JSON"},
+    "audience": {"the origin as audience", "audience with a suffix", "audience as a prefix"},
+    "claims": {"no end", "no begin", "no audience", "no subject"},
+    "form": {"nested", "critical header", "numeric subject"},
+    "issuer": {"another issuer", "issuer with a slash", "no issuer", "issuers"},
+    "key": {"key id as a path", "no key id, two keys", "elliptic key for RSA"},
+    "lifetime": {"too old for its lifetime"},
+    "signature": {"own key", "own key in the header", "own key by URL", "no signature", "other claims"},
+    "subject": {"empty subject", "long subject", "subject with a line break", "subject with a blank"},
+    "time": {"expired", "not yet", "issued later"},
+    "type": {"ID token by its type"},
+}
+"""The forgeries by the reason in the trail; the one that is bound to a key is refused after its verification."""
+
+
+async def test_each_forgery_is_refused_for_its_own_fault(upstream: RecordingUpstream) -> None:
+    """Ours: the trail's reason is that of the forgery, so each check refuses by itself (TEN-2, SAF-4)."""
+    issuer = new_issuer(upstream, {**new_keys(), "second rsa": new_keys()["rsa"]})
+    corp = issuer_of("corp", url=issuer.url, algorithms=("RS256",))
+    found = TenantIssuers(tenant=TenantId("ten_acme"), issuers=(corp,))
+    seen: dict[str, set[str]] = {}
+    for kind, forge in FORGED.items():
+        try:
+            await verify(forge(issuer, AUDIENCE), found, PublishedKeys(issuer), audience=AUDIENCE)
+        except TokenRejected as rejected:
+            seen.setdefault(rejected.reason, set()).add(kind)
+
+    assert seen == REASONS
 
 
 async def test_a_token_for_one_tenant_is_none_at_another(gateway: RunningGateway, issuer: LocalIssuer) -> None:
