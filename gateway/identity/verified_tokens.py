@@ -80,7 +80,8 @@ class VerifiedTokens:
         used = _UsedKeys(self._keys)
         token = await verify(text, found, used, audience=audience)
         contents = _Contents(token.person, token.expires_at, token.thumbprint, token.audiences)
-        packed = msgspec.msgpack.encode(contents)
+        if (packed := _pack(contents)) is None:
+            return token
         entry = _VerifiedEntry(token.issuer.id, token.issuer.version, used.kid, used.published, packed)
         self._held.put(found.tenant, mark, entry, len(packed) + _ENTRY_BYTES)
         return token
@@ -97,8 +98,8 @@ class VerifiedTokens:
             if token.expires_at.timestamp() > time.time():  # guard: verified-issued-token-end
                 return token
         token = self._issued.verify(text, issuer=issuer, audience=audience)
-        packed = msgspec.msgpack.encode(token)
-        self._held_issued.put(tenant, mark, packed, len(packed) + _ENTRY_BYTES)
+        if (packed := _pack(token)) is not None:
+            self._held_issued.put(tenant, mark, packed, len(packed) + _ENTRY_BYTES)
         return token
 
     async def _recall(self, found: TenantIssuers, held: _VerifiedEntry) -> VerifiedToken | None:
@@ -124,6 +125,14 @@ class VerifiedTokens:
     def _digest(self, text: str, audience: str) -> bytes:
         named = f"{audience}\n{text}".encode("utf-8", "replace")  # guard: verified-token-audience
         return hashlib.blake2b(named, key=self._seal, digest_size=_DIGEST_BYTES).digest()
+
+
+def _pack(contents: _Contents | IssuedToken) -> bytes | None:
+    """Pack the contents of a token; None if a claim has a lone surrogate, which JSON permits and UTF-8 does not."""
+    try:
+        return msgspec.msgpack.encode(contents)
+    except UnicodeEncodeError:
+        return None
 
 
 def _find_issuer(found: TenantIssuers, held: _VerifiedEntry) -> Issuer | None:

@@ -175,6 +175,18 @@ def test_a_token_of_the_gateway_is_verified_once_for_a_tenant_and_a_resource(
     assert verifications == [text, text]
 
 
+async def test_claims_that_are_no_unicode_text_are_verified_each_time(verifications: list[str]) -> None:
+    """Ours: a group with a lone surrogate, which JSON permits, refuses nobody and is not stored (TEN-2)."""
+    tokens = Tokens()
+    text = tokens.token(groups=["cats", "\ud800"], scope="\udfff", aud=[MCP, "\ud800"])
+    own = tokens.own.sign(GRANT, replace(ADA, groups=frozenset({"\ud800"})), PROVIDER, issuer=ISSUER, life_s=300)
+    for _ in range(2):
+        assert "cats" in (await tokens.verify(text)).person.groups
+        found = tokens.verified.verify_issued(ACME, own, issuer=ISSUER, audience=GRANT.resource)
+        assert found.person.groups == {"\ud800"}
+    assert verifications == [text, own] * 2
+
+
 async def test_remembered_tokens_are_bounded_and_contain_no_token(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a tenant with many tokens uses its share of the memory, and no text of a token is kept (ISO-6, TEN-2)."""
     monkeypatch.setattr(verified_tokens, "_MAX_BYTES", 40_000)
