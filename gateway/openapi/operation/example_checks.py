@@ -224,7 +224,7 @@ class ExampleChecks:
         """Return the result of the check, and the fitting value or the fault."""
         if self._is_output and context.is_whole:  # the listed root is of type object, also if the document has no type
             value = read_text(value)
-            if not isinstance(value, dict):
+            if as_object(value) is None:
                 return "refused", f"{type_of(value)} is not of type object"
         if is_plain(context.node) and has_type(value, types_of(context.node)):
             return "accepted", value
