@@ -118,6 +118,10 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "introspection-tls": (SKIP, "test_a_client_that_cannot_ask_is_refused_when_it_is_stored"),
     },
     "tests/integration/identity/test_introspection.py": {
+        "introspection-secret-failures": (
+            value("0.0"),
+            "test_a_flood_of_invented_tokens_reads_an_external_secret_once",
+        ),
         "opaque-token-of-its-issuer": (
             without(2),
             "test_an_opaque_token_for_the_gateway_is_recognised_by_its_own_issuer_only",

@@ -29,6 +29,7 @@ from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.fairness.fair_cache import FairCache
 from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import IssuerId, TenantId
+from gateway.domain.refusals import SecretUnavailable
 from gateway.domain.tenancy.issuers import IntrospectionClient, Issuer, TenantIssuers
 from gateway.errors import GatewayError, LimitExceeded, Unavailable
 from gateway.identity.access_tokens import (
@@ -86,9 +87,9 @@ class _TokenState:
 
 @dataclass(slots=True)
 class _ClientSecret:
-    """The secret of the gateway's client; one from an external store is valid for a limited time."""
+    """The secret of the gateway's client, or the failed read; valid for a limited time with an external store."""
 
-    value: str = field(repr=False)
+    value: str | SecretUnavailable = field(repr=False)
     read_at: float
     until: float
 
@@ -230,15 +231,21 @@ class Introspection:
         found = self._secrets.get(key)
         if found is None or found.until <= read_at:
             is_external = _client_of(issuer).client_secret_reference is not None
-            until = read_at + _SECRET_S if is_external else math.inf
-            found = _ClientSecret(await self._open_secret(tenant, issuer), read_at, until)
+            try:
+                until = read_at + _SECRET_S if is_external else math.inf
+                found = _ClientSecret(await self._open_secret(tenant, issuer), read_at, until)
+            except SecretUnavailable as error:
+                ends_at = time.monotonic() + _SECRET_RETRY_S  # guard: introspection-secret-failures
+                found = _ClientSecret(error, read_at, ends_at)
             self._secrets[key] = found
+        if isinstance(found.value, SecretUnavailable):
+            raise found.value.with_traceback(None)
         return found.value
 
     def _expire_secret(self, issuer: Issuer) -> None:
         """Read the secret of a reference again at the next request, but not more than once per second."""
         found = self._secrets.get((issuer.id, issuer.version))
-        if found is not None and found.until < math.inf:
+        if found is not None and isinstance(found.value, str) and found.until < math.inf:
             found.until = found.read_at + _SECRET_RETRY_S
 
     def _cache_key(self, issuer: Issuer, text: str) -> bytes:

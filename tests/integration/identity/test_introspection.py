@@ -10,8 +10,10 @@ from msgspec.structs import replace as replace_struct
 
 from gateway.domain.credentials import AccountTerms, TokenExchange
 from gateway.domain.identifiers import KeyId, TenantId, new_issuer_id
+from gateway.domain.refusals import SecretUnavailable
 from gateway.domain.tenancy.issuers import IntrospectionClient, Issuer, TenantIssuers
 from gateway.domain.tenancy.principals import Principal
+from gateway.domain.tenancy.secret_references import SecretReference, SecretStoreKind
 from gateway.errors import LimitExceeded, Unauthenticated, Unavailable
 from gateway.identity import introspection
 from gateway.identity.access_tokens import TokenRejected, VerifiedToken
@@ -226,3 +228,26 @@ async def test_an_opaque_token_for_the_gateway_is_recognised_by_its_own_issuer_o
     desk.tokens.is_broken = True
     with pytest.raises(Unavailable):
         await own.accept_opaque(ada, desk.tokens.add("token-of-bob", URL), exchange)
+
+
+async def test_a_flood_of_invented_tokens_reads_an_external_secret_once(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: while the store of the client's secret fails, strangers cannot make the gateway flood it (ISO-6)."""
+    monkeypatch.setattr(introspection, "_SECRET_RETRY_S", 60.0)
+    reads: list[TenantId] = []
+
+    async def open_secret(tenant: TenantId, _: Issuer) -> str:
+        reads.append(tenant)
+        raise SecretUnavailable("vault has no secret at this path")
+
+    client, reference = desk.issuer.introspection, SecretReference(store=SecretStoreKind.FILE, path="idp")
+    assert client is not None
+    desk.issuer = replace(desk.issuer, introspection=replace(client, client_secret_reference=reference))
+    async with UpstreamClient() as upstream:
+        desk.asks = Introspection(upstream, open_secret)
+        for number in range(20):
+            with pytest.raises(Unavailable):
+                await desk.verify(f"invented-token-{number}")
+
+    assert reads == [ACME]
