@@ -17,7 +17,7 @@ from sqlalchemy.pool import QueuePool
 
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import TenantId
-from gateway.errors import DatabaseUnavailable, LimitExceeded
+from gateway.errors import DatabaseUnavailable, LimitExceeded, NotFound
 from gateway.store.database.circuit_breaker import DatabaseBreaker, bounded_wait
 from gateway.store.database.connection import PostgresConnection, connect_app
 from gateway.store.database.dialect import CHECK, URL, begin_at_checkout, begun_by
@@ -248,10 +248,10 @@ def _literal(tenant: TenantId) -> str:
     """The id for a statement without parameters.
 
     Raises:
-        ValueError: it has a character other than a letter, a digit, `_` and `-`.
+        NotFound: it has a character other than a letter, a digit, `_` and `-`, so it is the id of no tenant.
     """
     if not tenant.isascii() or not tenant.replace("_", "").replace("-", "").isalnum():  # guard: tenant-is-an-id
-        raise ValueError("A tenant id has letters, digits, '_' and '-' only.")
+        raise NotFound("no such tenant")
     return tenant
 
 

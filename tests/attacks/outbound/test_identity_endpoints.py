@@ -26,7 +26,7 @@ from gateway.domain.tenancy.sign_ins import ProviderTokens
 from gateway.errors import EgressDenied, GatewayError, Unavailable
 from gateway.identity.access_tokens import TokenRejected
 from gateway.identity.introspection import Introspection
-from gateway.identity.oauth.relying_party import AuthorizationTerms, RelyingParty
+from gateway.identity.oauth.relying_party import AuthorizationTerms, ClaimsState, RelyingParty
 from gateway.upstream.auth.key_sets import KeySets, discover
 from gateway.upstream.auth.oauth_tokens import Tokens
 from gateway.upstream.auth.token_endpoint import (
@@ -89,9 +89,12 @@ async def by_refresh(upstream: UpstreamClient, found: Metadata) -> object:
 
 
 async def by_userinfo(upstream: UpstreamClient, found: Metadata) -> object:
-    """The UserInfo endpoint, for groups that the ID token lacks."""
+    """The UserInfo endpoint, for groups that the ID token lacks; the refresh goes on, and says that it was not read."""
     issuer = found.issuer(userinfo_url=f"{found.private.url}/userinfo")
-    return await RelyingParty(upstream, KeySets(upstream)).refresh(ACME, issuer, "secret", TOKENS, ADA)
+    person = await RelyingParty(upstream, KeySets(upstream)).refresh(ACME, issuer, "secret", TOKENS, ADA)
+    if person.state is ClaimsState.UNAVAILABLE:
+        raise Unavailable("UserInfo")
+    return person
 
 
 async def by_keys(upstream: UpstreamClient, found: Metadata) -> object:
@@ -138,7 +141,7 @@ Way: TypeAlias = Callable[[UpstreamClient, Metadata], Awaitable[object]]
 WAYS: Mapping[Way, type[GatewayError]] = {
     by_code: EgressDenied,
     by_refresh: EgressDenied,
-    by_userinfo: EgressDenied,
+    by_userinfo: Unavailable,
     by_keys: Unavailable,
     by_discovery: GatewayError,
     by_introspection: Unavailable,
