@@ -153,12 +153,12 @@ class RelyingParty:
         needs_groups = any(rule.group is not None for rule in issuer.rules)
         if client_of(issuer).userinfo_url is None or claim_at(claims, issuer.groups_claim) is not None:
             return claims
+        found: Mapping[str, Any] = {}
         try:
             found = await self._read_userinfo(tenant, issuer, response)
         except UpstreamError:
             if needs_groups:
                 raise
-            found = {}
         if found.get("sub") != claims["sub"]:  # guard: userinfo-same-person
             if not needs_groups:
                 return {**claims, "hasgroups": True}  # guard: userinfo-groups-unknown
