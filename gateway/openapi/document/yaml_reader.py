@@ -133,11 +133,10 @@ class _EventReader:
                 members[key] = value
             else:
                 merged += sources
-        for (
-            source
-        ) in merged:  # the first of several merged members wins; a member of the mapping itself precedes them all
-            members = {**source, **members}
-        return members
+        whole: dict[str, object] = {}
+        for source in reversed((members, *merged)):  # the first merged member wins over others, an own one over all
+            whole.update(source)
+        return whole
 
     def _key(self, event: yaml.Event, depth: int) -> str:
         if type(event) is yaml.ScalarEvent and event.anchor is None and event.tag is None:

@@ -10,7 +10,7 @@ from itertools import combinations
 from gateway.domain.http.plans import SchemeKind, SchemePlan
 
 _CREDENTIAL = re.compile(
-    r"(?:.*[-_])?(?:authorization|auth|token|secret|password|passwd|(?:api|access|auth|private|secret|subscription)[-_]?key)",
+    r"(?:.*[-_])?(?:authorization|auth|token|secret|password|passwd|(?:api|app|application|access|auth|private|secret|subscription)[-_]?key)",
     re.IGNORECASE,
 )
 _WORDS = re.compile(r"[-_]")

@@ -29,6 +29,7 @@ MAX_OUTPUT_SCHEMA_BYTES = 32 * 1024
 _RESULT = "result"
 _MAX_DEPTH = 8
 _MAX_WARNINGS = 5
+_ACCEPTS_ANYTHING = "; anything is accepted there"
 
 
 class Outputs:
@@ -38,6 +39,7 @@ class Outputs:
         self._references = references
         self._components = Components(replace(dialect, hidden="writeOnly"))
         self._warnings = dialect.warnings
+        self._follows_dynamic = dialect.has_siblings
         self._examples = ExampleChecks(
             self._components, dialect.values, warnings=dialect.warnings, positions=positions, is_output=True
         )
@@ -64,6 +66,11 @@ class Outputs:
         argument = Argument(name=_RESULT, translated=translated, where=where)
         needed = closure([argument], self._components)
         if any(part.external is not None for part in parts([argument], needed)):
+            return None
+        losses = dict.fromkeys(loss for part in parts([argument], needed) for loss in part.losses)
+        for loss in islice(losses, _MAX_WARNINGS):
+            self._warnings.add(where, f"{loss.removesuffix(_ACCEPTS_ANYTHING)}; the tool lists no output schema")
+        if losses:
             return None
         (argument,), needed = self._examples.settle([argument], needed)
         refusals = list(islice(self._examples.refusals([argument], needed), _MAX_WARNINGS))
@@ -107,6 +114,8 @@ class Outputs:
             return False
         if "type" in target:
             return target["type"] == "object"
+        if "$dynamicRef" in target and self._follows_dynamic:
+            return True  # it is not resolved, so `compose` reports it
         if "properties" in target:
             return True
         if any(self._is_object(part, known, depth + 1) for part in list_at(target, "allOf")):

@@ -14,6 +14,7 @@ import msgspec
 
 from gateway.domain.http.plans import RequestPlan
 from gateway.domain.sources import Compilation, CompiledOperation
+from gateway.domain.tools import digest_input
 from gateway.domain.updates.source_changes import (
     SENSITIVE,
     ComparedTool,
@@ -165,8 +166,9 @@ def _adds_text(difference: Difference) -> bool:
 
 def _lists_new_words(tool: ComparedTool, made: CompiledOperation) -> bool:
     """True if the listed definition has a string that the former one lacks, such as the name of a shared schema."""
-    known = {*_STRINGS.findall(tool.definition), *_TYPE_STRINGS}
-    return not known.issuperset(_STRINGS.findall(made.definition))
+    old, new = (_STRINGS.findall(one.definition + (one.input_schema or b"")) for one in (tool, made))
+    digest = f'"{digest_input(made.input_schema or b"")}"'.encode()  # identifies the full schema of a shortened tool
+    return not {*old, *_TYPE_STRINGS, digest}.issuperset(new)
 
 
 def _removed(tool: ComparedTool, moves: Mapping[str, ComparedTool]) -> OperationChange:

@@ -55,7 +55,9 @@ class _SchemaComparison:
         before, after = ({key: value for key, value in one.items() if key != "$defs"} for one in (old, new))
         self._queue: deque[tuple[object, object, str]] = deque([(before, after, pointer)])
         self._seen: set[tuple[str, ...]] = set()
-        self._is_closed = b'"unevaluated' in orjson.dumps(new)
+        text = orjson.dumps(new)
+        self._is_closed = b'"unevaluated' in text
+        self._is_counted = b'"maxContains"' in text  # a wider `contains` counts more items
         self._is_shared_changed = _canonical(self._shared[0]) != _canonical(self._shared[1])
 
     def run(self) -> Iterator[Difference]:
@@ -126,7 +128,7 @@ class _SchemaComparison:
             yield _narrowed(pointer, old, new)
         elif key == "contains" and (old is None or new is None):
             yield (_narrowed if old is None else _widened)(pointer, old, new)
-        elif key in _CHILDREN:
+        elif key in _CHILDREN and not (key == "contains" and self._is_counted):
             self._queue.append((_ANYTHING if old is None else old, _ANYTHING if new is None else new, pointer))
         elif key in _ALTERNATIVES and old is not None and new is not None:
             yield from self._branches(as_list(old) or (), as_list(new) or (), pointer, is_wider=True)

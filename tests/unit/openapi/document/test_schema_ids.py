@@ -6,7 +6,17 @@ from typing import Any
 import pytest
 
 from gateway.domain.sources import Status
-from tests.support.openapi import accepts, body_of, document, fate, input_of, operation, with_body
+from tests.support.openapi import (
+    accepts,
+    body_of,
+    compile_it,
+    definition_of,
+    document,
+    fate,
+    input_of,
+    operation,
+    with_body,
+)
 
 INTEGER = {"type": "integer"}
 PAGE = {"name": "page", "in": "query", "schema": INTEGER}
@@ -80,6 +90,20 @@ def test_a_dynamic_reference_is_followed_where_it_has_no_choice() -> None:
 
     assert not takes(Tree=tree)
     assert takes(Tree=tree, Other={"$id": "https://example.com/other", **LEAF})
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [{"$dynamicRef": "#any"}, {"type": "object", "properties": {"a": {"$dynamicRef": "#any"}}}],
+)
+def test_a_result_with_an_open_dynamic_reference_has_no_output_schema(schema: dict[str, Any]) -> None:
+    """Ours: a part that cannot be read is named, and no result is validated against the rest (OAS-8)."""
+    content = {"content": {"application/json": {"schema": schema}}}
+    compilation = compile_it(operation({"responses": {"200": {"description": "", **content}}}), output_schemas=True)
+
+    assert "outputSchema" not in definition_of(compilation.operations[0])
+    [warning] = compilation.report.warnings
+    assert "the dynamic reference '#any' does not have a single anchor; the tool lists no output schema" in warning
 
 
 def test_a_dynamic_reference_with_a_choice_degrades_its_operation() -> None:

@@ -200,6 +200,8 @@ NAMES = {
     True: [
         "X-Nomad-Token",
         "X-Vault-Token",
+        "DD-APPLICATION-KEY",
+        "X-App-Key",
         "PRIVATE-TOKEN",
         "X-API-Key",
         "Ocp-Apim-Subscription-Key",

@@ -206,6 +206,26 @@ def test_a_branch_of_a_discriminator_hides_nothing_from_the_rule() -> None:
         assert not changes.is_additive
 
 
+def test_a_wider_limit_in_a_shortened_tool_is_an_addition() -> None:
+    """Ours: the digest of the full schema is no word; a new word that only the full schema has is one (OAS-6)."""
+
+    def document(deep: Document) -> Document:
+        found = pet_document()
+        inner = {"type": "object", "properties": {"deep": deep}}
+        members = {f"p{number}": {"type": "object", "properties": {"in": inner}} for number in range(300)}
+        content = {"application/json": {"schema": {"type": "object", "properties": members}}}
+        found["paths"]["/pets"]["post"]["requestBody"] = {"content": content}
+        return found
+
+    [shortened] = [one for one in compile_it(document({"maximum": 5})).operations if one.input_schema is not None]
+    wider = changes_between(document({"maximum": 5}), document({"maximum": 6}))
+    named = changes_between(document({"enum": ["a", "b"]}), document({"enum": ["a", "b", "Send all"]}))
+
+    assert [one.tool for one in wider.changed] == [shortened.tool]
+    assert wider.is_additive
+    assert not named.is_additive
+
+
 def test_more_differences_than_are_compared_are_no_addition() -> None:
     """Ours: wider arguments do not push a breaking one out of the comparison (OAS-6)."""
 

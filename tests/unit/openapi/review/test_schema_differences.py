@@ -179,6 +179,7 @@ def test_keywords_beside_a_reference_and_its_target_are_both_compared() -> None:
         ({"prefixItems": [PET], "items": TEXT}, {"items": TEXT}),
         ({"contains": {}, "minContains": 0}, {"contains": {}}),
         ({"const": "a", "enum": ["a", "b"]}, {"const": "a", "enum": ["b"]}),
+        ({"contains": TEXT, "maxContains": 1}, {"contains": ANY, "maxContains": 1}),
     ],
 )
 def test_a_keyword_that_others_depend_on_is_not_wider_without_it(old: Any, new: Any) -> None:
