@@ -28,6 +28,9 @@ Tokens: TypeAlias = tuple[str, ...]
 Origin: TypeAlias = Callable[[Tokens], str]
 """Returns the text of a position: in a document of several files, the file, `#`, and a JSON Pointer."""
 
+_Index: TypeAlias = Mapping[tuple[int, Tokens | None], Sequence[tuple[Tokens, Tokens]]]
+
+_MAX_RANKED = 100
 _MAX_VISITS = 500_000
 """Values that are searched in one document; further positions are those of the compiled schema."""
 
@@ -57,7 +60,7 @@ class ExamplePositions:
         self._compiled = compiled
         self._references = references
         self._origin = origin
-        self._indexes: dict[bool, tuple[str, Mapping[int, Sequence[tuple[Tokens, Tokens]]]]] = {}
+        self._indexes: dict[bool, tuple[str, _Index]] = {}
         self._visits = _MAX_VISITS
 
     def find(self, where: str, path: Path, value: object) -> str:
@@ -68,18 +71,23 @@ class ExamplePositions:
         names = _names_of(path)
         found: Sequence[tuple[Tokens, Tokens]] = ()
         for follows_schemas in (False, True):
-            found = found or self._index(where, follows_schemas=follows_schemas).get(id(value), ())
-        ranked = sorted(found, key=lambda spot: (spot[1] != names, abs(len(spot[1]) - len(names))))
-        at = ranked[0][0] if ranked else (*tokens_of(where), *map(str, path))
+            index = self._index(where, follows_schemas=follows_schemas)
+            found = found or index.get((id(value), names)) or index.get((id(value), None), ())
+        nearest = min(found[:_MAX_RANKED], key=lambda spot: abs(len(spot[1]) - len(names)), default=None)
+        at = nearest[0] if nearest is not None else (*tokens_of(where), *map(str, path))
         text = clean_text(self._origin(at) if self._origin is not None else f"#{point(*at)}")
         return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 1]}…"
 
-    def _index(self, where: str, *, follows_schemas: bool) -> Mapping[int, Sequence[tuple[Tokens, Tokens]]]:
-        """The positions and paths of all examples of one part, by the identity of the value; kept for one part."""
+    def _index(self, where: str, *, follows_schemas: bool) -> _Index:
+        """The positions and paths of all examples of one part, by the identity of the value, also with its path.
+
+        The index of the last part is kept.
+        """
         if self._indexes.get(follows_schemas, ("",))[0] != where:
-            index: dict[int, list[tuple[Tokens, Tokens]]] = {}
+            index: dict[tuple[int, Tokens | None], list[tuple[Tokens, Tokens]]] = {}
             for spot in self._examples(self._parts(where), follows_schemas=follows_schemas):
-                index.setdefault(id(spot.node), []).append((spot.at, spot.names))
+                for names in (spot.names, None):
+                    index.setdefault((id(spot.node), names), []).append((spot.at, spot.names))
             self._indexes[follows_schemas] = where, index
         return self._indexes[follows_schemas][1]
 

@@ -281,6 +281,15 @@ def test_positions_in_files_begin_with_the_file(entry: str | None, url: str | No
         assert value_at(FILES[file], pointer) in ([1], 1)
 
 
+def test_thousands_of_equal_examples_are_told_apart() -> None:
+    """Ours: each has its own position, found without a comparison with all others (OAS-8)."""
+    properties = {f"p{number}": {**OBJECT, **BAD} for number in range(4000)}
+    pointers = refused(post({"requestBody": json_body({"schema": {"properties": properties}})}))
+
+    assert pointers == [f"#{BODY}/schema/properties/p{number}/example" for number in range(len(pointers))]
+    assert len(pointers) == 20
+
+
 def test_a_position_is_short_and_has_no_hidden_characters() -> None:
     """Ours: a name in a document cannot disguise or flood a report (OAS-3)."""
     schema = {"type": "object", "properties": {"a\u202eb\u200b" + "x" * 1000: {**OBJECT, **BAD}}}
