@@ -12,7 +12,7 @@ from typing import TypeAlias
 import msgspec
 
 from gateway.domain.json_access import Object, as_list, as_object, point, tokens_of
-from gateway.openapi.document.json_access import NOTHING, clean_text
+from gateway.openapi.document.json_access import NOTHING, Unusable, clean_text
 from gateway.openapi.document.reference_kinds import LITERAL, kind_of_member
 from gateway.openapi.document.references import (
     PARAMETERS,
@@ -71,8 +71,9 @@ class ExamplePositions:
         names = _names_of(path)
         found: Sequence[tuple[Tokens, Tokens]] = ()
         for follows_schemas in (False, True):
-            index = self._index(where, follows_schemas=follows_schemas)
-            found = found or index.get((id(value), names)) or index.get((id(value), None), ())
+            if not found:
+                index = self._index(where, follows_schemas=follows_schemas)
+                found = index.get((id(value), names)) or index.get((id(value), None), ())
         nearest = min(found[:_MAX_RANKED], key=lambda spot: abs(len(spot[1]) - len(names)), default=None)
         at = nearest[0] if nearest is not None else (*tokens_of(where), *map(str, path))
         text = clean_text(self._origin(at) if self._origin is not None else f"#{point(*at)}")
@@ -156,7 +157,10 @@ class ExamplePositions:
             ref = (as_object(spot.node) or NOTHING).get("$ref")
             if not isinstance(ref, str) or not ref.startswith("#"):
                 break
-            spot = _Located(self._references.target(ref), spot.kind, tuple(ref_tokens(ref)), spot.names)
+            try:
+                spot = _Located(self._references.target(ref), spot.kind, tuple(ref_tokens(ref)), spot.names)
+            except Unusable:
+                break
         return spot
 
     def _examples(self, parts: Sequence[_Located], *, follows_schemas: bool) -> Iterator[_Located]:
