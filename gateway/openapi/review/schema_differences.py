@@ -54,7 +54,7 @@ class _SchemaComparison:
         self._shared = as_object(old.get("$defs")) or {}, as_object(new.get("$defs")) or {}
         before, after = ({key: value for key, value in one.items() if key != "$defs"} for one in (old, new))
         self._queue: deque[tuple[object, object, str]] = deque([(before, after, pointer)])
-        self._seen: set[tuple[str, ...]] = set()
+        self._seen: set[tuple[object, ...]] = set()
         text = orjson.dumps(new)
         self._is_closed = b'"unevaluated' in text
         self._is_counted = b'"maxContains"' in text  # a wider `contains` counts more items
@@ -90,8 +90,9 @@ class _SchemaComparison:
     def _follow(self, old: Schema, new: Schema, pointer: str) -> Iterator[Difference]:
         """Compare the targets of references and the keywords beside them."""
         names = old.get("$ref"), new.get("$ref")
-        if None in names:
-            self._queue_targets(self._conjunction(0, old), self._conjunction(1, new), names, pointer)
+        if None in names:  # the same pointer may lead to other inline schemas, and to other keywords beside a reference
+            key = (pointer, _canonical(old), _canonical(new))
+            self._queue_once(self._conjunction(0, old), self._conjunction(1, new), pointer, key=key)
             return
         if names[0] != names[1]:
             yield make_difference(DifferenceKind.TEXT, Impact.TEXT, f"{pointer}/$ref", *names)
@@ -101,12 +102,11 @@ class _SchemaComparison:
             before = _with_known(beside[0], beside[1], targets[0])
             after = _with_known(beside[1], beside[0], targets[1])
             self._queue.append((before, after, pointer))
-        self._queue_targets(*targets, names, pointer)
+        self._queue_once(*targets, pointer, key=names)
 
-    def _queue_targets(self, old: object, new: object, names: tuple[object, object], pointer: str) -> None:
-        pair = tuple(f"{pointer} " if name is None else str(name) for name in names)
-        if pair not in self._seen:
-            self._seen.add(pair)
+    def _queue_once(self, old: object, new: object, pointer: str, *, key: tuple[object, ...]) -> None:
+        if key not in self._seen:
+            self._seen.add(key)
             self._queue.append((old, new, pointer))
 
     def _target(self, side: int, schema: Schema) -> object:

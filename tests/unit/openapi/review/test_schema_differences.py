@@ -122,6 +122,20 @@ def test_references_are_followed_once() -> None:
     assert differences(renamed) == [("text", "/properties/x/$ref")]
 
 
+def test_a_reference_that_replaces_two_schemas_at_one_pointer_is_compared_twice() -> None:
+    """Ours: a property of a definition and of the keywords beside its reference is compared for both (OAS-6)."""
+    beside = {"$ref": "#/$defs/Pet", "properties": {"name": TEXT}}
+    before = {"properties": {"x": beside}, "$defs": {"Pet": PET, "Name": TEXT}}
+    name = {"$ref": "#/$defs/Name"}
+    shorter = {**PET, "properties": {"name": {**name, "maxLength": 3}}}
+    after = {
+        "properties": {"x": {**beside, "properties": {"name": name}}},
+        "$defs": {"Pet": shorter, "Name": TEXT},
+    }
+
+    assert "breaking" in {one.impact for one in compare_schemas(before, after, "")}
+
+
 def test_keywords_beside_a_reference_and_its_target_are_both_compared() -> None:
     """Ours: a branch with a discriminator value restricts the shared schema; it does not hide it (OAS-6)."""
     cat: dict[str, Any] = {
