@@ -85,8 +85,11 @@ async def redeem_code(
 
 
 async def find_grant(tenant: TenantId, catalog: CatalogContext, grant: str) -> tuple[Grant, GrantSecrets] | None:
-    """The grant with this id and its digests; None if there is no such grant."""
-    async with catalog.store.transaction(tenant) as db:
+    """The grant with this id and its digests, as of one moment; None if there is no such grant.
+
+    A rotation that is stored between the two reads would show its token as already replaced, but its key not yet.
+    """
+    async with catalog.store.reading(tenant) as db:
         found = await grants.get(tenant, db, grant)
         stored = None if found is None else await grants.secrets_of(tenant, db, found.id)
     return None if found is None or stored is None else (found, stored)

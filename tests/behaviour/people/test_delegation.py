@@ -226,6 +226,12 @@ async def test_an_opaque_token_that_is_valid_at_the_gateway_is_not_passed_on(wor
     client = {"client_id": "gateway", "client_secret": "s3cret", "url": f"{server.url}/introspect"}
     changed = await admin.patch("/tenants/acme/issuers/corp", json={"introspection": client})
     assert changed.status_code == 200, changed.text
+
+    async def is_known() -> bool:
+        await world.gateway.rpc("acme", "opaque-token-of-nobody", "tools/list")
+        return bool(asked)
+
+    await until(is_known, seconds=30)  # the event of the change arrives later than the response
     asked.clear()
     for name, audience, is_refused in (
         ("for-the-gateway", f"{PUBLIC}/t/acme/mcp", True),
