@@ -5,7 +5,7 @@ from dataclasses import replace
 import jwt
 import pytest
 
-from gateway.domain.identifiers import KeyId
+from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.tenancy.issuers import TenantIssuers
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import DatabaseUnavailable
@@ -14,7 +14,7 @@ from gateway.identity.people import IssuerDirectory
 from tests.unit.identity.test_people import BASE, CORP, TENANT, Stored
 
 ADA = Principal(tenant=TENANT, slug="acme", key=KeyId("key_1"), subject="ada", scopes=frozenset())
-OTHER = replace(ADA, slug="globex")
+OTHER = replace(ADA, tenant=TenantId("ten_other"), slug="globex")
 
 
 def _jwt(audience: object) -> str:
@@ -58,6 +58,20 @@ async def test_further_audiences_are_those_of_the_tenants_own_issuers() -> None:
     for text in ("api://gateway", _jwt(["api://gateway"])):
         assert (await own.include(ADA, text), await own.include(OTHER, text)) == (True, False)
     assert stored.asked_slugs == [["acme"], ["globex"]]
+
+
+async def test_a_tenant_has_nothing_of_a_former_one_of_its_slug() -> None:
+    """Ours: a slug can be given to another tenant while results about the former one are cached (ISO-1)."""
+    stored = Stored()
+    stored.issuers["acme"] = TenantIssuers(tenant=TENANT, issuers=(replace(CORP, audiences=("api://gateway",)),))
+    directory = IssuerDirectory(stored.find_issuers, interval_s=0.01)
+    own = OwnAudiences(directory, public_url=BASE)
+    assert await own.include(ADA, "api://gateway")
+
+    stored.issuers["acme"] = TenantIssuers(tenant=OTHER.tenant, issuers=(CORP,))
+    directory.forget(TENANT)
+
+    assert not await own.include(replace(OTHER, slug="acme"), "api://gateway")
 
 
 async def test_unknown_audiences_are_no_permission_while_the_database_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
