@@ -234,12 +234,13 @@ async def by_watch(two: Two, slug: str, url: str) -> httpx.Response:
 
 async def by_issuer(two: Two, slug: str, url: str) -> httpx.Response:
     """The metadata of an issuer; `outbound/test_identity_endpoints.py` has the endpoints that metadata names."""
-    return await two.gateway.admin.post(f"/tenants/{slug}/issuers", json={"name": "corp", "url": url, "rules": [{}]})
+    body: dict[str, Any] = {"name": "corp", "url": url, "rules": [{}]}
+    return await two.gateway.admin.post(f"/tenants/{slug}/issuers", json=body)
 
 
 async def by_issuer_keys(two: Two, slug: str, url: str) -> httpx.Response:
     """The signing keys of an issuer."""
-    body = {"name": "corp", "url": "https://login.example", "jwks_url": f"{url}/keys", "rules": [{}]}
+    body: dict[str, Any] = {"name": "corp", "url": "https://login.example", "jwks_url": f"{url}/keys", "rules": [{}]}
     return await two.gateway.admin.post(f"/tenants/{slug}/issuers", json=body)
 
 

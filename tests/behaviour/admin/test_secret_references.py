@@ -239,7 +239,7 @@ async def test_the_secret_of_an_introspection_client_stays_in_its_store(
         return tokens.add(token, f"{gateway.url}/t/acme/mcp")
 
     made = await add_issuer(gateway, "acme", tokens.issuer, introspection=client)
-    foreign = {"name": "corp", "url": tokens.issuer.url, "rules": [{}], "introspection": client}
+    foreign: dict[str, Any] = {"name": "corp", "url": tokens.issuer.url, "rules": [{}], "introspection": client}
     refused = await gateway.admin.post("/tenants/globex/issuers", json=foreign)
     seen = len(vault.seen)
     statuses = [await status(add(f"token-of-{name}")) for name in ("ada", "bob")]
