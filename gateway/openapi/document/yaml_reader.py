@@ -31,6 +31,7 @@ _NUMBER_STARTS = frozenset("+-.0123456789")
 _MAX_NUMBER_LENGTH = 300
 _INTEGER_BITS = 63
 _MERGE = "<<"
+_SCALAR: type[yaml.ScalarEvent] = yaml.ScalarEvent
 
 
 class _Anchored(msgspec.Struct, frozen=True):
@@ -88,8 +89,10 @@ class _EventReader:
         return root
 
     def _value(self, event: yaml.Event, depth: int) -> object:
-        if type(event) is yaml.ScalarEvent and event.anchor is None and event.tag is None:  # nearly all values
-            self._count(1)
+        if type(event) is _SCALAR and event.anchor is None and event.tag is None:  # nearly all values
+            self._node_count += 1
+            if self._node_count > self._max_nodes:
+                self._count(0)  # refuses the document
             return resolve_plain(event.value) if event.implicit[0] else event.value
         if isinstance(event, yaml.AliasEvent):
             return self._alias(event, depth)
@@ -133,14 +136,18 @@ class _EventReader:
                 members[key] = value
             else:
                 merged += sources
+        if not merged:
+            return members
         whole: dict[str, object] = {}
         for source in reversed((members, *merged)):  # the first merged member wins over others, an own one over all
             whole.update(source)
         return whole
 
     def _key(self, event: yaml.Event, depth: int) -> str:
-        if type(event) is yaml.ScalarEvent and event.anchor is None and event.tag is None:
-            self._count(1)
+        if type(event) is _SCALAR and event.anchor is None and event.tag is None:
+            self._node_count += 1
+            if self._node_count > self._max_nodes:
+                self._count(0)
             return event.value
         if isinstance(event, yaml.AliasEvent):
             key = self._alias(event, depth)

@@ -5,9 +5,9 @@ HTML comments are searched in the document itself, because imports remove them f
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import msgspec
 import orjson
@@ -40,6 +40,8 @@ _ENDS = (".", "!", "?", ":")
 _SEPARATOR = " 0" * 8
 _BATCH_BYTES = 64 * 1024
 _FEW_BYTES = 8 * 1024
+_Position: TypeAlias = "tuple[_Position, object] | None"
+"""A place in a JSON value: the place of its container, and its name or index there; None for the value itself."""
 _Suspicion = tuple[FindingKind, str]
 """The kind of a finding, and the name of its pattern."""
 _CHECKS = {GuardrailCheck.INJECTION: FindingKind.INSTRUCTIONS, GuardrailCheck.SECRETS: FindingKind.SECRET}
@@ -68,8 +70,8 @@ def _find_all(
     document: Document, compiled: Sequence[CompiledOperation], outline: Outline | None
 ) -> Iterator[TextFinding]:
     tools = {one.identity: one.tool for one in compiled}
-    if document.may_conceal and any(map(_conceals, set(_collect(document.root)))):
-        yield from _find_concealed(document.root, tools)
+    if document.may_conceal and (hidden := {text for text in set(_collect(document.root)) if _conceals(text)}):
+        yield from _find_concealed(document.root, hidden, tools)
     for tool, other in find_alike(one.tool for one in compiled):
         yield look_alike(tool, other)
     parts = (_read(one.tool, "", one.definition) for one in compiled)
@@ -167,19 +169,17 @@ def _find_suspicions(text: str) -> tuple[_Suspicion, ...]:
 
 
 def _locate(value: object, suspicious: Mapping[str, Sequence[_Suspicion]], part: _TextPart) -> Iterator[TextFinding]:
-    for place, text in _located_texts(value, part.pointer):
-        for kind, pattern in suspicious.get(text, ()):
+    for place, text in _located_texts(value, part.pointer, suspicious):
+        for kind, pattern in suspicious[text]:
             if kind is FindingKind.SECRET and not _SAMPLES.isdisjoint(place.split("/")):
                 continue  # documents show the form of a secret as an example
             excerpt = next((one for one in _SENTENCE.split(text) if (kind, pattern) in _find_suspicions(one)), text)
             yield TextFinding(kind=kind, pointer=place, excerpt=cut(excerpt), tool=part.tool, pattern=pattern)
 
 
-def _find_concealed(root: Object, tools: Mapping[str, str]) -> Iterator[TextFinding]:
+def _find_concealed(root: Object, hidden: Collection[str], tools: Mapping[str, str]) -> Iterator[TextFinding]:
     """Locate concealed text of a document. A comment in an example belongs to a page, so it is not concealed."""
-    for place, text in _located_texts(root, "#"):
-        if not _conceals(text):
-            continue
+    for place, text in _located_texts(root, "#", hidden):
         kind = FindingKind.INVISIBLE if is_concealing(text) else FindingKind.COMMENT
         if kind is FindingKind.INVISIBLE or _EXAMPLES.isdisjoint(place.split("/")):
             yield TextFinding(kind=kind, pointer=place, excerpt=cut(text), tool=tools.get(_identity(place)))
@@ -219,17 +219,36 @@ def _collect(value: object, shortest: int = 0) -> list[str]:
     return found
 
 
-def _located_texts(value: object, pointer: str) -> Iterator[tuple[str, str]]:
-    """All strings in a JSON value, and the names of its members, with their pointers."""
-    pending: list[tuple[str, object]] = [(pointer, value)]
+def _located_texts(value: object, pointer: str, wanted: Collection[str]) -> Iterator[tuple[str, str]]:
+    """The wanted strings in a JSON value, and the wanted names of its members, with their pointers.
+
+    A position is a chain of tokens until it is yielded: most strings of a document are not wanted.
+    """
+    pending: list[tuple[_Position, object]] = [(None, value)] if _may_lead_to(value, wanted) else []
     while pending:
-        place, one = pending.pop()
+        position, one = pending.pop()
         if isinstance(one, str):
-            yield place, one
-        elif isinstance(one, dict):
-            members = [(f"{place}{point(key)}", key, member) for key, member in cast("dict[str, object]", one).items()]
-            pending += [(where, member) for where, _, member in reversed(members)]
-            yield from ((where, key) for where, key, _ in members if len(key) >= _MIN_LENGTH or not key.isascii())
-        elif isinstance(one, list):
-            items = list(enumerate(cast("list[object]", one)))
-            pending += [(f"{place}/{index}", item) for index, item in reversed(items)]
+            yield _pointer_of(position, pointer), one
+            continue
+        is_object = isinstance(one, dict)
+        members: Iterable[tuple[object, object]] = (
+            cast("dict[object, object]", one).items() if is_object else enumerate(cast("list[object]", one))
+        )
+        inner = [((position, key), part) for key, part in members if _may_lead_to(part, wanted)]
+        pending += reversed(inner)
+        if is_object:
+            for name in cast("dict[str, object]", one):
+                if name in wanted and (len(name) >= _MIN_LENGTH or not name.isascii()):
+                    yield _pointer_of((position, name), pointer), name
+
+
+def _may_lead_to(value: object, wanted: Collection[str]) -> bool:
+    return value in wanted if isinstance(value, str) else type(value) in _CONTAINERS and bool(value)
+
+
+def _pointer_of(position: _Position, start: str) -> str:
+    tokens: list[object] = []
+    while position is not None:
+        position, token = position
+        tokens.append(token)
+    return start + "".join(point(str(token)) for token in reversed(tokens))
