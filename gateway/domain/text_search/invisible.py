@@ -30,6 +30,9 @@ _JOINT = r"(?:\\\r?\n[ \t]*)?"
 _ESCAPED_COMMENT = re.compile(
     _JOINT.join(rf"(?:{character}|\\(?i:x|u00|U000000)(?i:{ord(character):02x}))" for character in "<!--").encode()
 )
+_PARTLY_ESCAPED = (b"<\\", b"<!\\", b"<!-\\")
+_ESCAPED_START = re.compile(rb"\\(?i:x|u00|U000000)3[cC]")
+"""One of these is in each text that `_ESCAPED_COMMENT` finds: its pattern takes 7 ms for a megabyte."""
 _BACKSLASH = ord("\\")
 _CODE_POINT = (
     "(?:00[01][0-9a-f]|00(?:7f|ad)|034f|115f|1160|180[b-f]|20(?:0[b-f]|2[89a-e]|6[0-9a-f])|2800|3164|db40"
@@ -40,8 +43,7 @@ _JSON_ESCAPE = re.compile(rf"\\(?:b|u(?i:{_CODE_POINT}))".encode())
 _YAML_ESCAPE = re.compile(
     rf"\\(?:[eab0]|x(?i:[01][0-9a-f]|7f|ad)|u(?i:{_CODE_POINT})|U000(?i:0{_CODE_POINT}|e[0-9a-f]))".encode()
 )
-_COMMENT_STARTS = (b"\\u00", b"\\x", b"\\U")
-_JSON_STARTS, _YAML_STARTS = (b"\\u", b"\\b", *_COMMENT_STARTS), (b"\\",)
+_JSON_STARTS, _YAML_STARTS = (b"\\u", b"\\b", b"\\x", b"\\U"), (b"\\",)
 """The starts of the escapes; bytes are found many times faster than a pattern."""
 
 
@@ -53,7 +55,7 @@ def may_conceal(source: bytes) -> bool:
     is_json = source.lstrip()[:1] in {b"{", b"["}
     if not any(start in source for start in (_JSON_STARTS if is_json else _YAML_STARTS)):
         return False
-    may_have_comment = not is_json or any(start in source for start in _COMMENT_STARTS)
+    may_have_comment = any(start in source for start in _PARTLY_ESCAPED) or _ESCAPED_START.search(source) is not None
     patterns = (_ESCAPED_COMMENT,) * may_have_comment + (_JSON_ESCAPE if is_json else _YAML_ESCAPE,)
     return any(_is_escape(source, found.start()) for pattern in patterns for found in pattern.finditer(source))
 

@@ -8,8 +8,8 @@ limits. The last of equal keys wins, as in JSON.
 
 import math
 import re
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol, cast
 
 import msgspec
 import yaml
@@ -31,7 +31,6 @@ _NUMBER_STARTS = frozenset("+-.0123456789")
 _MAX_NUMBER_LENGTH = 300
 _INTEGER_BITS = 63
 _MERGE = "<<"
-_SCALAR: type[yaml.ScalarEvent] = yaml.ScalarEvent
 
 
 class _Anchored(msgspec.Struct, frozen=True):
@@ -70,7 +69,8 @@ class _EventReader:
     """Builds values from parser events; the recursion is bounded by the depth limit."""
 
     def __init__(self, text: str, depth: int, nodes: int) -> None:
-        self._events = yaml.parse(text, Loader=yaml.CSafeLoader)
+        # `yaml.parse` would ask whether there is another event, before each one
+        self._next = cast("Callable[[], yaml.Event]", yaml.CSafeLoader(text).get_event)
         self._max_depth = depth
         self._max_nodes = nodes
         self._node_count = 0
@@ -80,16 +80,16 @@ class _EventReader:
     def read(self) -> object:
         root: object = None
         documents = 0
-        for event in self._events:
+        while not isinstance(event := self._next(), yaml.StreamEndEvent):
             if isinstance(event, yaml.DocumentStartEvent):
                 documents += 1
                 if documents > 1:
                     raise _refuse_feature("the text contains more than one YAML document; send one", event.start_mark)
-                root = self._value(next(self._events), 0)
+                root = self._value(self._next(), 0)
         return root
 
     def _value(self, event: yaml.Event, depth: int) -> object:
-        if type(event) is _SCALAR and event.anchor is None and event.tag is None:  # nearly all values
+        if type(event) is yaml.ScalarEvent and event.anchor is None and event.tag is None:  # nearly all values
             self._node_count += 1
             if self._node_count > self._max_nodes:
                 self._count(0)  # refuses the document
@@ -122,15 +122,15 @@ class _EventReader:
             return resolve_plain(event.value) if is_plain else event.value
         if isinstance(event, yaml.SequenceStartEvent):
             items: list[object] = []
-            while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
+            while type(event := self._next()) is not yaml.SequenceEndEvent:
                 items.append(self._value(event, depth + 1))
             return items
         members: dict[str, object] = {}
         merged: list[Object] = []
-        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
+        while type(event := self._next()) is not yaml.MappingEndEvent:
             key = self._key(event, depth + 1)
             is_merge = key == _MERGE and isinstance(event, yaml.ScalarEvent) and event.implicit[0]
-            value = self._value(next(self._events), depth + 1)
+            value = self._value(self._next(), depth + 1)
             sources = _mappings(value) if is_merge else None
             if sources is None:
                 members[key] = value
@@ -144,7 +144,7 @@ class _EventReader:
         return whole
 
     def _key(self, event: yaml.Event, depth: int) -> str:
-        if type(event) is _SCALAR and event.anchor is None and event.tag is None:
+        if type(event) is yaml.ScalarEvent and event.anchor is None and event.tag is None:
             self._node_count += 1
             if self._node_count > self._max_nodes:
                 self._count(0)
