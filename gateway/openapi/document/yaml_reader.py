@@ -128,7 +128,11 @@ class _EventReader:
         members: dict[str, object] = {}
         merged: list[Object] = []
         while type(event := self._next()) is not yaml.MappingEndEvent:
-            key = self._key(event, depth + 1)
+            if type(event) is yaml.ScalarEvent and event.anchor is None and event.tag is None:  # nearly all keys
+                self._node_count += 1  # compared with the limit for the value
+                key = event.value
+            else:
+                key = self._key(event, depth + 1)
             is_merge = key == _MERGE and isinstance(event, yaml.ScalarEvent) and event.implicit[0]
             value = self._value(self._next(), depth + 1)
             sources = _mappings(value) if is_merge else None
@@ -144,11 +148,7 @@ class _EventReader:
         return whole
 
     def _key(self, event: yaml.Event, depth: int) -> str:
-        if type(event) is yaml.ScalarEvent and event.anchor is None and event.tag is None:
-            self._node_count += 1
-            if self._node_count > self._max_nodes:
-                self._count(0)
-            return event.value
+        """Read a key that is an alias, has an anchor or a tag, or is no scalar."""
         if isinstance(event, yaml.AliasEvent):
             key = self._alias(event, depth)
             if isinstance(key, str):
