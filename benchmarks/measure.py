@@ -91,7 +91,7 @@ class LoadGenerator:
         """
         warm = max(connections, len(target.requests)) * _WARM_SHARE
         self.load(target, connections=connections, calls=min(calls, warm), seconds=seconds / 4)
-        time.sleep(rest_s)
+        time.sleep(rest_s)  # until what the warm-up cached has expired: later calls are of callers that pause
         below = descendants(target.pid)
         own, others, mine = cpu_ns(target.pid), sum(map(cpu_ns, below)), cpu_ns(self._child.pid)
         seen = self.load(target, connections=connections, calls=calls, seconds=seconds)

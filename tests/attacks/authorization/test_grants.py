@@ -38,7 +38,7 @@ async def test_the_way_to_a_token_is_open(application: Application) -> None:
 
     assert await application.status(found["access_token"]) == 200
     claims = jwt.decode(found["access_token"], options={"verify_signature": False})
-    # the SDK for Python signs in anew, instead of refreshing, when a token is refused before its stated end
+    # the SDK for Python starts a sign-in, instead of a refresh, when a token is refused before its stated end
     assert (found["expires_in"], claims["exp"] - claims["iat"]) == (890, 900)
     [grant] = await _grants(application.gateway)
     assert (grant["subject"], grant["state"], grant["profile"]) == ("corp:ada", "active", "default")

@@ -339,6 +339,6 @@ async def test_a_sink_of_the_trail_lives_from_create_to_delete(terminal: Termina
     lines = (await terminal.do("audit", "sink", "show", "siem")).out.splitlines()
     assert ["enabled", "no"] in [line.split() for line in lines]
 
-    assert (await terminal.run("audit", "sink", "delete", "siem")).code == 2, "nobody was asked"
+    assert (await terminal.run("audit", "sink", "delete", "siem")).code == 2, "no confirmation was given"
     assert (await terminal.do("audit", "sink", "delete", "siem", "--yes", "--json")).value == {"deleted": "siem"}
     assert (await terminal.do("audit", "sink", "list", "--json")).value == []

@@ -228,7 +228,7 @@ async def test_an_opaque_token_that_is_valid_at_the_gateway_is_not_passed_on(wor
     assert changed.status_code == 200, changed.text
 
     async def is_known() -> bool:
-        await world.gateway.rpc("acme", "opaque-token-of-nobody", "tools/list")
+        await world.gateway.rpc("acme", "opaque-token-unknown", "tools/list")
         return bool(asked)
 
     await until(is_known, seconds=30)  # the event of the change arrives later than the response

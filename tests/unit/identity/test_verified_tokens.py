@@ -111,7 +111,7 @@ async def test_a_remembered_token_ends_with_its_key() -> None:
 
 
 async def test_a_remembered_token_ends_with_the_settings_of_its_issuer() -> None:
-    """Ours: other algorithms or audiences, a shorter life, a disabled or another issuer are judged anew (TEN-2)."""
+    """Ours: other algorithms or audiences, a shorter life, a disabled or another issuer are verified again (TEN-2)."""
     tokens = Tokens()
     text, elsewhere = tokens.token(), tokens.token(aud="api://gateway")
     revised = replace(CORP, version=2, audiences=("api://gateway",))
@@ -176,7 +176,7 @@ def test_a_token_of_the_gateway_is_verified_once_for_a_tenant_and_a_resource(
 
 
 async def test_claims_that_are_no_unicode_text_are_verified_each_time(verifications: list[str]) -> None:
-    """Ours: a group with a lone surrogate, which JSON permits, refuses nobody and is not stored (TEN-2)."""
+    """Ours: a group with a lone surrogate, which JSON permits, refuses no person, and is not stored (TEN-2)."""
     tokens = Tokens()
     text = tokens.token(groups=["cats", "\ud800"], scope="\udfff", aud=[MCP, "\ud800"])
     own = tokens.own.sign(GRANT, replace(ADA, groups=frozenset({"\ud800"})), PROVIDER, issuer=ISSUER, life_s=300)
