@@ -46,7 +46,14 @@ async def test_the_type_of_a_problem_leads_to_its_explanation(acme: RunningGatew
 
 
 @pytest.mark.parametrize(
-    "path", ["/tenants/%00", "/tenants/acme/keys/%00", "/tenants/acme/sources/a%0Ab", "/tenants/ten_%F0"]
+    "path",
+    [
+        "/tenants/%00",
+        "/tenants/acme/keys/%00",
+        "/tenants/acme/sources/a%0Ab",
+        "/tenants/ten_%F0",
+        "/tenants/ten_a%27%2C%20true%29%3B%20select%20set_config%28%27app.tenant%27%2C%20%27ten_b",
+    ],
 )
 async def test_a_name_that_cannot_be_is_not_found(acme: RunningGateway, path: str) -> None:
     """Ours: hostile names in paths never reach the database (ADM-1)."""
