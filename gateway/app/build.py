@@ -133,9 +133,11 @@ async def _run_parts(
 ) -> AsyncGenerator[None]:
     """Open the parts of a gateway in order; close them in reverse order when the block ends."""
     async with AsyncExitStack() as stack:
-        for part in (*infrastructure.parts, connections, *further):
+        for part in infrastructure.parts:
             await stack.enter_async_context(part)
-        await infrastructure.check()
+        await infrastructure.check()  # before the parts that begin work in the background
+        for part in (connections, *further):
+            await stack.enter_async_context(part)
         await stack.enter_async_context(hidden)
         stack.enter_context(events.listening())
         loop = asyncio.get_running_loop()

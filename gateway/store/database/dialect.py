@@ -9,10 +9,10 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import asyncpg
-from sqlalchemy import event, exc
+from sqlalchemy import Connection, event, exc
 from sqlalchemy.dialects import registry
 from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
 from sqlalchemy.engine.interfaces import DBAPIConnection
@@ -34,9 +34,21 @@ _begin_statement: ContextVar[str | None] = ContextVar("begin_statement")
 
 
 class GatewayDialect(PGDialect_asyncpg):
-    """The dialect of asyncpg for connections in autocommit mode, whose transaction is begun by `begin_at_checkout`."""
+    """The dialect of asyncpg for connections in autocommit mode, whose transaction is begun by `begin_at_checkout`.
+
+    A new connection costs no queries of the dialect: types of JSON decode their own text, and the version and settings
+    of the server matter only to statements that the store does not use.
+    """
 
     supports_statement_cache = True  # each class needs it: without it, SQLAlchemy compiles every statement again
+    supports_native_json_deserialization = False  # with codecs of the driver: two queries per connection
+
+    def initialize(self, connection: Connection) -> None:
+        """Ask the server nothing: its schema is not reflected, and no statement depends on its version."""
+
+    def on_connect(self) -> Any:
+        """None: connections need no codecs."""
+        return None
 
     def do_commit(self, dbapi_connection: PoolProxiedConnection) -> None:
         """Commit the transaction, if one is open."""

@@ -10,7 +10,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 import anyio
 import pytest
-from sqlalchemy import text
+from sqlalchemy import literal_column, select, text
+from sqlalchemy.dialects.postgresql import JSONB
 
 from gateway.domain.identifiers import TenantId
 from gateway.errors import BadInput, BrokenSetting, DatabaseUnavailable, NameTaken, NotFound
@@ -87,6 +88,18 @@ async def test_a_transaction_takes_three_round_trips_for_one_statement(database_
         "commit",
         "select",
     ]  # prepared statements are not logged
+
+
+async def test_a_new_connection_asks_for_its_role_alone(database_url: str) -> None:
+    """Ours: neither types nor the version of the server are asked for, and values of JSON are read as such."""
+    async with Store(database_url, pool_size=1) as store, store.unscoped() as db:
+        others = "select statement from pg_prepared_statements where statement !~ 'pg_prepared_statements'"
+        prepared = (await db.execute(text(others))).scalars().all()
+        values = literal_column("""'{"a": [1, null]}'::jsonb""", JSONB), literal_column("null", JSONB)
+        read = await db.execute(select(*values))
+
+        assert read.one() == ({"a": [1, None]}, None)
+    assert [query.split()[:3] for query in prepared] == [["select", "current_user", "="]]
 
 
 async def test_check_passes_on_a_migrated_database(store: Store) -> None:
