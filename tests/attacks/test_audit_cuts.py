@@ -31,7 +31,7 @@ from gateway.store.database.connection import connect_app, connect_owner
 from gateway.store.encryption import EnvelopeCipher
 from tests.support.catalog_options import with_options
 from tests.support.servers import TestDatabase, TestServers
-from tests.support.trails import BY, SECRET, History, Replica, TrailWorld, trail_world
+from tests.support.trails import BY, SECRET, History, Replica, TrailWorld, shared_history, trail_world
 
 _OLD = 40
 _DAYS = 30
@@ -54,15 +54,14 @@ def clock_behind(days: int) -> Generator[None]:
 @pytest.fixture(scope="module")
 async def history(servers: TestServers) -> AsyncGenerator[History]:
     """A tenant with four old changes and five old calls; then one change and two calls of now."""
-    with servers.database() as database, servers.held_redis() as redis_url:
-        yield History(database, redis_url, await _make_history(database, redis_url))
+    async with shared_history(servers, _make_history) as history:
+        yield history
 
 
 @pytest.fixture
-async def world(history: History, servers: TestServers) -> AsyncGenerator[TrailWorld]:
-    """The history in databases of this test alone."""
-    async with history.copied(servers) as world:
-        yield world
+def world(history: History) -> TrailWorld:
+    """The history as its replicas left it."""
+    return history.restored()
 
 
 async def _make_history(database: TestDatabase, redis_url: str) -> TenantId:

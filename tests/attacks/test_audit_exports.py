@@ -22,22 +22,33 @@ from gateway.domain.audit import AuditFilter, AuditKind
 from gateway.domain.identifiers import TenantId
 from gateway.store.audit.export_lines import ExportKey, SealedLines
 from gateway.store.encryption import EnvelopeCipher
-from tests.support.servers import TestDatabase
-from tests.support.trails import SECRET, TrailWorld, trail_world
+from tests.support.servers import TestDatabase, TestServers
+from tests.support.trails import SECRET, History, TrailWorld, shared_history, trail_world
 
 Lines = list[dict[str, Any]]
 
 
-@pytest.fixture
-async def world(database: TestDatabase, redis_url: str) -> AsyncGenerator[TrailWorld]:
+@pytest.fixture(scope="module")
+async def history(servers: TestServers) -> AsyncGenerator[History]:
     """A trail of three replicas, each gone when the next one starts."""
+    async with shared_history(servers, _make_history) as history:
+        yield history
+
+
+@pytest.fixture
+def world(history: History) -> TrailWorld:
+    """The history as its replicas left it."""
+    return history.restored()
+
+
+async def _make_history(database: TestDatabase, redis_url: str) -> TenantId:
     async with trail_world(database, redis_url) as made:
         for number in range(3):
             async with made.replica() as replica:
                 await replica.change(f"Acme {number}")
                 await replica.call(3)
                 await replica.sign()
-        yield made
+        return made.tenant
 
 
 async def _export(world: TrailWorld, wanted: AuditFilter | None = None) -> bytes:

@@ -1,8 +1,9 @@
 """Heads of audit trails outside the database: what each store shows, when it is lost, forged or away."""
 
 import json
-from collections.abc import AsyncGenerator
-from dataclasses import replace
+import shutil
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,12 @@ from gateway.upstream.audit_heads_endpoint import EndpointHeads
 from gateway.upstream.client import UpstreamClient
 from tests.support.gateway import running_gateway
 from tests.support.replicas import commanding
-from tests.support.servers import TestDatabase
-from tests.support.trails import BY, SECRET, TrailWorld, make_catalog, trail_world
-from tests.support.upstream import RecordingUpstream, recording_upstream
+from tests.support.servers import TestDatabase, TestServers
+from tests.support.trails import BY, SECRET, History, TrailWorld, make_catalog, shared_history, trail_world
+from tests.support.upstream import RecordingUpstream, Seen, recording_upstream
 
 _SAVED = ("tenants", "audit_entries", "audit_heads", "audit_anchors")
+_NO_HEADS = b'{"heads":[]}'
 _TENANT, _OTHER = TenantId("ten_a"), TenantId("ten_b")
 _ROLLED_BACK = (
     "truncate audit_entries, audit_heads, audit_anchors",
@@ -36,27 +38,61 @@ _ROLLED_BACK = (
 )
 
 
-@pytest.fixture
-async def endpoint() -> AsyncGenerator[RecordingUpstream]:
-    """An endpoint that takes heads, and has none."""
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A trail, and what a file and an endpoint were sent of it."""
+
+    history: History
+    file: Path
+    sent: Sequence[Seen]
+
+
+@pytest.fixture(scope="module")
+async def recorder() -> AsyncGenerator[RecordingUpstream]:
+    """The endpoint of all tests."""
     async with recording_upstream() as recorder:
-        recorder.body = b'{"heads":[]}'
         yield recorder
 
 
 @pytest.fixture
-async def world(
-    database: TestDatabase, redis_url: str, tmp_path: Path, endpoint: RecordingUpstream
-) -> AsyncGenerator[TrailWorld]:
+def endpoint(recorder: RecordingUpstream) -> RecordingUpstream:
+    """An endpoint that takes heads, and has none."""
+    recorder.reset()
+    recorder.body = _NO_HEADS
+    return recorder
+
+
+@pytest.fixture(scope="module")
+async def written(
+    servers: TestServers, recorder: RecordingUpstream, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncGenerator[Written]:
     """A trail with heads in Redis, in a file and at an endpoint; `saved` has its state after the first signature."""
-    async with UpstreamClient(egress_allow=[endpoint.authority]) as upstream:
-        sent = EndpointHeads(upstream, endpoint.url, token="let-me")
-        stores: list[HeadStore] = [FileHeads(tmp_path / "heads.jsonl"), sent]
-        async with trail_world(database, redis_url, stores=stores) as made:
-            await _write(made)
-            await made.edit("create schema saved", *(f"create table saved.{name} as table {name}" for name in _SAVED))
-            await _write(made)
-            yield made
+    recorder.body = _NO_HEADS
+    file = tmp_path_factory.mktemp("heads") / "heads.jsonl"
+
+    async with UpstreamClient(egress_allow=[recorder.authority]) as upstream:
+        sent = EndpointHeads(upstream, recorder.url, token="let-me")
+
+        async def make(database: TestDatabase, redis_url: str) -> TenantId:
+            async with trail_world(database, redis_url, stores=[FileHeads(file), sent]) as made:
+                await _write(made)
+                tables = (f"create table saved.{name} as table {name}" for name in _SAVED)
+                await made.edit("create schema saved", *tables)
+                await _write(made)
+                return made.tenant
+
+        async with shared_history(servers, make, stores=[sent]) as history:
+            yield Written(history, file, tuple(recorder.seen))
+
+
+@pytest.fixture
+def world(written: Written, endpoint: RecordingUpstream, tmp_path: Path, redis_url: str) -> TrailWorld:
+    """The trail as it was written, and what each store has of it."""
+    endpoint.seen.extend(written.sent)
+    file = FileHeads(Path(shutil.copy(written.file, tmp_path)))
+    restored = written.history.restored()
+    redis, sent = restored.outside
+    return replace(restored, outside=[redis, file, sent])
 
 
 async def test_every_store_is_compared(world: TrailWorld, endpoint: RecordingUpstream, tmp_path: Path) -> None:

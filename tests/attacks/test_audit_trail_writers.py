@@ -13,7 +13,7 @@ import pytest
 from gateway.domain.audit import AuditTrail
 from gateway.domain.identifiers import TenantId
 from tests.support.servers import TestDatabase, TestServers
-from tests.support.trails import History, TrailWorld, trail_world
+from tests.support.trails import History, TrailWorld, shared_history, trail_world
 
 _CALLS = "writer <> 'catalog'"
 _FIRST_CALLS = f"(select writer from audit_entries where {{t}} and {_CALLS} order by at limit 1)"
@@ -105,10 +105,10 @@ ATTACKS = (
     ),
     _attack(
         "everything deleted, the tenant put back",
-        "create table saved.one as table tenants",
+        "create temp table one on commit drop as table tenants",
         "delete from tenants",
         "truncate audit_entries, audit_heads, audit_anchors",
-        "insert into tenants select id, slug, name, 0, created_at from saved.one",
+        "insert into tenants select id, slug, name, 0, created_at from one",
         found="catalog:shortened",
     ),
     _attack(
@@ -170,8 +170,8 @@ _WAYS = (("nothing outside", "call"), ("nothing outside", "change"), ("redis", "
 @pytest.fixture(scope="module")
 async def history(servers: TestServers) -> AsyncGenerator[History]:
     """Four changes and two chains of calls, signed by three replicas; `saved` has the state after the first of them."""
-    with servers.database() as database, servers.held_redis() as redis_url:
-        yield History(database, redis_url, await _make_history(database, redis_url))
+    async with shared_history(servers, _make_history) as history:
+        yield history
 
 
 async def _make_history(database: TestDatabase, redis_url: str) -> TenantId:
@@ -193,10 +193,9 @@ async def _make_history(database: TestDatabase, redis_url: str) -> TenantId:
 
 
 @pytest.fixture
-async def world(history: History, servers: TestServers, outside: str) -> AsyncGenerator[TrailWorld]:
-    """The history in databases of this test alone."""
-    async with history.copied(servers, has_redis=outside == "redis") as world:
-        yield world
+def world(history: History, outside: str) -> TrailWorld:
+    """The history as its replicas left it."""
+    return history.restored(has_redis=outside == "redis")
 
 
 _SAVED = ("tenants", "audit_entries", "audit_heads", "audit_anchors")

@@ -7,15 +7,17 @@ whose schema, grants, settings or first rows differ from the template's is not u
 from dataclasses import dataclass
 from typing import cast
 
-import asyncpg
-
 from gateway.store.database.connection import PostgresConnection, connect_owner
+from tests.support.kept_connections import KEPT, is_alive
 
-_OTHERS = "select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = $1 and pid <> pg_backend_pid()"
+_OTHERS = f"""
+select pg_terminate_backend(pid, 5000) from pg_stat_activity
+where datname = $1 and pid <> pg_backend_pid() and (application_name, state) is distinct from ('{KEPT}', 'idle')
+"""
 _TABLES = "select relname from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r' order by relname"
-_SCHEMA = """
+_SCHEMA_BY = """
 select md5(string_agg(part, ' ' order by part)) from (
-    select 'c' || oid || '.' || xmin from pg_class where oid >= 16384 and relpersistence <> 't'
+    select 'c' || oid || '.' || {relation} from pg_class where oid >= 16384 and relpersistence <> 't'
     union all select 'a' || attrelid || '.' || attnum || '.' || xmin from pg_attribute
         where attrelid in (select oid from pg_class where oid >= 16384 and relpersistence <> 't')
     union all select 'f' || oid || '.' || xmin from pg_proc where oid >= 16384
@@ -31,7 +33,12 @@ select md5(string_agg(part, ' ' order by part)) from (
     union all select 'e' || oid || '.' || xmin from pg_extension
 ) as parts (part)
 """
+_SCHEMA = _SCHEMA_BY.format(relation="xmin")
 """A row of the catalog that was changed has another `xmin`, even if it was changed back."""
+_SCHEMA_OF_SAVED = _SCHEMA_BY.format(
+    relation="concat_ws('.', relname, relowner, relacl, relrowsecurity, relforcerowsecurity, relhastriggers)"
+)
+"""The same, but tables may have been truncated, which writes their rows of the catalog."""
 _MANY = 1_000
 """Deleted rows of a table from which on their space is given back, so that later tests do not read it."""
 _DELETE = "with {deletions} select name from ({counts}) as deleted (name, rows) where rows > " + str(_MANY)
@@ -72,6 +79,9 @@ class ReusedDatabase:
             deletions=", ".join(f"d_{table} as (delete from {table} returning 1)" for table in empty),
             counts=" union all ".join(f"select '{table}' as name, count(*) from d_{table}" for table in empty),
         )
+        self._tables = empty
+        self._insert = ""
+        self._saved_schema: object = None
         self._connection: PostgresConnection | None = None
 
     async def clean(self) -> bool:
@@ -80,9 +90,27 @@ class ReusedDatabase:
         await connection.fetch(_OTHERS, self.name)
         if await _schema_of(connection) != self._pristine.schema:
             return False
-        for row in await connection.fetch(self._delete):
-            await connection.execute(f"vacuum {row['name']}")
+        await self._empty(connection)
         return all([await _rows_of(connection, name) == rows for name, rows in self._pristine.rows.items() if rows])
+
+    async def save(self) -> None:
+        """Keep the rows of this moment in a schema of their own, which ends the reuse after this loan."""
+        connection = await self._connected()
+        await connection.execute("create schema saved_rows")
+        inserts: list[str] = []
+        for table in self._tables:
+            if await connection.fetchval(f"select exists (select from {table})"):
+                await connection.execute(f"create table saved_rows.{table} as table {table}")
+                inserts.append(f"i_{table} as (insert into {table} select * from saved_rows.{table})")
+        self._insert = f"with {', '.join(inserts)} select 1"
+        self._saved_schema = await connection.fetchval(_SCHEMA_OF_SAVED)
+
+    async def restore(self) -> None:
+        """Replace all rows with the saved ones; an error if the test before changed the schema, grants or settings."""
+        connection = await self._connected()
+        assert await connection.fetchval(_SCHEMA_OF_SAVED) == self._saved_schema
+        await self._empty(connection)
+        await connection.fetch(self._insert)
 
     async def disconnect(self) -> None:
         """Close the connection, for what needs a database without any."""
@@ -90,22 +118,17 @@ class ReusedDatabase:
             await self._connection.close()
             self._connection = None
 
+    async def _empty(self, connection: PostgresConnection) -> None:
+        for row in await connection.fetch(self._delete):
+            await connection.execute(f"vacuum {row['name']}")
+
     async def _connected(self) -> PostgresConnection:
         """The connection, or a new one if a test has ended it, on which neither triggers nor foreign keys count."""
-        if self._connection is not None and await _is_alive(self._connection):
+        if self._connection is not None and await is_alive(self._connection):
             return self._connection
         self._connection = await connect_owner(self._url)
-        await self._connection.execute("set session_replication_role = replica")
+        await self._connection.execute("set session_replication_role = replica; set lock_timeout = '20s'")
         return self._connection
-
-
-async def _is_alive(connection: PostgresConnection) -> bool:
-    try:
-        await connection.execute("select 1")
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
-        connection.terminate()
-        return False
-    return True
 
 
 async def _tables_of(connection: PostgresConnection) -> list[str]:

@@ -1,16 +1,13 @@
 """Real PostgreSQL and Redis for tests: one pair per test process, an empty database and an empty Redis per test."""
 
-import asyncio
 import itertools
 import shutil
 import tempfile
-import threading
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
 import redis
@@ -20,8 +17,9 @@ from gateway.embedded.servers import EmbeddedServers, EmbeddedUrls
 from gateway.store.database.connection import connect_owner
 from gateway.store.database.migrations import migrate
 from tests.support.databases import Pristine, ReusedDatabase, read_pristine
+from tests.support.kept_connections import execute, forget, run_apart
 
-_Result = TypeVar("_Result")
+__all__ = ["execute"]  # of `tests/support/kept_connections.py`
 
 TEMPLATE = "gateway_template"
 _CHEAP = ("fsync = off", "max_wal_size = '96MB'", "min_wal_size = '32MB'")
@@ -59,15 +57,9 @@ class TestServers:
         return _at(self.urls.migration_database_url, user="postgres", database="postgres")
 
     @contextmanager
-    def database(self, *, like: TestDatabase | None = None) -> Generator[TestDatabase]:
-        """A migrated database without tenants that no other test uses, or a copy of one without connections."""
+    def database(self) -> Generator[TestDatabase]:
+        """A migrated database without tenants that no other test uses."""
         pristine = self._make_template()
-        if like is not None:
-            copied = urlsplit(like.owner_url).path[1:]
-            run_apart(self._lent[copied].disconnect())
-            with self._created(self._new_name(), f"{copied} strategy file_copy") as name:
-                yield self._named(name)
-            return
         lent = self._free.pop() if self._free else self._new_database(pristine)
         self._lent[lent.name] = lent
         is_clean = False
@@ -81,6 +73,14 @@ class TestServers:
             else:
                 run_apart(lent.disconnect())
                 self._drop(lent.name)
+
+    def save_rows(self, database: TestDatabase) -> None:
+        """Keep the rows that the database has now, for `restore_rows`."""
+        run_apart(self._lent_at(database).save())
+
+    def restore_rows(self, database: TestDatabase) -> None:
+        """Give the database the rows that were kept, and no others."""
+        run_apart(self._lent_at(database).restore())
 
     @contextmanager
     def empty_database(self) -> Generator[TestDatabase]:
@@ -134,12 +134,18 @@ class TestServers:
 
     def close(self) -> None:
         """Close the connections to the databases that no test has now."""
+        run_apart(forget(self.superuser_url))
         while self._free:
-            run_apart(self._free.pop().disconnect())
+            freed = self._free.pop()
+            run_apart(freed.disconnect())
+            run_apart(forget(self._named(freed.name).superuser_url))
 
     def _new_database(self, pristine: Pristine) -> ReusedDatabase:
         name = self._create(self._new_name(), TEMPLATE)
         return ReusedDatabase(name, _at(self.superuser_url, database=name), pristine)
+
+    def _lent_at(self, database: TestDatabase) -> ReusedDatabase:
+        return self._lent[urlsplit(database.owner_url).path[1:]]
 
     def _new_name(self) -> str:
         return f"test_{next(self._numbers)}"
@@ -149,6 +155,7 @@ class TestServers:
         return name
 
     def _drop(self, name: str) -> None:
+        run_apart(forget(self._named(name).superuser_url))
         self._run(f"drop database if exists {name} with (force)")
 
     def _named(self, name: str) -> TestDatabase:
@@ -187,15 +194,6 @@ def running_servers() -> Generator[TestServers]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-async def execute(url: str, statement: str) -> None:
-    """Run one statement on a connection of its own."""
-    connection = await connect_owner(url)
-    try:
-        await connection.execute(statement)
-    finally:
-        await connection.close()
-
-
 async def fetch_value(url: str, query: str, *values: object) -> object:
     """The value that a query finds; None without a row."""
     connection = await connect_owner(url)
@@ -217,19 +215,6 @@ async def dump(url: str) -> str:
         await connection.close()
     values = [value for row in rows for value in row.values()]
     return "\n".join(value.decode("latin-1") if isinstance(value, bytes) else str(value) for value in values)
-
-
-def run_apart(coroutine: Coroutine[object, object, _Result]) -> _Result:
-    """Run a coroutine to its end from synchronous code, whether or not a loop runs in this thread."""
-    return asyncio.run_coroutine_threadsafe(coroutine, _loop_apart()).result()
-
-
-@cache
-def _loop_apart() -> asyncio.AbstractEventLoop:
-    """One loop for all of them, in a thread that ends with this process."""
-    loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name="run_apart", daemon=True).start()
-    return loop
 
 
 def _at(url: str, *, database: str, user: str | None = None) -> str:

@@ -1,6 +1,6 @@
 """A tenant with an audit trail that replicas write one after the other, for attacks on the trail."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
@@ -97,26 +97,38 @@ class TrailWorld:
         return OutsideHeads(self.outside, keys=EnvelopeCipher([SECRET]).derive_all(HEADS_PURPOSE))
 
     async def edit(self, *statements: str) -> None:
-        """Write as the owner of the database server; `{t}` stands for the condition on the tenant's rows."""
-        for statement in statements:
-            await execute(self.database.superuser_url, statement.replace("{t}", f"tenant_id = '{self.tenant}'"))
+        """Write as the owner of the server, in one transaction; `{t}` is the condition on the tenant's rows."""
+        await execute(self.database.superuser_url, "; ".join(statements).replace("{t}", f"tenant_id = '{self.tenant}'"))
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The databases that replicas left, to be copied for each test."""
+    """A trail that replicas left, and the stores over which every test of a module finds it as it was."""
 
-    database: TestDatabase
-    redis_url: str
-    tenant: TenantId
+    servers: TestServers
+    world: TrailWorld
+    kept_redis: str
 
-    @asynccontextmanager
-    async def copied(self, servers: TestServers, *, has_redis: bool = True) -> AsyncGenerator[TrailWorld]:
+    def restored(self, *, has_redis: bool = True) -> TrailWorld:
         """The world of one test; no other test sees what it changes."""
-        redis_url = servers.copied_redis(self.redis_url)
-        with servers.database(like=self.database) as database:
-            async with trail_world(database, redis_url, has_redis=has_redis, tenant=self.tenant) as world:
-                yield world
+        self.servers.copied_redis(self.kept_redis)
+        self.servers.restore_rows(self.world.database)
+        return self.world if has_redis else without(self.world, "redis")
+
+
+@asynccontextmanager
+async def shared_history(
+    servers: TestServers,
+    make: Callable[[TestDatabase, str], Awaitable[TenantId]],
+    *,
+    stores: Sequence[HeadStore] = (),
+) -> AsyncGenerator[History]:
+    """The history that `make` writes into a database and a Redis; its world has these stores of heads too."""
+    with servers.database() as database, servers.held_redis() as redis_url:
+        tenant = await make(database, redis_url)
+        servers.save_rows(database)
+        async with trail_world(database, servers.copied_redis(redis_url), stores=stores, tenant=tenant) as world:
+            yield History(servers, world, redis_url)
 
 
 @asynccontextmanager
