@@ -88,10 +88,11 @@ class ReusedDatabase:
         """End the connections of others and delete what was added; False if the database must not be used again."""
         connection = await self._connected()
         await connection.fetch(_OTHERS, self.name)
-        if await _schema_of(connection) != self._pristine.schema:
-            return False
-        await self._empty(connection)
-        return all([await _rows_of(connection, name) == rows for name, rows in self._pristine.rows.items() if rows])
+        return await self._emptied(connection)
+
+    async def empty(self) -> None:
+        """Delete what was added beneath open connections; an error if the database must not be used again."""
+        assert await self._emptied(await self._connected())
 
     async def save(self) -> None:
         """Keep the rows of this moment in a schema of their own, which ends the reuse after this loan."""
@@ -109,7 +110,7 @@ class ReusedDatabase:
         """Replace all rows with the saved ones; an error if the test before changed the schema, grants or settings."""
         connection = await self._connected()
         assert await connection.fetchval(_SCHEMA_OF_SAVED) == self._saved_schema
-        await self._empty(connection)
+        await self._delete_rows(connection)
         await connection.fetch(self._insert)
 
     async def disconnect(self) -> None:
@@ -118,7 +119,13 @@ class ReusedDatabase:
             await self._connection.close()
             self._connection = None
 
-    async def _empty(self, connection: PostgresConnection) -> None:
+    async def _emptied(self, connection: PostgresConnection) -> bool:
+        if await _schema_of(connection) != self._pristine.schema:
+            return False
+        await self._delete_rows(connection)
+        return all([await _rows_of(connection, name) == rows for name, rows in self._pristine.rows.items() if rows])
+
+    async def _delete_rows(self, connection: PostgresConnection) -> None:
         for row in await connection.fetch(self._delete):
             await connection.execute(f"vacuum {row['name']}")
 

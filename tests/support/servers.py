@@ -74,6 +74,10 @@ class TestServers:
                 run_apart(lent.disconnect())
                 self._drop(lent.name)
 
+    def empty(self, database: TestDatabase) -> None:
+        """Delete what a test added; connections stay, and an error says that the test changed more than rows."""
+        run_apart(self._lent_at(database).empty())
+
     def save_rows(self, database: TestDatabase) -> None:
         """Keep the rows that the database has now, for `restore_rows`."""
         run_apart(self._lent_at(database).save())

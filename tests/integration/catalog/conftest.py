@@ -11,9 +11,12 @@ from gateway.domain.events import Event
 from gateway.domain.tenancy.principals import Operator
 from gateway.domain.tenancy.tenants import Tenant
 from gateway.store.encryption import EnvelopeCipher
-from gateway.store.engine import Store
 from gateway.upstream.client import UpstreamClient
+from tests.support.open_database import OpenDatabase, module_database, open_database
+from tests.support.servers import TestDatabase
 from tests.support.upstream import RecordingUpstream, recording_upstream
+
+__all__ = ["module_database", "open_database"]
 
 BY = Author(caller=Operator(), correlation_id="test")
 
@@ -29,7 +32,13 @@ class Changes:
 
 
 @pytest.fixture
-async def changes(database_url: str) -> AsyncGenerator[Changes]:
+def database(open_database: OpenDatabase) -> TestDatabase:
+    """The one beneath the catalog."""
+    return open_database.database
+
+
+@pytest.fixture
+async def changes(open_database: OpenDatabase) -> AsyncGenerator[Changes]:
     """A catalog with the tenant `acme`."""
     events: list[Event] = []
 
@@ -39,11 +48,10 @@ async def changes(database_url: str) -> AsyncGenerator[Changes]:
     sealer = EnvelopeCipher(["secret-key-of-the-tests-0123456789abc"])
     async with (
         recording_upstream() as recorder,
-        Store(database_url) as store,
         UpstreamClient(egress_allow=[recorder.authority]) as upstream,
     ):
         catalog = CatalogContext(
-            store=store,
+            store=open_database.store,
             sealer=sealer,
             upstream=upstream,
             publish=publish,

@@ -34,7 +34,7 @@ from gateway.store.database.connection import PostgresConnection, connect_owner
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Store
 from tests.integration.store.samples import SEALER, make_tenant
-from tests.support.servers import TestServers
+from tests.support.open_database import OpenDatabase
 
 SECRET = "a very secret argument"
 ASKED = TaskRounds(questions={"q": TaskQuestion(kind="elicitation", params={"message": "?"})})
@@ -71,23 +71,27 @@ class Desk:
         await self.superuser.execute(f"update mcp_tasks set {column} = now() - interval '1 s' where id = $1", task.id)
 
 
+@pytest.fixture(scope="module")
+async def superuser(module_database: OpenDatabase) -> AsyncGenerator[PostgresConnection]:
+    """A superuser of the database that the tests share."""
+    connection = await connect_owner(module_database.database.superuser_url)
+    yield connection
+    await connection.close()
+
+
 @pytest.fixture
-async def desk(servers: TestServers) -> AsyncGenerator[Desk]:
-    with servers.database() as database:
-        superuser = await connect_owner(database.superuser_url)
-        async with Store(database.app_url) as store:
-            tenant = make_tenant()
-            async with store.transaction(tenant.id) as db:
-                await tenants.insert(tenant, db)
-            events: list[Event] = []
+async def desk(open_database: OpenDatabase, superuser: PostgresConnection) -> Desk:
+    """A tenant without tasks."""
+    store, tenant = open_database.store, make_tenant()
+    async with store.transaction(tenant.id) as db:
+        await tenants.insert(tenant, db)
+    events: list[Event] = []
 
-            async def publish(event: Event) -> None:
-                events.append(event)
+    async def publish(event: Event) -> None:
+        events.append(event)
 
-            records = TaskRecords(store, SEALER, publish)
-            owner = TaskOwner(tenant=tenant.id, subject="ada", profile="default")
-            yield Desk(records, owner, superuser, store, events)
-        await superuser.close()
+    owner = TaskOwner(tenant=tenant.id, subject="ada", profile="default")
+    return Desk(TaskRecords(store, SEALER, publish), owner, superuser, store, events)
 
 
 async def test_two_replicas_that_take_a_task_get_it_once(desk: Desk) -> None:

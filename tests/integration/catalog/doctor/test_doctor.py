@@ -36,6 +36,7 @@ from gateway.store.sources import refreshes
 from tests.integration.catalog.conftest import BY, Changes
 from tests.integration.store.samples import make_credential, make_issuer
 from tests.support.documents import secured
+from tests.support.open_database import OpenDatabase
 from tests.support.primitives import static_tool
 from tests.support.servers import TestDatabase, TestServers
 
@@ -71,10 +72,10 @@ ALL = [
 
 
 @pytest.fixture
-def sound(database: TestDatabase, redis_url: str, tmp_path: Path) -> Installation:
+def sound(open_database: OpenDatabase, redis_url: str, tmp_path: Path) -> Installation:
     """An installation without a fault."""
     return Installation(
-        database_url=database.app_url,
+        database_url=open_database.database.app_url,
         redis_url=redis_url,
         data_dir=tmp_path,
         secret_key_lengths=[36],
@@ -93,6 +94,19 @@ def _failing(findings: Mapping[str, Finding]) -> Sequence[str]:
     failing = [check for check, finding in findings.items() if finding.status is Verdict.FAILED]
     assert all(findings[check].mend for check in failing)
     return failing
+
+
+@pytest.fixture
+def damaged(sound: Installation, own_database: TestDatabase) -> Installation:
+    """An installation whose database a test may damage."""
+    return replace(sound, database_url=own_database.app_url)
+
+
+@pytest.fixture
+def own_database(servers: TestServers) -> Generator[TestDatabase]:
+    """A database of this test alone."""
+    with servers.database() as database:
+        yield database
 
 
 @asynccontextmanager
@@ -152,32 +166,34 @@ async def test_a_sound_installation_has_no_finding_against_it(sound: Installatio
     ],
 )
 async def test_a_wall_that_was_opened_is_found(
-    sound: Installation, database: TestDatabase, change: str, check: str, said: str
+    damaged: Installation, own_database: TestDatabase, change: str, check: str, said: str
 ) -> None:
     """Ours: each way to take tenants' walls down is a failed finding that names the place and the mending (TEN-5)."""
-    async with _changed(database.superuser_url, change):
-        findings = await _examine(sound)
+    async with _changed(own_database.superuser_url, change):
+        findings = await _examine(damaged)
 
     assert check in _failing(findings)
     assert said in findings[check].detail
 
 
 @pytest.mark.parametrize("trait", ["bypassrls", "superuser", "createrole"])
-async def test_a_role_that_may_too_much_is_found(sound: Installation, database: TestDatabase, trait: str) -> None:
+async def test_a_role_that_may_too_much_is_found(damaged: Installation, own_database: TestDatabase, trait: str) -> None:
     """Ours: the role that serves is described even where it is refused (TEN-5)."""
-    async with _changed(database.superuser_url, f"alter role gateway_app {trait}", f"alter role gateway_app no{trait}"):
-        findings = await _examine(sound)
+    async with _changed(
+        own_database.superuser_url, f"alter role gateway_app {trait}", f"alter role gateway_app no{trait}"
+    ):
+        findings = await _examine(damaged)
 
     assert "role" in _failing(findings)
     assert "alter role gateway_app" in findings["role"].mend
 
 
-async def test_a_role_that_may_become_another_is_found(sound: Installation, database: TestDatabase) -> None:
+async def test_a_role_that_may_become_another_is_found(damaged: Installation, own_database: TestDatabase) -> None:
     """Ours: whoever may become the definer sees every tenant (TEN-5)."""
     async with _changed(
-        database.superuser_url, "grant gateway_definer to gateway_app", "revoke gateway_definer from gateway_app"
+        own_database.superuser_url, "grant gateway_definer to gateway_app", "revoke gateway_definer from gateway_app"
     ):
-        findings = await _examine(sound)
+        findings = await _examine(damaged)
 
     assert _failing(findings) == ["role"]
     assert "gateway_definer" in findings["role"].detail
@@ -201,10 +217,10 @@ async def test_an_empty_database_is_not_migrated(sound: Installation, servers: T
     assert "secrets" not in findings
 
 
-async def test_a_newer_database_is_a_warning(sound: Installation, database: TestDatabase) -> None:
+async def test_a_newer_database_is_a_warning(damaged: Installation, own_database: TestDatabase) -> None:
     """Ours: an old replica during a rollout is no failure."""
-    async with _changed(database.superuser_url, "update alembic_version set version_num = '9999'"):
-        findings = await _examine(sound)
+    async with _changed(own_database.superuser_url, "update alembic_version set version_num = '9999'"):
+        findings = await _examine(damaged)
 
     assert _failing(findings) == []
     assert findings["migrations"].status is Verdict.WARNING
@@ -251,18 +267,17 @@ async def test_a_broken_url_is_a_finding(sound: Installation) -> None:
     assert _failing(findings) == ["database", "redis"]
 
 
-async def test_secrets_that_no_key_opens_are_found(changes: Changes, sound: Installation, database_url: str) -> None:
+async def test_secrets_that_no_key_opens_are_found(changes: Changes, sound: Installation) -> None:
     """Ours: a secret key that was lost is found before a call needs it (TEN-4)."""
     await tenants.create_tenant(changes.catalog, "empty", "Empty", by=BY)
     draft = SourceDraft(
         name="api", document=secured("https://x.example"), credentials={"token": Credential(value="s3cr3t-canary")}
     )
     await imports.import_source(changes.tenant.id, changes.catalog, draft, by=BY)
-    installation = replace(sound, database_url=database_url)
 
-    good = await _examine(installation)
-    bad = await _examine(replace(installation, cipher=EnvelopeCipher(["another secret key, of sufficient length"])))
-    none = await _examine(replace(installation, cipher=None, secret_key_lengths=()))
+    good = await _examine(sound)
+    bad = await _examine(replace(sound, cipher=EnvelopeCipher(["another secret key, of sufficient length"])))
+    none = await _examine(replace(sound, cipher=None, secret_key_lengths=()))
 
     assert good["secrets"].status is Verdict.OK
     assert "1 tenants" in good["secrets"].detail
@@ -272,9 +287,7 @@ async def test_secrets_that_no_key_opens_are_found(changes: Changes, sound: Inst
     assert "s3cr3t-canary" not in f"{good} {bad} {none}"
 
 
-async def test_live_sources_that_fail_again_and_again_are_named(
-    changes: Changes, sound: Installation, database_url: str
-) -> None:
+async def test_live_sources_that_fail_again_and_again_are_named(changes: Changes, sound: Installation) -> None:
     """Ours: an operator finds them without asking every tenant; a fault may contain a URL and is not shown (DYN-1)."""
     acme = changes.tenant.id
     for name, failures in (("broken", 3), ("restarted", 1), ("fine", 0)):
@@ -284,20 +297,19 @@ async def test_live_sources_that_fail_again_and_again_are_named(
             end = AttachmentEnd(fault="https://s3cr3t-canary.example", failures=failures)
             await record_failure(acme, changes.catalog, made.id, end)
 
-    found = (await _examine(replace(sound, database_url=database_url)))["live_sources"]
+    found = (await _examine(sound))["live_sources"]
 
     assert (found.status, found.detail) == (Verdict.WARNING, "failing: acme: broken (3 examined)")
     assert "source status" in found.mend
 
 
-async def test_sign_in_needs_a_url_of_the_gateway(changes: Changes, sound: Installation, database_url: str) -> None:
+async def test_sign_in_needs_a_url_of_the_gateway(changes: Changes, sound: Installation) -> None:
     """Ours: cookies, redirect URIs and tokens follow from the public URL; a plain one is a warning (IDN-2)."""
     async with changes.catalog.store.transaction(changes.tenant.id) as db:
         await issuers.insert(changes.tenant.id, db, make_issuer("corp"))
     found: dict[str | None, Finding] = {}
     for url in (None, "http://gateway.example", "https://gateway.example", "http://127.0.0.1:8080"):
-        installation = replace(sound, database_url=database_url, public_url=url)
-        found[url] = (await _examine(installation))["sign_in"]
+        found[url] = (await _examine(replace(sound, public_url=url)))["sign_in"]
 
     verdicts = [finding.status for finding in found.values()]
     assert verdicts == [Verdict.WARNING, Verdict.WARNING, Verdict.OK, Verdict.OK]
@@ -306,21 +318,19 @@ async def test_sign_in_needs_a_url_of_the_gateway(changes: Changes, sound: Insta
     assert "issuer show" in found[None].mend
 
 
-async def test_accounts_need_a_url_of_the_gateway(changes: Changes, sound: Installation, database_url: str) -> None:
+async def test_accounts_need_a_url_of_the_gateway(changes: Changes, sound: Installation) -> None:
     """Ours: a credential whose accounts cannot be connected, because links have no host, is a warning (IDN-3)."""
     terms = AccountTerms(authorization_url="https://a.example", token_url="https://t.example", client_id="gw")
     stored = replace(make_credential("tracker"), delegation=terms)
     async with changes.catalog.store.transaction(changes.tenant.id) as db:
         await credentials.insert(changes.tenant.id, db, changes.catalog.sealer, stored, Credential(value="secret"))
-    found = (await _examine(replace(sound, database_url=database_url, public_url=None)))["sign_in"]
+    found = (await _examine(replace(sound, public_url=None)))["sign_in"]
 
     assert (found.status, "connect accounts" in found.detail) == (Verdict.WARNING, True)
     assert "credential" in found.mend
 
 
-async def test_accounts_need_issuers_at_which_people_sign_in(
-    changes: Changes, sound: Installation, database_url: str
-) -> None:
+async def test_accounts_need_issuers_at_which_people_sign_in(changes: Changes, sound: Installation) -> None:
     """Ours: people whose issuer has no `sign_in` cannot open the page of accounts; the issuer is named (IDN-3)."""
     terms = AccountTerms(authorization_url="https://a.example", token_url="https://t.example", client_id="gw")
     stored, tenant = replace(make_credential("tracker"), delegation=terms), changes.tenant.id
@@ -328,8 +338,7 @@ async def test_accounts_need_issuers_at_which_people_sign_in(
         await credentials.insert(tenant, db, changes.catalog.sealer, stored, Credential(value="secret"))
         await issuers.insert(tenant, db, make_issuer("corp"))
         await issuers.insert(tenant, db, replace(make_issuer("bots"), url="https://bots.example", sign_in=None))
-    installation = replace(sound, database_url=database_url, public_url="https://gateway.example")
-    found = (await _examine(installation))["sign_in"]
+    found = (await _examine(replace(sound, public_url="https://gateway.example")))["sign_in"]
 
     assert (found.status, "no sign_in: acme/bots-corp (1 examined)" in found.detail) == (Verdict.WARNING, True), (
         found.detail
@@ -337,7 +346,7 @@ async def test_accounts_need_issuers_at_which_people_sign_in(
     assert "issuer update" in found.mend
 
 
-async def test_sources_that_are_not_read_are_named(changes: Changes, sound: Installation, database_url: str) -> None:
+async def test_sources_that_are_not_read_are_named(changes: Changes, sound: Installation) -> None:
     """Ours: looks that fail in a row are found without a question to every tenant; no fault is shown (OAS-6)."""
     draft = SourceDraft(name="pets", document=secured("https://pets.example"))
     made = await imports.import_source(changes.tenant.id, changes.catalog, draft, by=BY)
@@ -346,15 +355,13 @@ async def test_sources_that_are_not_read_are_named(changes: Changes, sound: Inst
     async with changes.catalog.store.transaction(changes.tenant.id) as db:
         await refreshes.save(changes.tenant.id, db, made.source.id, RefreshState(seen=seen))
 
-    found = (await _examine(replace(sound, database_url=database_url)))["sources"]
+    found = (await _examine(sound))["sources"]
 
     assert (found.status, found.detail) == (Verdict.WARNING, "refreshes fail: acme: pets")
     assert "source status" in found.mend
 
 
-async def test_stored_handlers_that_can_never_answer_are_found(
-    changes: Changes, sound: Installation, database_url: str
-) -> None:
+async def test_stored_handlers_that_can_never_answer_are_found(changes: Changes, sound: Installation) -> None:
     """Ours: what an older gateway stored is named, with the place that keeps it from any answer (RES-1, PRM-2)."""
     said = {"role": "system", "content": {"type": "text", "text": "{{ a }}"}}
     odd: dict[tuple[Family, str], dict[str, object]] = {
@@ -364,8 +371,7 @@ async def test_stored_handlers_that_can_never_answer_are_found(
         (Family.TOOL, "looped"): {"kind": "template", "text": "{% for x in list %}{{ x }}{% endfor %}"},
     }
     await create_primitive(changes.tenant.id, changes.catalog, Family.TOOL, _say_hello(), by=BY)
-    installation = replace(sound, database_url=database_url)
-    good = (await _examine(installation))["handlers"]
+    good = (await _examine(sound))["handlers"]
     now = datetime.now(UTC)
     async with changes.catalog.store.transaction(changes.tenant.id) as db:
         for number, ((family, name), handler) in enumerate(odd.items()):
@@ -379,7 +385,7 @@ async def test_stored_handlers_that_can_never_answer_are_found(
                 updated_at=now,
             )
             await primitives.insert(changes.tenant.id, db, row)
-    bad = (await _examine(installation))["handlers"]
+    bad = (await _examine(sound))["handlers"]
 
     assert (good.status, good.detail) == (Verdict.OK, "every stored handler is valid (1 examined)")
     assert bad.status is Verdict.WARNING

@@ -15,8 +15,9 @@ from gateway.jobs.live.agent_sources import AgentSources
 from gateway.redis.live.leases import SourceKey
 from tests.integration.catalog.conftest import BY, changes
 from tests.integration.jobs.live.test_attachments import Replica, Scene, scene
+from tests.support.open_database import module_database, open_database
 
-__all__ = ["changes", "scene"]
+__all__ = ["changes", "module_database", "open_database", "scene"]
 
 PATIENCE_S = 20.0
 

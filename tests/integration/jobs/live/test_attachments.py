@@ -28,9 +28,10 @@ from gateway.store.calls import policies
 from gateway.upstream.live.interfaces import LiveAttachment, LiveClient, LiveListener, LiveMethod
 from tests.integration.catalog.conftest import BY, Changes, changes
 from tests.integration.redis.conftest import SECRET
+from tests.support.open_database import module_database, open_database
 from tests.support.replicas import until
 
-__all__ = ["changes"]
+__all__ = ["changes", "module_database", "open_database"]
 
 SETTINGS = {"url": "http://127.0.0.1:9/mcp"}
 
