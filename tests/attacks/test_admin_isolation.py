@@ -1,7 +1,7 @@
 """Every route of the admin API, asked by those who may not: nobody, other tenants, keys without the scope."""
 
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import cycle
@@ -23,6 +23,8 @@ from tests.support.serving import NO_TLS
 from tests.support.upstream import recording_upstream
 
 URL = "https://pets.example"
+OWNERS = {"a": "pets", "b": "zoo"}
+"""What the objects of each tenant are called after."""
 TOYS = {"get": {"operationId": "list_toys", "responses": {"200": {"description": "ok"}}}}
 PROPOSED = {"document": {**pets(URL), "paths": {**pets(URL)["paths"], "/toys": TOYS}}}
 RULES = {"include": [{"names": ["x*"]}]}
@@ -129,7 +131,7 @@ def _sent(route: tuple[str, str], owner: str) -> dict[str, Any] | None:
 
 @dataclass(frozen=True, slots=True)
 class Two:
-    """Two tenants with a key, a source and primitives each, and who asks for the first."""
+    """Tenants with a key, a source and primitives each, and who asks for the first."""
 
     gateway: RunningGateway
     ids: dict[tuple[str, str], str]
@@ -165,15 +167,15 @@ class Two:
 
 
 @asynccontextmanager
-async def _running_two(servers: TestServers) -> AsyncGenerator[Two]:
-    """A gateway with the tenants `a` and `b`; everything they have is called differently."""
+async def _running(servers: TestServers, owners: Mapping[str, str] = OWNERS) -> AsyncGenerator[Two]:
+    """A gateway with these tenants; everything they have is called differently."""
     redis_url = servers.own_redis()
     with servers.database() as database:
         async with (
             recording_upstream() as upstream,
             running_gateway(database.app_url, redis_url, egress_allow=[upstream.authority]) as gateway,
         ):
-            two = await _furnished(gateway)
+            two = await _furnished(gateway, owners)
             for slug in two.tenants:
                 issuer = new_issuer(upstream)
                 two.ids["people", slug] = await _sign_in(gateway, slug, issuer)
@@ -187,14 +189,14 @@ async def _running_two(servers: TestServers) -> AsyncGenerator[Two]:
 @pytest.fixture(scope="module")
 async def two(servers: TestServers) -> AsyncGenerator[Two]:
     """For all tests in which whoever asks may change nothing."""
-    async with _running_two(servers) as two:
+    async with _running(servers) as two:
         yield two
 
 
 @pytest.fixture
-async def own_two(servers: TestServers) -> AsyncGenerator[Two]:
-    """For the one in which it may."""
-    async with _running_two(servers) as two:
+async def own(servers: TestServers) -> AsyncGenerator[Two]:
+    """The first tenant alone, for the test in which it may."""
+    async with _running(servers, {"a": OWNERS["a"]}) as two:
         yield two
 
 
@@ -225,10 +227,10 @@ async def _permit(gateway: RunningGateway, slug: str, provider: LocalProvider) -
     return ids
 
 
-async def _furnished(gateway: RunningGateway) -> Two:
+async def _furnished(gateway: RunningGateway, owners: Mapping[str, str]) -> Two:
     ids: dict[tuple[str, str], str] = {}
     tenants: dict[str, str] = {}
-    for slug, source in (("a", "pets"), ("b", "zoo")):
+    for slug, source in owners.items():
         await gateway.create_tenant(slug)
         tenants[slug] = (await gateway.admin.get(f"/tenants/{slug}")).json()["id"]
         made = await gateway.admin.post(f"/tenants/{slug}/keys", json={"name": "k", "scopes": ["mcp"]})
@@ -298,19 +300,19 @@ async def test_a_foreign_object_answers_like_a_missing_one(two: Two) -> None:
     assert await two.trail("b") == before
 
 
-async def test_every_route_about_an_object_answers_for_the_own_one(own_two: Two) -> None:
+async def test_every_route_about_an_object_answers_for_the_own_one(own: Two) -> None:
     """Ours: the same requests go through where the object is the tenant's own, so the refusals mean something."""
-    key = await own_two.gateway.create_key("a", "admin", "mcp")  # what it changes are keys of scope mcp among others
+    key = await own.gateway.create_key("a", "admin", "mcp")  # what it changes are keys of scope mcp among others
     removals = [route for route in ABOUT_ONE if route[0] == "DELETE"]
     removals.sort(key=lambda route: route[1].endswith("/proposal"), reverse=True)  # parts before their wholes
     for route in [*(route for route in ABOUT_ONE if route not in removals), *removals]:
         noun = route[1].split("/")[3]
         if route in NAMED_BY_URI and route in removals:  # it was removed by its id before
-            await add(own_two.gateway, "a", noun, _primitive(noun, "pets"))
+            await add(own.gateway, "a", noun, _primitive(noun, "pets"))
         if noun == "approvals" and route[1].endswith(("/approve", "/deny")):  # an activation before ended the first
             number = 2 if route[1].endswith("/approve") else 3
-            own_two.ids[noun, "a"] = await _request_approval(own_two.gateway, "a", "pets", number)
-        answer = await own_two.ask(route, "a", "a", own_two.keys["approve"] if noun == "approvals" else key)
+            own.ids[noun, "a"] = await _request_approval(own.gateway, "a", "pets", number)
+        answer = await own.ask(route, "a", "a", own.keys["approve"] if noun == "approvals" else key)
         has_no_url = route[1].endswith("/refresh") and answer.status_code == 409  # a missing source answers 404
         assert answer.is_success or has_no_url, (route, answer.text)
 

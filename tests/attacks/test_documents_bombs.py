@@ -155,7 +155,8 @@ def test_schemas_that_many_ways_lead_to_are_read_once(name: str, place: str) -> 
     def count(*_: object) -> None:
         nonlocal steps
         steps += 1
-        assert steps < 4_000_000
+        if steps > 4_000_000:  # an assertion of pytest costs more than all that is counted
+            raise OverflowError
 
     schema = {"$ref": "#/components/schemas/s0"}
     media = "multipart/form-data" if place == "multipart" else "application/json"
@@ -211,7 +212,6 @@ async def test_a_schema_bomb_costs_at_most_its_operation(acme: Acme, document: d
     (await acme.gateway.admin.delete("/tenants/acme/sources/bomb")).raise_for_status()
 
 
-@pytest.mark.usefixtures("real_workers")
 async def test_bombs_beside_each_other_leave_the_gateway_as_it_was(acme: Acme) -> None:
     """Ours: four bombs at once wait for each other, and calls for none of them (TEN-5)."""
     makes = [BOMBS[name][0] for name in ("yaml aliases", "width", "json depth", "zip bomb")]

@@ -2,11 +2,9 @@
 
 import json
 import os
-import signal
-import subprocess
-import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -35,6 +33,7 @@ from gateway.embed import (
     text,
 )
 from tests.behaviour.primitives.test_kinds import era
+from tests.support.forks import Forked
 from tests.support.gateway import OPEN_POLICY, OPERATOR_KEY, SECRET_KEY, RunningGateway
 from tests.support.handshake import open_session
 from tests.support.hosting import hosted
@@ -363,25 +362,24 @@ if __name__ == "__main__":
 """
 
 
-async def test_a_program_serves_until_it_is_told_to_stop(database_url: str, redis_url: str) -> None:
+async def test_a_program_serves_until_it_is_told_to_stop(database_url: str, redis_url: str, tmp_path: Path) -> None:
     """Ours: `serve()` is a whole gateway: it answers, and ends with 0 on SIGTERM (SRV-3, PRG-1)."""
-    child = _launch(database_url, redis_url)
+    child = await anyio.to_thread.run_sync(_launch, database_url, redis_url, tmp_path)
     assert child.stdout is not None
     try:
         with anyio.fail_after(30):
             url = (await anyio.to_thread.run_sync(child.stdout.readline)).decode().strip()
         session = await _first_call(url)
         assert session == {"tenant": "acme"}
-        child.send_signal(signal.SIGTERM)
-        with anyio.fail_after(30):
-            assert await anyio.to_thread.run_sync(child.wait) == 0
+        child.terminate()
+        assert await anyio.to_thread.run_sync(child.wait, 30) == 0
     finally:
-        child.stdout.close()
-        child.kill()
-        child.wait()
+        await anyio.to_thread.run_sync(child.end)
 
 
-def _launch(database_url: str, redis_url: str) -> subprocess.Popen[bytes]:
+def _launch(database_url: str, redis_url: str, folder: Path) -> Forked:
+    """The program, as `python -m` starts it."""
+    (folder / "embedding_program.py").write_text(PROGRAM)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GATEWAY_")} | {
         "GATEWAY_DATABASE_URL": database_url,
         "GATEWAY_REDIS_URL": redis_url,
@@ -389,8 +387,9 @@ def _launch(database_url: str, redis_url: str) -> subprocess.Popen[bytes]:
         "GATEWAY_OPERATOR_KEY": OPERATOR_KEY,
         "GATEWAY_TENANT_POLICY": ",".join(OPEN_POLICY),
         "GATEWAY_PORT": "0",
+        "PYTHONPATH": str(folder),
     }
-    return subprocess.Popen([sys.executable, "-c", PROGRAM], env=environment, stdout=subprocess.PIPE)
+    return Forked([], environment, module="embedding_program", folder=folder)
 
 
 async def _first_call(url: str) -> Any:

@@ -234,10 +234,9 @@ async def test_the_lines_for_clients_start_the_same_server(pets_file: Path, tmp_
     servers = json.loads(lines["Claude Desktop"].strip())["mcpServers"]["pets"]
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    done = await anyio.run_process(
-        [servers["command"], *servers["args"]], input=json.dumps(_HANDSHAKE).encode(), cwd=elsewhere, env=environment()
-    )
-    assert json.loads(done.stdout)["id"] == 1
+    assert [servers["command"], *servers["args"][:3]] == [sys.executable, "-m", "gateway", "stdio"]
+    done = await _run(*servers["args"][3:], folder=elsewhere, given=json.dumps(_HANDSHAKE).encode())
+    assert json.loads(done.out)["id"] == 1
     assert set(lines) >= {"Claude Desktop", "Cursor", "VS Code", "Zed", "Codex"}
     bridged = await _run("--url", "http://127.0.0.1:1/t/acme/mcp", "--key", "secret", "--client-lines", folder=tmp_path)
     servers = json.loads(bridged.out.splitlines()[0].partition("{")[2].join(("{", "")))
