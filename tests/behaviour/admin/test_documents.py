@@ -52,7 +52,7 @@ _BODIES = (
     (AS_YAML.encode(), "application/x-yaml", "From YAML"),
     (tgz_of(ZOO), "application/gzip", "Zoo"),
     (AS_YAML.encode(), "application/vnd.oai.openapi", "From YAML"),
-    (orjson.dumps({**pets(URL), "x-more": "x" * 2_000_000}), JSON, "Pets"),
+    (json.dumps({**pets(URL), "x-more": "x" * 2_000_000}).encode(), JSON, "Pets"),
 )
 """Bodies, each with other operations than the one before."""
 _OF_EACH_FORM = 3

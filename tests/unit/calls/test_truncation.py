@@ -102,10 +102,10 @@ def test_what_has_too_many_parts_is_cut_behind_the_last_whole_one() -> None:
     assert "are shown" in cut.notes[0]
 
 
-@pytest.mark.parametrize("text", [b"\\" * 2_000_000, b'\\"' * 1_000_000, b"x,[" * 1_000_000])
-def test_a_part_that_alone_is_too_large_leaves_nothing_half(text: bytes) -> None:
+@pytest.mark.parametrize("repeated", [b"\\\\", b'\\"', b"x,["])
+def test_a_part_that_alone_is_too_large_leaves_nothing_half(repeated: bytes) -> None:
     """Ours: a text that is not over at the limit is no part."""
-    body = b'["' + text + b'"' + b",0" * 400_000 + b"]"
+    body = b'["' + repeated * 1_000_000 + b'"' + b",0" * 400_000 + b"]"
 
     assert json.loads(cut_json(body, 1000).kept) is None
 
