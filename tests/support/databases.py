@@ -39,6 +39,7 @@ _SCHEMA_OF_SAVED = _SCHEMA_BY.format(
     relation="concat_ws('.', relname, relowner, relacl, relrowsecurity, relforcerowsecurity, relhastriggers)"
 )
 """The same, but tables may have been truncated, which writes their rows of the catalog."""
+_CHANGED = "a test changed schema, grants, settings or first rows of a shared database: give it one of its own"
 _MANY = 1_000
 """Deleted rows of a table from which on their space is given back, so that later tests do not read it."""
 _DELETE = "with {deletions} select name from ({counts}) as deleted (name, rows) where rows > " + str(_MANY)
@@ -92,7 +93,7 @@ class ReusedDatabase:
 
     async def empty(self) -> None:
         """Delete what was added beneath open connections; an error if the database must not be used again."""
-        assert await self._emptied(await self._connected())
+        assert await self._emptied(await self._connected()), _CHANGED
 
     async def save(self) -> None:
         """Keep the rows of this moment in a schema of their own, which ends the reuse after this loan."""
@@ -109,7 +110,7 @@ class ReusedDatabase:
     async def restore(self) -> None:
         """Replace all rows with the saved ones; an error if the test before changed the schema, grants or settings."""
         connection = await self._connected()
-        assert await connection.fetchval(_SCHEMA_OF_SAVED) == self._saved_schema
+        assert await connection.fetchval(_SCHEMA_OF_SAVED) == self._saved_schema, _CHANGED
         await self._delete_rows(connection)
         await connection.fetch(self._insert)
 

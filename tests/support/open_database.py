@@ -34,3 +34,10 @@ def open_database(servers: TestServers, module_database: OpenDatabase) -> Genera
     """The shared one, without rows of other tests."""
     yield module_database
     servers.empty(module_database.database)
+
+
+@pytest.fixture
+def own_database(servers: TestServers) -> Generator[TestDatabase]:
+    """A database of one test, which may damage it."""
+    with servers.database() as database:
+        yield database

@@ -1,14 +1,21 @@
-"""An open store on a fresh database."""
-
-from collections.abc import AsyncGenerator
+"""An open store on a database without tenants."""
 
 import pytest
 
 from gateway.store.engine import Store
+from tests.support.open_database import OpenDatabase, module_database, open_database, own_database
+from tests.support.servers import TestDatabase
+
+__all__ = ["module_database", "open_database", "own_database"]
 
 
 @pytest.fixture
-async def store(database_url: str) -> AsyncGenerator[Store]:
+def database(open_database: OpenDatabase) -> TestDatabase:
+    """The one beneath the store."""
+    return open_database.database
+
+
+@pytest.fixture
+def store(open_database: OpenDatabase) -> Store:
     """The store as the gateway opens it."""
-    async with Store(database_url) as opened:
-        yield opened
+    return open_database.store

@@ -48,10 +48,10 @@ async def test_concurrent_migrations_apply_once(servers: TestServers) -> None:
             await store.check()
 
 
-async def test_a_database_of_newer_code_is_left_alone(database: TestDatabase) -> None:
+async def test_a_database_of_newer_code_is_left_alone(own_database: TestDatabase) -> None:
     """Ours: an old replica that restarts during a roll-out finds nothing to do."""
-    await execute(database.owner_url, "update alembic_version set version_num = '9999'")
-    assert await migrate(database.owner_url) == []
+    await execute(own_database.owner_url, "update alembic_version set version_num = '9999'")
+    assert await migrate(own_database.owner_url) == []
 
 
 async def test_the_tables_in_the_code_are_the_tables_in_the_database(database: TestDatabase) -> None:

@@ -21,7 +21,7 @@ from gateway.store.database.migrations import head
 from gateway.store.engine import SCHEMA, Store
 from gateway.store.sources import sources
 from tests.integration.store.samples import make_source, make_tenant
-from tests.support.servers import TestDatabase, TestServers
+from tests.support.servers import TestDatabase, TestServers, execute
 
 _SETTING = text("select current_setting('app.tenant', true)")
 
@@ -122,15 +122,13 @@ async def test_check_names_what_to_do_about_an_old_database(servers: TestServers
 
 async def test_check_accepts_a_newer_database(store: Store, database: TestDatabase) -> None:
     """Ours: while new replicas roll out, old ones go on."""
-    owner = await connect_owner(database.owner_url)
-    try:
-        await owner.execute("update alembic_version set version_num = '9999'")
+    version = "update alembic_version set version_num = '{}'"
+    await execute(database.superuser_url, version.format("9999"))
+    await store.check()
+    await execute(database.superuser_url, version.format("0000"))
+    with pytest.raises(DatabaseUnavailable, match="0000"):
         await store.check()
-        await owner.execute("update alembic_version set version_num = '0000'")
-        with pytest.raises(DatabaseUnavailable, match="0000"):
-            await store.check()
-    finally:
-        await owner.close()
+    await execute(database.superuser_url, version.format(SCHEMA))
 
 
 async def test_a_superusers_login_still_runs_as_the_app(database: TestDatabase) -> None:
@@ -143,15 +141,13 @@ async def test_a_superusers_login_still_runs_as_the_app(database: TestDatabase) 
 @pytest.mark.parametrize("trait", ["bypassrls", "superuser"])
 async def test_an_unsafe_role_never_serves(database: TestDatabase, trait: str) -> None:
     """Ours: a role that row-level security does not hold gets no connection."""
-    superuser = await connect_owner(database.superuser_url)
-    await superuser.execute(f"alter role gateway_app {trait}")
+    await execute(database.superuser_url, f"alter role gateway_app {trait}")
     try:
         async with Store(database.app_url) as store:
             with pytest.raises(DatabaseUnavailable, match=f"no{trait}"):
                 await store.check()
     finally:
-        await superuser.execute(f"alter role gateway_app no{trait}")
-        await superuser.close()
+        await execute(database.superuser_url, f"alter role gateway_app no{trait}")
 
 
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+asyncpg", "postgresql+psycopg", "POSTGRES"])

@@ -29,8 +29,8 @@ from gateway.domain.primitives import Family, Primitive
 from gateway.domain.updates.source_versions import RefreshState
 from gateway.domain.updates.watches import Sighting
 from gateway.store import credentials, primitives
-from gateway.store.database.connection import connect_owner
 from gateway.store.encryption import EnvelopeCipher
+from gateway.store.engine import SCHEMA
 from gateway.store.identity import issuers
 from gateway.store.sources import refreshes
 from tests.integration.catalog.conftest import BY, Changes
@@ -38,7 +38,7 @@ from tests.integration.store.samples import make_credential, make_issuer
 from tests.support.documents import secured
 from tests.support.open_database import OpenDatabase
 from tests.support.primitives import static_tool
-from tests.support.servers import TestDatabase, TestServers
+from tests.support.servers import TestDatabase, TestServers, execute
 
 SECRET_KEY = "secret-key-of-the-tests-0123456789abc"
 ALL = [
@@ -96,32 +96,14 @@ def _failing(findings: Mapping[str, Finding]) -> Sequence[str]:
     return failing
 
 
-@pytest.fixture
-def damaged(sound: Installation, own_database: TestDatabase) -> Installation:
-    """An installation whose database a test may damage."""
-    return replace(sound, database_url=own_database.app_url)
-
-
-@pytest.fixture
-def own_database(servers: TestServers) -> Generator[TestDatabase]:
-    """A database of this test alone."""
-    with servers.database() as database:
-        yield database
-
-
 @asynccontextmanager
-async def _changed(url: str, change: str, undo: str | None = None) -> AsyncGenerator[None]:
+async def _changed(url: str, change: str, undo: str) -> AsyncGenerator[None]:
     """The database after a statement, and after another one when the block is left."""
-    connection = await connect_owner(url)
+    await execute(url, change)
     try:
-        await connection.execute(change)
-        try:
-            yield
-        finally:
-            if undo is not None:
-                await connection.execute(undo)
+        yield
     finally:
-        await connection.close()
+        await execute(url, undo)
 
 
 @contextmanager
@@ -148,52 +130,56 @@ async def test_a_sound_installation_has_no_finding_against_it(sound: Installatio
     assert [finding.mend for finding in findings.values() if finding.mend] == []
 
 
-@pytest.mark.parametrize(
-    ("change", "check", "said"),
-    [
-        ("alter table keys disable row level security", "row_level_security", "keys"),
-        ("alter table keys no force row level security", "row_level_security", "keys"),
-        ("drop policy own_rows on policies", "row_level_security", "policies"),
-        ("create table extra (tenant_id text)", "row_level_security", "extra"),
-        ("grant update on audit_entries to gateway_app", "grants", "audit_entries: update"),
-        ("grant truncate on keys to gateway_app", "grants", "keys: truncate"),
-        ("grant create on schema public to gateway_app", "grants", "schema public: create"),
-        ("grant execute on function key_by_id(text) to public", "grants", "key_by_id"),
-        ("revoke insert on keys from gateway_app", "grants", "keys: insert"),
-        ("alter table due_work owner to gateway_app", "grants", "owns due_work"),
-        ("drop table due_work", "migrations", "due_work"),
-        ("update alembic_version set version_num = '0000'", "migrations", "at 0000"),
-    ],
+_STEPS: Sequence[Mapping[str, tuple[str, str]]] = (
+    {
+        "alter table keys no force row level security": ("row_level_security", "keys"),
+        "revoke insert on keys from gateway_app": ("grants", "keys: insert"),
+    },
+    {
+        "alter table sources disable row level security": ("row_level_security", "sources"),
+        "drop policy own_rows on policies": ("row_level_security", "policies"),
+        "create table extra (tenant_id text)": ("row_level_security", "extra"),
+        "grant update on audit_entries to gateway_app": ("grants", "audit_entries: update"),
+        "grant truncate on keys to gateway_app": ("grants", "keys: truncate"),
+        "grant create on schema public to gateway_app": ("grants", "schema public: create"),
+        "grant execute on function key_by_id(text) to public": ("grants", "key_by_id"),
+    },
+    {"alter table due_work owner to gateway_app": ("grants", "owns due_work")},
+    {"drop table due_work": ("migrations", "due_work")},
+    {"update alembic_version set version_num = '0000'": ("migrations", "at 0000")},
 )
-async def test_a_wall_that_was_opened_is_found(
-    damaged: Installation, own_database: TestDatabase, change: str, check: str, said: str
-) -> None:
-    """Ours: each way to take tenants' walls down is a failed finding that names the place and the mending (TEN-5)."""
-    async with _changed(own_database.superuser_url, change):
-        findings = await _examine(damaged)
+"""Changes of one database, each with its finding. A finding names the worst of its kind alone, so that comes last."""
 
-    assert check in _failing(findings)
-    assert said in findings[check].detail
+
+async def test_walls_that_were_opened_are_found(sound: Installation, servers: TestServers) -> None:
+    """Ours: each way to take tenants' walls down is in a failed finding that names the place and what to do (TEN-5)."""
+    with servers.database() as database:
+        damaged = replace(sound, database_url=database.app_url)
+        for step in _STEPS:
+            await execute(database.superuser_url, "; ".join(step))
+            findings = await _examine(damaged)
+
+            for change, (check, said) in step.items():
+                assert check in _failing(findings), change
+                assert said in findings[check].detail, (change, findings[check].detail)
 
 
 @pytest.mark.parametrize("trait", ["bypassrls", "superuser", "createrole"])
-async def test_a_role_that_may_too_much_is_found(damaged: Installation, own_database: TestDatabase, trait: str) -> None:
+async def test_a_role_that_may_too_much_is_found(sound: Installation, database: TestDatabase, trait: str) -> None:
     """Ours: the role that serves is described even where it is refused (TEN-5)."""
-    async with _changed(
-        own_database.superuser_url, f"alter role gateway_app {trait}", f"alter role gateway_app no{trait}"
-    ):
-        findings = await _examine(damaged)
+    async with _changed(database.superuser_url, f"alter role gateway_app {trait}", f"alter role gateway_app no{trait}"):
+        findings = await _examine(sound)
 
     assert "role" in _failing(findings)
     assert "alter role gateway_app" in findings["role"].mend
 
 
-async def test_a_role_that_may_become_another_is_found(damaged: Installation, own_database: TestDatabase) -> None:
+async def test_a_role_that_may_become_another_is_found(sound: Installation, database: TestDatabase) -> None:
     """Ours: whoever may become the definer sees every tenant (TEN-5)."""
     async with _changed(
-        own_database.superuser_url, "grant gateway_definer to gateway_app", "revoke gateway_definer from gateway_app"
+        database.superuser_url, "grant gateway_definer to gateway_app", "revoke gateway_definer from gateway_app"
     ):
-        findings = await _examine(damaged)
+        findings = await _examine(sound)
 
     assert _failing(findings) == ["role"]
     assert "gateway_definer" in findings["role"].detail
@@ -217,10 +203,11 @@ async def test_an_empty_database_is_not_migrated(sound: Installation, servers: T
     assert "secrets" not in findings
 
 
-async def test_a_newer_database_is_a_warning(damaged: Installation, own_database: TestDatabase) -> None:
+async def test_a_newer_database_is_a_warning(sound: Installation, database: TestDatabase) -> None:
     """Ours: an old replica during a rollout is no failure."""
-    async with _changed(own_database.superuser_url, "update alembic_version set version_num = '9999'"):
-        findings = await _examine(damaged)
+    newer = "update alembic_version set version_num = '{}'"
+    async with _changed(database.superuser_url, newer.format("9999"), newer.format(SCHEMA)):
+        findings = await _examine(sound)
 
     assert _failing(findings) == []
     assert findings["migrations"].status is Verdict.WARNING

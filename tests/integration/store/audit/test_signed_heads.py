@@ -140,23 +140,23 @@ async def test_changes_are_signed(
     assert (await _faults(store, tenant))[CATALOG] == "shortened"
 
 
-async def test_what_could_not_be_signed_is_signed_later(
-    database: TestDatabase, store: Store, moved: UnsignedTenants, signer: AuditSigner
-) -> None:
+async def test_what_could_not_be_signed_is_signed_later(own_database: TestDatabase, moved: UnsignedTenants) -> None:
     """Ours: after a failure the chain of signatures goes on, and nothing is forgotten (SAF-4)."""
-    await _calls(database, moved, 1)
-    await signer.sign()
-    writer = await _calls(database, moved, 1)
-    await execute(database.superuser_url, "revoke insert on audit_heads from gateway_app")
-    with pytest.raises(DBAPIError):
+    async with Store(own_database.app_url) as store:
+        signer = AuditSigner(store, moved, key=_KEY, anchor_keys=[ANCHOR_KEY])
+        await _calls(own_database, moved, 1)
         await signer.sign()
-    await execute(database.superuser_url, "grant insert on audit_heads to gateway_app")
-    await signer.sign()
+        writer = await _calls(own_database, moved, 1)
+        await execute(own_database.superuser_url, "revoke insert on audit_heads from gateway_app")
+        with pytest.raises(DBAPIError):
+            await signer.sign()
+        await execute(own_database.superuser_url, "grant insert on audit_heads to gateway_app")
+        await signer.sign()
 
-    made = await _signatures(store)
-    assert [one.row.number for one in made] == [1, 2]
-    assert writer in {one.row.writer for one in made}
-    assert set((await _faults(store)).values()) == {None}
+        made = await _signatures(store)
+        assert [one.row.number for one in made] == [1, 2]
+        assert writer in {one.row.writer for one in made}
+        assert set((await _faults(store)).values()) == {None}
 
 
 async def test_at_its_end_a_signer_signs_what_was_written_last(
