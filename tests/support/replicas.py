@@ -37,6 +37,7 @@ Mode = Literal["auto", "legacy", "2026-07-28"]
 
 _STARTING_S = 180.0
 _STOPPING_S = 15.0
+_LONGEST_PAUSE_S = 0.15
 _SHOWN_LINES = 40
 _REDIS_PASSWORD = "of-a-replica"
 _LIVES = "*:replica:*"
@@ -293,13 +294,14 @@ async def running_replicas(
 
 
 async def until(claim: Callable[[], Awaitable[bool] | bool], *, seconds: float = 10, pause: float = 0.02) -> None:
-    """Wait for what another process does, of which no event tells."""
+    """Wait for what another process does, of which no event tells; the longer it takes, the longer is each pause."""
     with anyio.fail_after(seconds):
         while True:
             found = claim()
             if found if isinstance(found, bool) else await found:
                 return
             await anyio.sleep(pause)
+            pause = max(pause, min(1.3 * pause, _LONGEST_PAUSE_S))
 
 
 async def tool_names(client: Client) -> list[str]:
