@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gateway.definitions.json_schema.validator import MAX_LOOP_UNITS, DeferredCheck, compile_input
 from gateway.errors import Fault
-from tests.support.examples import at_least
+from tests.support.examples import IS_FUZZING, at_least
 from tests.support.refusals import Refuser
 
 FLOOR = 16 * 2**20
@@ -336,7 +336,7 @@ def _is_object(schema: object) -> bool:
 
 SCHEMAS = st.recursive(LEAVES, _composed, max_leaves=25).filter(_is_object)
 PARTS = st.recursive(st.integers() | st.text(max_size=20) | st.none() | st.just("x" * 3_000), _nested, max_leaves=20)
-COUNTS = st.sampled_from([1, 10, 300, 5_000])
+COUNTS = st.sampled_from([1, 10, 300, 5_000 if IS_FUZZING else 1_500])
 
 
 @settings(
