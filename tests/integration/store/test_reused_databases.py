@@ -80,8 +80,8 @@ async def test_saved_rows_are_restored_whatever_was_done_to_them(servers: TestSe
 
 async def test_a_kept_connection_is_replaced_when_a_test_has_ended_it(servers: TestServers) -> None:
     """Ours: statements go on after all connections were ended, in the midst of another one, and across loans."""
-    others = "select pg_terminate_backend(pid, 5000) from pg_stat_activity where pid <> pg_backend_pid()"
     with servers.database() as database:
+        others = f"select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = '{_name_of(database)}'"
         async with anyio.create_task_group() as group:
             for _ in range(3):
                 group.start_soon(execute, database.superuser_url, "select pg_sleep(0.01)")
