@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.gateway import RunningGateway
 from tests.support.servers import TestServers
-from tests.support.upstream import RecordingUpstream, Seen, recording_upstream
+from tests.support.stand import Stand, running_stand
+from tests.support.upstream import RecordingUpstream, Seen
 
 PET = {"type": "object", "properties": {"owner": {"$ref": "../people/owner.yaml"}}}
 OWNER = b"type: object\nproperties:\n  name: {type: string}\n  pet: {$ref: '../pets/pet.json#/x'}\n"
@@ -49,23 +50,20 @@ class Site:
         return [seen.target for seen in self.upstream.seen]
 
 
-@pytest.fixture(params=[("127.0.0.1",), ()], ids=["allowed", "not allowed"])
-async def site(request: pytest.FixtureRequest, servers: TestServers) -> AsyncGenerator[Site]:
-    """A tenant beside a site whose host the operator allows or not."""
-    with servers.database() as database:
-        async with (
-            recording_upstream() as upstream,
-            running_gateway(
-                database.app_url,
-                servers.own_redis(),
-                egress_allow=[upstream.authority],
-                reference_hosts=request.param,
-            ) as gateway,
-        ):
-            await gateway.create_tenant("acme")
-            made = Site(upstream, gateway)
-            upstream.respond = made.answer
-            yield made
+@pytest.fixture(scope="module", params=[("127.0.0.1",), ()], ids=["allowed", "not allowed"])
+async def common_stand(request: pytest.FixtureRequest, servers: TestServers) -> AsyncGenerator[Stand]:
+    """A gateway whose operator allows the host of the site or not."""
+    async with running_stand(servers, upstreams=1, reference_hosts=request.param) as started:
+        yield started
+
+
+@pytest.fixture
+async def site(stand: Stand) -> Site:
+    """A tenant beside a site."""
+    await stand.gateway.create_tenant("acme")
+    made = Site(stand.upstreams[0], stand.gateway)
+    stand.upstreams[0].respond = made.answer
+    return made
 
 
 async def test_files_beside_a_document_are_fetched_from_allowed_hosts_only(

@@ -5,19 +5,27 @@ from collections.abc import AsyncGenerator
 import httpx
 import pytest
 
-from tests.support.gateway import ACCEPT, META, MODERN, RunningGateway, running_gateway
+from tests.support.gateway import ACCEPT, META, MODERN, RunningGateway
+from tests.support.servers import TestServers
+from tests.support.stand import Stand, running_stand
 
 PAGE = "https://app.example"
 HEADERS = "authorization, content-type, mcp-session-id, mcp-protocol-version, mcp-method, mcp-param-id"
 CORS = "access-control-allow-origin"
 
 
-@pytest.fixture
-async def gateway(database_url: str, redis_url: str) -> AsyncGenerator[RunningGateway]:
+@pytest.fixture(scope="module")
+async def common_stand(servers: TestServers) -> AsyncGenerator[Stand]:
     """A gateway that one page may call."""
-    async with running_gateway(database_url, redis_url, allowed_origins=(PAGE,)) as started:
-        await started.create_tenant("acme")
+    async with running_stand(servers, upstreams=0, allowed_origins=(PAGE,)) as started:
         yield started
+
+
+@pytest.fixture
+async def gateway(stand: Stand) -> RunningGateway:
+    """The same, with a tenant."""
+    await stand.gateway.create_tenant("acme")
+    return stand.gateway
 
 
 async def _preflight(
