@@ -2,7 +2,7 @@
 
 One simple query checks the connection, begins the transaction and sets its tenant. SQLAlchemy would send a check, a
 BEGIN and a statement for the tenant: two more round trips in each transaction, most of which have one statement.
-Without a transaction, a connection is checked if it has not been for a second.
+Without a transaction, a connection is checked if it has not been for a second, or if the server has closed it.
 """
 
 import time
@@ -87,10 +87,12 @@ def begin_at_checkout(engine: AsyncEngine) -> None:
 
 def _begin(dbapi_connection: DBAPIConnection, record: ConnectionPoolEntry, _proxy: object) -> None:
     statement, now = _begin_statement.get(), time.monotonic()
-    if statement is None and now < record.info.get(_CHECKED_AT, 0.0) + _CHECK_EVERY_S:
+    driver: PostgresConnection = dbapi_connection.driver_connection
+    is_checked = now < record.info.get(_CHECKED_AT, 0.0) + _CHECK_EVERY_S and not driver.is_closed()
+    if statement is None and is_checked:
         return
     try:
-        await_only(dbapi_connection.driver_connection.execute(statement or CHECK))
+        await_only(driver.execute(statement or CHECK))
     except TimeoutError:
         raise
     except (asyncpg.PostgresError, asyncpg.InterfaceError, *CONNECTION_ERRORS) as error:

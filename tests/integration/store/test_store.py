@@ -90,6 +90,20 @@ async def test_a_transaction_takes_three_round_trips_for_one_statement(database_
     ]  # prepared statements are not logged
 
 
+async def test_a_lookup_does_not_take_a_connection_that_the_server_has_closed(database: TestDatabase) -> None:
+    """Ours: PostgreSQL restarts within the second in which connections are not checked again (decision 62)."""
+    ended = "select pg_terminate_backend(pid, 5000) from pg_stat_activity where usename = 'gateway_app'"
+    async with Store(database.app_url, pool_size=1) as store:
+        async with store.lookup() as db:
+            driver: Any = (await db.get_raw_connection()).driver_connection
+        await execute(database.superuser_url, ended)
+        with anyio.fail_after(10):
+            while not driver.is_closed():  # noqa: ASYNC110  # the driver reads the end on its own
+                await anyio.sleep(0.001)
+        async with store.lookup() as db:
+            assert (await db.execute(text("select 1"))).scalar() == 1
+
+
 async def test_a_new_connection_asks_for_its_role_alone(database_url: str) -> None:
     """Ours: neither types nor the version of the server are asked for, and values of JSON are read as such."""
     async with Store(database_url, pool_size=1) as store, store.unscoped() as db:
