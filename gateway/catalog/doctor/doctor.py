@@ -62,43 +62,52 @@ class Doctor:
         findings = [*check_database(database), *check_redis(redis)]
         facts = database if isinstance(database, DatabaseFacts) else None
         known = redis if isinstance(redis, RedisFacts) else None
+        tenant_count: int | None = None
         if facts is not None and not facts.missing:
-            findings += [await self._check_secrets(), await check_handlers(installation.database_url)]
-            findings += await self._check_secret_keys()
-            findings.append(await self._check_references())
-            findings.append(await self._check_code())
-            findings.append(await check_live_sources(installation.database_url))
-            findings.append(await check_sources(installation.database_url))
-            findings += await check_policies(installation.database_url)
-            findings.append(await check_sign_in(installation.database_url, installation.public_url))
+            async with Store(installation.database_url, pool_size=1) as store:
+                findings += await self._examine_tenants(store)
+                tenant_count = await self._count_tenants(store)
         return [
             *findings,
             *check_keys(installation),
-            check_egress(installation.egress_allow, await self._count_tenants(facts)),
+            check_egress(installation.egress_allow, tenant_count),
             check_clock(facts, known),
             check_disk(installation.data_dir, is_embedded=installation.is_embedded),
             check_versions(facts, known),
             check_default_policy(installation.tenant_policy),
         ]
 
-    async def _count_tenants(self, facts: DatabaseFacts | None) -> int | None:
+    async def _examine_tenants(self, store: Store) -> Sequence[Finding]:
+        """Findings on what tenants have stored."""
+        return [
+            await self._check_secrets(store),
+            await check_handlers(store),
+            *await self._check_secret_keys(store),
+            await self._check_references(store),
+            await self._check_code(store),
+            await check_live_sources(store),
+            await check_sources(store),
+            *await check_policies(store),
+            await check_sign_in(store, self._installation.public_url),
+        ]
+
+    async def _count_tenants(self, store: Store) -> int | None:
         """Number of tenants, counted up to two; None if it is not needed or PostgreSQL does not respond."""
-        if facts is None or facts.missing or not self._installation.egress_allow:
+        if not self._installation.egress_allow:
             return None
         try:
             with anyio.fail_after(_TIMEOUT_S):
-                async with Store(self._installation.database_url, pool_size=1) as store, store.unscoped() as db:
+                async with store.unscoped() as db:
                     return len(await tenants.page(db, after=None, limit=_MORE_THAN_ONE))
         except (GatewayError, TimeoutError):
             return None
 
-    async def _check_code(self) -> Finding:
+    async def _check_code(self, store: Store) -> Finding:
         """Finding on Python primitives that are hidden by a name in a tenant's catalog."""
         code = self._installation.code
         try:
             with anyio.fail_after(_TIMEOUT_S):
-                async with Store(self._installation.database_url, pool_size=1) as store:
-                    hidden = await find_hidden(store, () if code is None else code.primitives())
+                hidden = await find_hidden(store, () if code is None else code.primitives())
         except (GatewayError, TimeoutError):
             return warning("code", "the names of tenants' primitives were not read", _DATABASE_FIRST)
         if not hidden:
@@ -107,7 +116,7 @@ class Doctor:
         remedy = "rename the tenant's primitive or the registered one"
         return warning("code", f"hidden by primitives of tenants: {_listed(names)}", remedy)
 
-    async def _check_secrets(self) -> Finding:
+    async def _check_secrets(self, store: Store) -> Finding:
         """Finding on stored secrets: some of each tenant are decrypted, so a wrong key is found before a call.
 
         At most 100 tenants are examined, and at most five sources of each.
@@ -117,7 +126,7 @@ class Doctor:
             return warning("secrets", "not decrypted: no secret key is configured", "set GATEWAY_SECRET_KEYS")
         try:
             with anyio.fail_after(_TIMEOUT_S):
-                opened, broken = await _decrypt_samples(self._installation.database_url, cipher)
+                opened, broken = await _decrypt_samples(store, cipher)
         except TimeoutError:
             return warning("secrets", "not decrypted: timeout", "check the load of PostgreSQL")
         except GatewayError as error:
@@ -130,27 +139,25 @@ class Doctor:
             )
         return fine("secrets", f"stored secrets of {opened} tenants were decrypted")
 
-    async def _check_secret_keys(self) -> Sequence[Finding]:
+    async def _check_secret_keys(self, store: Store) -> Sequence[Finding]:
         """Findings on secret keys other than the current one."""
         cipher = self._installation.cipher
         if cipher is None:
             return []
         try:
             with anyio.fail_after(_TIMEOUT_S):
-                async with Store(self._installation.database_url, pool_size=1) as store:
-                    return list(check_secret_keys(await read_state(store, cipher)))
+                return list(check_secret_keys(await read_state(store, cipher)))
         except (GatewayError, TimeoutError):
             return [warning("secret_rotation", "the secret keys were not read", _DATABASE_FIRST)]
 
-    async def _check_references(self) -> Finding:
+    async def _check_references(self, store: Store) -> Finding:
         """Finding on credentials that refer to external secret stores."""
         cipher, stores = self._installation.cipher, self._installation.secret_stores
         if cipher is None or stores is None:
             return fine("secret_references", "no external secret store is configured")
         try:
             with anyio.fail_after(_TIMEOUT_S):
-                async with Store(self._installation.database_url, pool_size=1) as store:
-                    return await check_references(store, cipher, stores)
+                return await check_references(store, cipher, stores)
         except (GatewayError, TimeoutError):
             return warning("secret_references", "the references were not read: timeout", _DATABASE_FIRST)
 
@@ -166,17 +173,16 @@ async def _examine(examine: Callable[[], Awaitable[_Facts]]) -> _Facts | Gateway
         return error
 
 
-async def _decrypt_samples(url: str, cipher: EnvelopeCipher) -> tuple[int, Sequence[str]]:
+async def _decrypt_samples(store: Store, cipher: EnvelopeCipher) -> tuple[int, Sequence[str]]:
     """Return the number of tenants whose secrets can be decrypted, and the slugs of the others; at most 100 tenants."""
     opened, broken = 0, list[str]()
-    async with Store(url, pool_size=1) as store:
-        async with store.unscoped() as db:
-            found = await tenants.page(db, after=None, limit=_MAX_TENANTS)
-        for tenant in found:
-            try:
-                opened += await _can_decrypt(tenant, store, cipher)
-            except SecretUnreadable:
-                broken.append(tenant.slug)
+    async with store.unscoped() as db:
+        found = await tenants.page(db, after=None, limit=_MAX_TENANTS)
+    for tenant in found:
+        try:
+            opened += await _can_decrypt(tenant, store, cipher)
+        except SecretUnreadable:
+            broken.append(tenant.slug)
     return opened, broken
 
 

@@ -35,7 +35,7 @@ _REMEDY = (
 _decode = msgspec.json.Decoder(dict[str, object]).decode
 
 
-async def check_handlers(url: str) -> Finding:
+async def check_handlers(store: Store) -> Finding:
     """Finding on the stored handlers of all tenants, checked against their output contracts like new handlers.
 
     After 15 s, the remaining tenants are skipped, and the finding reports the timeout.
@@ -43,12 +43,11 @@ async def check_handlers(url: str) -> Finding:
     examined, broken = 0, list[str]()
     try:
         with anyio.move_on_after(_TIMEOUT_S) as scope:
-            async with Store(url, pool_size=1) as store:
-                for tenant in await all_tenants(store):
-                    async with store.transaction(tenant.id) as db:
-                        own = await primitives.load(tenant.id, db)
-                    broken += await anyio.to_thread.run_sync(_find_broken, tenant.slug, own)
-                    examined += len(own)
+            for tenant in await all_tenants(store):
+                async with store.transaction(tenant.id) as db:
+                    own = await primitives.load(tenant.id, db)
+                broken += await anyio.to_thread.run_sync(_find_broken, tenant.slug, own)
+                examined += len(own)
     except GatewayError as error:
         return warning("handlers", f"not examined: {error.message}", "fix the findings on the database first")
     examined_text = f"{examined} examined" + (", the rest skipped after a timeout" if scope.cancelled_caught else "")

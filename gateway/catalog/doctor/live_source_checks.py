@@ -20,7 +20,7 @@ _REMEDY = (
 )
 
 
-async def check_live_sources(url: str) -> Finding:
+async def check_live_sources(store: Store) -> Finding:
     """Finding on the enabled live sources of all tenants. It names sources, not faults, which may contain URLs.
 
     After 15 s, the remaining tenants are skipped, and the finding reports the timeout.
@@ -28,15 +28,14 @@ async def check_live_sources(url: str) -> Finding:
     examined, failing = 0, list[str]()
     try:
         with anyio.move_on_after(_TIMEOUT_S) as scope:
-            async with Store(url, pool_size=1) as store:
-                async with store.unscoped() as db:
-                    owners = dict.fromkeys(tenant for tenant, _, _ in await live_sources.all_enabled(db))
-                for tenant in owners:
-                    async with store.transaction(tenant) as db:
-                        owner, found = await tenants.get(tenant, db), await live_sources.load(tenant, db)
-                    examined += len(found)
-                    slug = tenant if owner is None else owner.slug
-                    failing += [f"{slug}: {one.name}" for one in found if _is_failing(one.status)]
+            async with store.unscoped() as db:
+                owners = dict.fromkeys(tenant for tenant, _, _ in await live_sources.all_enabled(db))
+            for tenant in owners:
+                async with store.transaction(tenant) as db:
+                    owner, found = await tenants.get(tenant, db), await live_sources.load(tenant, db)
+                examined += len(found)
+                slug = tenant if owner is None else owner.slug
+                failing += [f"{slug}: {one.name}" for one in found if _is_failing(one.status)]
     except GatewayError as error:
         return warning("live_sources", f"not examined: {error.message}", "fix the findings on the database first")
     return _to_finding(

@@ -27,7 +27,7 @@ _REMEDY = (
 )
 
 
-async def check_policies(url: str) -> Sequence[Finding]:
+async def check_policies(store: Store) -> Sequence[Finding]:
     """Findings on all tenants' decisions by level, on tenants without an approver, and on access rules.
 
     The check stops after 15 s; the findings then count the examined tenants. Rules of policies are not examined.
@@ -35,18 +35,17 @@ async def check_policies(url: str) -> Sequence[Finding]:
     examined, weak_tenants, without_approver, dangling = 0, list[str](), list[str](), list[str]()
     try:
         with anyio.move_on_after(_TIMEOUT_S) as scope:
-            async with Store(url, pool_size=1) as store:
-                for tenant in await all_tenants(store):
-                    async with store.transaction(tenant.id) as db:
-                        found = await policies.get(tenant.id, db)
-                        access = await access_rules.get(tenant.id, db)
-                        can_approve = bool(access.approvers) or await keys.is_granted(tenant.id, db, Scope.APPROVE)
-                        missing = await find_unknown_entries(tenant.id, db, access)
-                        missing |= await find_missing_sources(tenant.id, db, access)
-                    dangling += [f"{tenant.slug}: {one}" for one in sorted(missing)]
-                    weak_tenants += [tenant.slug] if weaker_levels(found) else []
-                    without_approver += [tenant.slug] if _may_need_approval(found) and not can_approve else []
-                    examined += 1
+            for tenant in await all_tenants(store):
+                async with store.transaction(tenant.id) as db:
+                    found = await policies.get(tenant.id, db)
+                    access = await access_rules.get(tenant.id, db)
+                    can_approve = bool(access.approvers) or await keys.is_granted(tenant.id, db, Scope.APPROVE)
+                    missing = await find_unknown_entries(tenant.id, db, access)
+                    missing |= await find_missing_sources(tenant.id, db, access)
+                dangling += [f"{tenant.slug}: {one}" for one in sorted(missing)]
+                weak_tenants += [tenant.slug] if weaker_levels(found) else []
+                without_approver += [tenant.slug] if _may_need_approval(found) and not can_approve else []
+                examined += 1
     except GatewayError as error:
         return [warning("policies", f"not examined: {error.message}", "fix the findings on the database first")]
     scope_note = f"{examined} examined" + (", the rest skipped after a timeout" if scope.cancelled_caught else "")

@@ -28,7 +28,7 @@ _ISSUER_REMEDY = (
 )
 
 
-async def check_sign_in(url: str, public_url: str | None) -> Finding:
+async def check_sign_in(store: Store, public_url: str | None) -> Finding:
     """Finding on tenants whose people sign in at a provider or connect accounts, if the gateway's own URL is unfit.
 
     Cookies, links, redirect URIs, issuer and audiences of tokens are derived from this URL. A further warning names
@@ -38,19 +38,16 @@ async def check_sign_in(url: str, public_url: str | None) -> Finding:
     examined, signing, stranded = 0, list[str](), list[str]()
     try:
         with anyio.move_on_after(_TIMEOUT_S) as scope:
-            async with Store(url, pool_size=1) as store:
-                for tenant in await all_tenants(store):
-                    async with store.transaction(tenant.id) as db:
-                        found = await issuers.page(tenant.id, db, after=None, limit=_MAX_ISSUERS)
-                        stored = await credentials.page(tenant.id, db, after=None, limit=_MAX_CREDENTIALS)
-                    has_accounts = any(each.kind is CredentialKind.USER for each in stored)
-                    is_signing = any(each.enabled and each.sign_in for each in found)
-                    signing += [tenant.slug] if is_signing or has_accounts else []
-                    if has_accounts:
-                        stranded += [
-                            f"{tenant.slug}/{each.name}" for each in found if each.enabled and not each.sign_in
-                        ]
-                    examined += 1
+            for tenant in await all_tenants(store):
+                async with store.transaction(tenant.id) as db:
+                    found = await issuers.page(tenant.id, db, after=None, limit=_MAX_ISSUERS)
+                    stored = await credentials.page(tenant.id, db, after=None, limit=_MAX_CREDENTIALS)
+                has_accounts = any(each.kind is CredentialKind.USER for each in stored)
+                is_signing = any(each.enabled and each.sign_in for each in found)
+                signing += [tenant.slug] if is_signing or has_accounts else []
+                if has_accounts:
+                    stranded += [f"{tenant.slug}/{each.name}" for each in found if each.enabled and not each.sign_in]
+                examined += 1
     except GatewayError as error:
         return warning("sign_in", f"not examined: {error.message}", "fix the findings on the database first")
     scope_note = f"{examined} examined" + (", the rest skipped after a timeout" if scope.cancelled_caught else "")

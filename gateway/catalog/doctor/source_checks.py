@@ -19,7 +19,7 @@ _MAX_PROPOSAL_AGE = timedelta(days=14)
 _REMEDY = "`gateway --tenant SLUG source status` shows each fault and proposal; `source review NAME` decides"
 
 
-async def check_sources(url: str) -> Finding:
+async def check_sources(store: Store) -> Finding:
     """Finding on the sources of all tenants. It names sources, not faults, which may contain URLs.
 
     After 15 s, the remaining tenants are skipped, and the finding reports the timeout.
@@ -28,13 +28,12 @@ async def check_sources(url: str) -> Finding:
     since = datetime.now(UTC) - _MAX_PROPOSAL_AGE
     try:
         with anyio.move_on_after(_TIMEOUT_S) as scope:
-            async with Store(url, pool_size=1) as store:
-                for tenant in await all_tenants(store):
-                    async with store.transaction(tenant.id) as db:
-                        failed = await refreshes.failing(tenant.id, db, failures=_FAILURES)
-                        stale = await refreshes.waiting(tenant.id, db, before=since)
-                    failing += [f"{tenant.slug}: {name}" for name in failed]
-                    old_proposals += [f"{tenant.slug}: {name}" for name in stale]
+            for tenant in await all_tenants(store):
+                async with store.transaction(tenant.id) as db:
+                    failed = await refreshes.failing(tenant.id, db, failures=_FAILURES)
+                    stale = await refreshes.waiting(tenant.id, db, before=since)
+                failing += [f"{tenant.slug}: {name}" for name in failed]
+                old_proposals += [f"{tenant.slug}: {name}" for name in stale]
     except GatewayError as error:
         return warning("sources", f"not examined: {error.message}", "fix the findings on the database first")
     skipped_note = " (tenants skipped after a timeout)" if scope.cancelled_caught else ""
