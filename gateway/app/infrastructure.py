@@ -111,7 +111,7 @@ def build_infrastructure(settings: Settings, keys: GatewayKeys, *, database_url:
         secret_stores=build_secret_stores(settings),
         audit=audit,
         refusals=RefusalTally(audit.write),
-        drain=SpoolDrain(database_url, overflow, chain_key=chain_key, moved=moved),
+        drain=SpoolDrain(database_url, overflow, store=store, chain_key=chain_key, moved=moved),
         unsigned_tenants=moved,
         signer=AuditSigner(store, moved, key=signing, anchor_keys=anchors, outside=heads),
         heads=heads,

@@ -13,6 +13,7 @@ import asyncpg
 import msgspec
 import structlog
 from msgspec.structs import replace
+from sqlalchemy import text
 
 from gateway.domain.audit import CallRecord
 from gateway.domain.identifiers import TenantId
@@ -23,6 +24,7 @@ from gateway.store.audit.hash_chain import CATALOG, storable
 from gateway.store.audit.unsigned_tenants import UnsignedTenants
 from gateway.store.database.connection import PostgresConnection, connect_app
 from gateway.store.database.errors import CONNECTION_ERRORS
+from gateway.store.engine import Store
 
 log = structlog.get_logger(__name__)
 
@@ -30,7 +32,7 @@ _PAUSE_S = 1.0
 _GROUP_SIZE = 256
 _MAX_ROUND_S = 20.0
 _START = "0-0"
-_SELECT_INSTALLATION = "select installation_id()"
+_SELECT_INSTALLATION = text("select installation_id()")
 _SELECT_STORED = "select id from audit_entries where id = any($1::text[])"
 _IS_KNOWN = "select exists (select from audit_entries where tenant_id = $1 and writer = $2)"
 _STORE_ERRORS = (GatewayError, *CONNECTION_ERRORS, asyncpg.PostgresError, asyncpg.InterfaceError)
@@ -103,6 +105,7 @@ class SpoolDrain:
         url: str,
         overflow: SpoolStore,
         *,
+        store: Store,
         chain_key: bytes,
         moved: UnsignedTenants | None = None,
         pause_s: float = _PAUSE_S,
@@ -110,6 +113,7 @@ class SpoolDrain:
         self._url = url
         self._moved = UnsignedTenants() if moved is None else moved
         self._overflow = overflow
+        self._database = store
         self._chain_key = chain_key
         self._pause_s = pause_s
         self._tasks = TaskSupervisor()
@@ -143,8 +147,8 @@ class SpoolDrain:
         """Set the installation of this database in the spool."""
         if self._has_installation:
             return
-        async with self._connect() as connection:
-            self._overflow.belong_to(str(await connection.fetchval(_SELECT_INSTALLATION)))
+        async with self._database.lookup() as db:
+            self._overflow.belong_to((await db.execute(_SELECT_INSTALLATION)).scalar_one())
         self._has_installation = True
 
     async def _restore(self, waiting: Sequence[tuple[str, bytes]]) -> None:

@@ -76,9 +76,9 @@ async def _entries(store: Store, tenant: TenantId) -> Sequence[AuditEntry]:
         return (await audit_entries.page(tenant, db, after=None, limit=1000))[::-1]
 
 
-async def _drained(database_url: str, overflow: AuditSpool) -> None:
+async def _drained(database_url: str, overflow: AuditSpool, store: Store) -> None:
     """Until nothing waits."""
-    async with SpoolDrain(database_url, overflow, chain_key=CHAIN_KEY, pause_s=0.01):
+    async with SpoolDrain(database_url, overflow, store=store, chain_key=CHAIN_KEY, pause_s=0.01):
 
         async def is_empty() -> bool:
             return not await overflow.peek(1)
@@ -95,7 +95,7 @@ async def test_outcomes_wait_and_come_back_in_order(
             await cut_off.write(make_record(_A if number % 3 else _B, number))
     assert (cut_off.kept, cut_off.written, cut_off.failed) == (300, 0, 0)
 
-    await _drained(database_url, overflow)
+    await _drained(database_url, overflow, store)
 
     assert [entry.target for entry in await _entries(store, _A)] == [f"tool_{n}" for n in range(300) if n % 3]
     assert [entry.target for entry in await _entries(store, _B)] == [f"tool_{n}" for n in range(0, 300, 3)]
@@ -146,9 +146,9 @@ async def test_what_was_stored_after_all_is_one_row(
     await overflow.keep(twice[1:])
 
     for _ in range(2):
-        await _drained(database_url, overflow)
+        await _drained(database_url, overflow, store)
         await overflow.keep(twice)
-    await _drained(database_url, overflow)
+    await _drained(database_url, overflow, store)
 
     assert sorted(entry.target for entry in await _entries(store, _A)) == ["tool_0", "tool_1", "tool_2"]
     async with store.transaction(_A) as db:
@@ -166,7 +166,7 @@ async def test_an_entry_that_we_did_not_write_is_none(
         command("XADD", stream, "*", "e", _sealed(_STREAM.format("another"), _packed(667)))
     await overflow.keep([_packed(2)])
 
-    await _drained(database_url, overflow)
+    await _drained(database_url, overflow, store)
 
     assert [entry.target for entry in await _entries(store, _A)] == ["tool_1", "tool_2"]
 
@@ -176,7 +176,7 @@ async def test_odd_text_waits_too(cut_off: AuditWriter, overflow: AuditSpool, da
     odd = make_record(_A)
     odd = replace(odd, **dict.fromkeys(("principal", "subject", "tool", "outcome", "correlation_id"), "a\x00b\ud800"))
     await cut_off.write(odd)
-    await _drained(database_url, overflow)
+    await _drained(database_url, overflow, store)
 
     (entry,) = await _entries(store, _A)
     assert (entry.target, entry.principal) == ("a\ufffdb?", "a\ufffdb?")
@@ -206,7 +206,7 @@ async def test_a_full_overflow_takes_no_more(overflow: AuditSpool, monkeypatch: 
 
 
 async def test_how_many_wait_is_known_to_every_replica(
-    overflow: AuditSpool, installation: str, redis_url: str, database_url: str
+    overflow: AuditSpool, installation: str, redis_url: str, database_url: str, store: Store
 ) -> None:
     """Ours: an operator sees that entries wait, at whatever replica he looks; nobody guesses while Redis is away."""
     async with EventBus(redis_url, secret=_SECRET) as bus:
@@ -219,7 +219,7 @@ async def test_how_many_wait_is_known_to_every_replica(
         assert other.waiting == 2
         async with AuditWriter(database_url, chain_key=CHAIN_KEY, overflow=overflow) as writer:
             assert writer.kept_waiting == 2
-            await _drained(database_url, overflow)
+            await _drained(database_url, overflow, store)
             assert writer.kept_waiting == 0
     async with EventBus("redis://127.0.0.1:1", secret=_SECRET) as nobody:
         away = _overflow(nobody, installation)
@@ -240,11 +240,11 @@ async def test_nothing_waits_before_it_is_known_whose_it_is(redis_url: str, cut_
 
 
 async def test_nothing_is_left_in_redis_of_what_came_back(
-    overflow: AuditSpool, database_url: str, redis_url: str
+    overflow: AuditSpool, database_url: str, redis_url: str, store: Store
 ) -> None:
     """Ours: an empty overflow is no key."""
     await overflow.keep([_packed(1), _packed(2)])
-    await _drained(database_url, overflow)
+    await _drained(database_url, overflow, store)
     with commanding(redis_url) as command:
         assert command("KEYS", "*") == []
 
@@ -259,13 +259,15 @@ async def test_two_installations_share_a_redis(
         for secret in (_SECRET, b"x" * 32):
             async with EventBus(redis_url, secret=secret) as bus, Store(elsewhere.app_url) as theirs:
                 other = AuditSpool(bus, secret=secret)
-                async with SpoolDrain(elsewhere.app_url, other, chain_key=CHAIN_KEY, pause_s=0.01) as drain:
+                async with SpoolDrain(
+                    elsewhere.app_url, other, store=theirs, chain_key=CHAIN_KEY, pause_s=0.01
+                ) as drain:
                     await other.keep([_packed(2, _B)])
                     await until(partial(_has_brought_back, drain, 1))  # it has gone round
                 assert not await _entries(theirs, _A)
                 assert [entry.target for entry in await _entries(theirs, _B)] == ["tool_2"]
 
-    await _drained(database_url, overflow)
+    await _drained(database_url, overflow, store)
     assert [entry.target for entry in await _entries(store, _A)] == ["tool_1"]
     assert not await _entries(store, _B)
 
@@ -287,7 +289,7 @@ async def test_what_the_release_before_has_left_is_brought_back(
             for sealed in of_others:
                 command("XADD", _SHARED, "*", "e", sealed)
             command("XADD", _SHARED, "*", "e", _sealed(_SHARED, _packed(number + 10, tenant.id)))
-    async with SpoolDrain(database_url, overflow, chain_key=CHAIN_KEY, pause_s=0.01) as drain:
+    async with SpoolDrain(database_url, overflow, store=store, chain_key=CHAIN_KEY, pause_s=0.01) as drain:
         await until(partial(_has_brought_back, drain, 300), seconds=20)
         with commanding(redis_url) as command:
             command("XADD", _SHARED, "*", "e", _sealed(_SHARED, _packed(1000, tenant.id)))
