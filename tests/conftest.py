@@ -20,7 +20,7 @@ from tests.support.compiled_statements import share_compiled_statements
 from tests.support.examples import choose_examples
 from tests.support.loops import anyio_backend, nothing_unseen
 from tests.support.memory import make_folder
-from tests.support.python_command import IS_POSSIBLE, offer_command, python_command, use_command
+from tests.support.python_command import offered_command, use_command
 from tests.support.reports import report_less
 from tests.support.servers import TestDatabase, TestServers, running_servers
 from tests.support.worker_starts import fork_from, start_as_usual
@@ -138,13 +138,11 @@ def _forgo_sniffio() -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
     """Have the test processes forked from one that has imported the gateway."""
-    if IS_POSSIBLE:
-        stack = ExitStack()
-        config.add_cleanup(stack.close)
-        command = stack.enter_context(python_command("tests.support.gateway_imports"))
-        offer_command(command)
-        for spec in specs:
-            spec.python = command
+    stack = ExitStack()
+    config.add_cleanup(stack.close)
+    command = stack.enter_context(offered_command())
+    for spec in specs:
+        spec.python = command or spec.python
 
 
 def pytest_collection_finish() -> None:

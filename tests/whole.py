@@ -10,6 +10,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.support.python_command import offered_command
+
 _ROOT = Path(__file__).parent.parent
 _FAILED = _ROOT / ".pytest_cache" / "v" / "cache" / "lastfailed"
 _TESTS_FAILED = 1
@@ -20,12 +22,13 @@ MOST = 3
 def main(arguments: Sequence[str]) -> int:
     """The exit code of the first run: 0 when every test passed at once."""
     _FAILED.unlink(missing_ok=True)
-    code = _pytest(arguments)
-    failed = failures(_FAILED)
-    if code == _TESTS_FAILED and 0 < len(failed) <= MOST:
-        print("second look, alone:", *failed, sep="\n  ", flush=True)
-        if _pytest(["-q", *failed]) == 0:
-            print("UNSTEADY: failed beside others, passed alone:", *failed, sep="\n  ", flush=True)
+    with offered_command():  # imports the gateway while pytest starts
+        code = _pytest(arguments)
+        failed = failures(_FAILED)
+        if code == _TESTS_FAILED and 0 < len(failed) <= MOST:
+            print("second look, alone:", *failed, sep="\n  ", flush=True)
+            if _pytest(["-q", *failed]) == 0:
+                print("UNSTEADY: failed beside others, passed alone:", *failed, sep="\n  ", flush=True)
     return code
 
 

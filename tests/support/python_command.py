@@ -39,9 +39,22 @@ def python_command(*modules: str) -> Generator[str]:
             child.communicate()
 
 
-def offer_command(command: str) -> None:
-    """Name the command to the processes that this one starts."""
-    os.environ[_VARIABLE] = command
+@contextmanager
+def offered_command() -> Generator[str | None]:
+    """The command whose processes have imported the gateway, named to those that start in the block.
+
+    The one that was offered to this process already, if any; None where it is not possible.
+    """
+    offered = os.environ.get(_VARIABLE)
+    if offered or not IS_POSSIBLE:
+        yield offered
+        return
+    with python_command("tests.support.gateway_imports") as command:
+        os.environ[_VARIABLE] = command
+        try:
+            yield command
+        finally:
+            del os.environ[_VARIABLE]
 
 
 def module_command(module: str, workers: str) -> list[str]:
