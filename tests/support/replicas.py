@@ -27,7 +27,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from gateway.app.readiness import Readiness
 from tests.deploy.sockets import free_port
-from tests.support.certificates import unused_authority
+from tests.support.certificates import authorities
 from tests.support.forks import Forked
 from tests.support.gateway import OPEN_POLICY, OPERATOR_KEY, SECRET_KEY, RunningGateway
 from tests.support.serving import NO_TLS, clients_of
@@ -271,7 +271,7 @@ async def running_replicas(
 ) -> AsyncGenerator[Replicas]:
     """Both replicas, started at the same time; variables are `GATEWAY_*` names in small letters without the prefix."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GATEWAY_")} | {
-        "SSL_CERT_FILE": os.environ.get("SSL_CERT_FILE") or str(unused_authority()),
+        "SSL_CERT_FILE": authorities(),
         "GATEWAY_DATABASE_URL": database_url,
         "GATEWAY_SECRET_KEYS": SECRET_KEY,
         "GATEWAY_OPERATOR_KEY": OPERATOR_KEY,
