@@ -12,6 +12,7 @@ import pytest
 import redis
 
 from gateway.catalog import tenants
+from gateway.catalog.doctor import policy_checks
 from gateway.catalog.doctor.doctor import Doctor
 from gateway.catalog.doctor.environment_checks import Installation
 from gateway.catalog.live.attachments import record_failure
@@ -29,6 +30,7 @@ from gateway.domain.primitives import Family, Primitive
 from gateway.domain.updates.source_versions import RefreshState
 from gateway.domain.updates.watches import Sighting
 from gateway.store import credentials, primitives
+from gateway.store.database.connection import connect_owner
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import SCHEMA
 from gateway.store.identity import issuers
@@ -128,6 +130,24 @@ async def test_a_sound_installation_has_no_finding_against_it(sound: Installatio
     assert list(findings) == ALL
     assert [finding for finding in findings.values() if finding.status is not Verdict.OK] == []
     assert [finding.mend for finding in findings.values() if finding.mend] == []
+
+
+async def test_a_check_that_waits_for_a_lock_costs_no_other_check(
+    changes: Changes, database: TestDatabase, sound: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: all checks share one connection, and the next one has a connection that works."""
+    monkeypatch.setattr(policy_checks, "_TIMEOUT_S", 0.5)
+    locking = await connect_owner(database.superuser_url)
+    try:
+        await locking.execute("begin; lock table policies in access exclusive mode")
+        findings = await _examine(sound)
+    finally:
+        await locking.close()
+
+    assert "the rest skipped after a timeout" in findings["policies"].detail
+    assert list(findings) == ALL
+    assert "(1 examined)" in findings["sign_in"].detail, changes.tenant.slug
+    assert _failing(findings) == []
 
 
 _STEPS: Sequence[Mapping[str, tuple[str, str]]] = (
