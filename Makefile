@@ -12,7 +12,7 @@ PYTHON ?= $(or $(shell for each in $$(which -a python3); do \
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-WORKERS ?= 4
+WORKERS ?= 5
 # Compiled modules are kept: without them every process of the tests compiles 500 modules, a fifth of its start.
 export PYTHONDONTWRITEBYTECODE :=
 

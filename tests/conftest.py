@@ -145,6 +145,12 @@ def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
         spec.python = command or spec.python
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the tests marked `early` first."""
+    items.sort(key=lambda item: item.get_closest_marker("early") is None)
+
+
 def pytest_collection_finish() -> None:
     """Leave what the collection made out of all later garbage collections; forked servers share it."""
     gc.freeze()

@@ -50,6 +50,7 @@ async def storm(servers: TestServers) -> AsyncGenerator[tuple[Storm, Rest]]:
             yield storm, baseline
 
 
+@pytest.mark.early
 async def test_calls_left_at_any_moment_mix_nothing_up_and_use_nothing_up(storm: tuple[Storm, Rest]) -> None:
     """Ours: a dirty connection is never used again, whatever was under way on it (TEN-5, CAL-4)."""
     gateway, baseline = storm

@@ -146,6 +146,7 @@ async def test_a_database_that_hangs_keeps_few_waiting(
         await until(is_recorded, seconds=30)
 
 
+@pytest.mark.early
 async def test_a_revoked_key_has_nothing_from_a_database_that_hangs(
     database: TestDatabase, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

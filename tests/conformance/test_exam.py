@@ -18,6 +18,8 @@ from tests.support.documents import pets
 from tests.support.primitives import add, text_resource
 from tests.support.replicas import Mode, tool_names
 
+pytestmark = pytest.mark.early
+
 REQUIRED = SESSIONS, STATELESS = tuple(run for run in RUNS if run.requirements is not None)
 MODES: tuple[Mode, ...] = ("2026-07-28", "legacy")
 

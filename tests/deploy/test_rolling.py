@@ -48,6 +48,7 @@ async def topology(servers: TestServers, tmp_path_factory: pytest.TempPathFactor
             yield started
 
 
+@pytest.mark.early
 async def test_a_rolling_restart_fails_no_call_and_moves_the_streams(topology: Topology) -> None:
     """Ours: readiness first, then the connections; sessions and streams go on at the other replica (SRV-3, SRV-6)."""
     key = await topology.gateway.create_key("acme")

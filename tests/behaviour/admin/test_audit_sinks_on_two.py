@@ -8,6 +8,8 @@ from typing import Any
 
 import anyio
 
+import pytest
+
 from tests.support.replicas import Replicas, running_replicas, until
 from tests.support.servers import TestDatabase, TestServers, execute
 from tests.support.upstream import RecordingUpstream, recording_upstream
@@ -16,6 +18,7 @@ _SINK = "/tenants/acme/audit-sinks/siem"
 _DUE = "insert into due_work select tenant_id, id, 'audit_sink', now() from audit_sinks on conflict do nothing"
 
 
+@pytest.mark.early
 async def test_another_replica_goes_on_with_a_delivery(servers: TestServers, tmp_path: Path) -> None:
     """Ours: entries on their way are sent again by the next replica; the slower one moves no place (SAF-8)."""
     with servers.database() as database:

@@ -136,6 +136,7 @@ def _start_example(folder: Path) -> Start:
         return Start(key=key, counted=_first_result(url, key, "countStock"), source=found.json())
 
 
+@pytest.mark.early
 def test_the_example_starts_again_with_its_key_or_a_new_one_that_works(tmp_path: Path) -> None:
     """Ours: `make run` works again and again; a client stays configured unless its key was lost (OAS-1, SRV-1)."""
     folder = tmp_path / "kept"

@@ -3,6 +3,8 @@
 import os
 import secrets
 
+import pytest
+
 from tests.support.contradictions import find_contradictions
 from tests.support.history import live_through, running_whole_history
 
@@ -10,6 +12,7 @@ SECONDS = float(os.environ.get("HISTORY_SECONDS", "9"))
 SEED = int(os.environ.get("HISTORY_SEED", "0")) or secrets.randbelow(1 << 31)
 
 
+@pytest.mark.early
 async def test_clients_upstream_and_audit_agree_whatever_failed() -> None:
     """Ours: no lost answer without an error, nothing done twice, nothing unrecorded, nothing foreign (SRV-3, DYN-1)."""
     print(f"HISTORY_SEED={SEED} HISTORY_SECONDS={SECONDS:g}")
