@@ -54,8 +54,9 @@ async def update_policy(
             entry.detail["ceilings"] = changed(own, raised)
             await ceilings.save(tenant, db, raised)
         refuse_above(revised.limits, (raised or own).resolve(catalog.options.ceilings), limits_to_check)
-        await policies.save(tenant, db, revised)
-        return await bounded_policy(tenant, db, catalog.options.ceilings)
+        saved = await policies.save(tenant, db, revised)
+        own = own if raised is None else await ceilings.get(tenant, db)
+        return BoundedPolicy(stored=saved, ceilings=replace(bounded.ceilings, own=own))
 
 
 def _normalise(policy: Policy) -> Policy:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 from sqlalchemy.dialects.postgresql import insert as insert_into
 
 from gateway.domain.identifiers import TenantId
@@ -10,10 +10,12 @@ from gateway.domain.tenancy.egress import Egress
 from gateway.store.engine import Db
 from gateway.store.tables import egress
 
+_OF_TENANT = select(egress.c.allow, egress.c.version).where(egress.c.tenant_id == bindparam("tenant"))
+
 
 async def get(tenant: TenantId, db: Db) -> Egress:
     """The tenant's allow-list; empty without a row."""
-    rows = await db.execute(select(egress.c.allow, egress.c.version).where(egress.c.tenant_id == tenant))
+    rows = await db.execute(_OF_TENANT, {"tenant": tenant})
     row = rows.mappings().one_or_none()
     return Egress(allow=tuple(row["allow"]), version=row["version"]) if row else Egress()
 

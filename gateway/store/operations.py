@@ -7,7 +7,19 @@ the document, even if an override changes them.
 from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
-from sqlalchemy import ColumnElement, RowMapping, Select, and_, case, delete, func, or_, select, update
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    RowMapping,
+    Select,
+    and_,
+    bindparam,
+    case,
+    delete,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy import insert as insert_into
 
 from gateway.domain.identifiers import OperationId, SourceId, TenantId
@@ -97,7 +109,7 @@ def document_name(definition: bytes) -> str:
 
 async def load(tenant: TenantId, db: Db) -> Sequence[LoadedOperation]:
     """All operations of the tenant, query-only sources included, sorted by tool name."""
-    rows = await db.execute(_select_operations(tenant).order_by(operations.c.tool))
+    rows = await db.execute(_BY_TOOL, {"tenant": tenant})
     return [_from_row(row) for row in rows.mappings()]
 
 
@@ -157,11 +169,6 @@ async def owner(tenant: TenantId, db: Db, tool: str) -> str | None:
     return (await db.execute(known.limit(1))).scalar_one_or_none()
 
 
-async def count(tenant: TenantId, db: Db) -> int:
-    """Number of the tenant's operations, of all sources."""
-    return int((await db.execute(select(func.count()).where(_is_of(tenant)))).scalar_one())
-
-
 async def page(
     tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[LoadedOperation]:
@@ -184,7 +191,7 @@ def _level(loaded: LoadedOperation) -> Safety:
     return query or loaded.tool.safety
 
 
-def _select_operations(tenant: TenantId) -> Select[*tuple[object, ...]]:
+def _select_operations(tenant: TenantId | BindParameter[str]) -> Select[*tuple[object, ...]]:
     columns = operations.c
     return (
         select(
@@ -231,8 +238,11 @@ def _of_source() -> ColumnElement[bool]:
     return and_(sources.c.tenant_id == operations.c.tenant_id, sources.c.id == operations.c.source_id)
 
 
-def _is_of(tenant: TenantId) -> ColumnElement[bool]:
+def _is_of(tenant: TenantId | BindParameter[str]) -> ColumnElement[bool]:
     return operations.c.tenant_id == tenant
+
+
+_BY_TOOL = _select_operations(bindparam("tenant")).order_by(operations.c.tool)
 
 
 def _row_values(tenant: TenantId, operation: StoredOperation) -> dict[str, object]:

@@ -2,17 +2,30 @@
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import RowMapping, Select, delete, func, literal, or_, select, update
+from sqlalchemy import RowMapping, Select, bindparam, delete, func, literal, or_, select, update
 from sqlalchemy import insert as insert_into
 
-from gateway.domain.identifiers import PrimitiveId, TenantId
+from gateway.domain.identifiers import LiveSourceId, PrimitiveId, TenantId
 from gateway.domain.order import KEYED, Order
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tenancy.policy import Safety
 from gateway.errors import NotFound
 from gateway.store.engine import Db
 from gateway.store.pagination import select_page
-from gateway.store.tables import primitives
+from gateway.store.tables import live_primitives, operations, primitives
+
+_IS_OWN = primitives.c.tenant_id == bindparam("tenant")
+_BY_FAMILY = select(primitives).where(_IS_OWN).order_by(primitives.c.kind, primitives.c.name)
+_IS_LIVE = (
+    live_primitives.c.tenant_id == bindparam("tenant"),
+    live_primitives.c.is_present,
+    live_primitives.c.source_id != bindparam("excluded"),
+)
+_COUNT = select(
+    select(func.count()).where(_IS_OWN).scalar_subquery()
+    + select(func.count()).where(operations.c.tenant_id == bindparam("tenant")).scalar_subquery()
+    + select(func.count()).where(*_IS_LIVE).scalar_subquery()
+)
 
 
 async def insert(tenant: TenantId, db: Db, primitive: Primitive) -> None:
@@ -52,8 +65,7 @@ async def page(
 
 async def load(tenant: TenantId, db: Db) -> Sequence[Primitive]:
     """All primitives of the tenant, sorted by family and name."""
-    query = select(primitives).where(primitives.c.tenant_id == tenant).order_by(primitives.c.kind, primitives.c.name)
-    return [_primitive(row) for row in (await db.execute(query)).mappings()]
+    return [_primitive(row) for row in (await db.execute(_BY_FAMILY, {"tenant": tenant})).mappings()]
 
 
 async def names(tenant: TenantId, db: Db, family: Family) -> Mapping[str, PrimitiveId]:
@@ -72,10 +84,12 @@ async def tool_levels(tenant: TenantId, db: Db) -> Sequence[Primitive]:
     return [_primitive(row) for row in (await db.execute(query.order_by(primitives.c.name))).mappings()]
 
 
-async def count(tenant: TenantId, db: Db) -> int:
-    """Number of the tenant's own primitives, of all families."""
-    counted = select(func.count()).select_from(primitives).where(primitives.c.tenant_id == tenant)
-    return int((await db.execute(counted)).scalar_one())
+async def count(tenant: TenantId, db: Db, *, exclude: LiveSourceId | None = None) -> int:
+    """Number of the tenant's primitives of all families and origins, except those of the live source `exclude`.
+
+    Of a live source, the primitives that are present count.
+    """
+    return int((await db.execute(_COUNT, {"tenant": tenant, "excluded": exclude or ""})).scalar_one())
 
 
 async def users(tenant: TenantId, db: Db, reference: str) -> Sequence[tuple[Family, str]]:

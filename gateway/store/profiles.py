@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import msgspec
-from sqlalchemy import RowMapping, delete, func, or_, select, update
+from sqlalchemy import RowMapping, bindparam, delete, func, or_, select, update
 from sqlalchemy import insert as insert_into
 
 from gateway.domain.identifiers import ProfileId, TenantId
@@ -24,6 +24,8 @@ class _Rules(msgspec.Struct, omit_defaults=True):
 
 
 _decode = msgspec.json.Decoder(_Rules).decode
+
+_BY_NAME = select(profiles).where(profiles.c.tenant_id == bindparam("tenant")).order_by(profiles.c.name)
 
 
 async def insert(tenant: TenantId, db: Db, profile: Profile) -> None:
@@ -63,7 +65,7 @@ async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order
 
 async def load(tenant: TenantId, db: Db) -> Sequence[Profile]:
     """All profiles of the tenant, sorted by name."""
-    rows = await db.execute(select(profiles).where(profiles.c.tenant_id == tenant).order_by(profiles.c.name))
+    rows = await db.execute(_BY_NAME, {"tenant": tenant})
     return [_profile(row) for row in rows.mappings()]
 
 

@@ -35,6 +35,12 @@ _TENANT_COLUMNS = _tenant_columns()
 _TENANTS = select(*_TENANT_COLUMNS.values())
 """Built once, because each admin request reads its tenant."""
 
+_IS_NAMED = tenants.c.id == bindparam("tenant")
+_TENANT = select(*_COLUMNS).where(_IS_NAMED)
+_REVISION = select(tenants.c.revision).where(_IS_NAMED)
+_ADVANCE = update(tenants).where(_IS_NAMED).values(revision=tenants.c.revision + 1).returning(tenants.c.revision)
+"""Built once, because each change executes it."""
+
 
 async def insert(tenant: Tenant, db: Db) -> None:
     """Add a tenant, in a transaction that is scoped to it.
@@ -51,7 +57,7 @@ async def insert(tenant: Tenant, db: Db) -> None:
 
 async def get(tenant: TenantId, db: Db) -> Tenant | None:
     """The tenant, in a transaction that is scoped to it."""
-    found = await db.execute(select(*_COLUMNS).where(tenants.c.id == tenant))
+    found = await db.execute(_TENANT, {"tenant": tenant})
     row = found.mappings().one_or_none()
     return _tenant(row) if row else None
 
@@ -97,12 +103,7 @@ async def advance(tenant: TenantId, db: Db) -> int:
     Raises:
         NotFound: there is no such tenant.
     """
-    changed = await db.execute(
-        update(tenants)
-        .where(tenants.c.id == tenant)
-        .values(revision=tenants.c.revision + 1)
-        .returning(tenants.c.revision)
-    )
+    changed = await db.execute(_ADVANCE, {"tenant": tenant})
     advanced = changed.scalar_one_or_none()
     if advanced is None:
         raise _missing()
@@ -111,13 +112,12 @@ async def advance(tenant: TenantId, db: Db) -> int:
 
 async def lock(tenant: TenantId, db: Db) -> int | None:
     """Lock the row as `advance` does, and return the current revision; None if there is no such tenant."""
-    query = select(tenants.c.revision).where(tenants.c.id == tenant).with_for_update()
-    return (await db.execute(query)).scalar_one_or_none()
+    return (await db.execute(_REVISION.with_for_update(), {"tenant": tenant})).scalar_one_or_none()
 
 
 async def revision(tenant: TenantId, db: Db) -> int | None:
     """The current revision; None if there is no such tenant."""
-    return (await db.execute(select(tenants.c.revision).where(tenants.c.id == tenant))).scalar_one_or_none()
+    return (await db.execute(_REVISION, {"tenant": tenant})).scalar_one_or_none()
 
 
 async def revisions(db: Db, ids: Collection[TenantId]) -> Mapping[TenantId, int]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from sqlalchemy import and_, delete, func, select
+from sqlalchemy import and_, bindparam, delete, func, select
 from sqlalchemy.dialects.postgresql import insert as insert_into
 
 from gateway.domain.identifiers import SourceId, TenantId
@@ -10,6 +10,11 @@ from gateway.domain.overrides import ALIAS_LIFETIME, Alias
 from gateway.store.engine import Db
 from gateway.store.tables import aliases, operations
 
+_ACTIVE = (
+    select(aliases)
+    .where(aliases.c.tenant_id == bindparam("tenant"), aliases.c.expires_at > func.now())
+    .order_by(aliases.c.name)
+)
 _MAX_PER_OPERATION = 5
 """Limit on the aliases of one operation; the oldest are deleted first."""
 
@@ -37,8 +42,7 @@ async def add(tenant: TenantId, db: Db, source: SourceId, old: Mapping[str, str]
 
 async def active(tenant: TenantId, db: Db) -> Sequence[Alias]:
     """All unexpired aliases, sorted by name."""
-    query = select(aliases).where(aliases.c.tenant_id == tenant, aliases.c.expires_at > func.now())
-    rows = await db.execute(query.order_by(aliases.c.name))
+    rows = await db.execute(_ACTIVE, {"tenant": tenant})
     return [
         Alias(
             name=row["name"],

@@ -32,7 +32,7 @@ from gateway.domain.live_sources import (
 )
 from gateway.domain.primitives import Family
 from gateway.errors import Conflict, Fault, ReferenceMissing
-from gateway.store import operations, primitives, tenants
+from gateway.store import primitives, tenants
 from gateway.store.calls import policies
 from gateway.store.engine import Db
 from gateway.store.live import live_primitives, live_sources
@@ -272,8 +272,7 @@ async def _store_differences(
 async def _primitives_left(tenant: TenantId, catalog: CatalogContext, db: Db, source: LiveSourceId) -> int:
     """Number of primitives that the tenant may have at this live source."""
     allowed = (await policy_in_force(tenant, db, catalog.options.ceilings)).limits.primitives
-    others = await primitives.count(tenant, db) + await operations.count(tenant, db)
-    return allowed - others - await live_primitives.count(tenant, db, exclude=source)
+    return allowed - await primitives.count(tenant, db, exclude=source)
 
 
 def _ended(before: LiveStatus, end: AttachmentEnd) -> LiveStatus:

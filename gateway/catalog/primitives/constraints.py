@@ -28,7 +28,6 @@ from gateway.errors import Fault, LimitExceeded, NameConflict, NameTaken, NotFou
 from gateway.openapi.operation.names import RESERVED
 from gateway.store import credentials, operations, primitives, tenants
 from gateway.store.engine import Db
-from gateway.store.live import live_primitives
 from gateway.store.sources import sources
 
 _MAX_FAULTS = 20
@@ -66,8 +65,7 @@ async def check_capacity(tenant: TenantId, db: Db, policy: Policy, *, wanted: in
         LimitExceeded: they would exceed the limit.
     """
     allowed = policy.limits.primitives
-    stored = await primitives.count(tenant, db) + await operations.count(tenant, db)
-    existing = stored + await live_primitives.count(tenant, db) - freed
+    existing = await primitives.count(tenant, db) - freed
     if existing + wanted > allowed:  # guard: primitives-limit
         raise LimitExceeded(
             f"the tenant has {existing} of at most {allowed} primitives; {wanted} more exceed the limit"
@@ -96,9 +94,9 @@ async def code_of(tenant: TenantId, catalog: CatalogContext, db: Db) -> Sequence
     """The tenant's Python primitives.
 
     Raises:
-        NotFound: the tenant does not exist.
+        NotFound: primitives are registered, but the tenant does not exist.
     """
-    if catalog.code is None:
+    if catalog.code is None or not catalog.code.primitives():
         return ()
     found = await tenants.get(tenant, db)
     if found is None:

@@ -200,10 +200,9 @@ class Snapshots:
     async def _load(self, tenant: TenantId, *, is_kept: bool) -> Snapshot:
         code = self.generation  # read before the primitives: a registration during the load causes another load
         async with self._store.reading(tenant, within_s=PROMPT_S if is_kept else None) as db:
-            revision = await tenants.revision(tenant, db)
-            if revision is None:
-                raise NotFound("no such tenant")
             found = await tenants.get(tenant, db)
+            if found is None:
+                raise NotFound("no such tenant")
             policy = await policy_in_force(tenant, db, self._ceilings)
             allowed = await egress.get(tenant, db)
             chain = await guardrails.load(tenant, db)
@@ -214,21 +213,20 @@ class Snapshots:
             old_names = await tool_aliases.active(tenant, db)
             offer = await load_offer(tenant, db)
             access = await access_rules.get(tenant, db)
-        slug = "" if found is None else found.slug
-        added = primitives_for(self._code, slug)
+        added = primitives_for(self._code, found.slug)
         composing = partial(compose, imported, own, added, with_queries=bool(queried), aliases=old_names, offer=offer)
         composed = await anyio.to_thread.run_sync(composing)
         for primitive in composed.hidden:
             log.warning("code_primitive_hidden", tenant_id=tenant, family=primitive.family, name=primitive.name)
         self.loaded += 1
-        log.info("snapshot_loaded", tenant_id=tenant, revision=revision, code=code, tools=len(composed.tools))
+        log.info("snapshot_loaded", tenant_id=tenant, revision=found.revision, code=code, tools=len(composed.tools))
         loaded = Snapshot(
             tenant=tenant,
-            revision=revision,
+            revision=found.revision,
             policy=policy,
             tools=composed.tools,
             by_name={tool.name: tool for tool in composed.tools},
-            slug=slug,
+            slug=found.slug,
             resources=composed.resources,
             templates=composed.templates,
             prompts=composed.prompts,

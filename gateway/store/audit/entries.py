@@ -35,6 +35,8 @@ _ENDS = text("""
     left join audit_anchors anchor on anchor.tenant_id = :tenant
 """)
 
+_INSERT = insert_into(audit_entries)
+
 log = structlog.get_logger(__name__)
 
 
@@ -71,7 +73,7 @@ async def _append(tenant: TenantId, db: Db, row: AuditRow, previous: bytes, chai
     mac = link(chain_key, previous, row)
     values: dict[str, object] = dict(zip(_CHAINED_NAMES, row, strict=True))
     values["at"] = _EPOCH + row.at_us * _MICROSECOND
-    await db.execute(insert_into(audit_entries).values(**values, mac=mac))
+    await db.execute(_INSERT, {**values, "mac": mac})
     return mac
 
 

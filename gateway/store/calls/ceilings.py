@@ -1,7 +1,7 @@
 """Stored ceilings, set by the operator: the highest values of a tenant's limits."""
 
 import msgspec
-from sqlalchemy import RowMapping, select
+from sqlalchemy import RowMapping, bindparam, select
 from sqlalchemy.dialects.postgresql import insert as insert_into
 
 from gateway.domain.identifiers import TenantId
@@ -9,10 +9,12 @@ from gateway.domain.tenancy.ceilings import LIMIT_NAMES, NO_BOUNDS, AdminBounds,
 from gateway.store.engine import Db
 from gateway.store.tables import ceilings
 
+_OF_TENANT = select(ceilings).where(ceilings.c.tenant_id == bindparam("tenant"))
+
 
 async def get(tenant: TenantId, db: Db) -> Ceilings:
     """The tenant's own ceilings. Without a row, no ceiling is set."""
-    rows = await db.execute(select(ceilings).where(ceilings.c.tenant_id == tenant))
+    rows = await db.execute(_OF_TENANT, {"tenant": tenant})
     row = rows.mappings().one_or_none()
     return _ceilings(row) if row else Ceilings()
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import msgspec
-from sqlalchemy import RowMapping, delete, func, or_, select, update
+from sqlalchemy import RowMapping, bindparam, delete, func, or_, select, update
 from sqlalchemy import insert as insert_into
 
 from gateway.domain.identifiers import GuardrailId, TenantId
@@ -14,6 +14,11 @@ from gateway.store.calls.tables import guardrails
 from gateway.store.engine import Db
 from gateway.store.pagination import select_page
 
+_IN_ORDER = (
+    select(guardrails)
+    .where(guardrails.c.tenant_id == bindparam("tenant"))
+    .order_by(guardrails.c.position, guardrails.c.name)
+)
 _decode = msgspec.json.Decoder(GuardrailRule).decode
 
 
@@ -51,8 +56,7 @@ async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order
 
 async def load(tenant: TenantId, db: Db) -> Sequence[Guardrail]:
     """All guardrails of the tenant, in the order in which they run."""
-    query = select(guardrails).where(guardrails.c.tenant_id == tenant)
-    rows = await db.execute(query.order_by(guardrails.c.position, guardrails.c.name))
+    rows = await db.execute(_IN_ORDER, {"tenant": tenant})
     return [_guardrail(row) for row in rows.mappings()]
 
 

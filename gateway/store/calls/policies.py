@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import msgspec
-from sqlalchemy import RowMapping, select
+from sqlalchemy import RowMapping, bindparam, select
 from sqlalchemy.dialects.postgresql import insert as insert_into
 
 from gateway.domain.identifiers import TenantId
@@ -11,10 +11,12 @@ from gateway.domain.tenancy.policy import Decision, Limits, Policy, PolicyRule, 
 from gateway.store.engine import Db
 from gateway.store.tables import policies
 
+_OF_TENANT = select(policies).where(policies.c.tenant_id == bindparam("tenant"))
+
 
 async def get(tenant: TenantId, db: Db) -> Policy:
     """The tenant's policy; the default one without a row."""
-    rows = await db.execute(select(policies).where(policies.c.tenant_id == tenant))
+    rows = await db.execute(_OF_TENANT, {"tenant": tenant})
     row = rows.mappings().one_or_none()
     return _policy(row) if row else Policy()
 

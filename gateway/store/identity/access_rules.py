@@ -9,7 +9,7 @@ from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 import msgspec
-from sqlalchemy import func, select
+from sqlalchemy import bindparam, func, select
 from sqlalchemy.dialects.postgresql import insert as insert_into
 
 from gateway.domain.identifiers import TenantId
@@ -29,10 +29,12 @@ from gateway.store.identity.tables import access_rules
 
 R = TypeVar("R", AccessRule, RoleRule, Rule)
 
+_OF_TENANT = select(access_rules).where(access_rules.c.tenant_id == bindparam("tenant"))
+
 
 async def get(tenant: TenantId, db: Db) -> AccessRules:
     """The tenant's access rules; without a row, rules that permit everything."""
-    rows = await db.execute(select(access_rules).where(access_rules.c.tenant_id == tenant))
+    rows = await db.execute(_OF_TENANT, {"tenant": tenant})
     row = rows.mappings().one_or_none()
     if row is None:
         return OPEN

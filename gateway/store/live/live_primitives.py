@@ -36,13 +36,6 @@ async def load(tenant: TenantId, db: Db) -> Mapping[LiveSourceId, Sequence[Remem
     return found
 
 
-async def count(tenant: TenantId, db: Db, *, exclude: LiveSourceId | None = None) -> int:
-    """Number of present primitives of the tenant's live sources, excluding those of `exclude`."""
-    counted = select(func.count()).where(live_primitives.c.tenant_id == tenant, live_primitives.c.is_present)
-    others = counted if exclude is None else counted.where(live_primitives.c.source_id != exclude)
-    return int((await db.execute(others)).scalar_one())
-
-
 async def apply_changes(
     tenant: TenantId,
     db: Db,

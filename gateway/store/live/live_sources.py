@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import RowMapping, Select, delete, func, or_, select, update
+from sqlalchemy import RowMapping, Select, bindparam, delete, func, or_, select, update
 from sqlalchemy import insert as insert_into
 
 from gateway.domain.identifiers import LiveSourceId, TenantId
@@ -16,6 +16,11 @@ from gateway.store.engine import Db
 from gateway.store.pagination import select_page
 from gateway.store.tables import live_sources
 
+_ENABLED = (
+    select(live_sources)
+    .where(live_sources.c.tenant_id == bindparam("tenant"), live_sources.c.enabled)
+    .order_by(live_sources.c.created_at, live_sources.c.id)
+)
 _ALL = func.list_live_sources().table_valued("tenant_id", "id", "kind")
 
 
@@ -50,8 +55,7 @@ async def page(
 
 async def load(tenant: TenantId, db: Db) -> Sequence[LiveSource]:
     """The tenant's enabled live sources, oldest first."""
-    query = _select_sources(tenant).where(live_sources.c.enabled).order_by(live_sources.c.created_at, live_sources.c.id)
-    return [_live_source(row) for row in (await db.execute(query)).mappings()]
+    return [_live_source(row) for row in (await db.execute(_ENABLED, {"tenant": tenant})).mappings()]
 
 
 async def count(tenant: TenantId, db: Db) -> int:

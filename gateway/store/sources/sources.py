@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import msgspec
-from sqlalchemy import ColumnElement, RowMapping, Select, Table, and_, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, RowMapping, Select, Table, and_, bindparam, delete, func, or_, select, update
 from sqlalchemy import insert as insert_into
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 
@@ -21,6 +21,11 @@ from gateway.store.sources.tables import source_proposals, source_refreshes
 from gateway.store.tables import due_work, secrets, sources
 
 _REFRESH_PREFIX = "look_"
+_QUERIED = (
+    select(sources.c.id, sources.c.name, sources.c.active_version)
+    .where(sources.c.tenant_id == bindparam("tenant"), sources.c.expose != Exposure.TOOLS.value)
+    .order_by(sources.c.name)
+)
 
 
 async def insert(source: Source, db: Db) -> None:
@@ -83,9 +88,7 @@ async def remove(tenant: TenantId, db: Db, source: SourceId) -> bool:
 
 async def queried(tenant: TenantId, db: Db) -> Sequence[QueriedSource]:
     """The sources that the query tools show, sorted by name."""
-    columns = (sources.c.id, sources.c.name, sources.c.active_version)
-    shown = select(*columns).where(sources.c.tenant_id == tenant, sources.c.expose != Exposure.TOOLS.value)
-    rows = await db.execute(shown.order_by(sources.c.name))
+    rows = await db.execute(_QUERIED, {"tenant": tenant})
     return [QueriedSource(id=SourceId(id_), name=name, version=version) for id_, name, version in rows]
 
 

@@ -289,7 +289,6 @@ _CALLS: Mapping[str, _Call] = {
     "live_sources.remove": lambda t, db, v: live_sources.remove(t, db, v.live.id),
     "live_primitives.of_source": lambda t, db, v: live_primitives.of_source(t, db, v.live.id),
     "live_primitives.load": lambda t, db, v: live_primitives.load(t, db),
-    "live_primitives.count": lambda t, db, v: live_primitives.count(t, db),
     "live_primitives.apply_changes": lambda t, db, v: live_primitives.apply_changes(
         t, db, v.live.id, removed=[v.discovered], added=[replace(v.discovered, is_present=False)]
     ),
@@ -330,7 +329,6 @@ _CALLS: Mapping[str, _Call] = {
     "operations.input_schemas": lambda t, db, v: operations.input_schemas(t, db, v.source.id),
     "operations.has_shortened": lambda t, db, v: operations.has_shortened(t, db),
     "operations.owner": lambda t, db, v: operations.owner(t, db, f"{_VICTIM}_tool"),
-    "operations.count": lambda t, db, v: operations.count(t, db),
     "operations.page": lambda t, db, v: operations.page(t, db, after=None, limit=100),
     "operations.levels": lambda t, db, v: operations.levels(t, db, [f"{_VICTIM}_tool"]),
     "overrides.insert": lambda t, db, v: overrides.insert(t, db, make_override(v.source.id, "planted")),
