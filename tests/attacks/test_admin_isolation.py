@@ -19,7 +19,7 @@ from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.issuer import LocalIssuer, LocalProvider, add_issuer, add_provider, new_issuer
 from tests.support.primitives import add, static_tool, template, text_prompt, text_resource, tool
 from tests.support.servers import TestServers
-from tests.support.serving import NO_TLS
+from tests.support.serving import http_client
 from tests.support.upstream import recording_upstream
 
 URL = "https://pets.example"
@@ -219,7 +219,7 @@ async def _permit(gateway: RunningGateway, slug: str, provider: LocalProvider) -
     await gateway.admin.delete(f"/tenants/{slug}/issuers/{slug}-login")
     await add_provider(gateway, slug, provider, name=f"{slug}-login")
     client = await add(gateway, slug, "clients", {**CLIENT, "confidential": True})
-    async with httpx.AsyncClient(verify=NO_TLS, trust_env=False, timeout=30) as http:
+    async with http_client(timeout=30) as http:
         await Application(gateway, provider, client["id"], http, slug=slug, secret=client["secret"]).tokens()
     ids = {("clients", slug): str((await add(gateway, slug, "clients", CLIENT | {"confidential": True}))["id"])}
     for noun in ("consents", "grants", "people"):

@@ -13,7 +13,7 @@ from gateway.store.database.connection import connect_owner
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.issuer import LocalProvider, add_provider, new_issuer
 from tests.support.servers import TestDatabase, TestServers, dump, execute
-from tests.support.serving import NO_TLS
+from tests.support.serving import http_client
 from tests.support.stand import Stand, common_stand, database, gateway, own_stand, redis_url, stand, upstream
 from tests.support.upstream import RecordingUpstream, recording_upstream
 
@@ -55,7 +55,7 @@ class Browser:
 
 
 def _open(gateway: RunningGateway) -> httpx.AsyncClient:
-    return httpx.AsyncClient(verify=NO_TLS, base_url=gateway.url, trust_env=False, timeout=30)
+    return http_client(base_url=gateway.url, timeout=30)
 
 
 @pytest.fixture
@@ -130,7 +130,7 @@ async def test_a_state_is_of_one_browser_and_works_once(browser: Browser) -> Non
         assert await victim.person() is None
     fetched = len(browser.provider.issuer.upstream.seen)
     assert (await browser.come_back(asked)).status_code == 303
-    async with httpx.AsyncClient(verify=NO_TLS, base_url=browser.gateway.url, cookies=cookies, trust_env=False) as copy:
+    async with http_client(base_url=browser.gateway.url, cookies=cookies) as copy:
         again = await Browser(browser.gateway, copy, browser.provider).come_back(asked)
 
     assert again.status_code == 400

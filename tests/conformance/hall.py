@@ -14,7 +14,7 @@ from tests.deploy.programs import find_program
 from tests.deploy.sockets import free_port
 from tests.deploy.topology import DEBIANS_CADDY, Process, caddyfile, clean_environment
 from tests.support.replicas import Replicas, running_replicas, until
-from tests.support.serving import NO_TLS
+from tests.support.serving import http_client
 
 SLUG = "exam"
 EXTRAS = "tests.conformance.extras:TOOLS"
@@ -86,7 +86,7 @@ async def open_hall_behind_caddy(database_url: str, redis_url: str, folder: Path
 
 
 async def _is_up(origin: str) -> bool:
-    async with httpx.AsyncClient(verify=NO_TLS, trust_env=False) as http:
+    async with http_client() as http:
         try:
             return (await http.get(f"{origin}/readyz")).status_code == 200
         except httpx.TransportError:

@@ -27,7 +27,7 @@ from gateway.upstream.live.mcp.connector import McpConnector
 from tests.conformance.node import clean_environment, find_node, find_packages
 from tests.deploy.sockets import free_port
 from tests.integration.upstream.live.parts import Client, Listener, Secrets, attached_by, source
-from tests.support.serving import NO_TLS
+from tests.support.serving import http_client
 
 EVERYTHING = "node_modules/@modelcontextprotocol/server-everything/dist/index.js"
 ANSWERS: dict[str, dict[str, Any]] = {
@@ -68,7 +68,7 @@ async def serving(program: list[str], transport: str) -> AsyncGenerator[int]:
         stderr=subprocess.DEVNULL,
     )
     try:
-        async with httpx.AsyncClient(verify=NO_TLS, trust_env=False) as http:
+        async with http_client() as http:
             with anyio.fail_after(30):
                 while True:
                     try:

@@ -21,7 +21,6 @@ from pathlib import Path
 
 import anyio
 import anyio.to_thread
-import httpx
 import pytest
 
 from tests.deploy.dockerfile import ROOT, copy_context, is_sent, of, read_stages
@@ -29,7 +28,7 @@ from tests.deploy.sockets import forwarded
 from tests.support.documents import many
 from tests.support.gateway import OPERATOR_KEY, SECRET_KEY
 from tests.support.servers import TestDatabase
-from tests.support.serving import NO_TLS
+from tests.support.serving import http_client
 
 BUILD, FINAL = read_stages()
 UID = 10001
@@ -256,7 +255,7 @@ async def _check_serving(child: "subprocess.Popen[bytes]", image: Path, environm
             assert line, "the gateway ended before it served"
             said += line
     url = json.loads(said)["url"]
-    async with httpx.AsyncClient(base_url=url, verify=NO_TLS, trust_env=False, timeout=30) as http:
+    async with http_client(base_url=url, timeout=30) as http:
         operator = {"authorization": f"Bearer {OPERATOR_KEY}"}
         assert (await http.get("/readyz")).json() == {"status": "ready"}
         created = await http.post("/admin/v1/tenants", json={"slug": "acme"}, headers=operator)

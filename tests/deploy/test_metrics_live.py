@@ -22,7 +22,7 @@ from tests.deploy.sockets import free_port
 from tests.support.documents import pets
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.replicas import until
-from tests.support.serving import NO_TLS
+from tests.support.serving import http_client
 from tests.support.upstream import RecordingUpstream, recording_upstream
 
 METRICS_KEY = "metrics-key-of-the-tests-0123456789"
@@ -247,9 +247,7 @@ async def _prometheus(measured: Measured, folder: Path) -> AsyncGenerator[httpx.
     command += [f"--web.listen-address=127.0.0.1:{port}", "--log.level=warn"]
     child = _launch(command, folder / "prometheus.log")
     try:
-        async with httpx.AsyncClient(
-            base_url=f"http://127.0.0.1:{port}", verify=NO_TLS, trust_env=False, timeout=30
-        ) as http:
+        async with http_client(base_url=f"http://127.0.0.1:{port}", timeout=30) as http:
 
             async def is_ready() -> bool:
                 assert child.poll() is None, (folder / "prometheus.log").read_text()[-2000:]

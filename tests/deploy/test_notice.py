@@ -10,7 +10,7 @@ import pytest
 from tests.deploy.topology import Replica, make_secrets, replica_environment
 from tests.support.replicas import until
 from tests.support.servers import TestServers
-from tests.support.serving import NO_TLS
+from tests.support.serving import http_client
 
 NOTICE_S = 3
 PATIENCE_S = 30
@@ -40,7 +40,7 @@ async def test_a_replica_that_will_end_is_not_ready_serves_on_and_keeps_no_conne
         ended.append(await replica.stop())
 
     async with (
-        httpx.AsyncClient(base_url=replica.url, verify=NO_TLS, trust_env=False) as http,
+        http_client(base_url=replica.url) as http,
         anyio.create_task_group() as group,
     ):
 
@@ -62,7 +62,7 @@ async def test_who_is_told_twice_does_not_wait(replica: Replica) -> None:
     """Ours: an operator in a hurry gets his way; the process still ends by itself (SRV-3)."""
     ended: list[int] = []
     async with (
-        httpx.AsyncClient(base_url=replica.url, verify=NO_TLS, trust_env=False) as http,
+        http_client(base_url=replica.url) as http,
         anyio.create_task_group() as group,
     ):
 

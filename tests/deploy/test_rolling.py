@@ -4,7 +4,6 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 
 import anyio
-import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -12,7 +11,7 @@ from tests.deploy.topology import Mode, Replica, Topology, running_topology
 from tests.support.documents import many, pets
 from tests.support.replicas import tool_names, until
 from tests.support.servers import TestServers
-from tests.support.serving import NO_TLS
+from tests.support.serving import http_client
 from tests.support.upstream import recording_upstream
 
 CLIENTS_PER_ERA = 2
@@ -114,7 +113,7 @@ async def _worked(work: Work, modes: tuple[Mode, ...]) -> None:
 async def _served_by(topology: Topology, replica: Replica) -> None:
     """Caddy sends calls to this replica."""
     headers = {"authorization": f"Bearer {(topology.secrets / 'metrics_key').read_text()}"}
-    async with httpx.AsyncClient(verify=NO_TLS, trust_env=False) as http:
+    async with http_client() as http:
 
         async def has_calls() -> bool:
             page = (await http.get(f"{replica.admin_url}/metrics", headers=headers)).text

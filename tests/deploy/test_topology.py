@@ -20,7 +20,7 @@ from tests.deploy.topology import DEBIANS_CADDY, Mode, Topology, clean_environme
 from tests.support.documents import many, pets
 from tests.support.replicas import tool_names, until
 from tests.support.servers import TestServers
-from tests.support.serving import NO_TLS
+from tests.support.serving import http_client
 from tests.support.upstream import RecordingUpstream, recording_upstream
 
 PATIENCE_S = 20
@@ -78,7 +78,7 @@ async def test_only_tls_is_served_and_plain_http_is_sent_there(topology: Topolog
     """Ours: a client that begins without TLS is told where to go, before it says any secret twice (SRV-6)."""
     port = topology.url.rpartition(":")[2]
 
-    async with httpx.AsyncClient(verify=NO_TLS, trust_env=False) as http:
+    async with http_client() as http:
         answer = await http.get(f"http://localhost:{port}/readyz")
 
     assert answer.status_code in {301, 308, 400}
@@ -136,7 +136,7 @@ async def test_the_admin_api_is_reached_inside_only(topology: Topology) -> None:
 
     for path in ("/admin/v1/tenants", "/admin/v1/openapi.json", "/admin"):
         assert (await topology.gateway.http.get(path, headers=bearer)).status_code == 404
-        async with httpx.AsyncClient(verify=NO_TLS, trust_env=False) as http:
+        async with http_client() as http:
             assert (await http.get(f"{topology.replicas[0].url}{path}", headers=bearer)).status_code == 404
     assert (await topology.gateway.admin.get("/tenants")).status_code == 200
 
@@ -147,7 +147,7 @@ async def test_numbers_are_read_inside_only(topology: Topology) -> None:
     bearer = {"authorization": f"Bearer {key}"}
 
     assert (await topology.gateway.http.get("/metrics", headers=bearer)).status_code == 404
-    async with httpx.AsyncClient(verify=NO_TLS, trust_env=False) as http:
+    async with http_client() as http:
         inside = await http.get(f"{topology.replicas[0].admin_url}/metrics", headers=bearer)
         assert (await http.get(f"{topology.replicas[0].admin_url}/metrics")).status_code == 401
     assert inside.status_code == 200
@@ -178,7 +178,7 @@ async def test_caddys_health_check_asks_what_caddy_answers(topology: Topology) -
     check = urlsplit(url)
 
     assert (check.hostname, check.port) == ("127.0.0.1", 2019)
-    async with httpx.AsyncClient(base_url=topology.caddys_own, verify=NO_TLS, trust_env=False) as http:
+    async with http_client(base_url=topology.caddys_own) as http:
         assert (await http.get(check.path)).status_code == 200
 
 

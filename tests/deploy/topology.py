@@ -24,7 +24,7 @@ from tests.deploy.sockets import free_port
 from tests.support.forks import Forked
 from tests.support.gateway import OPEN_POLICY, RunningGateway
 from tests.support.replicas import until
-from tests.support.serving import NO_TLS
+from tests.support.serving import http_client
 
 Mode = Literal["auto", "legacy", "2026-07-28"]
 
@@ -82,7 +82,7 @@ class Replica(Process):
 
     async def ready(self) -> None:
         """Wait until it can serve."""
-        async with httpx.AsyncClient(verify=NO_TLS, trust_env=False) as http:
+        async with http_client() as http:
             await until(lambda: self._has_ended() or _answers(http, f"{self.url}/readyz"), seconds=_STARTING_S)
         assert not self._has_ended(), self.log.read_text()[-2000:]
 
@@ -143,7 +143,7 @@ async def running_topology(
         key = (secrets / "operator_key").read_text()
         bearer = {"authorization": f"Bearer {key}"}
         inside = f"{replicas[0].admin_url}/admin/v1"
-        admin = httpx.AsyncClient(base_url=inside, headers=bearer, timeout=60, verify=NO_TLS, trust_env=False)
+        admin = http_client(base_url=inside, headers=bearer, timeout=60)
         http = httpx.AsyncClient(base_url=url, verify=trust, timeout=30, trust_env=False)
         await stack.enter_async_context(admin)
         await stack.enter_async_context(http)

@@ -16,7 +16,7 @@ import anyio
 import httpx
 
 from tests.conformance.node import clean_environment, find_packages
-from tests.support.serving import NO_TLS
+from tests.support.serving import http_client
 
 CLIENT_ID, CLIENT_SECRET = "gateway", "secret-of-the-gateway-at-the-provider"
 _MAX_STEPS = 30
@@ -79,9 +79,7 @@ class Visitor:
     until: str
     """The URL, without its query, at which the person stops."""
     choice: str = "allow"
-    http: httpx.AsyncClient = field(
-        default_factory=lambda: httpx.AsyncClient(verify=NO_TLS, trust_env=False, timeout=30)
-    )
+    http: httpx.AsyncClient = field(default_factory=lambda: http_client(timeout=30))
     seen: list[httpx.Response] = field(default_factory=list[httpx.Response])
     """Every response on the way, the last one of a journey at the end."""
 

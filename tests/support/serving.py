@@ -5,10 +5,13 @@ import socket
 import ssl
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
+from typing import Any
 
 import anyio
 import httpx
 import uvicorn
+
+from tests.support.http_transport import LoopTransport
 
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """For clients of plain HTTP: each would read whom this machine trusts, which takes longer than most tests."""
@@ -61,17 +64,17 @@ class Server(uvicorn.Server):
         await self.lifespan.shutdown()
 
 
+def http_client(**options: Any) -> httpx.AsyncClient:
+    """A client of servers of plain HTTP."""
+    return httpx.AsyncClient(transport=LoopTransport(), trust_env=False, **options)
+
+
 @asynccontextmanager
 async def clients_of(url: str, operator_key: str) -> AsyncGenerator[tuple[httpx.AsyncClient, httpx.AsyncClient]]:
     """The operator at the admin API, and whoever comes without a credential."""
+    bearer = {"authorization": f"Bearer {operator_key}"}
     async with (
-        httpx.AsyncClient(
-            base_url=f"{url}/admin/v1",
-            headers={"authorization": f"Bearer {operator_key}"},
-            timeout=60,
-            verify=NO_TLS,
-            trust_env=False,
-        ) as admin,
-        httpx.AsyncClient(base_url=url, timeout=30, verify=NO_TLS, trust_env=False) as http,
+        http_client(base_url=f"{url}/admin/v1", headers=bearer, timeout=60) as admin,
+        http_client(base_url=url, timeout=30) as http,
     ):
         yield admin, http

@@ -34,7 +34,7 @@ from gateway.web.edge import Edge
 from tests.support.gateway import ACCEPT, META, MODERN, RunningGateway, running_gateway
 from tests.support.replicas import as_redis_user, commanding, redis_users
 from tests.support.servers import TestDatabase
-from tests.support.serving import NO_TLS
+from tests.support.serving import http_client
 
 SLUGS = ("acme", "globex", "initech", "umbrella", "hooli")
 PARTING = b'"code":"call.replica_lost"'
@@ -508,7 +508,7 @@ async def rage(storm: Storm, *, seed: int, calls: int, clients: int, make: Calla
     async def ask_on(number: int) -> None:
         random = Random(seed * 1000 + number)
         asks = Asks(storm.tenants, random)
-        async with httpx.AsyncClient(base_url=storm.gateway.url, timeout=60, verify=NO_TLS, trust_env=False) as http:
+        async with http_client(base_url=storm.gateway.url, timeout=60) as http:
             while next(counter) < calls:
                 ask, way = make(asks), random.random()
                 if way < 0.2:
@@ -528,7 +528,7 @@ async def all_answered(storm: Storm, *, seed: int, clients: int) -> None:
 
     async def ask_on(number: int) -> None:
         asks = Asks(storm.tenants, Random(seed * 1000 + number))
-        async with httpx.AsyncClient(base_url=storm.gateway.url, timeout=60, verify=NO_TLS, trust_env=False) as http:
+        async with http_client(base_url=storm.gateway.url, timeout=60) as http:
             for _ in range(4):
                 await patient(storm, asks.next(), http)
 

@@ -2,13 +2,12 @@
 
 from collections.abc import AsyncGenerator, Mapping
 
-import httpx
 import pytest
 
 from tests.support.authorization import Application, register
 from tests.support.gateway import RunningGateway
 from tests.support.issuer import LocalProvider, PrivateKey, add_provider, new_issuer, new_keys
-from tests.support.serving import NO_TLS
+from tests.support.serving import http_client
 from tests.support.stand import common_stand, database, gateway, own_stand, redis_url, stand, upstream
 from tests.support.upstream import RecordingUpstream
 
@@ -30,5 +29,5 @@ async def application(
     provider = LocalProvider(new_issuer(upstream, provider_keys))
     await add_provider(gateway, "acme", provider, sign_in={**provider.client, "registration": True})
     client = await register(gateway)
-    async with httpx.AsyncClient(verify=NO_TLS, trust_env=False, timeout=30) as http:
+    async with http_client(timeout=30) as http:
         yield Application(gateway, provider, client["id"], http)

@@ -15,7 +15,7 @@ from tests.support.gateway import RunningGateway
 from tests.support.issuer import LocalProvider, add_provider, new_issuer
 from tests.support.primitives import add, static_tool
 from tests.support.servers import TestDatabase, execute
-from tests.support.serving import NO_TLS
+from tests.support.serving import http_client
 from tests.support.stand import Stand
 
 LEADS = [{"role": "approve", "who": ["group:corp:leads"], "unless": ["subject:corp:eve"], "reason": "they answer"}]
@@ -41,7 +41,7 @@ class Office:
 
     async def person(self, sub: str, *groups: str, slug: str = "acme") -> Application:
         """A browser in which a person has signed in."""
-        http = await self.stack.enter_async_context(httpx.AsyncClient(verify=NO_TLS, trust_env=False, timeout=30))
+        http = await self.stack.enter_async_context(http_client(timeout=30))
         found = replace(self.application, http=http, slug=slug, claims={"sub": sub, "groups": list(groups)})
         page = await found.follow(await http.get(f"{self.gateway.url}/t/{slug}/sign-in"))
         assert f"corp:{sub}" in page.text, page.text

@@ -2,14 +2,13 @@
 
 from typing import Any
 
-import httpx
 import pytest
 
 from gateway.catalog.identity import consents as catalog_consents
 from tests.support.authorization import CHALLENGE, Application, fields_of, query_of, register
 from tests.support.gateway import RunningGateway
 from tests.support.issuer import LocalProvider, add_provider, new_issuer
-from tests.support.serving import NO_TLS
+from tests.support.serving import http_client
 from tests.support.stand import Stand
 
 NATIVE = "http://127.0.0.1:4711/callback"
@@ -138,7 +137,7 @@ async def test_a_consent_needs_the_form_of_the_page_and_of_the_session(applicati
     assert await post(sent, {"origin": "https://evil.example"}) == 403
     assert await post(own, origin) == 400
     assert await post({**own, "choice": "yes"}, origin) == 400
-    async with httpx.AsyncClient(verify=NO_TLS, trust_env=False) as stranger:
+    async with http_client() as stranger:
         answer = await stranger.post(url, data=sent, headers=origin)
         assert answer.headers["location"].startswith(f"{application.provider.issuer.url}/authorize")
     assert (await application.gateway.admin.get("/tenants/acme/consents")).json()["items"] == []

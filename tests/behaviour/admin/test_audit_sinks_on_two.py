@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-
 import pytest
 
 from tests.support.replicas import Replicas, running_replicas, until

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.documents import pets
 from tests.support.gateway import RunningGateway
-from tests.support.serving import NO_TLS
+from tests.support.serving import http_client
 
 KEYS = "/tenants/acme/keys"
 BODY = {"name": "agent", "scopes": ["mcp"]}
@@ -23,7 +23,7 @@ async def acme(gateway: RunningGateway) -> RunningGateway:
 
 def _as(gateway: RunningGateway, key: str) -> httpx.AsyncClient:
     headers = {"authorization": f"Bearer {key}"}
-    return httpx.AsyncClient(verify=NO_TLS, base_url=f"{gateway.url}/admin/v1", headers=headers, trust_env=False)
+    return http_client(base_url=f"{gateway.url}/admin/v1", headers=headers)
 
 
 async def _post(admin: httpx.AsyncClient, path: str = KEYS, *, key: str = "k-1", body: object = BODY) -> httpx.Response:

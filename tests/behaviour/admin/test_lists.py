@@ -3,7 +3,6 @@
 from collections.abc import AsyncGenerator
 from typing import Any
 
-import httpx
 import pytest
 
 from tests.support.authorization import BACK, Application, register
@@ -11,7 +10,7 @@ from tests.support.documents import pets
 from tests.support.gateway import RunningGateway
 from tests.support.issuer import LocalProvider, add_provider, new_issuer
 from tests.support.primitives import add, static_tool, template, text_prompt, text_resource
-from tests.support.serving import NO_TLS
+from tests.support.serving import http_client
 from tests.support.upstream import RecordingUpstream
 
 URL = "https://pets.example"
@@ -32,7 +31,7 @@ async def application(acme: RunningGateway, upstream: RecordingUpstream) -> Asyn
     """An application of the tenant, whose person is `corp:ada`; other applications register themselves."""
     provider = LocalProvider(new_issuer(upstream))
     await add_provider(acme, "acme", provider, sign_in={**provider.client, "registration": True})
-    async with httpx.AsyncClient(verify=NO_TLS, trust_env=False, timeout=30) as http:
+    async with http_client(timeout=30) as http:
         yield Application(acme, provider, (await register(acme, name=NAMES[0]))["id"], http)
 
 

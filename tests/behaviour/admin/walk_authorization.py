@@ -1,13 +1,11 @@
 """The part of the walk about clients of the authorization server, consents, grants and accounts of users."""
 
-import httpx
-
 from tests.behaviour.admin.walk import Walk
 from tests.support.accounts import connect_account, user_credential
 from tests.support.authorization import BACK, Application
 from tests.support.gateway import RunningGateway
 from tests.support.issuer import LocalProvider, add_provider, new_issuer
-from tests.support.serving import NO_TLS
+from tests.support.serving import http_client
 from tests.support.stand import Stand
 from tests.support.upstream import RecordingUpstream
 
@@ -61,7 +59,7 @@ async def _walk_grants(
     consents, grants, issuer = f"{ACME}/consents", f"{ACME}/grants", new_issuer(upstream)
     provider = LocalProvider(issuer, answer={"jwks_uri": f"{issuer.url}/walk"})  # keys of the other URL are cached
     await add_provider(gateway, "acme", provider, name="login")
-    async with httpx.AsyncClient(verify=NO_TLS, trust_env=False, timeout=30) as http:
+    async with http_client(timeout=30) as http:
         application = Application(gateway, provider, client["id"], http, secret=client["secret"])
         held = [await application.tokens() for _ in range(2)]
     [consent] = (await walk.ask("GET", consents, 200)).json()["items"]

@@ -3,7 +3,6 @@
 from collections.abc import AsyncGenerator
 from typing import Any
 
-import httpx
 import pytest
 
 from tests.behaviour.cli.conftest import Terminal
@@ -11,7 +10,7 @@ from tests.support.accounts import connect_account
 from tests.support.authorization import BACK, Application, register
 from tests.support.gateway import RunningGateway
 from tests.support.issuer import LocalProvider, add_provider, new_issuer
-from tests.support.serving import NO_TLS
+from tests.support.serving import http_client
 from tests.support.stand import Stand
 from tests.support.upstream import RecordingUpstream
 
@@ -22,7 +21,7 @@ async def application(gateway: RunningGateway, upstream: RecordingUpstream) -> A
     await gateway.create_tenant("acme")
     provider = LocalProvider(new_issuer(upstream))
     await add_provider(gateway, "acme", provider)
-    async with httpx.AsyncClient(verify=NO_TLS, trust_env=False, timeout=30) as http:
+    async with http_client(timeout=30) as http:
         yield Application(gateway, provider, (await register(gateway))["id"], http)
 
 

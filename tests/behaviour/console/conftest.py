@@ -15,7 +15,7 @@ from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Store
 from tests.support.chromium import browser, chromium
 from tests.support.gateway import SECRET_KEY, RunningGateway
-from tests.support.serving import NO_TLS
+from tests.support.serving import http_client
 from tests.support.stand import Stand, database, gateway, own_stand, redis_url, stand, upstream
 from tests.support.stand import package_stand as common_stand
 
@@ -87,9 +87,7 @@ class Desk:
 
     def person(self) -> httpx.AsyncClient:
         """A browser's HTTP: cookies, no redirects, and the Origin of its own pages."""
-        return httpx.AsyncClient(
-            verify=NO_TLS, base_url=self.url, headers={"origin": self.url}, trust_env=False, timeout=30
-        )
+        return http_client(base_url=self.url, headers={"origin": self.url}, timeout=30)
 
     async def signed_in(self, person: httpx.AsyncClient, key: str | None = None) -> httpx.Response:
         """Sign in; the answer leads to the list."""

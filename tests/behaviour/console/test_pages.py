@@ -11,7 +11,7 @@ from gateway.domain.calls.approvals import ApprovalState, RequestShown
 from tests.behaviour.console.conftest import Desk
 from tests.support.gateway import running_gateway
 from tests.support.servers import TestServers, execute
-from tests.support.serving import NO_TLS
+from tests.support.serving import http_client
 
 SCRIPT = "<script>alert(1)</script>"
 
@@ -145,9 +145,7 @@ async def test_failed_sign_ins_are_limited(servers: TestServers) -> None:
             await gateway.create_tenant("acme")
             key = await gateway.create_key("acme", "approve")
             headers = {"origin": gateway.url}
-            async with httpx.AsyncClient(
-                verify=NO_TLS, base_url=gateway.url, headers=headers, trust_env=False, timeout=30
-            ) as person:
+            async with http_client(base_url=gateway.url, headers=headers, timeout=30) as person:
                 first, second = [await person.post("/approvals/sign-in", data=wrong) for _ in range(2)]
                 entered = await person.post("/approvals/sign-in", data={"key": key})
 

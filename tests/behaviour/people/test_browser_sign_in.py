@@ -11,7 +11,7 @@ import pytest
 from tests.support.gateway import RunningGateway
 from tests.support.issuer import LocalProvider, new_issuer
 from tests.support.provider import CLIENT_ID, CLIENT_SECRET, Provider, Visitor, running_provider
-from tests.support.serving import NO_TLS
+from tests.support.serving import http_client
 from tests.support.stand import Stand
 from tests.support.upstream import RecordingUpstream
 
@@ -76,7 +76,7 @@ async def test_a_person_signs_in_and_out(office: Office) -> None:
         assert (await ada.http.post(out, data={"token": "0" * 64}, headers=headers)).status_code == 403
         assert (await ada.http.post(out, data={"token": token}, headers=headers)).status_code == 200
         assert (await ada.http.get(office.page)).is_redirect
-    async with httpx.AsyncClient(verify=NO_TLS, cookies=kept, trust_env=False) as copied:
+    async with http_client(cookies=kept) as copied:
         assert (await copied.get(office.page)).is_redirect, "a copy of the cookie has ended, too"
 
     [person] = (await office.gateway.admin.get("/tenants/acme/people")).json()["items"]
@@ -87,7 +87,7 @@ async def test_a_person_signs_in_and_out(office: Office) -> None:
 
 async def test_the_request_at_the_provider_is_bound_to_the_browser(office: Office) -> None:
     """RFC 9700 §2.1: PKCE with S256, a state and a nonce of this sign-in, and a redirect URI of this issuer (IDN-2)."""
-    async with httpx.AsyncClient(verify=NO_TLS, trust_env=False) as browser:
+    async with http_client() as browser:
         first, second = [await browser.get(office.page) for _ in range(2)]
     asked = parse_qs(urlsplit(first.headers["location"]).query)
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-import httpx
 import orjson
 import pytest
 
@@ -16,7 +15,7 @@ from tests.support.chromium import Browser, open_page
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.issuer import LocalProvider, add_provider, new_issuer
 from tests.support.servers import TestServers
-from tests.support.serving import NO_TLS
+from tests.support.serving import http_client
 from tests.support.stand import Stand
 from tests.support.upstream import RecordingUpstream, Seen, recording_upstream
 
@@ -63,7 +62,7 @@ async def application(gateway: RunningGateway, stand: Stand) -> AsyncGenerator[A
     await add_provider(gateway, "acme", provider)
     back = f"{stand.upstreams[1].url}/callback"
     client = await register(gateway, name="Reports", redirect_uris=[back])
-    async with httpx.AsyncClient(verify=NO_TLS, trust_env=False, timeout=30) as http:
+    async with http_client(timeout=30) as http:
         application = Application(gateway, provider, client["id"], http, redirect_uri=back)
         await application.open()
         yield application
@@ -98,7 +97,7 @@ async def forger(
             running_gateway(
                 database.app_url, servers.empty_redis(), egress_allow=[issuer.authority, documents.authority]
             ) as gateway,
-            httpx.AsyncClient(verify=NO_TLS, trust_env=False, timeout=30) as http,
+            http_client(timeout=30) as http,
             open_page(chromium) as browser,
         ):
             await gateway.create_tenant("acme")

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs
 
-import httpx
 import orjson
 import pytest
 
@@ -14,7 +13,7 @@ from tests.support.gateway import RunningGateway
 from tests.support.issuer import LocalProvider, add_provider, new_issuer
 from tests.support.primitives import add, tool
 from tests.support.servers import TestDatabase, dump, execute
-from tests.support.serving import NO_TLS
+from tests.support.serving import http_client
 from tests.support.stand import Stand
 from tests.support.upstream import Seen
 
@@ -60,7 +59,7 @@ class PlaceOfPeople:
     async def tokens(self, person: str) -> dict[str, Any]:
         """Tokens of the gateway for a person."""
         self.endpoint.provider.claims["sub"] = person
-        async with httpx.AsyncClient(verify=NO_TLS, trust_env=False, timeout=30) as http:
+        async with http_client(timeout=30) as http:
             return await Application(self.gateway, self.endpoint.provider, self.client_id, http).tokens()
 
     async def call(self, token: str) -> dict[str, Any]:

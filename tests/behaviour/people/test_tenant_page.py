@@ -12,7 +12,7 @@ from tests.support.authorization import Application, register
 from tests.support.chromium import Browser
 from tests.support.gateway import RunningGateway
 from tests.support.issuer import add_provider
-from tests.support.serving import NO_TLS
+from tests.support.serving import http_client
 
 PAGE = "/t/acme/"
 HOSTILE = '</bdi><script>alert(1)</script>"><img src=x onerror=alert(1)>'
@@ -35,7 +35,7 @@ def form_of(page: httpx.Response, action: str) -> dict[str, str]:
 async def person(application: Application, name: str, slug: str = "acme") -> AsyncGenerator[Application]:
     """Another person, in a browser of the person's own, who has allowed an application of the tenant."""
     client = await register(application.gateway, slug)
-    async with httpx.AsyncClient(verify=NO_TLS, trust_env=False, timeout=30) as http:
+    async with http_client(timeout=30) as http:
         other = Application(
             application.gateway, application.provider, client["id"], http, slug=slug, claims={"sub": name}
         )
@@ -46,9 +46,7 @@ async def person(application: Application, name: str, slug: str = "acme") -> Asy
 @asynccontextmanager
 async def browser_of(gateway: RunningGateway) -> AsyncGenerator[httpx.AsyncClient]:
     """A browser without a session; its forms are of pages of the gateway."""
-    async with httpx.AsyncClient(
-        verify=NO_TLS, base_url=gateway.url, headers={"origin": gateway.url}, trust_env=False, timeout=30
-    ) as http:
+    async with http_client(base_url=gateway.url, headers={"origin": gateway.url}, timeout=30) as http:
         yield http
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import anyio
 import anyio.to_thread
-import httpx
 import pytest
 from mcp_types import ElicitResult
 
@@ -38,7 +37,7 @@ from tests.support.gateway import OPEN_POLICY, OPERATOR_KEY, SECRET_KEY, Running
 from tests.support.handshake import open_session
 from tests.support.hosting import hosted
 from tests.support.replicas import Mode
-from tests.support.serving import NO_TLS
+from tests.support.serving import http_client
 from tests.support.upstream import recording_upstream
 
 ANY: ToolShape = {"description": "Does something.", "inputSchema": {"type": "object", "properties": {}}}
@@ -396,8 +395,8 @@ async def _first_call(url: str) -> Any:
     """What the tool of a gateway that was just started answers to a new tenant."""
     bearer = {"authorization": f"Bearer {OPERATOR_KEY}"}
     async with (
-        httpx.AsyncClient(verify=NO_TLS, base_url=f"{url}/admin/v1", headers=bearer, trust_env=False) as admin,
-        httpx.AsyncClient(verify=NO_TLS, base_url=url, trust_env=False) as http,
+        http_client(base_url=f"{url}/admin/v1", headers=bearer) as admin,
+        http_client(base_url=url) as http,
     ):
         running = RunningGateway(url, admin, http, Readiness())
         await running.create_tenant("acme")

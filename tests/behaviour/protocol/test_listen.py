@@ -13,7 +13,7 @@ from tests.behaviour.protocol.conftest import Acme
 from tests.support.documents import many
 from tests.support.gateway import ACCEPT, META, MODERN, running_gateway
 from tests.support.replicas import until
-from tests.support.serving import NO_TLS
+from tests.support.serving import http_client
 
 LISTEN = "subscriptions/listen"
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
@@ -38,7 +38,7 @@ async def _listening(
     """The messages of one stream, acknowledgement included."""
     wanted = {"toolsListChanged": True} if wanted is None else wanted
     async with (
-        httpx.AsyncClient(verify=NO_TLS, base_url=url or acme.gateway.url, timeout=30, trust_env=False) as http,
+        http_client(base_url=url or acme.gateway.url, timeout=30) as http,
         http.stream("POST", "/t/acme/mcp", **_request(acme, wanted, request_id)) as answer,
     ):
         assert answer.status_code == 200, await answer.aread()

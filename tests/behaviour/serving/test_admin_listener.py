@@ -21,7 +21,7 @@ from gateway.settings import Settings, load_settings
 from tests.support.forks import Forked
 from tests.support.gateway import OPERATOR_KEY, SECRET_KEY
 from tests.support.servers import TestServers
-from tests.support.serving import NO_TLS
+from tests.support.serving import http_client
 
 OPERATOR = {"authorization": f"Bearer {OPERATOR_KEY}"}
 METRICS_KEY = "metrics-key-of-the-tests-0123456789abc"
@@ -54,10 +54,8 @@ async def infrastructure(servers: TestServers, tmp_path_factory: pytest.TempPath
             printed = await anyio.to_thread.run_sync(_first_document, child)
             facts: dict[str, object] = json.loads(printed)
             async with (
-                httpx.AsyncClient(verify=NO_TLS, base_url=str(facts["url"]), trust_env=False, timeout=60) as mcp,
-                httpx.AsyncClient(
-                    verify=NO_TLS, base_url=str(facts["admin_url"]), trust_env=False, timeout=60
-                ) as admin,
+                http_client(base_url=str(facts["url"]), timeout=60) as mcp,
+                http_client(base_url=str(facts["admin_url"]), timeout=60) as admin,
             ):
                 yield Doors(mcp, admin, child, facts)
 
@@ -130,7 +128,7 @@ async def test_both_listeners_end_with_one_signal(infrastructure: Doors) -> None
     with anyio.fail_after(60):
         assert await anyio.to_thread.run_sync(infrastructure.child.wait) == 0
     for url in (infrastructure.facts["url"], infrastructure.facts["admin_url"]):
-        async with httpx.AsyncClient(verify=NO_TLS, trust_env=False) as http:
+        async with http_client() as http:
             with pytest.raises(httpx.TransportError):
                 await http.get(f"{url}/healthz")
 

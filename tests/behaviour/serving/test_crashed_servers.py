@@ -14,7 +14,7 @@ import httpx
 
 from tests.support.forks import Forked
 from tests.support.gateway import OPERATOR_KEY
-from tests.support.serving import NO_TLS
+from tests.support.serving import http_client
 
 
 class Gateway:
@@ -63,7 +63,7 @@ async def _serving(folder: Path) -> AsyncGenerator[Gateway]:
         with child.stdout or contextlib.nullcontext():
             said = await anyio.to_thread.run_sync(_read_url, child)
         bearer = {"authorization": f"Bearer {OPERATOR_KEY}"}
-        async with httpx.AsyncClient(verify=NO_TLS, base_url=said, headers=bearer, timeout=30, trust_env=False) as http:
+        async with http_client(base_url=said, headers=bearer, timeout=30) as http:
             yield Gateway(child, data_dir, log, http)
     finally:
         child.kill()

@@ -22,7 +22,7 @@ from tests.support.commands import run_gateway
 from tests.support.documents import pets
 from tests.support.forks import Forked
 from tests.support.gateway import ACCEPT, META, MODERN, OPERATOR_KEY, SECRET_KEY
-from tests.support.serving import NO_TLS
+from tests.support.serving import NO_TLS, http_client
 from tests.support.upstream import RecordingUpstream, recording_upstream
 
 
@@ -55,7 +55,7 @@ def _started(data_dir: Path, port: int, **variables: str) -> Generator[subproces
 
 
 async def _ready(port: int, child: subprocess.Popen[bytes] | Forked) -> None:
-    async with httpx.AsyncClient(verify=NO_TLS, trust_env=False) as http:
+    async with http_client() as http:
         with anyio.fail_after(180):
             while True:
                 assert child.poll() is None, "the gateway ended before it was ready"
@@ -102,7 +102,7 @@ async def _call(port: int, key: str) -> httpx.Response:
     }
     params: dict[str, Any] = {"name": "get_pet", "arguments": {"id": 7}, "_meta": META}
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-    async with httpx.AsyncClient(verify=NO_TLS, timeout=30, trust_env=False) as http:
+    async with http_client(timeout=30) as http:
         return await http.post(f"http://127.0.0.1:{port}/t/acme/mcp", json=body, headers=headers)
 
 

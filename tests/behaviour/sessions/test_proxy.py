@@ -22,7 +22,7 @@ from tests.deploy.sockets import free_port
 from tests.support.events import Events
 from tests.support.gateway import ACCEPT, RunningGateway
 from tests.support.replicas import Mode, until
-from tests.support.serving import NO_TLS
+from tests.support.serving import NO_TLS, http_client
 
 PROXY_S = 2
 """For how long the proxy waits for more of an answer."""
@@ -54,7 +54,7 @@ async def _proxied(gateway: RunningGateway, folder: Path) -> AsyncGenerator[str]
     child = _launch(program, folder)
     url = f"http://127.0.0.1:{port}"
     try:
-        async with httpx.AsyncClient(verify=NO_TLS, trust_env=False) as http:
+        async with http_client() as http:
 
             async def answers() -> bool:
                 try:

@@ -10,7 +10,7 @@ import anyio
 import httpx
 
 from tests.support.gateway import ACCEPT, META, MODERN
-from tests.support.serving import NO_TLS
+from tests.support.serving import http_client
 from tests.support.tasks import CAPABILITIES, TaskClient, accept
 
 LISTEN = "subscriptions/listen"
@@ -24,7 +24,7 @@ async def following(client: TaskClient, tasks: Sequence[object]) -> AsyncGenerat
     params = {"notifications": {"taskIds": tasks}, "_meta": {**META, CAPABILITIES: client.capabilities}}
     body = {"jsonrpc": "2.0", "id": "l", "method": LISTEN, "params": params}
     async with (
-        httpx.AsyncClient(verify=NO_TLS, base_url=client.gateway.url, timeout=30, trust_env=False) as http,
+        http_client(base_url=client.gateway.url, timeout=30) as http,
         http.stream("POST", f"/t/{client.slug}/mcp", headers=headers, json=body) as answer,
     ):
         assert answer.status_code == 200, await answer.aread()
