@@ -7,7 +7,7 @@ that is about HTTP itself writes to a socket.
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
-from typing import Any, Self, cast
+from typing import Any, cast
 
 import httptools
 import httpx
@@ -71,7 +71,7 @@ class LoopTransport(httpx.AsyncBaseTransport):
 class _Connection(asyncio.Protocol):
     """One connection, which joins the idle ones of its address when a response has been read."""
 
-    def __init__(self, idle: list[Self], opened: set[Self]) -> None:
+    def __init__(self, idle: "list[_Connection]", opened: "set[_Connection]") -> None:
         self._idle = idle
         self._opened = opened
         self._parser: Any = None
