@@ -49,7 +49,7 @@ def offered_command() -> Generator[str | None]:
     if offered or not IS_POSSIBLE:
         yield offered
         return
-    with python_command("tests.support.gateway_imports") as command:
+    with python_command("tests.support.gateway_imports", "tests.support.collected_modules") as command:
         os.environ[_VARIABLE] = command
         try:
             yield command
