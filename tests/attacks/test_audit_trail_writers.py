@@ -61,10 +61,6 @@ ATTACKS = (
         "delete from audit_anchors where {t}",
         found="catalog:shortened",
     ),
-    _attack("truncated", "truncate audit_entries", "truncate audit_heads", found="catalog:shortened heads:shortened"),
-    _attack(
-        "truncated with the anchor", "truncate audit_entries, audit_heads, audit_anchors", found="catalog:shortened"
-    ),
     _attack("only the entries truncated", "truncate audit_entries", found="catalog:shortened calls:shortened"),
     _attack(
         "one chain deleted with all its signatures",

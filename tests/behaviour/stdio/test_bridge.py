@@ -221,7 +221,7 @@ async def test_a_broken_server_costs_one_request(answered: bytes, code: int) -> 
         assert "result" not in await client.ask("ping")
 
 
-@pytest.mark.parametrize("strange", ["größe", "\u2028", "a\x00b", "a\tb", "\x7f", " "])
+@pytest.mark.parametrize("strange", ["größe", "a\x00b", " "])
 async def test_event_ids_that_no_header_can_have_are_ignored(strange: str) -> None:
     """Ours: a stream is resumed after the last event whose id can be sent, and the bridge goes on (CAL-4)."""
     standalone, is_opened_again = iter((True,)), asyncio.Event()
