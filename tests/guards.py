@@ -22,7 +22,8 @@ from tests.guard_table import GUARDS, Guard
 from tests.mutations import place_of, places
 
 ROOT = Path(__file__).parent.parent
-_FAILED = re.compile(r"^FAILED (tests/\S+?)(?:\[.*)?(?: - .*)?$", re.MULTILINE)
+_FAILED = re.compile(r"^tests/\S+::.+ FAILED\b", re.MULTILINE)
+"""A line that pytest prints at once: what a failed test leaves open may end pytest before its summary."""
 _PATIENCE_S = 300
 _ALL_PATIENCE_S = 1200
 """For the first run, of the tests of all guards in one process."""
@@ -50,11 +51,10 @@ class Copy:
             sys.executable,
             "-m",
             "pytest",
-            "-q",
+            "-v",
             "-x",
             "-n",
             "0",
-            "-rf",
             "--no-header",
             "-p",
             "no:cacheprovider",

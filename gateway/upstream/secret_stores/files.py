@@ -42,6 +42,7 @@ def _read(handle: int, root: Path) -> bytes:
     if not stat.S_ISREG(status.st_mode):
         raise FileRefused("the file is not a regular file")
     opened = Path(f"/proc/self/fd/{handle}")
+    # guard: reference-file-replaced
     if opened.exists() and not opened.resolve().is_relative_to(root):  # the path was replaced after it was resolved
         raise FileRefused("the file is outside of the tenant's folder")
     content = os.read(handle, MAX_FILE_BYTES + 1)
