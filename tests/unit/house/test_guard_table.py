@@ -141,10 +141,10 @@ def test_the_threat_model_names_guards_and_tests_that_exist() -> None:
 @pytest.mark.parametrize(
     ("code", "output", "is_noticed"),
     [
-        (1, "tests/unit/test_x.py::test_y[a b] FAILED    [100%]", True),
+        (1, "FAILED tests/unit/test_x.py::test_y - AssertionError", True),
         (0, "1 passed", False),
-        (1, "tests/unit/test_x.py::test_y ERROR    [100%]", False),
-        (2, "tests/unit/test_x.py::test_y FAILED", False),
+        (1, "ERROR tests/unit/test_x.py::test_y - fixture", False),
+        (2, "FAILED tests/unit/test_x.py::test_y", False),
         (-1, "no end within 300 seconds", False),
     ],
 )
