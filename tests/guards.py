@@ -18,27 +18,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
 from tests.guard_table import GUARDS, Guard
 from tests.mutations import place_of, places
 
 ROOT = Path(__file__).parent.parent
 _FAILED = re.compile(r"^FAILED (tests/\S+?)(?:\[.*)?(?: - .*)?$", re.MULTILINE)
-_FAILED_INTO = "TESTS_FAILED_INTO"
-"""The variable that names the file for the test that failed, because what it leaves open may end pytest before its
-summary.
-"""
 _PATIENCE_S = 300
 _ALL_PATIENCE_S = 1200
 """For the first run, of the tests of all guards in one process."""
 _GREEN, _RED = 0, 1
-
-
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Write down the test that failed, where this module is a plugin of pytest in a copy."""
-    if report.when == "call" and report.failed:
-        Path(os.environ[_FAILED_INTO]).write_text(f"FAILED {report.nodeid}\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,20 +54,14 @@ class Copy:
             "-x",
             "-n",
             "0",
+            "-rf",
             "--no-header",
-            "-p",
-            "tests.guards",
+            "--tb=native",  # other forms parse sources, which ends pytest on Python 3.11.2 (python/cpython#106905)
             "-p",
             "no:cacheprovider",
         ]
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("GATEWAY_", "PYTEST_"))}
-        failed = self.root.parent / "failed"
-        failed.unlink(missing_ok=True)
-        variables = {
-            "PYTHONPATH": str(self.root),
-            "PYTHONDONTWRITEBYTECODE": "" if keeps_bytecode else "never",
-            _FAILED_INTO: str(failed),
-        }
+        variables = {"PYTHONPATH": str(self.root), "PYTHONDONTWRITEBYTECODE": "" if keeps_bytecode else "never"}
         try:
             done = subprocess.run(
                 [*command, "-p", "no:cacheprovider", *tests],
@@ -94,7 +76,7 @@ class Copy:
             )
         except subprocess.TimeoutExpired:
             return -1, f"no end within {patience_s} seconds"
-        return done.returncode, f"{done.stdout}\n{failed.read_text() if failed.exists() else ''}"
+        return done.returncode, done.stdout
 
     def check_origin(self) -> None:
         """Stop everything unless the code that is imported here is the copy's: nothing else would be tested."""
