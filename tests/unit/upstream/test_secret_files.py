@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from gateway.upstream.secret_stores import files
 from gateway.upstream.secret_stores.files import FileRefused, read_secret_file
 
 
@@ -43,6 +42,6 @@ def test_a_folder_that_is_replaced_while_it_is_read_leads_nowhere(
         (folder / "inner").symlink_to("../globex")
         return opened(path, flags)
 
-    monkeypatch.setattr(files.os, "open", replace)
+    monkeypatch.setattr("gateway.upstream.secret_stores.files.os.open", replace)
     with pytest.raises(FileRefused, match="outside of the tenant's folder"):
         read_secret_file(folder, "inner/token")
