@@ -11,6 +11,7 @@ import pytest
 
 from benchmarks.requests import modern
 from gateway.domain.tenancy.ceilings import DEFAULT_CEILINGS, LIMIT_NAMES
+from tests.support.documents import pets
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.primitives import add, static_tool
 from tests.support.servers import TestServers
@@ -201,3 +202,26 @@ async def test_a_ceiling_is_a_positive_count(gateway: RunningGateway, value: obj
     answer = await gateway.admin.put(CEILINGS.format(f"odd-{abs(hash(str(value)))}"), json={"burst": value})
 
     assert _refused(answer) == (400, "/burst")
+
+
+async def test_tools_created_at_once_reach_the_limit_and_no_further(gateway: RunningGateway) -> None:
+    """Ours: imported tools count, another tenant's do not, and requests at the same time pass no limit (TEN-5)."""
+    for slug in ("crowded", "beside"):
+        await gateway.create_tenant(slug)
+    for number in range(3):
+        await add(gateway, "beside", "tools", static_tool(f"beside_{number}"))
+    policy = {"limits": {"primitives": 8}}
+    (await gateway.admin.put("/tenants/crowded/policy", json=policy)).raise_for_status()
+    await gateway.import_document("crowded", pets("https://pets.example"))
+    statuses: list[int] = []
+
+    async def create(number: int) -> None:
+        answer = await gateway.admin.post("/tenants/crowded/tools", json=static_tool(f"tool_{number}"))
+        statuses.append(answer.status_code)
+
+    async with anyio.create_task_group() as group:
+        for number in range(12):
+            group.start_soon(create, number)
+    key = await gateway.create_key("crowded")
+    listed = (await gateway.rpc("crowded", key, "tools/list")).json()["result"]["tools"]
+    assert (statuses.count(201), statuses.count(429), len(listed)) == (4, 8, 8)
