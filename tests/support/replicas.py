@@ -154,12 +154,17 @@ class Replica:
         return [line for line in found if line.get("event") == event]
 
     async def close(self) -> None:
-        """End it, whatever its state, and show the end of its log, which is printed when the test has failed."""
+        """End it, whatever its state, and show the end of its log."""
         await self._clients.aclose()
         if self._child is not None and self._child.poll() is None:
             await self.stop()
+        self.show_log()
+
+    def show_log(self, start: int = 0) -> None:
+        """Print the end of its log, of what was written after that many bytes; pytest shows it if the test failed."""
         if self.log.exists():
-            print(f"--- replica {self.name}", *self.log.read_text().splitlines()[-_SHOWN_LINES:], sep="\n")
+            written = self.log.read_bytes()[start:].decode()
+            print(f"--- replica {self.name}", *written.splitlines()[-_SHOWN_LINES:], sep="\n")
 
     @property
     def _running(self) -> subprocess.Popen[bytes] | Forked:
@@ -219,6 +224,16 @@ class Replicas:
         """Bring both back from whatever a test did to them."""
         await _at_once([replica.heal for replica in self.all])
         self.turns.clear()
+
+    @contextmanager
+    def logs_shown(self) -> Generator[None]:
+        """After the block, show what both logged in it."""
+        starts = [replica.log.stat().st_size for replica in self.all]
+        try:
+            yield
+        finally:
+            for replica, start in zip(self.all, starts, strict=True):
+                replica.show_log(start)
 
     def admin(self, replica: Replica) -> httpx.AsyncClient:
         """The operator at this replica's admin API."""

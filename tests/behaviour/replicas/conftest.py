@@ -50,10 +50,11 @@ def slugs() -> Iterator[str]:
 
 
 @pytest.fixture
-async def replicas(shared_replicas: Replicas) -> Replicas:
-    """Both replicas, up and well."""
+async def replicas(shared_replicas: Replicas) -> AsyncGenerator[Replicas]:
+    """Both replicas, up and well; a test that fails shows what they logged during it."""
     await shared_replicas.heal()
-    return shared_replicas
+    with shared_replicas.logs_shown():
+        yield shared_replicas
 
 
 @pytest.fixture
