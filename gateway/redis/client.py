@@ -63,26 +63,19 @@ class Client:
     """The connections of one replica to Redis: a pool for commands, and one connection for subscriptions."""
 
     def __init__(self, url: str) -> None:
-        no_retries = Retry(NoBackoff(), 0)
+        # `socket_timeout` bounds the handshake of subscriptions too: redis-py reconnects while it waits for a message
+        options = {
+            "protocol": _PROTOCOL,
+            "socket_timeout": _COMMAND_TIMEOUT_S,
+            "socket_connect_timeout": _CONNECT_TIMEOUT_S,
+            "retry": Retry(NoBackoff(), 0),
+            "driver_info": _DRIVER,
+        }
         self._pool: BlockingConnectionPool = cast(Any, BlockingConnectionPool).from_url(
-            url,
-            max_connections=_MAX_CONNECTIONS,
-            timeout=_COMMAND_TIMEOUT_S,
-            protocol=_PROTOCOL,
-            socket_timeout=_COMMAND_TIMEOUT_S,
-            socket_connect_timeout=_CONNECT_TIMEOUT_S,
-            retry=no_retries,
-            driver_info=_DRIVER,
+            url, max_connections=_MAX_CONNECTIONS, timeout=_COMMAND_TIMEOUT_S, **options
         )
         self._commands = cast(_Commands, Redis(connection_pool=self._pool))
-        self._subscriber: Redis = cast(Any, Redis).from_url(
-            url,
-            protocol=_PROTOCOL,
-            socket_timeout=None,
-            socket_connect_timeout=_CONNECT_TIMEOUT_S,
-            retry=no_retries,
-            driver_info=_DRIVER,
-        )
+        self._subscriber: Redis = cast(Any, Redis).from_url(url, **options)
 
     async def close(self) -> None:
         """Close every connection, including those in use."""

@@ -25,8 +25,8 @@ async def forwarded(url: str) -> AsyncGenerator[str]:
 
     async def forward(client: ByteStream) -> None:
         async with client, await anyio.connect_unix(path) as server, anyio.create_task_group() as group:
-            group.start_soon(_pump, client, server)
-            group.start_soon(_pump, server, client)
+            group.start_soon(pump, client, server)
+            group.start_soon(pump, server, client)
 
     async with listener, anyio.create_task_group() as tasks:
         tasks.start_soon(listener.serve, forward)
@@ -37,20 +37,21 @@ async def forwarded(url: str) -> AsyncGenerator[str]:
         tasks.cancel_scope.cancel()
 
 
+async def pump(source: ByteStream, sink: ByteStream) -> None:
+    """Send on what one stream says until it ends."""
+    with contextlib.suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
+        async for piece in source:
+            await sink.send(piece)
+    with contextlib.suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+        await sink.send_eof()
+
+
 def free_port() -> int:
     """A loopback port that no program uses now, below those that the system gives to connections (from 32768)."""
     while True:
         port = random.SystemRandom().randrange(*_PORTS)
         with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
             return port
-
-
-async def _pump(source: ByteStream, sink: ByteStream) -> None:
-    with contextlib.suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
-        async for piece in source:
-            await sink.send(piece)
-    with contextlib.suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
-        await sink.send_eof()
 
 
 def _folder(query: str) -> Path:
