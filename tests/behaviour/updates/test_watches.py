@@ -47,6 +47,10 @@ async def test_what_stands_there_now_is_told(notes: Notes) -> None:
         with notes.replicas.a.hurrying(), notes.replicas.b.hurrying():
             assert [await heard(at_b, seconds=20), await heard(at_a)] == ["note://1", "note://1"]
 
+    async def is_noted() -> bool:
+        return (await _state(notes, watch))["changed_at"] is not None
+
+    await until(is_noted)  # the look is noted after its update was published
     state = await _state(notes, watch)
     assert state["changed_at"] == state["checked_at"]
     assert notes.upstream.seen[0].header("if-none-match") is None
