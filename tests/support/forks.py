@@ -25,6 +25,7 @@ from tests.support.workers import worker_template
 PRELOADED = (
     *("tests.support.movable_clock", "tests.support.worker_starts", "gateway.app.build", "examples.run"),
     *("gateway.cli.main", "httpcore", "certifi", "encodings.idna"),  # what a command imports when it sends a request
+    *("anyio._backends._asyncio", "importlib.readers", "uvicorn.lifespan.off", "uvicorn.protocols.websockets.auto"),
     *(found.name for found in pkgutil.walk_packages(gateway.cli.commands.__path__, "gateway.cli.commands.")),
     "tests.support.frozen_imports",
 )

@@ -1,9 +1,12 @@
-"""Python processes forked from one that has imported the gateway: `python -m tests.support.python_template LISTENER`.
+"""Python processes forked from one that has imported the gateway: `python -m tests.support.python_template STAGE …`.
 
 The test processes of pytest-xdist, and the servers from which replicas are forked, would each import it, 2.5 s of CPU.
 They are started by a command that stands for `python` (`forked_python.py`). It sends its arguments, variables, folder
 and open files to this process, whose fork has the same and runs what follows `-c`. The command ends with the fork's
 exit status, and a fork is killed when its command is gone. This process ends when its standard input does.
+
+A stage is the number of a listener and the names of modules: `3:json,shlex`. What connects to the listener becomes a
+fork that has imported the modules of this stage and of those before, and no others: a fork of little memory is cheap.
 """
 
 import contextlib
@@ -39,22 +42,39 @@ class Request(TypedDict):
     files: Sequence[int]
 
 
-def main(listener: int, modules: Sequence[str]) -> None:
-    """Import, then fork for each connection; in a fork, run the program."""
+def main(stages: Sequence[str]) -> None:
+    """Import the modules of each stage, then fork for each connection; in a fork, run the program."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: pytest ends this process
     gc.disable()  # it would visit all modules again and again
-    for module in modules:
-        with contextlib.suppress(Exception):  # the program that imports it as well reports what is wrong
-            importlib.import_module(module)
-    gc.collect()
-    gc.freeze()  # the first collection of a fork would copy it
+    listeners = {int(number): names.split(",") for number, _, names in (stage.partition(":") for stage in stages)}
+    own = last = max(listeners)
+    servers = list[int]()
+    for listener, names in listeners.items():
+        for name in filter(None, names):
+            with contextlib.suppress(Exception):  # the program that imports it as well reports what is wrong
+                importlib.import_module(name)
+        gc.collect()
+        gc.freeze()  # the first collection of a fork would copy it
+        if listener == last:
+            break
+        if (server := os.fork()) == 0:
+            own = listener
+            break
+        os.close(listener)
+        servers.append(server)
     gc.enable()
-    with selectors.DefaultSelector() as events, socket.socket(fileno=listener) as server:
+    for later in listeners:
+        if later > own:
+            os.close(later)
+    with selectors.DefaultSelector() as events, socket.socket(fileno=own) as accepting:
         events.register(0, selectors.EVENT_READ)
-        events.register(server, selectors.EVENT_READ)
-        started = _serve(server, events)
+        events.register(accepting, selectors.EVENT_READ)
+        started = _serve(accepting, events)
     if started is not None:
         _become(*started)
+    elif own == last:
+        for server in servers:
+            os.waitpid(server, 0)
 
 
 def _serve(server: socket.socket, events: selectors.BaseSelector) -> tuple[Request, list[int]] | None:
@@ -119,4 +139,4 @@ def _become(request: Request, files: Sequence[int]) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2:])
+    main(sys.argv[1:])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.python_command import IS_POSSIBLE, python_command
+from tests.support.python_command import IS_POSSIBLE, python_commands
 
 pytestmark = pytest.mark.skipif(not IS_POSSIBLE, reason="this system has no pidfd_open")
 REPORT = """
@@ -27,7 +27,7 @@ def test_a_fork_is_a_process_of_its_own(tmp_path: Path) -> None:
     """Ours: arguments, variables, folder, open files, exit status; neither it nor its command outlives the other."""
     reader, writer = os.pipe()
     os.write(writer, b"passed on")
-    with python_command("tests.support.no_such_module", "shlex") as python:
+    with python_commands(["tests.support.no_such_module", "shlex"]) as (python,):
         ran = subprocess.run(
             [python, "-u", "-c", REPORT, str(reader), "-x"],
             cwd=tmp_path,
@@ -55,7 +55,7 @@ def test_a_fork_is_a_process_of_its_own(tmp_path: Path) -> None:
 
 def test_only_its_own_files_are_open() -> None:
     """Ours: a fork has no connection of another one, nor the template's."""
-    with python_command() as python:
+    with python_commands([], []) as (python, _):
         for _ in range(2):
             waiting = subprocess.Popen([python, "-c", WAIT], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             assert waiting.stdout is not None
@@ -63,3 +63,12 @@ def test_only_its_own_files_are_open() -> None:
             ran = subprocess.run([python, "-c", LIST], capture_output=True, timeout=60, check=True)
             assert ran.stdout == b"[]\n"
             waiting.communicate()
+
+
+def test_a_fork_has_imported_the_modules_of_its_stage_and_of_those_before() -> None:
+    """Ours: a program is not forked from the memory of all tests, which would cost it tens of milliseconds."""
+    list_modules = "import sys; print(*sorted({'colorsys', 'sched', 'wave'} & {*sys.modules}))"
+    with python_commands(["colorsys"], ["wave", "sched"]) as commands:
+        for python, found in zip(commands, (b"colorsys\n", b"colorsys sched wave\n"), strict=True):
+            ran = subprocess.run([python, "-c", list_modules], capture_output=True, timeout=60, check=True)
+            assert ran.stdout == found
