@@ -8,7 +8,6 @@ each gets its own answer, the whole of it, and nobody else's.
 
 import asyncio
 import contextlib
-import gc
 import itertools
 import json
 import socket
@@ -19,7 +18,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import anyio
@@ -32,6 +31,7 @@ from gateway.redis.limits.call_limiter import CallLimiter
 from gateway.store.database.connection import connect_owner
 from gateway.web.edge import Edge
 from tests.support.gateway import ACCEPT, META, MODERN, RunningGateway, running_gateway
+from tests.support.living import born_since, living
 from tests.support.replicas import as_redis_user, commanding, redis_users
 from tests.support.servers import TestDatabase
 from tests.support.serving import http_client
@@ -47,7 +47,7 @@ _REDIS_USER = "storm"
 """As whom this gateway logs in to Redis, where others of the same test run may be too."""
 
 WIDE = {"calls_per_second": 1_000_000, "burst": 1_000_000, "concurrency": 10_000, "sessions": 1_000_000}
-_Kind = TypeVar("_Kind")
+_POOLS = (ConnectionPool, BlockingConnectionPool)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -386,7 +386,7 @@ def _scope(ask: Ask) -> dict[str, Any]:
 @asynccontextmanager
 async def storming_gateway(database: TestDatabase, redis_url: str, seed: int) -> AsyncGenerator[Storm]:
     """A gateway with its tenants and an upstream that echoes, for as long as the block runs."""
-    before = [*_living(Edge), *_living(Connections), *_living(CallLimiter), *_pools()]
+    before = living((Edge, Connections, CallLimiter, *_POOLS))
     own_redis = as_redis_user(redis_url, _REDIS_USER)
     with redis_users(redis_url, [_REDIS_USER]):
         async with (
@@ -399,12 +399,14 @@ async def storming_gateway(database: TestDatabase, redis_url: str, seed: int) ->
                 ceilings=tuple(f"{limit}={value}" for limit, value in {**WIDE, "primitives": 1_000_000}.items()),
             ) as gateway,
         ):
+            made = born_since(before)
+            (app,), (connections,), (buckets,) = (made[kind] for kind in (Edge, Connections, CallLimiter))
             yield Storm(
                 gateway=gateway,
-                app=_new(Edge, before),
-                connections=_new(Connections, before),
-                buckets=_new(CallLimiter, before),
-                pools=tuple(pool for pool in _pools() if all(pool is not known for known in before)),
+                app=app,
+                connections=connections,
+                buckets=buckets,
+                pools=tuple[ConnectionPool, ...](pool for kind in _POOLS for pool in made[kind]),
                 tenants=tuple([await _tenant(gateway, slug, upstream) for slug in SLUGS]),
                 superuser_url=database.superuser_url,
                 redis_url=redis_url,
@@ -483,22 +485,6 @@ async def _echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, rand
         writer.write(piece)
         await writer.drain()
         await asyncio.sleep(random.choice((0, random.uniform(0, _PAUSE_S / 2))))
-
-
-def _living(kind: type[_Kind]) -> list[_Kind]:
-    gc.collect()
-    return [found for found in gc.get_objects() if type(found) is kind]
-
-
-def _pools() -> list[ConnectionPool]:
-    return [*_living(ConnectionPool), *_living(BlockingConnectionPool)]
-
-
-def _new(kind: type[_Kind], before: Sequence[object]) -> _Kind:
-    """The part of this kind that was made since, inside an application that shows nothing of its inside."""
-    known = {id(part) for part in before}
-    (made,) = [found for found in _living(kind) if id(found) not in known]
-    return made
 
 
 async def rage(storm: Storm, *, seed: int, calls: int, clients: int, make: Callable[[Asks], Ask]) -> None:

@@ -1,10 +1,9 @@
 """Whatever mix of streams, calls, questions and cancellations there was, nothing of it stays in use."""
 
-import gc
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any, TypeVar
+from typing import Any
 
 import anyio
 import httpx2
@@ -22,6 +21,7 @@ from tests.behaviour.sessions.conftest import talking_tools
 from tests.support.documents import pets
 from tests.support.events import Events, call
 from tests.support.gateway import ACCEPT, META, MODERN, RunningGateway, running_gateway
+from tests.support.living import born_since, living
 from tests.support.primitives import add, text_resource, tool
 from tests.support.replicas import commanding, until
 from tests.support.serving import NO_TLS
@@ -32,7 +32,6 @@ COUNT = 120
 LAST = 3
 AT_ONCE = 12
 MAX_S = 0.004
-_Part = TypeVar("_Part")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +53,13 @@ class House:
 
 @pytest.fixture
 async def house(database_url: str, redis_url: str) -> AsyncGenerator[House]:
-    kinds = (StreamLimiter, OpenStreams, SubscriptionHub, RunningRequests, Wakeups, InFlightLimiter)
-    before = [_living(kind) for kind in (Connections, *kinds)]
+    kinds = (Connections, StreamLimiter, OpenStreams, SubscriptionHub, RunningRequests, Wakeups, InFlightLimiter)
+    before = living(kinds)
     async with (
         recording_upstream() as upstream,
         running_gateway(database_url, redis_url, egress_allow=[upstream.authority]) as gateway,
     ):
-        found = [_new(kind, old) for kind, old in zip((Connections, *kinds), before, strict=True)]
+        connections, *counted = [made for (made,) in born_since(before).values()]
         await gateway.create_tenant("acme")
         await gateway.import_document("acme", pets(upstream.url))
         for body in talking_tools():
@@ -68,16 +67,7 @@ async def house(database_url: str, redis_url: str) -> AsyncGenerator[House]:
         await add(gateway, "acme", "resources", text_resource("note://1"))
         limits = {"limits": {"sessions": 1000, "streams": 1000, "calls_per_second": 10_000, "burst": 10_000}}
         (await gateway.admin.put("/tenants/acme/policy", json=limits)).raise_for_status()
-        yield House(gateway, upstream, redis_url, await gateway.create_key("acme"), found[0], found[1:])
-
-
-def _living(kind: type[_Part]) -> list[_Part]:
-    return [each for each in gc.get_objects() if issubclass(type(each), kind)]  # a proxy passes for what it stands for
-
-
-def _new(kind: type[_Part], before: Sequence[Any]) -> Any:
-    (found,) = [each for each in _living(kind) if not any(each is old for old in before)]
-    return found
+        yield House(gateway, upstream, redis_url, await gateway.create_key("acme"), connections, counted)
 
 
 async def test_nothing_stays_in_use(house: House) -> None:
@@ -106,7 +96,7 @@ async def test_nothing_stays_in_use(house: House) -> None:
             return named == ([], [])
 
         await until(is_forgotten)
-    assert _living(EventBus)
+    assert living([EventBus])[EventBus]
 
 
 @pytest.mark.parametrize("rounds", [120, pytest.param(2_000, marks=pytest.mark.long)])
