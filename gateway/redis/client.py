@@ -8,10 +8,12 @@ from contextlib import contextmanager
 from typing import Any, Protocol, cast
 
 from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio.client import PubSub as Subscriptions
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.commands.core import AsyncScript
 from redis.driver_info import DriverInfo
+from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
 from gateway.errors import RedisUnavailable
@@ -89,7 +91,7 @@ class Client:
 
     def listener(self) -> PubSub:
         """Return a separate connection for subscriptions; the caller wraps its use in `redis_errors_translated`."""
-        return cast(PubSub, cast(Any, self._subscriber).pubsub())
+        return cast(PubSub, _Listener(self._subscriber.connection_pool))
 
     async def publish(self, channel: str, payload: bytes) -> None:
         """Publish a message to the current subscribers of the channel."""
@@ -100,6 +102,39 @@ class Client:
         """Raise `RedisUnavailable` when Redis does not respond."""
         with redis_errors_translated():
             await self._commands.ping()
+
+
+class _Listener(Subscriptions):
+    """Subscriptions on one connection; when it is lost, every use fails.
+
+    By default redis-py makes a new connection in whichever task uses the lost one. Two tasks that do so at the same
+    time read each other's replies, and one of them waits without end.
+    """
+
+    _was_connected = False
+
+    async def connect(self) -> None:
+        self._refuse_if_lost()
+        await cast(Any, super()).connect()
+        self._was_connected = True
+
+    async def execute_command(self, *args: Any) -> Any:
+        try:
+            return await cast(Any, super()).execute_command(*args)
+        except RuntimeError as error:  # uvloop's, for a transport that is closed
+            raise RedisConnectionError(str(error)) from error
+
+    async def parse_response(self, block: bool = True, timeout: float = 0) -> Any:
+        self._refuse_if_lost()
+        return await cast(Any, super()).parse_response(block, timeout)
+
+    async def _reconnect(self, conn: object, error: BaseException | None = None, *_: object, **__: object) -> None:
+        raise error or RedisConnectionError("the connection is lost")
+
+    def _refuse_if_lost(self) -> None:
+        connection = cast(Any, self.connection)
+        if self._was_connected and (connection is None or not connection.is_connected):
+            raise RedisConnectionError("the connection is lost")
 
 
 class Script:

@@ -172,9 +172,8 @@ class EventBus:
                 elif now - self._received_at > _SILENCE_LIMIT_S:
                     raise RedisUnavailable("Redis does not respond on an open connection")
         finally:
-            self._channels.detach()
             with anyio.move_on_after(_CLOSE_TIMEOUT_S, shield=True), redis_errors_translated():
-                await listener.aclose()
+                await self._channels.detach(listener)
 
     async def _await_confirmation(self, listener: PubSub) -> None:
         missing = {"psubscribe", "subscribe"}

@@ -83,12 +83,16 @@ class Wakeups:
         for channel in tuple(self._channels.values()):
             _call(channel)
 
-    def detach(self) -> None:
-        """Mark the connection as lost and every subscription as unconfirmed."""
+    async def detach(self, listener: PubSub) -> None:
+        """Mark every subscription as unconfirmed, and close the lost connection when no task uses it."""
         self._listener = None
         for channel in self._channels.values():
             channel.is_requested = False
+            if channel.confirmed is not None:
+                channel.confirmed.set()  # it is not confirmed any more: its tasks go on
             channel.confirmed = anyio.Event()
+        async with self._subscription_lock:
+            await listener.aclose()
 
     def confirm(self, name: bytes) -> None:
         """Record that Redis has confirmed the subscription to the channel."""

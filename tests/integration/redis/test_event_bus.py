@@ -1,8 +1,10 @@
 """Events between replicas, over a real Redis that comes and goes."""
 
 import contextlib
+from collections import Counter
 from collections.abc import AsyncGenerator
-from typing import Any
+from random import Random
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import anyio
@@ -17,10 +19,13 @@ from gateway.redis.envelopes import Envelope
 from gateway.redis.event_bus import EventBus
 from tests.deploy.sockets import pump
 from tests.integration.redis.conftest import OwnRedis
-from tests.support.replicas import until
+from tests.support.replicas import commanding, until
 
 ACME, GLOBEX = TenantId("ten_acme"), TenantId("ten_globex")
 SECRET = b"the secret of all replicas"
+ROUNDS = 12
+AT_ONCE_S = 0.004
+"""The time in which channels come and go and the connection is lost, which takes about as long."""
 
 
 class Received:
@@ -222,6 +227,34 @@ async def test_a_redis_that_accepts_connections_and_does_not_answer_is_noticed(
             relay.speak()
             await until(lambda: bus.is_live)
         group.cancel_scope.cancel()
+
+
+async def test_a_connection_lost_while_channels_come_and_go_is_replaced_once(
+    own_redis: OwnRedis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: whoever begins or ends to listen at that moment gets no error, and the replica hears events again."""
+    monkeypatch.setattr("gateway.redis.event_bus._RETRY_S", (0.01, 0.02))
+    chance = Random(ROUNDS)
+    await own_redis.start()
+    async with EventBus(f"{own_redis.url}?db=1", secret=SECRET) as bus:
+        heard = Received(bus)
+
+        async def listen(channel: str) -> None:
+            await anyio.sleep(chance.random() * AT_ONCE_S)
+            async with bus.listening(channel, lambda: None):
+                await anyio.sleep(chance.random() * AT_ONCE_S)
+
+        with commanding(own_redis.url) as command, capture_logs() as lines:
+            for number in range(ROUNDS):
+                async with anyio.create_task_group() as group:
+                    for name in "abcdef":
+                        group.start_soon(listen, name)
+                    await anyio.sleep(chance.random() * AT_ONCE_S)
+                    command("CLIENT", "KILL", "TYPE", "pubsub")
+                await _publish_until_heard(bus, heard, CatalogMoved(tenant=ACME, revision=number))
+            subscribed = cast(bytes, command("CLIENT", "LIST", "TYPE", "pubsub"))
+    assert len(subscribed.splitlines()) == 1
+    assert Counter(line["event"] for line in lines)["bus_lost"] == ROUNDS
 
 
 async def test_silence_alone_is_no_failure(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
