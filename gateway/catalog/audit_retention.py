@@ -55,7 +55,7 @@ async def get_retention(tenant: TenantId, catalog: CatalogContext, days: int | N
     """The tenant's retention, and the entries that a cut would remove now; `days` replaces the retention in this
     report.
     """
-    async with catalog.store.transaction(tenant) as db:
+    async with catalog.store.reading(tenant) as db:  # a cut between two queries would be counted twice
         stored = await retention.get(tenant, db)
         effective_days, removable = stored.days if days is None else days, Removable()
         if effective_days is not None:

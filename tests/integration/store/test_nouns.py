@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from itertools import count
 
 import pytest
 
@@ -16,6 +17,7 @@ from gateway.domain.tools import PrimitiveOrigin
 from gateway.errors import NameTaken, NotFound, SecretUnreadable
 from gateway.store import egress, operations, secrets, tables, tenants
 from gateway.store.audit import entries
+from gateway.store.audit.hash_chain import now_us
 from gateway.store.calls import policies
 from gateway.store.database.connection import connect_owner
 from gateway.store.encryption import EnvelopeCipher
@@ -362,8 +364,10 @@ async def test_a_credential_moved_to_another_source_does_not_open(
             await secrets.load(tenant, db, SEALER, other.id)
 
 
-async def test_changes_are_listed_newest_first(store: Store, tenant: TenantId) -> None:
+async def test_changes_are_listed_newest_first(store: Store, tenant: TenantId, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: pages join, and filters leave out what was not asked for."""
+    milliseconds = count(now_us(), 1000)  # an id sorts by the millisecond, and changes may be made faster
+    monkeypatch.setattr("gateway.store.audit.entries.now_us", lambda: next(milliseconds))
     async with store.transaction(tenant) as db:
         made = [await append_change(tenant, db, target=f"source:{number % 2}") for number in range(5)]
     async with store.transaction(tenant) as db:
