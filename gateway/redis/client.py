@@ -65,7 +65,6 @@ class Client:
     """The connections of one replica to Redis: a pool for commands, and one connection for subscriptions."""
 
     def __init__(self, url: str) -> None:
-        # `socket_timeout` bounds the handshake of subscriptions too: redis-py reconnects while it waits for a message
         options = {
             "protocol": _PROTOCOL,
             "socket_timeout": _COMMAND_TIMEOUT_S,

@@ -203,8 +203,6 @@ class EventBus:
                 self._channels.call(channel)
             case "subscribe":
                 self._channels.confirm(channel)
-            case "psubscribe":  # the bus subscribes once, so a second confirmation shows that redis-py has reconnected
-                raise RedisUnavailable("the connection was lost and messages may be lost")
             case _:
                 pass
 
