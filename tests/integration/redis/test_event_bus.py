@@ -257,6 +257,27 @@ async def test_a_connection_lost_while_channels_come_and_go_is_replaced_once(
     assert Counter(line["event"] for line in lines)["bus_lost"] == ROUNDS
 
 
+async def test_a_bus_closes_while_redis_is_frozen_and_channels_come_and_go(own_redis: OwnRedis) -> None:
+    """Ours: a subscription that Redis does not read holds up neither the end of the bus nor its own task."""
+    longer_than_any_buffer = "c" * 4_000_000
+    await own_redis.start()
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as group, EventBus(own_redis.url, secret=SECRET) as bus:
+            await bus.check()
+
+            async def listen(number: int) -> None:
+                async with bus.listening(f"{longer_than_any_buffer}{number}", lambda: None):
+                    pass
+
+            own_redis.freeze()
+            for number in range(3):
+                group.start_soon(listen, number)
+            await anyio.wait_all_tasks_blocked()
+        assert not bus.is_live
+        own_redis.kill()  # what was not sent keeps its socket until then
+        await anyio.wait_all_tasks_blocked()
+
+
 async def test_silence_alone_is_no_failure(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a bus without events hears its own heartbeat and stays connected."""
     monkeypatch.setattr("gateway.redis.event_bus._HEARTBEAT_S", 0.05)
