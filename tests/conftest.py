@@ -1,6 +1,7 @@
 """What every test may ask for: the event loop, real servers, an empty Redis, a migrated database."""
 
 import gc
+import logging
 import os
 import shutil
 import sys
@@ -10,7 +11,7 @@ from contextlib import ExitStack
 from importlib.util import find_spec
 from multiprocessing.util import Finalize
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import structlog
@@ -135,6 +136,14 @@ def _forgo_sniffio() -> None:
         sys.modules["sniffio"] = None  # type: ignore[assignment]  # an import of it fails
 
 
+def _log_warnings_only() -> None:
+    """Give the root logger a handler: else a server of the SDK for Python gives it one of `rich`, at level INFO.
+
+    That one formats a line for each request of an HTTP client, which took 10 % of the CPU of a test process.
+    """
+    logging.getLogger().addHandler(cast("logging.Handler", logging.lastResort))
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
     """Have the test processes forked from one that has imported the gateway."""
@@ -162,6 +171,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """A transport that a failing test left open is reported, not raised: uvloop's loop never closes if that raises."""
     gc.disable()  # what is imported and collected stays
     _forgo_sniffio()
+    _log_warnings_only()
     _keep_bytecode()
     _write_to_memory(config)
     structlog.configure(processors=_PLAIN)
