@@ -43,7 +43,11 @@ def find_packages(name: str) -> Path:
 def clean_environment() -> dict[str, str]:
     """This machine's variables without those that mean us, and with our Node before any other."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith(("GATEWAY_", "NODE_OPTIONS"))}
-    return ours | {"PATH": f"{find_node()}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1"}
+    return ours | {
+        "PATH": f"{find_node()}{os.pathsep}{os.environ['PATH']}",
+        "NO_COLOR": "1",
+        "NODE_COMPILE_CACHE": str(_KEPT / "compiled"),  # saves a tenth of the CPU of a start
+    }
 
 
 def _fetch(locked: Path, folder: Path) -> None:
