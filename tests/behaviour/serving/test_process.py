@@ -200,7 +200,7 @@ async def test_logs_are_json_lines_that_name_tenant_principal_and_correlation_id
         (["serve"], {"GATEWAY_PORT": "http"}, 2, "GATEWAY_PORT"),
         (["serve"], {"GATEWAY_DATABASE_URL": "postgresql://nobody@127.0.0.1:1/x"}, 2, "GATEWAY_SECRET_KEYS"),
         (["serve", "--no-such-option"], {}, 2, "--no-such-option"),
-        (["serve", "--data-dir", "/dev/null"], {}, 2, "/dev/null"),
+        (["serve", "--port", "0", "--data-dir", "/dev/null"], {}, 2, "/dev/null"),
         (["migrate"], {"GATEWAY_DATABASE_URL": "postgresql://nobody@127.0.0.1:1/x"}, 1, "PostgreSQL"),
     ],
 )
