@@ -139,7 +139,7 @@ def _forgo_sniffio() -> None:
 def _log_warnings_only() -> None:
     """Give the root logger a handler: else a server of the SDK for Python gives it one of `rich`, at level INFO.
 
-    That one formats a line for each request of an HTTP client, which took 10 % of the CPU of a test process.
+    That one formats a line for each request of an HTTP client, which took 10 to 20 % of the CPU of a test process.
     """
     logging.getLogger().addHandler(cast("logging.Handler", logging.lastResort))
 
