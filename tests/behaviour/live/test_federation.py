@@ -1,5 +1,6 @@
 """Another MCP server behind a tenant's URL on two replicas: clients of both eras, server of both eras."""
 
+import itertools
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -28,6 +29,7 @@ Mode = Literal["legacy", "2026-07-28"]
 MODES: tuple[Mode, ...] = ("legacy", "2026-07-28")
 SEEN_S = 30.0
 """A change is listed within seconds; a busy machine may take longer."""
+_numbers = itertools.count(1)
 
 
 @dataclass(frozen=True)
@@ -73,11 +75,9 @@ async def replicas(servers: TestServers) -> AsyncGenerator[tuple[RunningGateway,
             yield first, second
 
 
-async def federate(
-    replicas: tuple[RunningGateway, RunningGateway], server: SdkServer, slug: str, **more: Any
-) -> Federation:
-    """A tenant with the server as a live source."""
-    gateway = replicas[0]
+async def federate(replicas: tuple[RunningGateway, RunningGateway], server: SdkServer, **more: Any) -> Federation:
+    """A new tenant with the server as a live source."""
+    gateway, slug = replicas[0], f"federated-{next(_numbers)}"
     await gateway.create_tenant(slug)
     key = await gateway.create_key(slug)
     allow = {"allow": [f"127.0.0.1:{server.port}"]}
@@ -93,7 +93,7 @@ async def federation(
 ) -> AsyncGenerator[Federation]:
     """The server speaks the newest revision, or the handshake revisions only."""
     async with running_sdk_server(is_older=request.param == "older") as server:
-        found = await federate(replicas, server, request.param)
+        found = await federate(replicas, server)
         for replica in (0, 1):
             async with found.client("2026-07-28", replica):
                 pass  # a session declares what is listed when it opens
@@ -288,9 +288,8 @@ async def test_the_life_of_a_server_is_seen_by_its_clients(
         if getattr(message, "method", None) == "notifications/resources/updated":
             updated.set()
 
-    slug = f"life-{'older' if is_older else 'newest'}-{mode}"
     async with running_sdk_server(is_older=is_older) as server:
-        life = await federate(replicas, server, slug, accepts_changes=True)
+        life = await federate(replicas, server, accepts_changes=True)
         async with life.client(mode, 1, message_handler=hear) as client:
             await _follow_and_touch(client, mode, updated)
             await _cancel(client, server)
