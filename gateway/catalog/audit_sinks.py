@@ -212,6 +212,7 @@ async def note_delivered(
     tenant, sink, now = delivery.tenant, delivery.sink.id, datetime.now(UTC)
     moved, until = places.after(delivery.places, links), now + lease
     async with catalog.store.upkeep(tenant) as db:
+        await sinks.lock(tenant, db, sink)
         if not await jobs.reschedule(tenant, db, sink, seen=delivery.until, to=until):
             return None
         await places.save(tenant, db, sink, moved)

@@ -116,13 +116,10 @@ async def clean_up(catalog: CatalogContext, due: Job) -> None:
     """Delete a tenant's expired records, and move the job to the time at which the next one expires."""
     now = datetime.now(UTC)
     async with catalog.store.upkeep(due.tenant) as db:
-        if not await jobs.reschedule(due.tenant, db, due.id, seen=due.due_at, to=now + LEASE):
-            return
         next_at = await idempotency.remove_expired(due.tenant, db, now=now)
-        if next_at is None:
+        is_unchanged = await jobs.reschedule(due.tenant, db, due.id, seen=due.due_at, to=next_at or now)
+        if is_unchanged and next_at is None:
             await jobs.remove(due.tenant, db, due.id)
-        else:
-            await jobs.schedule(due.tenant, db, _clean_up(due.tenant, next_at))
 
 
 async def _check_record_limit(tenant: TenantId, db: Db, caller: Caller) -> None:

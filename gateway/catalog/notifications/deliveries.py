@@ -147,10 +147,10 @@ async def lease_deliveries(catalog: CatalogContext, due: Job) -> LeasedDeliverie
     now, tenant = datetime.now(UTC), due.tenant
     until = now + LEASE
     async with catalog.store.transaction(tenant) as db:
+        endpoint = await webhook_endpoints.get(tenant, db, due.id, locked=True)
         # The update locks the job: a delivery enqueued at the same time makes it due again after this transaction.
         if not await jobs.reschedule(tenant, db, due.id, seen=due.due_at, to=until):
             return None
-        endpoint = await webhook_endpoints.get(tenant, db, due.id, locked=True)
         if endpoint is None:
             await jobs.remove(tenant, db, due.id)
             return None
@@ -195,6 +195,7 @@ async def release_deliveries(
 ) -> None:
     """End the lease of deliveries that were not attempted."""
     async with catalog.store.transaction(leased.tenant) as db:
+        await webhook_endpoints.get(leased.tenant, db, leased.endpoint.id, locked=True)  # see `gateway.store.jobs`
         await deliveries.release(leased.tenant, db, leased.endpoint.id, left)
 
 

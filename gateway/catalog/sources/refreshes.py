@@ -129,13 +129,13 @@ async def begin_refresh(catalog: CatalogContext, due: Job) -> RefreshRun | None:
     """Acquire the lease of a refresh that is due; None if another replica holds it, or no refresh is needed."""
     tenant, until = due.tenant, datetime.now(UTC) + LEASE
     async with catalog.store.transaction(tenant) as db:
+        source = await sources.get(tenant, db, source_of_job(due))
+        run = None if source is None or source.url is None else await _read_refresh(tenant, db, source, source.url)
         if not await jobs.reschedule(tenant, db, due.id, seen=due.due_at, to=until):  # guard: refresh-lease
             return None
-        source = await sources.get(tenant, db, source_of_job(due))
-        if source is None or source.url is None:
+        if source is None or run is None:
             await jobs.remove(tenant, db, due.id)
             return None
-        run = await _read_refresh(tenant, db, source, source.url)
         state = replace(run.state, leased_until=until, is_wanted=False)
         await refreshes.save(tenant, db, source.id, state)
         return replace(run, state=state, until=until)

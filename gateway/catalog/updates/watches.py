@@ -198,9 +198,12 @@ async def end_poll(catalog: CatalogContext, poll: Poll, seen: Sighting, *, again
     """Store the result of a poll and the time of the next; False if the watch changed or the lease expired."""
     tenant, watch = poll.tenant, poll.watch
     async with catalog.store.transaction(tenant) as db:
+        if not await watches.lock(tenant, db, watch.id, version=watch.version):
+            return False
         if not await jobs.reschedule(tenant, db, watch.id, seen=poll.until, to=again_at):
             return False
-        return await watches.note(tenant, db, watch.id, seen, version=watch.version)
+        await watches.note(tenant, db, watch.id, seen)
+    return True
 
 
 async def _check(tenant: TenantId, catalog: CatalogContext, db: Db, draft: WatchDraft) -> None:

@@ -62,6 +62,12 @@ async def save(tenant: TenantId, db: Db, sink: TrailSink) -> None:
     )
 
 
+async def lock(tenant: TenantId, db: Db, sink: AuditSinkId) -> None:
+    """Lock a sink, if there is one, until the transaction ends."""
+    matches = (audit_sinks.c.tenant_id == tenant, audit_sinks.c.id == sink)
+    await db.execute(select(audit_sinks.c.id).where(*matches).with_for_update())
+
+
 async def note_delivery(tenant: TenantId, db: Db, sink: AuditSinkId, *, entries: int, at: datetime) -> None:
     """Count delivered entries, and reset the failures."""
     columns = audit_sinks.c

@@ -67,11 +67,16 @@ async def save(tenant: TenantId, db: Db, watch: Watch) -> None:
         raise NotFound("There is no such watch.")
 
 
-async def note(tenant: TenantId, db: Db, watch: WatchId, seen: Sighting, *, version: int) -> bool:
-    """Store the result of a poll; False if the watch was changed or removed during the poll."""
+async def lock(tenant: TenantId, db: Db, watch: WatchId, *, version: int) -> bool:
+    """Lock a watch until the transaction ends; False if it was changed or removed after this version."""
     matches = (watches.c.tenant_id == tenant, watches.c.id == watch, watches.c.version == version)
-    changed = await db.execute(update(watches).where(*matches).values(**_poll_columns(seen)).returning(watches.c.id))
-    return changed.one_or_none() is not None
+    return (await db.execute(select(watches.c.id).where(*matches).with_for_update())).one_or_none() is not None
+
+
+async def note(tenant: TenantId, db: Db, watch: WatchId, seen: Sighting) -> None:
+    """Store the result of a poll."""
+    matches = (watches.c.tenant_id == tenant, watches.c.id == watch)
+    await db.execute(update(watches).where(*matches).values(**_poll_columns(seen)))
 
 
 async def remove(tenant: TenantId, db: Db, watch: WatchId) -> bool:

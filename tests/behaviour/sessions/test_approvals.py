@@ -70,7 +70,10 @@ async def office(talk: Talk) -> AsyncGenerator[Office]:
     gateway = talk.gateway
     key = await gateway.create_key(talk.slug, "approve", subject="anna")
     async with clients_of(talk.replicas.b.gateway.url, key) as (admin, _):
-        yield Office(talk, admin)
+        made = Office(talk, admin)
+        yield made
+        for left in await made.listed(state="pending"):  # the next test expects its own only
+            await made.decide(left["id"], "deny")
 
 
 async def _delete(client: Client, pet: int) -> types.CallToolResult:
@@ -196,7 +199,6 @@ async def test_an_activation_ends_the_approvals_of_tools_that_it_changes(talk: T
     assert (await office.shown(granted))["state"] == "superseded"
     assert (again["state"], again["id"] in {granted, asked["id"]}) == ("pending", False)
     assert [seen.target for seen in talk.upstream.seen] == ["/v1/pets/74"]
-    await office.decide(again["id"], "deny")
 
 
 async def test_the_removal_of_a_source_ends_its_approvals(talk: Talk, office: Office) -> None:
