@@ -4,8 +4,9 @@ import json
 import signal
 import socket
 from collections.abc import AsyncGenerator, Generator, MutableMapping
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -37,8 +38,8 @@ class Doors:
     facts: dict[str, object]
 
 
-@pytest.fixture(scope="module")
-async def infrastructure(servers: TestServers, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Doors]:
+@asynccontextmanager
+async def _doors(servers: TestServers, data: Path) -> AsyncGenerator[Doors]:
     """One process, which prints where it listens when it answers."""
     with servers.database() as database:
         environment = {
@@ -48,7 +49,7 @@ async def infrastructure(servers: TestServers, tmp_path_factory: pytest.TempPath
             "GATEWAY_OPERATOR_KEY": OPERATOR_KEY,
             "GATEWAY_METRICS_KEY": METRICS_KEY,
             "GATEWAY_ADMIN_PORT": "0",
-            "GATEWAY_DATA_DIR": str(tmp_path_factory.mktemp("data")),
+            "GATEWAY_DATA_DIR": str(data),
         }
         with _running(environment) as child:
             printed = await anyio.to_thread.run_sync(_first_document, child)
@@ -58,6 +59,13 @@ async def infrastructure(servers: TestServers, tmp_path_factory: pytest.TempPath
                 http_client(base_url=str(facts["admin_url"]), timeout=60) as admin,
             ):
                 yield Doors(mcp, admin, child, facts)
+
+
+@pytest.fixture(scope="module")
+async def infrastructure(servers: TestServers, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Doors]:
+    """The process of all tests but the one that ends it."""
+    async with _doors(servers, tmp_path_factory.mktemp("data")) as started:
+        yield started
 
 
 @contextmanager
@@ -122,15 +130,16 @@ async def test_probes_answer_on_both_and_numbers_with_the_admin_api(infrastructu
     assert (await infrastructure.mcp.get("/metrics", headers=headers)).status_code == 404
 
 
-async def test_both_listeners_end_with_one_signal(infrastructure: Doors) -> None:
-    """Ours: SIGTERM drains both, and the process exits with 0 (SRV-3). The last test of the process."""
-    infrastructure.child.send_signal(signal.SIGTERM)
-    with anyio.fail_after(60):
-        assert await anyio.to_thread.run_sync(infrastructure.child.wait) == 0
-    for url in (infrastructure.facts["url"], infrastructure.facts["admin_url"]):
-        async with http_client() as http:
-            with pytest.raises(httpx.TransportError):
-                await http.get(f"{url}/healthz")
+async def test_both_listeners_end_with_one_signal(servers: TestServers, tmp_path: Path) -> None:
+    """Ours: SIGTERM drains both, and the process exits with 0 (SRV-3)."""
+    async with _doors(servers, tmp_path) as ended:
+        ended.child.send_signal(signal.SIGTERM)
+        with anyio.fail_after(60):
+            assert await anyio.to_thread.run_sync(ended.child.wait) == 0
+        for url in (ended.facts["url"], ended.facts["admin_url"]):
+            async with http_client() as http:
+                with pytest.raises(httpx.TransportError):
+                    await http.get(f"{url}/healthz")
 
 
 def _without_id(answer: httpx.Response) -> dict[str, object]:
