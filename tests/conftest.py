@@ -24,6 +24,7 @@ from tests.support.memory import make_folder
 from tests.support.python_command import offered_command, use_command
 from tests.support.reports import report_less
 from tests.support.servers import TestDatabase, TestServers, running_servers
+from tests.support.shuffle import shuffled
 from tests.support.worker_starts import fork_from, start_as_usual
 from tests.support.workers import worker_template
 
@@ -156,7 +157,9 @@ def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the tests marked `early` first."""
+    """Run the tests marked `early` first, and the others in the order of `SHUFFLE`, if it is set."""
+    if seed := os.environ.get("SHUFFLE"):
+        items[:] = shuffled(items, int(seed))
     items.sort(key=lambda item: item.get_closest_marker("early") is None)
 
 
