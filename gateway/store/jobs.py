@@ -1,7 +1,8 @@
 """Background jobs of tenants, each with the time at which it is due.
 
 A transaction locks the object of a job, such as a watch, before the job. If two transactions lock them in different
-orders, each can wait for the other, and PostgreSQL fails one of them.
+orders, each can wait for the other, and PostgreSQL fails one of them. Jobs that concern many objects, such as the
+clean-up of sign-ins, are locked first.
 """
 
 from collections.abc import Sequence

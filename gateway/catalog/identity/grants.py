@@ -53,12 +53,12 @@ async def permit(
         code=digest_of(secret), code_challenge=wanted.code_challenge, code_ends_at=now + timedelta(seconds=CODE_S)
     )
     async with catalog.store.transaction(tenant) as db:
+        await schedule_clean_up(tenant, db, grant.idle_ends_at + KEPT)
         if is_given:
             await give_consent(tenant, catalog, db, person, wanted, correlation_id=correlation_id)
         await grants.insert(tenant, db, grant, code)
         await oauth_clients.note_use(tenant, db, wanted.client.id, at=now)
         revoked_grants = await _end_oldest(tenant, db, person.id, at=now)
-        await schedule_clean_up(tenant, db, grant.idle_ends_at + KEPT)
     await announce_ended(tenant, catalog, revoked_grants)
     return write_code(grant.id, secret)
 

@@ -66,6 +66,7 @@ async def enter_client(tenant: TenantId, catalog: CatalogContext, client: OAuthC
         LimitExceeded: the tenant has too many such clients, all of them used or new.
     """
     async with catalog.store.transaction(tenant) as db:
+        await schedule_clean_up(tenant, db, client.created_at + UNUSED)
         if await oauth_clients.count(tenant, db, ClientKind.DYNAMIC) >= MAX_DYNAMIC:  # guard: registrations-bounded
             oldest = await oauth_clients.oldest_unused(tenant, db)
             if oldest is None or oldest.created_at > client.created_at - _MIN_UNUSED_AGE:
@@ -76,7 +77,6 @@ async def enter_client(tenant: TenantId, catalog: CatalogContext, client: OAuthC
                 )
             await oauth_clients.remove(tenant, db, oldest.id)
         await oauth_clients.insert(tenant, db, client)
-        await schedule_clean_up(tenant, db, client.created_at + UNUSED)
 
 
 async def find_client(tenant: TenantId, catalog: CatalogContext, client: str) -> OAuthClient | None:

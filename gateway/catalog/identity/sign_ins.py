@@ -54,10 +54,10 @@ async def enter_sign_in(
     if stored.revoked_at is not None:  # guard: sign-in-denied
         raise SignInRefused(DENIED)
     async with catalog.store.transaction(tenant) as db:
+        await schedule_clean_up(tenant, db, sign_in.session_ends_at)
         await sign_ins.insert(tenant, db, catalog.sealer, sign_in, tokens)
         # guard: sign-in-sessions-bounded
         await sign_ins.end_oldest(tenant, db, stored.id, limit=MAX_SESSIONS, at=sign_in.created_at)
-        await schedule_clean_up(tenant, db, sign_in.session_ends_at)
         detail: dict[str, object] = {"sign_in": sign_in.id}
         await record_act(catalog, stored, SIGN_IN, correlation_id=correlation_id, detail=detail)
     return stored
@@ -147,5 +147,8 @@ def _later(at: datetime | None, by: timedelta) -> datetime | None:
 
 
 async def schedule_clean_up(tenant: TenantId, db: Db, at: datetime) -> None:
-    """Make the clean-up due at this time, unless it is due earlier."""
+    """Make the clean-up due at this time, unless it is due earlier.
+
+    This locks the job, so it precedes all other writes of the transaction, as in `clean_up`.
+    """
     await jobs.bring_forward(tenant, db, Job(tenant=tenant, id=KIND, kind=KIND, due_at=at))

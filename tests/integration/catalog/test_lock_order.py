@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 import orjson
@@ -11,6 +11,7 @@ import pytest
 from gateway.catalog import audit_sinks, idempotency
 from gateway.catalog.audit_sinks import SinkDraft
 from gateway.catalog.idempotency import KeyedRequest
+from gateway.catalog.identity import oauth_clients, sign_ins
 from gateway.catalog.notifications import deliveries, webhook_endpoints
 from gateway.catalog.notifications.webhook_endpoints import EndpointDraft
 from gateway.catalog.sources import imports, refreshes
@@ -25,6 +26,7 @@ from gateway.store.database.connection import connect_owner
 from gateway.store.jobs import Job
 from gateway.store.updates import watches as stored_watches
 from tests.integration.catalog.conftest import BY, Changes
+from tests.integration.store.samples import make_client
 from tests.support.documents import pets
 from tests.support.replicas import until
 from tests.support.servers import TestDatabase, fetch_value
@@ -121,20 +123,37 @@ async def _idempotency_key(changes: Changes) -> Pair:
     return Pair(run=lambda: idempotency.clean_up(catalog, job), change=lambda: reserve("new"))
 
 
+async def _registered_client(changes: Changes) -> Pair:
+    """The limit of clients is reached, so that a registration removes what the job removes."""
+    tenant, catalog, now = changes.tenant.id, changes.catalog, datetime.now(UTC)
+    old = replace(make_client("old"), created_at=now - 2 * sign_ins.UNUSED)
+    await oauth_clients.enter_client(tenant, catalog, old)
+    job = await _job(changes)
+    return Pair(
+        run=lambda: sign_ins.clean_up(catalog, job),
+        change=lambda: oauth_clients.enter_client(tenant, catalog, replace(make_client("new"), created_at=now)),
+    )
+
+
 PAIRS: Mapping[str, Callable[[Changes], Awaitable[Pair]]] = {
     "webhook endpoint": _webhook_endpoint,
     "watch": _watch,
     "audit sink": _audit_sink,
     "source": _source,
     "idempotency key": _idempotency_key,
+    "registered client": _registered_client,
 }
 
 
 @pytest.mark.parametrize("make", PAIRS.values(), ids=PAIRS.keys())
 async def test_a_job_and_a_change_of_its_object_wait_for_one_another_in_one_order(
-    changes: Changes, database: TestDatabase, make: Callable[[Changes], Awaitable[Pair]]
+    changes: Changes,
+    database: TestDatabase,
+    monkeypatch: pytest.MonkeyPatch,
+    make: Callable[[Changes], Awaitable[Pair]],
 ) -> None:
     """Ours: PostgreSQL refuses neither as a deadlock, which a person would see as status 503 (SRV-4)."""
+    monkeypatch.setattr(oauth_clients, "MAX_DYNAMIC", 1)
     pair = await make(changes)
     owner = await connect_owner(database.superuser_url)
     try:
