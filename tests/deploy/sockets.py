@@ -1,5 +1,6 @@
 """TCP on loopback in front of the tests' servers, which listen on Unix sockets that only their user may use."""
 
+import asyncio
 import contextlib
 import random
 import socket
@@ -9,9 +10,61 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import anyio
-from anyio.abc import ByteStream, SocketAttribute
 
 _PORTS = 20_000, 32_000
+
+
+class Relay:
+    """TCP in front of a server on a Unix socket; it can cut its connections, and accept others without an answer.
+
+    Its sockets are asyncio's: one of anyio on a Unix socket fails on the loop if it is cancelled when bytes arrive.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._serving = set[asyncio.Task[object]]()
+        self._is_mute = False
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncGenerator[int]:
+        """Listen at a loopback port for as long as the block runs."""
+        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        try:
+            yield server.sockets[0].getsockname()[1]
+        finally:
+            server.close()
+            self._cut()
+
+    def mute(self) -> None:
+        """Cut all connections, and answer none."""
+        self._is_mute = True
+        self._cut()
+
+    def speak(self) -> None:
+        """Answer the connections to come."""
+        self._is_mute = False
+
+    def _cut(self) -> None:
+        for task in self._serving:
+            task.cancel()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._serving.add(task)
+        try:
+            if self._is_mute:
+                await anyio.sleep_forever()
+            theirs, ours = await asyncio.open_unix_connection(self._path)
+            try:
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(_pump(reader, ours))
+                    group.create_task(_pump(theirs, writer))
+            finally:
+                ours.close()
+        finally:
+            self._serving.discard(task)
+            writer.close()
 
 
 @asynccontextmanager
@@ -20,30 +73,20 @@ async def forwarded(url: str) -> AsyncGenerator[str]:
     parts = urlsplit(url)
     is_redis = parts.scheme == "unix"
     path = parts.path if is_redis else f"{_folder(parts.query)}/.s.PGSQL.5432"
-    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
-    port = listener.extra(SocketAttribute.local_port)
-
-    async def forward(client: ByteStream) -> None:
-        async with client, await anyio.connect_unix(path) as server, anyio.create_task_group() as group:
-            group.start_soon(pump, client, server)
-            group.start_soon(pump, server, client)
-
-    async with listener, anyio.create_task_group() as tasks:
-        tasks.start_soon(listener.serve, forward)
+    async with Relay(path).listening() as port:
         if is_redis:
             yield f"redis://127.0.0.1:{port}/0"
         else:
             yield f"postgresql://{parts.username}@127.0.0.1:{port}{parts.path}"
-        tasks.cancel_scope.cancel()
 
 
-async def pump(source: ByteStream, sink: ByteStream) -> None:
-    """Send on what one stream says until it ends."""
-    with contextlib.suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
-        async for piece in source:
-            await sink.send(piece)
-    with contextlib.suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
-        await sink.send_eof()
+async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    """Send on what one side says until it ends."""
+    with contextlib.suppress(OSError):
+        while piece := await source.read(1 << 16):
+            sink.write(piece)
+            await sink.drain()
+        sink.write_eof()
 
 
 def free_port() -> int:

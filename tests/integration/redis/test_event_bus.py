@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 
 import anyio
 import pytest
-from anyio.abc import SocketAttribute, SocketStream
 from structlog.testing import capture_logs
 
 from gateway.domain.events import CatalogMoved, Event, SessionEnded
@@ -17,7 +16,7 @@ from gateway.domain.identifiers import TenantId
 from gateway.errors import RedisUnavailable
 from gateway.redis.envelopes import Envelope
 from gateway.redis.event_bus import EventBus
-from tests.deploy.sockets import pump
+from tests.deploy.sockets import Relay
 from tests.integration.redis.conftest import OwnRedis
 from tests.support.replicas import commanding, until
 
@@ -184,49 +183,18 @@ async def test_a_redis_that_hangs_is_noticed(own_redis: OwnRedis, monkeypatch: p
         await _publish_until_heard(bus, heard, CatalogMoved(tenant=ACME, revision=1))
 
 
-class Relay:
-    """TCP in front of a Redis; it can cut its connections, and accept others without an answer."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._connections = list[anyio.CancelScope]()
-        self._is_mute = False
-
-    async def serve(self, client: SocketStream) -> None:
-        async with client:
-            if self._is_mute:
-                await anyio.sleep_forever()
-            with anyio.CancelScope() as scope:
-                self._connections.append(scope)
-                async with await anyio.connect_unix(self._path) as server, anyio.create_task_group() as group:
-                    group.start_soon(pump, client, server)
-                    group.start_soon(pump, server, client)
-
-    def mute(self) -> None:
-        self._is_mute = True
-        for scope in self._connections:
-            scope.cancel()
-
-    def speak(self) -> None:
-        self._is_mute = False
-
-
 async def test_a_redis_that_accepts_connections_and_does_not_answer_is_noticed(
     redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: a lost subscription whose new connection gets no answer is down, and stands again when Redis answers."""
     monkeypatch.setattr("gateway.redis.client._COMMAND_TIMEOUT_S", 0.2)
-    relay, listener = Relay(urlsplit(redis_url).path), await anyio.create_tcp_listener(local_host="127.0.0.1")
-    async with listener, anyio.create_task_group() as group:
-        group.start_soon(listener.serve, relay.serve)
-        numbered = f"redis://127.0.0.1:{listener.extra(SocketAttribute.local_port)}/1"  # which a connection asks for
-        async with EventBus(numbered, secret=SECRET) as bus:
-            await bus.check()
-            relay.mute()
-            await until(lambda: not bus.is_live)
-            relay.speak()
-            await until(lambda: bus.is_live)
-        group.cancel_scope.cancel()
+    relay = Relay(urlsplit(redis_url).path)
+    async with relay.listening() as port, EventBus(f"redis://127.0.0.1:{port}/1", secret=SECRET) as bus:
+        await bus.check()
+        relay.mute()
+        await until(lambda: not bus.is_live)
+        relay.speak()
+        await until(lambda: bus.is_live)
 
 
 async def test_a_connection_lost_while_channels_come_and_go_is_replaced_once(
