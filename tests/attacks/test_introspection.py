@@ -171,7 +171,7 @@ async def test_a_revoked_token_ends_within_the_cache_time_at_every_replica(
         for each in (gateway, other):
             for token in (opaque, jwt):
                 while await _status(each, token) != 401:
-                    assert time.monotonic() < began + 5
+                    assert time.monotonic() < began + 15
                     await anyio.sleep(0.1)
 
     assert before == [200, 200, 401] * 2
