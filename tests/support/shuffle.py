@@ -1,7 +1,7 @@
 """`SHUFFLE=7 make test`: the tests of each module in another order, and the modules of each folder.
 
-Test processes take tests from each other, so each order comes up in some run. A test that needs another one before it,
-or leaves something behind, then fails once in many runs.
+Test processes take tests from each other, so the tests of a module run in another order now and then. A test that needs
+another one before it, or leaves something behind, fails once in many runs therefore.
 """
 
 from collections.abc import Sequence
