@@ -58,7 +58,11 @@ async def enqueue(tenant: TenantId, db: Db, kind: str, payload: Mapping[str, obj
         await insert(tenant, db, new_delivery(endpoint, kind, payload, now=now))
     if len(free) < len(found):
         is_full = (endpoints.c.tenant_id == tenant, endpoints.c.id.in_(set(found) - set(free)))
-        await db.execute(update(endpoints).where(*is_full, endpoints.c.notice.is_(None)).values(notice=_DROPPED_NOTICE))
+        unnoticed = select(endpoints.c.id).where(*is_full, endpoints.c.notice.is_(None))
+        # A locked endpoint gets its notice with a later event. Its transaction may wait for a job that this one holds.
+        unlocked = unnoticed.with_for_update(key_share=True, skip_locked=True)
+        noticed = update(endpoints).where(endpoints.c.tenant_id == tenant, endpoints.c.id.in_(unlocked))
+        await db.execute(noticed.values(notice=_DROPPED_NOTICE))
         log.warning("webhook_events_dropped", tenant_id=tenant, kind=kind, endpoints=len(found) - len(free))
     return len(free)
 

@@ -21,9 +21,11 @@ from gateway.domain.audit import SinkKind
 from gateway.domain.identifiers import new_watch_id
 from gateway.domain.tenancy.principals import Operator
 from gateway.domain.updates.watches import Sighting, Watch
+from gateway.domain.updates.webhook_endpoints import WebhookEventKind
 from gateway.store import jobs
 from gateway.store.database.connection import connect_owner
 from gateway.store.jobs import Job
+from gateway.store.notifications import deliveries as stored_deliveries
 from gateway.store.updates import watches as stored_watches
 from tests.integration.catalog.conftest import BY, Changes
 from tests.integration.store.samples import make_client
@@ -38,10 +40,10 @@ IN_A_DAY = timedelta(days=1, minutes=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """The transaction that a job runs, and a change that a person makes."""
+    """The transaction of a job and that of a change; `first` is the first that waits for the job's row."""
 
-    run: Callable[[], Awaitable[object]]
-    change: Callable[[], Awaitable[object]]
+    first: Callable[[], Awaitable[object]]
+    second: Callable[[], Awaitable[object]]
 
 
 async def _job(changes: Changes) -> Job:
@@ -53,14 +55,27 @@ async def _job(changes: Changes) -> Job:
 
 async def _webhook_endpoint(changes: Changes) -> Pair:
     tenant, catalog = changes.tenant.id, changes.catalog
-    draft = EndpointDraft(name="ops", url=f"{changes.upstream.url}/hook", kinds=())
+    draft = EndpointDraft(name="ops", url=f"{changes.upstream.url}/hook", kinds=(WebhookEventKind.APPROVAL_EXPIRED,))
     await webhook_endpoints.create_endpoint(tenant, catalog, draft, by=BY)
     await deliveries.test_endpoint(tenant, catalog, "ops", by=BY)
     job = await _job(changes)
     return Pair(
-        run=lambda: deliveries.lease_deliveries(catalog, job),
-        change=lambda: webhook_endpoints.remove_endpoint(tenant, catalog, "ops", by=BY),
+        first=lambda: deliveries.lease_deliveries(catalog, job),
+        second=lambda: webhook_endpoints.remove_endpoint(tenant, catalog, "ops", by=BY),
     )
+
+
+async def _full_queue(changes: Changes) -> Pair:
+    """The second event of a transaction finds the queue full, and leaves a notice at the endpoint."""
+    tenant, catalog = changes.tenant.id, changes.catalog
+    pair = await _webhook_endpoint(changes)
+
+    async def enqueue_two() -> None:
+        async with catalog.store.transaction(tenant) as db:
+            assert await stored_deliveries.enqueue(tenant, db, WebhookEventKind.APPROVAL_EXPIRED, {}) == 1
+            assert await stored_deliveries.enqueue(tenant, db, WebhookEventKind.APPROVAL_EXPIRED, {}) == 0
+
+    return Pair(first=enqueue_two, second=pair.first)
 
 
 async def _watch(changes: Changes) -> Pair:
@@ -81,8 +96,8 @@ async def _watch(changes: Changes) -> Pair:
     poll = await watches.begin_poll(catalog, await _job(changes), until=now + LATER)
     assert poll is not None
     return Pair(
-        run=lambda: watches.end_poll(catalog, poll, Sighting(), again_at=now + 2 * LATER),
-        change=lambda: watches.remove_watch(tenant, catalog, watch.id, by=BY),
+        first=lambda: watches.end_poll(catalog, poll, Sighting(), again_at=now + 2 * LATER),
+        second=lambda: watches.remove_watch(tenant, catalog, watch.id, by=BY),
     )
 
 
@@ -93,8 +108,8 @@ async def _audit_sink(changes: Changes) -> Pair:
     delivery = await audit_sinks.begin_delivery(catalog, await _job(changes), lease=LATER)
     assert delivery is not None
     return Pair(
-        run=lambda: audit_sinks.note_delivered(catalog, delivery, [], lease=2 * LATER),
-        change=lambda: audit_sinks.remove_sink(tenant, catalog, "siem", by=BY),
+        first=lambda: audit_sinks.note_delivered(catalog, delivery, [], lease=2 * LATER),
+        second=lambda: audit_sinks.remove_sink(tenant, catalog, "siem", by=BY),
     )
 
 
@@ -105,8 +120,8 @@ async def _source(changes: Changes) -> Pair:
     await imports.import_source(tenant, catalog, draft, by=BY)
     job = await _job(changes)
     return Pair(
-        run=lambda: refreshes.begin_refresh(catalog, job),
-        change=lambda: refreshes.request_refreshes(tenant, catalog, {"/sources/0": "pets"}),
+        first=lambda: refreshes.begin_refresh(catalog, job),
+        second=lambda: refreshes.request_refreshes(tenant, catalog, {"/sources/0": "pets"}),
     )
 
 
@@ -120,7 +135,7 @@ async def _idempotency_key(changes: Changes) -> Pair:
     async with catalog.store.transaction(tenant) as db:
         await db.exec_driver_sql("update idempotency_records set expires_at = now()")
     job = await _job(changes)
-    return Pair(run=lambda: idempotency.clean_up(catalog, job), change=lambda: reserve("new"))
+    return Pair(first=lambda: idempotency.clean_up(catalog, job), second=lambda: reserve("new"))
 
 
 async def _registered_client(changes: Changes) -> Pair:
@@ -130,13 +145,14 @@ async def _registered_client(changes: Changes) -> Pair:
     await oauth_clients.enter_client(tenant, catalog, old)
     job = await _job(changes)
     return Pair(
-        run=lambda: sign_ins.clean_up(catalog, job),
-        change=lambda: oauth_clients.enter_client(tenant, catalog, replace(make_client("new"), created_at=now)),
+        first=lambda: sign_ins.clean_up(catalog, job),
+        second=lambda: oauth_clients.enter_client(tenant, catalog, replace(make_client("new"), created_at=now)),
     )
 
 
 PAIRS: Mapping[str, Callable[[Changes], Awaitable[Pair]]] = {
     "webhook endpoint": _webhook_endpoint,
+    "full queue of deliveries": _full_queue,
     "watch": _watch,
     "audit sink": _audit_sink,
     "source": _source,
@@ -154,6 +170,7 @@ async def test_a_job_and_a_change_of_its_object_wait_for_one_another_in_one_orde
 ) -> None:
     """Ours: PostgreSQL refuses neither as a deadlock, which a person would see as status 503 (SRV-4)."""
     monkeypatch.setattr(oauth_clients, "MAX_DYNAMIC", 1)
+    monkeypatch.setattr(stored_deliveries, "MAX_QUEUED", 2)
     pair = await make(changes)
     owner = await connect_owner(database.superuser_url)
     try:
@@ -166,9 +183,9 @@ async def test_a_job_and_a_change_of_its_object_wait_for_one_another_in_one_orde
 
         async with asyncio.TaskGroup() as group:
             await owner.execute("begin; select from due_work for update")
-            group.create_task(_awaited(pair.run))
+            group.create_task(_awaited(pair.first))
             await wait_for(1)
-            group.create_task(_awaited(pair.change))
+            group.create_task(_awaited(pair.second))
             await wait_for(2)
             await owner.execute("commit")
     finally:
