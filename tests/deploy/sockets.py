@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import anyio
 
 _PORTS = 20_000, 32_000
+_claims: list[socket.socket] = []
 
 
 class Relay:
@@ -90,11 +91,17 @@ async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> Non
 
 
 def free_port() -> int:
-    """A loopback port that no program uses now, below those that the system gives to connections (from 32768)."""
+    """A loopback port that no program uses now, below those that the system gives to connections (from 32768).
+
+    No test process gets the same port, because the name of an abstract socket, which this one keeps, is unique.
+    """
     while True:
-        port = random.SystemRandom().randrange(*_PORTS)
+        port, claim = random.SystemRandom().randrange(*_PORTS), socket.socket(socket.AF_UNIX)
         with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            claim.bind(f"\0gateway-test-port-{port}")
+            _claims.append(claim)
             return port
+        claim.close()
 
 
 def _folder(query: str) -> Path:
