@@ -90,7 +90,11 @@ async def _run_logged(work: Work, *arguments: object) -> bool:
     """Run the work; False if it failed."""
     try:
         await work(*arguments)
-    except Exception:
+    except (Exception, asyncio.CancelledError) as error:
+        task = asyncio.current_task()
+        # CancelledError also comes from awaiting a cancelled future; only a cancelled task must end.
+        if isinstance(error, asyncio.CancelledError) and (task is None or task.cancelling()):
+            raise
         log.exception("background_work_failed", work=getattr(work, "__qualname__", None))
         return False
     return True

@@ -1,6 +1,7 @@
 """Background tasks and their owner."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 import anyio
 import anyio.lowlevel
@@ -36,8 +37,22 @@ async def test_closing_ends_what_was_spawned() -> None:
     assert lines[0]["work"].endswith("fail")
 
 
-async def test_a_loop_that_fails_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: a bug in a heartbeat ends one beat, not the heartbeat (SRV-4)."""
+async def _raise_an_error() -> None:
+    raise ValueError("a bug")
+
+
+async def _await_a_cancelled_future() -> None:
+    future = asyncio.get_running_loop().create_future()
+    future.cancel()
+    await future
+
+
+@pytest.mark.parametrize("fail", [_raise_an_error, _await_a_cancelled_future])
+async def test_a_loop_that_fails_is_started_again(
+    monkeypatch: pytest.MonkeyPatch, fail: Callable[[], Awaitable[None]]
+) -> None:
+    """Ours: a bug in a heartbeat, or a cancellation that was not meant for it, ends one beat, not the heartbeat
+    (SRV-4)."""
     monkeypatch.setattr("gateway.domain.task_supervisor._RESTART_S", 0)
     begun: list[int] = []
     is_third = anyio.Event()
@@ -45,7 +60,7 @@ async def test_a_loop_that_fails_is_started_again(monkeypatch: pytest.MonkeyPatc
     async def beat() -> None:
         begun.append(len(begun))
         if len(begun) < 3:
-            raise ValueError("a bug")
+            await fail()
         is_third.set()
 
     tasks = TaskSupervisor()
