@@ -2,7 +2,6 @@
 
 import json
 import re
-import socket
 import subprocess
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -16,6 +15,7 @@ import anyio
 import httpx
 
 from tests.conformance.node import clean_environment, find_packages
+from tests.deploy.sockets import free_port
 from tests.support.serving import http_client
 
 CLIENT_ID, CLIENT_SECRET = "gateway", "secret-of-the-gateway-at-the-provider"
@@ -43,9 +43,7 @@ async def running_provider(
 
     With a format of tokens it does both: the gateway is a client that asks about tokens.
     """
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    packages = find_packages("provider")
+    port, packages = free_port(), find_packages("provider")
     command = ["node", str(Path(__file__).with_name("provider.mjs")), str(packages), str(port)]
     if redirect_uris is not None:
         client: dict[str, Any] = {
