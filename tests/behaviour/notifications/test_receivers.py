@@ -153,16 +153,18 @@ async def _odd_status(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
 
 
 @asynccontextmanager
-async def _listening(answer: Answer, port: int) -> AsyncGenerator[None]:
+async def _listening(answer: Answer) -> AsyncGenerator[str]:
+    """The host and port of a receiver that answers so."""
+
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(ConnectionError, asyncio.IncompleteReadError):
             await reader.readuntil(b"\r\n\r\n")
             await answer(reader, writer)
         writer.close()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", port)
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
     try:
-        yield
+        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:
         server.close()
 
@@ -178,14 +180,12 @@ async def _listening(answer: Answer, port: int) -> AsyncGenerator[None]:
         (_odd_status, "pending"),
     ],
 )
-async def test_a_hostile_receiver_costs_one_attempt(
-    outbox: Outbox, free_tcp_port: int, answer: Answer, state: str
-) -> None:
+async def test_a_hostile_receiver_costs_one_attempt(outbox: Outbox, answer: Answer, state: str) -> None:
     """Ours: the status decides; the rest of an answer is read within bounds or not at all (SAF-3)."""
-    entry = {"allow": [f"127.0.0.1:{free_tcp_port}"]}
-    (await outbox.gateway.admin.put(f"/tenants/{outbox.slug}/egress", json=entry)).raise_for_status()
-    async with _listening(answer, free_tcp_port):
-        await outbox.endpoint("odd", url=f"http://127.0.0.1:{free_tcp_port}/")
+    async with _listening(answer) as authority:
+        entry = {"allow": [authority]}
+        (await outbox.gateway.admin.put(f"/tenants/{outbox.slug}/egress", json=entry)).raise_for_status()
+        await outbox.endpoint("odd", url=f"http://{authority}/")
         await outbox.raise_event()
         [delivery] = await outbox.settled(state, name="odd")
 
