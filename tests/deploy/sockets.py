@@ -93,7 +93,7 @@ async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> Non
 def free_port() -> int:
     """A loopback port that no program uses now, below those that the system gives to connections (from 32768).
 
-    No test process gets the same port, because the name of an abstract socket, which this one keeps, is unique.
+    The calling process keeps an abstract socket named after the port, so that no test process gets the port again.
     """
     while True:
         port, claim = random.SystemRandom().randrange(*_PORTS), socket.socket(socket.AF_UNIX)

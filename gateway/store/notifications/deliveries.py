@@ -59,7 +59,7 @@ async def enqueue(tenant: TenantId, db: Db, kind: str, payload: Mapping[str, obj
     if len(free) < len(found):
         is_full = (endpoints.c.tenant_id == tenant, endpoints.c.id.in_(set(found) - set(free)))
         unnoticed = select(endpoints.c.id).where(*is_full, endpoints.c.notice.is_(None))
-        # A locked endpoint gets its notice with a later event. Its transaction may wait for a job that this one holds.
+        # A locked endpoint gets its notice with a later event: its holder may wait for a job of this transaction.
         unlocked = unnoticed.with_for_update(key_share=True, skip_locked=True)
         noticed = update(endpoints).where(endpoints.c.tenant_id == tenant, endpoints.c.id.in_(unlocked))
         await db.execute(noticed.values(notice=_DROPPED_NOTICE))
