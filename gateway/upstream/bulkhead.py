@@ -190,7 +190,8 @@ class Bulkhead:
         log.warning(event, tenant_id=tenant, upstream=upstream, failures=self._failures)
 
     def _suspended(self, now: float) -> UpstreamSuspended:
-        seconds = max(_RETRY_S, math.ceil(self._rests_until - now))
+        # uvloop's clock stands still within one iteration, where (now + 30) - now may exceed 30 by a rounding error
+        seconds = max(_RETRY_S, math.ceil(round(self._rests_until - now, 3)))
         return UpstreamSuspended(
             f"The circuit breaker of the upstream is open after {self._failures} consecutive failures;"
             f" retry in {seconds:g} seconds.",

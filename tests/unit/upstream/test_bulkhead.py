@@ -122,6 +122,29 @@ async def test_any_mix_of_calls_ends_with_nothing_in_use() -> None:
     assert (bulkhead.running, most) == (0, 3)
 
 
+class _StillLoop(asyncio.SelectorEventLoop):
+    """A loop whose clock stands still, as uvloop's does within one iteration."""
+
+    now = 0.0
+
+    def time(self) -> float:
+        return self.now
+
+
+async def test_the_time_to_retry_after_never_exceeds_the_rest_time() -> None:
+    """Ours: a call in the moment of the last failure is told 30 s, at any time of the clock (a fixed bug: 31)."""
+    loop = _StillLoop()
+    try:
+        for moment in (8167.663, 244.638, 65519.005):  # (moment + 30) - moment is more than 30
+            bulkhead, loop.now = Bulkhead(BulkheadLimits(failures=1)), moment
+            bulkhead.fail(loop)
+            with pytest.raises(UpstreamSuspended) as caught:
+                await bulkhead.wait(loop)
+            assert caught.value.retry_after_s == 30
+    finally:
+        loop.close()
+
+
 async def test_an_upstream_that_fails_in_a_row_is_left_alone() -> None:
     """Ours: five failures in a row, no fewer, and whoever waits is told at once."""
     bulkhead = Bulkhead(BulkheadLimits(at_once=1, wait_s=60))
