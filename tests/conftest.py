@@ -22,6 +22,7 @@ from tests.support.examples import choose_examples
 from tests.support.loops import anyio_backend, nothing_unseen
 from tests.support.memory import make_folder
 from tests.support.python_command import offered_command, use_command
+from tests.support.quick import stop_refills, without_refills
 from tests.support.reports import report_less
 from tests.support.servers import TestDatabase, TestServers, running_servers
 from tests.support.shuffle import shuffled
@@ -160,6 +161,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the tests marked `early` first, and the others in the order of `SHUFFLE`, if it is set."""
     if seed := os.environ.get("SHUFFLE"):
         items[:] = shuffled(items, int(seed))
+    if os.environ.get("QUICK"):
+        without_refills(items)
     items.sort(key=lambda item: item.get_closest_marker("early") is None)
 
 
@@ -178,6 +181,8 @@ def pytest_configure(config: pytest.Config) -> None:
     _keep_bytecode()
     _write_to_memory(config)
     structlog.configure(processors=_PLAIN)
+    if os.environ.get("QUICK"):
+        stop_refills()
     if hasattr(config, "workerinput"):
         use_command()
     share_compiled_statements()

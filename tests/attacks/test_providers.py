@@ -153,6 +153,7 @@ async def test_a_hostile_frame_ends_its_own_connection(stand: ProviderStand, fra
     ],
     ids=lambda text: text[:60],
 )
+@pytest.mark.refill
 async def test_a_message_that_is_no_message_ends_its_own_connection(stand: ProviderStand, text: str) -> None:
     """Ours: 4400 with a reason, and the attachment ends (TEN-5)."""
     async with stand.attached("other") as (other, _), stand.attached() as (provider, _):
@@ -270,6 +271,7 @@ async def test_pongs_that_are_not_read_do_not_pile_up(stand: ProviderStand, monk
     assert max(held) < MIB
 
 
+@pytest.mark.refill
 async def test_a_message_above_the_pace_is_read_later(stand: ProviderStand) -> None:
     """Ours: a burst is paced, not refused (TEN-5)."""
     async with stand.attached() as (provider, _):
@@ -279,6 +281,7 @@ async def test_a_message_above_the_pace_is_read_later(stand: ProviderStand) -> N
     assert answers == list(range(240))
 
 
+@pytest.mark.refill
 async def test_definitions_are_counted_and_measured(stand: ProviderStand) -> None:
     """Ours: at most 500 primitives and 4 MiB of definitions of one source (TEN-5)."""
     async with stand.connect(stand.keys.make("acme")) as provider:

@@ -6,10 +6,17 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from collections.abc import Sequence
 from pathlib import Path
 
 _KEPT = Path(sys.prefix) / "debian"
 _PATIENCE_S = 180
+_STATUS = Path("/var/lib/dpkg/status")
+_KEPT_OUT = ("libc6", "libgcc-s1")
+"""What goes with the dynamic loader of the machine, which unpacked programs use too."""
+
+_DRIVERS = ("libgl1-mesa-dri_", "libllvm", "libz3-4_")
+"""Graphics drivers, which no program of a test loads: 500 MB."""
 
 
 class ProgramMissing(unittest.SkipTest):
@@ -34,6 +41,15 @@ def find_program(package: str, name: str, *, with_libraries: bool = False) -> Pa
     return next(place for place in places if place.exists())
 
 
+def library_path(program: Path) -> dict[str, str]:
+    """The variable with which a program of `find_program` finds the libraries beside it; none if it is installed."""
+    if not program.is_relative_to(_KEPT):
+        return {}
+    unpacked = _KEPT / program.relative_to(_KEPT).parts[0]
+    folders = {path.parent for top in ("usr/lib", "lib") for path in (unpacked / top).glob("*-linux-gnu/**/*.so*")}
+    return {"LD_LIBRARY_PATH": ":".join(sorted(str(folder) for folder in folders))}
+
+
 def _fetch(package: str, *, with_libraries: bool) -> None:
     if shutil.which("apt-get") is None or shutil.which("dpkg") is None:
         raise ProgramMissing(f"NOT RUN: {package} is not installed and there is no apt to fetch it with")
@@ -43,23 +59,43 @@ def _fetch(package: str, *, with_libraries: bool) -> None:
             raise ProgramMissing(f"NOT RUN: apt cannot fetch {package}")
         unpacked = folder / "unpacked"
         for archive in folder.rglob("*.deb"):
+            if archive.name.startswith(_DRIVERS):
+                continue
             subprocess.run(["dpkg", "-x", str(archive), str(unpacked)], check=True)
         shutil.rmtree(_KEPT / package, ignore_errors=True)
         shutil.copytree(unpacked, _KEPT / package, symlinks=True)
 
 
 def _download(package: str, folder: Path, *, with_libraries: bool) -> bool:
-    """With the lists of this machine, or with fresh ones of our own where it has none."""
+    """With the lists of this machine, or with fresh ones of our own where it has none.
+
+    What is installed is downloaded too: apt leaves it out otherwise, and an unpacked program does not find all of it.
+    """
     for part in ("state/lists/partial", "cache/archives/partial"):
         (folder / part).mkdir(parents=True)
+    status = folder / "status"
+    status.write_text(without_others(_STATUS.read_text(), _KEPT_OUT))
     own = ["-o", f"Dir::Cache={folder}/cache", "-o", "APT::Sandbox::User=root", "-o", "Debug::NoLocking=1"]
+    own += ["-o", f"Dir::State::status={status}"]
     wanted = ["download", package]
     if with_libraries:
         wanted = ["install", "--yes", "--download-only", "--no-install-recommends", package]
     if _apt(folder, *own, *wanted):
         return True
-    own += ["-o", f"Dir::State={folder}/state", "-o", "Dir::State::status=/var/lib/dpkg/status"]
+    own += ["-o", f"Dir::State={folder}/state"]
     return _apt(folder, *own, "update") and _apt(folder, *own, *wanted)
+
+
+def without_others(status: str, names: Sequence[str]) -> str:
+    """A dpkg status file that has these packages alone, which depend on nothing."""
+    wanted = {f"Package: {name}" for name in names}
+    paragraphs = (paragraph.splitlines() for paragraph in status.split("\n\n"))
+    kept = (
+        [line for line in lines if not line.startswith(("Depends:", "Pre-Depends:"))]
+        for lines in paragraphs
+        if not wanted.isdisjoint(lines)
+    )
+    return "".join("\n".join(lines) + "\n\n" for lines in kept)
 
 
 def _apt(folder: Path, *arguments: str) -> bool:

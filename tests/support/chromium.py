@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
-from tests.deploy.programs import find_program
+from tests.deploy.programs import find_program, library_path
 
 _PATIENCE_S = 30
 _KEYS: Mapping[str, tuple[int, str]] = {"Tab": (9, ""), "Enter": (13, "\r"), " ": (32, " ")}
@@ -185,12 +185,11 @@ async def browser(chromium: str) -> AsyncGenerator[Browser]:
 def _program() -> tuple[Path, dict[str, str]]:
     variables = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     found = find_program("chromium-headless-shell", "chromium-headless-shell", with_libraries=True)
-    unpacked = found.parents[2]
-    if unpacked == Path("/"):
+    libraries = library_path(found)
+    if not libraries:
         return found, variables
-    libraries = {path.parent for top in ("usr/lib", "lib") for path in (unpacked / top).glob("*-linux-gnu/**/*.so*")}
-    variables["LD_LIBRARY_PATH"] = ":".join(sorted(str(folder) for folder in libraries))
-    return unpacked / "usr/lib/chromium/chromium-headless-shell", variables
+    # what stands in `usr/bin` is a script that names the program by an absolute path
+    return found.parents[1] / "lib/chromium/chromium-headless-shell", variables | libraries
 
 
 async def _address(written: Path, started: asyncio.subprocess.Process) -> str:

@@ -21,7 +21,7 @@ from gateway.upstream.client import UpstreamClient
 from gateway.upstream.live.interfaces import LiveAttachment, LiveMethod
 from gateway.upstream.live.neovim.connector import NeovimConnector
 from gateway.upstream.live.neovim.msgpack_rpc import MsgpackRpc
-from tests.deploy.programs import find_program
+from tests.deploy.programs import find_program, library_path
 from tests.support.replicas import until
 
 PLUGIN = Path(__file__).parents[2] / "deploy" / "neovim"
@@ -176,10 +176,9 @@ def command_of() -> tuple[list[str], dict[str, str]]:
     """The program with the arguments of every editor, and its environment variables."""
     program = find_program("neovim", "nvim", with_libraries=True)
     variables = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-    unpacked = program.parents[2]
-    if unpacked != Path("/") and (runtime := unpacked / "usr/share/nvim/runtime").exists():
-        libraries = ":".join(str(folder) for folder in (unpacked / "usr/lib").glob("*-linux-gnu"))
-        variables |= {"VIMRUNTIME": str(runtime), "LD_LIBRARY_PATH": libraries}
+    if libraries := library_path(program):
+        runtime = program.parents[1] / "share/nvim/runtime"
+        variables |= {"VIMRUNTIME": str(runtime), **libraries}
     return [str(program), "--headless", "--clean", "-n"], variables
 
 

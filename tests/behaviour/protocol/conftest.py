@@ -47,7 +47,9 @@ async def acme_stand(servers: TestServers) -> AsyncGenerator[Stand]:
 @pytest.fixture(scope="module")
 async def common_acme(acme_stand: Stand) -> AsyncGenerator[Acme]:
     """The same for all tests of a module, for those that change nothing of it."""
-    yield await _found(acme_stand.gateway, acme_stand.upstreams[0])
+    found = await _found(acme_stand.gateway, acme_stand.upstreams[0])
+    await found.gateway.lift_rate(found.slug)
+    yield found
     await acme_stand.clear()
 
 

@@ -17,7 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from gateway.protocol.http.sse_streams import KEEP_ALIVE_S
 from tests.behaviour.sessions.conftest import IDLE_S, Talk
-from tests.deploy.programs import find_program
+from tests.deploy.programs import find_program, library_path
 from tests.deploy.sockets import free_port
 from tests.support.events import Events
 from tests.support.gateway import ACCEPT, RunningGateway
@@ -47,7 +47,7 @@ http {{
 @asynccontextmanager
 async def _proxied(gateway: RunningGateway, folder: Path) -> AsyncGenerator[str]:
     """nginx in front of the gateway; its URL. Skipped where it cannot be had."""
-    program, port = find_program("nginx", "nginx"), free_port()
+    program, port = find_program("nginx", "nginx", with_libraries=True), free_port()
     user = "user root;" if os.getuid() == 0 else ""
     text = CONFIGURATION.format(folder=folder, port=port, upstream=gateway.url, user=user, patience=PROXY_S)
     (folder / "nginx.conf").write_text(text)
@@ -70,7 +70,8 @@ async def _proxied(gateway: RunningGateway, folder: Path) -> AsyncGenerator[str]
 
 
 def _launch(program: Path, folder: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([program, "-p", folder, "-c", folder / "nginx.conf"])
+    variables = os.environ | library_path(program)
+    return subprocess.Popen([program, "-p", folder, "-c", folder / "nginx.conf"], env=variables)
 
 
 async def test_a_silent_stream_outlives_the_patience_of_a_proxy(impatient_talk: Talk, tmp_path: Path) -> None:

@@ -72,6 +72,7 @@ async def program(
             child.end()
 
 
+@pytest.mark.refill
 async def test_lines_are_messages_both_ways(stand: ProviderStand) -> None:
     """Ours: a call travels over the command; the end of standard input detaches at once."""
     async with program(stand, stand.keys.make("acme")) as editor:

@@ -367,6 +367,7 @@ async def test_tools_are_added_and_removed_while_connected(stand: ProviderStand)
     await stand.sources.wait_until_gone("laptop")
 
 
+@pytest.mark.refill
 async def test_a_result_that_is_too_large_fails_the_call_only(stand: ProviderStand) -> None:
     """Ours: the client keeps within the limits of the gateway (TEN-5)."""
     provider = make(stand)

@@ -111,6 +111,7 @@ async def test_many_callers_at_once_share_a_lease(replicas: tuple[CallLimiter, C
     assert (count.admitted, len(count.refused)) == (50, 50)
 
 
+@pytest.mark.refill
 async def test_the_hint_is_true(replicas: tuple[CallLimiter, CallLimiter]) -> None:
     """Ours: whoever waits for as long as told is let in."""
     limits = Limits(calls_per_second=5, burst=1)
@@ -140,6 +141,7 @@ async def test_zero_means_none(replicas: tuple[CallLimiter, CallLimiter], limits
     assert not await Count().call(replicas[0], limits)
 
 
+@pytest.mark.refill
 async def test_a_changed_limit_counts_from_now_on(replicas: tuple[CallLimiter, CallLimiter]) -> None:
     """Ours: no restart for a new policy."""
     count = Count()
