@@ -15,6 +15,8 @@ STAMP := $(VENV)/.installed
 WORKERS ?= 5
 # Compiled modules are kept: without them every process of the tests compiles 500 modules, a fifth of its start.
 export PYTHONDONTWRITEBYTECODE :=
+# Files are UTF-8, whatever the locale of the machine says.
+export PYTHONUTF8 := 1
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'

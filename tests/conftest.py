@@ -18,6 +18,7 @@ import structlog
 
 from tests.support.certificates import unused_authority
 from tests.support.compiled_statements import share_compiled_statements
+from tests.support.environment import forget_callers_variables
 from tests.support.examples import choose_examples
 from tests.support.loops import anyio_backend, nothing_unseen
 from tests.support.memory import make_folder
@@ -176,6 +177,7 @@ def pytest_collection_finish() -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """A transport that a failing test left open is reported, not raised: uvloop's loop never closes if that raises."""
     gc.disable()  # what is imported and collected stays
+    forget_callers_variables()
     _forgo_sniffio()
     _log_warnings_only()
     _keep_bytecode()

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.support.environment import forget_callers_variables
 from tests.support.python_command import offered_command
 
 _ROOT = Path(__file__).parent.parent
@@ -21,6 +22,7 @@ MOST = 3
 
 def main(arguments: Sequence[str]) -> int:
     """The exit code of the first run: 0 when every test passed at once."""
+    forget_callers_variables()
     _FAILED.unlink(missing_ok=True)
     with offered_command():  # imports the gateway while pytest starts
         code = _pytest(arguments)

@@ -108,7 +108,7 @@ async def test_where_there_is_no_room_the_oldest_kept_connection_goes() -> None:
 
 async def test_a_tenant_holds_no_more_than_its_share() -> None:
     """ISO-3: calls of one tenant that are never answered leave the others their connections."""
-    async with loopback(says(OK)) as server, connections(server, limit=8, share=2, connect_s=0.05) as pool:
+    async with loopback(says(OK)) as server, connections(server, limit=8, share=2, connect_s=0.5) as pool:
         held = [await ask(await dial(pool, server, "evil")) for _ in range(2)]
         with pytest.raises(UpstreamBusy, match=r"limit 2 per replica.*retry later"):
             await dial(pool, server, "evil")
@@ -223,7 +223,7 @@ async def test_whoever_waits_for_a_connection_is_served_in_order() -> None:
 
 async def test_a_wait_for_room_ends_in_time_and_takes_nothing_along() -> None:
     """Ours: it counts as the time to connect; whoever gives up or is cancelled is passed over."""
-    async with loopback(says(OK)) as server, connections(server, limit=1, connect_s=0.05) as pool:
+    async with loopback(says(OK)) as server, connections(server, limit=1, connect_s=0.5) as pool:
         held = await ask(await dial(pool, server))
         with pytest.raises(ConnectedLate):
             await dial(pool, server)
