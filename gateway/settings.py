@@ -144,6 +144,15 @@ class Settings(BaseSettings):
         False,
         description="Permits live sources of the kind `command`: programs that the gateway starts with its own rights.",
     )
+    list_page_items: int = Field(
+        1000,
+        ge=1,
+        le=10_000,
+        description="Primitives on one page of a list; some clients read the first page alone.",
+    )
+    list_page_bytes: int = Field(
+        4 * 2**20, ge=64 * 1024, le=32 * 2**20, description="Bytes of the definitions on one page of a list."
+    )
     session_idle_s: int = Field(1800, ge=1, description="Seconds after which an unused MCP session ends.")
     notice_s: float = Field(
         0.0, ge=0, description="Seconds between failing `/readyz` on SIGTERM and refusing connections."

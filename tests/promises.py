@@ -18,6 +18,7 @@ TITLES = {
     "CAL-3": "unknown tool, resource, prompt: the protocol's own error",
     "CAL-4": "a handler that fails costs one call",
     "CAL-5": "malformed, oversized and batched messages: the protocol's own error",
+    "CLN-1": "every listed tool is taken by the clients of the table of limits, or they are named with the reason",
     "CAP-1": "capabilities are declared only when they are there",
     "CAP-2": "listChanged and subscribe are declared and work",
     "ISO-1": "a kept upstream connection serves one tenant and one credential identity",
@@ -61,7 +62,7 @@ TITLES = {
     "PRG-3": "a tenant registers them over REST, persistent, effective on live connections of every replica",
     "PRG-5": "the registration API is fully typed, and the schema is validated at registration",
     "TDF-1": "one strict definition of a tool; what is wrong names its field",
-    "TDF-2": "unknown fields and dialects are refused; schemas are listed back keyword for keyword",
+    "TDF-2": "unknown fields and dialects are refused; schemas are stored keyword for keyword",
     "TDF-3": "the registry of tools is a pure store; its listing has the protocol's shape",
     "TDF-4": "contract and registry are covered, branch by branch",
     "TDF-5": "a result that breaks its output schema is an error result, never a protocol failure",
@@ -84,7 +85,7 @@ TITLES = {
     "DYN-4": "handlers answer through small functions; an error's code, message and values reach the client",
     "DYN-5": "another MCP server behind a live source: both eras, progress, cancellation, questions, updates, bounds",
 }
-PATTERN = re.compile(r"\b(?:ADM|CLI|CON|PRG|TDF|CAL|RES|PRM|CAP|OAS|DYN|SAF|TEN|SRV|ISO|IDN)-\d+\b")
+PATTERN = re.compile(r"\b(?:ADM|CLI|CLN|CON|PRG|TDF|CAL|RES|PRM|CAP|OAS|DYN|OPR|SAF|TEN|SRV|ISO|IDN)-\d+\b")
 
 
 @cache

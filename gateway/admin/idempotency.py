@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from gateway.admin.endpoint import AdminDependencies, Received, Route
 from gateway.catalog.idempotency import KeyedRequest, keep, release, reserve
-from gateway.domain.idempotency import Attempt, StoredResponse
+from gateway.domain.http.idempotency import Attempt, StoredResponse
 from gateway.errors import BadInput, GatewayError
 
 log = structlog.get_logger(__name__)

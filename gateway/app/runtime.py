@@ -51,6 +51,7 @@ from gateway.redis.caches.single_use import SingleUseIds
 from gateway.redis.limits.call_limiter import CallLimiter
 from gateway.redis.sessions.stores import SessionStores, session_stores
 from gateway.registry.cursors import Cursors
+from gateway.registry.paging import PageLimits
 from gateway.registry.views import ViewCache
 from gateway.settings import Settings
 from gateway.telemetry.metrics import Metrics
@@ -106,7 +107,9 @@ def build_runtime(
     stores = session_stores(infrastructure.bus, spawn=spawn, idle_s=settings.session_idle_s)
     results = ResultReader(stores.overflow)
     dependencies = HandlerDependencies(code, tokens, queries, live.requests, delegations, results)
-    views = ViewCache(Binder(infrastructure.upstream, secrets, Validators(), dependencies), code=code)
+    binder = Binder(infrastructure.upstream, secrets, Validators(), dependencies)
+    pages = PageLimits(items=settings.list_page_items, size=settings.list_page_bytes)
+    views = ViewCache(binder, code=code, limits=pages)
     credentials, key_uses = _build_authenticator(infrastructure, keys, settings, people)
     orphans = OrphanedSessions(stores.sessions, credentials.has_ended, spawn=spawn)
     limiter = CallLimiter(infrastructure.bus, spawn=spawn)

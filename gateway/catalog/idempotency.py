@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from gateway.catalog.transaction import CatalogContext
-from gateway.domain.idempotency import Attempt, StoredResponse
+from gateway.domain.http.idempotency import Attempt, StoredResponse
 from gateway.domain.identifiers import TenantId, mint
 from gateway.domain.refusals import AnswerNotKept, IdempotencyKeyReused, RequestInProgress
 from gateway.domain.tenancy.principals import Caller, Operator

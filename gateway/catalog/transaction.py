@@ -15,7 +15,7 @@ from gateway.catalog.snapshots.python_primitives import PythonPrimitives
 from gateway.catalog.sources.worker_pool import WorkerPool
 from gateway.domain.audit import CallRecord
 from gateway.domain.events import CatalogMoved, Event
-from gateway.domain.idempotency import Attempt
+from gateway.domain.http.idempotency import Attempt
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.ceilings import DEFAULT_CEILINGS
 from gateway.domain.tenancy.policy import PROTECTING, Limits, Policy

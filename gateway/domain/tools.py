@@ -1,8 +1,6 @@
 """Effective tools of a tenant, from any origin."""
 
 import hashlib
-import json
-import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -10,8 +8,6 @@ from typing import Final
 from gateway.domain.identifiers import OperationId, PrimitiveId, SourceId
 from gateway.domain.tenancy.policy import Levels, Safety
 
-_EXPONENT = re.compile(rb"[0-9][eE]-?[0-9]")
-_TINY_NUMBER = b"0.0000"
 _NO_OPERATION, _NO_SOURCE, _NO_PRIMITIVE = OperationId(""), SourceId(""), PrimitiveId("")
 
 
@@ -79,12 +75,3 @@ class Tool:
 def digest_input(schema: bytes) -> str:
     """Return the digest of a full input schema, as the listed definition has it."""
     return hashlib.blake2b(schema, digest_size=12).hexdigest()
-
-
-def served_bytes(definition: bytes) -> int:
-    """Return the number of bytes sent to a client.
-
-    The stored form may encode floats with an exponent differently from the JSON that clients receive."""
-    if _TINY_NUMBER not in definition and _EXPONENT.search(definition) is None:
-        return len(definition)
-    return len(json.dumps(json.loads(definition), ensure_ascii=False, separators=(",", ":")).encode())

@@ -6,6 +6,7 @@ from functools import partial
 
 import msgspec
 
+from gateway.catalog.snapshots.listed_form import is_exact
 from gateway.catalog.snapshots.primitive_policies import guardrails_of, policy_of
 from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.definitions.json_schema.validator import Validator
@@ -13,14 +14,26 @@ from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.definitions.policy.primitive_policy import PrimitivePolicy
 from gateway.definitions.uri.templates import UriTemplate
 from gateway.domain.calls.mcp_tasks import TaskSupport
+from gateway.domain.http.requests import UpstreamResponse
 from gateway.domain.identifiers import PrimitiveId, TenantId
+from gateway.domain.listed.arguments import restore_arguments
+from gateway.domain.listed.definition import renamed_of
 from gateway.domain.primitives import Family, Primitive
+from gateway.domain.results import Result
 from gateway.domain.tenancy.guardrails import Guardrail
 from gateway.domain.tenancy.policy import Decision, Judgement, Limits
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
 from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.handlers.factory import HandlerDependencies, HandlerFactory
-from gateway.handlers.interfaces import Completer, PromptHandler, ResourceHandler, SecretReader, ToolHandler
+from gateway.handlers.interfaces import (
+    Call,
+    Completer,
+    Prepared,
+    PromptHandler,
+    ResourceHandler,
+    SecretReader,
+    ToolHandler,
+)
 from gateway.handlers.result_forms import PromptForm, ResourceForm, ToolForm
 from gateway.upstream.client import UpstreamClient
 
@@ -135,6 +148,7 @@ class _Listed(msgspec.Struct, rename="camel"):
     arguments: list[_Argument] | None = None
 
 
+_decode = msgspec.json.Decoder(dict[str, object]).decode
 _decode_listed = msgspec.json.Decoder(_Listed).decode
 
 
@@ -281,4 +295,30 @@ class Binder:
         if tool.origin is PrimitiveOrigin.BUILTIN:
             return self._kinds.builtin(snapshot.tenant, tool)
         behind = await self._kinds.behind(snapshot, tool, Family.TOOL)
-        return behind.handler(ToolForm()), behind.is_interactive
+        handler, stored = behind.handler(ToolForm()), _decode(tool.definition)
+        renamed: Mapping[str, str] = {} if is_exact(tool, stored) else renamed_of(stored)
+        return _RenamedArguments(handler, renamed) if renamed else handler, behind.is_interactive
+
+
+class _RenamedArguments:
+    """A handler whose callers give arguments by their listed or their stored names."""
+
+    def __init__(self, handler: ToolHandler, renamed: Mapping[str, str]) -> None:
+        self._handler = handler
+        self._renamed = renamed
+
+    def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
+        """Settle the arguments, by their stored names, as the tool does."""
+        return self._handler.settle(restore_arguments(arguments, self._renamed))
+
+    def prepare(self, arguments: Mapping[str, object]) -> Prepared:
+        """Return the call for settled arguments."""
+        return self._handler.prepare(arguments)
+
+    async def preview(self, prepared: Prepared) -> str:
+        """Show the tool's preview."""
+        return await self._handler.preview(prepared)
+
+    async def run(self, prepared: Prepared, call: Call, /) -> UpstreamResponse | Result:
+        """Run the tool."""
+        return await self._handler.run(prepared, call)

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from gateway.domain.listed.definition import served_bytes
 from gateway.domain.sources import ImportReport, ListedPrice, OperationReport, Status, estimate_tokens
-from gateway.domain.tools import served_bytes
 from gateway.domain.updates.source_changes import TextFinding
 from gateway.openapi.operation.list_budget import LIST_BYTES
 from gateway.openapi.operation.operations import Operation

@@ -91,7 +91,7 @@ class FastPath:
         if not self.is_valid_envelope(params.get("_meta")):
             return None
         if message["method"] != _CALL:
-            return _list(message, params, context, MODERN)
+            return await _list(message, params, context, MODERN)
         return await self._call(message["id"], params, context, None)
 
     async def handshake(
@@ -105,7 +105,7 @@ class FastPath:
         if params is None or not _is_bare(params.get("_meta")):
             return None
         if message["method"] != _CALL:
-            return _list(message, params, context, version)
+            return await _list(message, params, context, version)
         if version not in STRUCTURED:
             return None
         return await self._call(message["id"], params, context, open_peer)
@@ -206,14 +206,16 @@ def is_candidate(message: Mapping[str, Any]) -> bool:
     return _params_of(message) is not None
 
 
-def _list(message: Mapping[str, Any], params: _Params, context: RequestContext, version: str) -> JsonRpcReply | None:
+async def _list(
+    message: Mapping[str, Any], params: _Params, context: RequestContext, version: str
+) -> JsonRpcReply | None:
     """The response with a rendered page; None if the list is undeclared or fails, so that the SDK reports the error."""
     registry, method = context.registry, message["method"]
     if not is_declared(registry, method):
         return None
     try:
-        members = render_list(registry, method, params.get("cursor"), version)
-    except (InvalidCursor, ValueError):
+        members = await render_list(registry, method, params.get("cursor"), version)
+    except InvalidCursor:
         return None
     return list_result(message["id"], members, is_modern=version == MODERN)
 

@@ -2,51 +2,75 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Generic, TypeVar
 
+import anyio
 import msgspec
 
 from gateway.domain.primitives import Primitive
 from gateway.domain.tools import Tool
 
-PAGE = 100
-PAGE_BYTES = 256 * 1024
-"""Limit on the bytes of one page's definitions; the first definition is always included."""
-
 Item = TypeVar("Item", bound=Tool | Primitive)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageLimits:
+    """Limits of one page of a list. Seven of thirty clients read the first page alone, so it is large."""
+
+    items: int = 1000
+    size: int = 4 * 2**20
+    """Bytes of the stored definitions; the first one is always included."""
+
+
+DEFAULT_LIMITS = PageLimits()
 
 
 class ListPage(Generic[Item]):
     """One page of a list; `next_cursor` is None on the last page. It is shared, so callers must not change it.
 
-    `rendered` caches the rendered page by protocol revision.
+    `rendered` caches the rendered page by protocol revision. `rendering` is held while a page is rendered.
     """
 
-    __slots__ = ("_objects", "items", "next_cursor", "rendered")
+    __slots__ = ("_listed", "items", "next_cursor", "rendered", "rendering")
 
-    def __init__(self, items: Sequence[Item], next_cursor: str | None) -> None:
+    def __init__(
+        self, items: Sequence[Item], next_cursor: str | None, listed: Callable[[Item], dict[str, Any]] | None = None
+    ) -> None:
         self.items: Sequence[Item] = items
         self.next_cursor = next_cursor
         self.rendered: dict[str, bytes] = {}
-        self._objects: list[dict[str, Any]] | None = None
+        self.rendering = anyio.Lock()
+        self._listed = listed
 
     @property
-    def objects(self) -> list[dict[str, Any]]:
-        """The complete definitions as decoded JSON objects."""
-        if self._objects is None:
-            self._objects = [msgspec.json.decode(item.definition) for item in self.items]
-        return self._objects
+    def size(self) -> int:
+        """Bytes of the stored definitions."""
+        return sum(len(item.definition) for item in self.items)
+
+    def objects(self, items: Sequence[Item]) -> list[dict[str, Any]]:
+        """The definitions of some items of the page as clients receive them."""
+        if self._listed is not None:
+            return [self._listed(item) for item in items]
+        return [msgspec.json.decode(item.definition) for item in items]
 
 
 class PagedList(Generic[Item]):
     """The primitives of one family, sorted by name."""
 
-    def __init__(self, items: Sequence[Item], listed_form: Callable[[Item], Item] | None = None) -> None:
-        """`listed_form` returns the form of an item that pages contain; without it, pages contain the items."""
+    def __init__(
+        self,
+        items: Sequence[Item],
+        listed: Callable[[Item], dict[str, Any]] | None = None,
+        *,
+        limits: PageLimits = DEFAULT_LIMITS,
+    ) -> None:
+        """`listed` returns the definition of an item as clients receive it; without it, they receive the stored one."""
         self.items: Sequence[Item] = items
-        self.listed_form = listed_form
         self.by_name: Mapping[str, Item] = {item.name: item for item in items}
+        self._listed = listed
+        self._limits = limits
         self._names: Sequence[str] = [item.name for item in items]
         self._pages: dict[int, ListPage[Item]] = {}
 
@@ -55,11 +79,9 @@ class PagedList(Generic[Item]):
         start = 0 if last is None else bisect_right(self._names, last)
         found = self._pages.get(start)
         if found is None:
-            shown = self.items[start : start + PAGE]
-            if self.listed_form is not None:
-                shown = [self.listed_form(item) for item in shown]
+            shown = self.items[start : start + self._limits.items]
             sizes = accumulate(len(item.definition) for item in shown)
-            shown = shown[: max(1, sum(size <= PAGE_BYTES for size in sizes))]  # guard: list-page-bytes
+            shown = shown[: max(1, sum(size <= self._limits.size for size in sizes))]  # guard: list-page-bytes
             more = len(self.items) > start + len(shown)
-            found = self._pages[start] = ListPage(shown, mint(shown[-1].name) if more else None)
+            found = self._pages[start] = ListPage(shown, mint(shown[-1].name) if more else None, self._listed)
         return found

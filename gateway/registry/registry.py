@@ -75,16 +75,20 @@ class Registry(msgspec.Struct, frozen=True):
         return replace_duplicate_text(members, is_modern=is_modern) if self.sends_once else members
 
     async def tool(self, name: str) -> BoundTool | None:
-        """Return the tool with this current name or unexpired alias, bound to its handler; None if absent."""
-        shown = self.shown
+        """Return the tool with this stored, listed or former name, bound to its handler; None if absent."""
+        shown, name = self.shown, self.stored_name(name)
         found = shown.tools.by_name.get(name) or shown.renamed(name)
         return None if found is None else await self.view.bound(self.profile).tools.get(found)
 
     async def inner_tool(self, name: str) -> BoundTool | None:
         """Return a tool for a call by a handler; like `tool`, but with tools that an override hides from clients."""
-        shown = self.shown
+        shown, name = self.shown, self.stored_name(name)
         found = shown.tools.by_name.get(name) or shown.unlisted(name)
         return await self.tool(name) if found is None else await self.view.bound(self.profile).tools.get(found)
+
+    def stored_name(self, called: str) -> str:
+        """The stored name of the tool that has this listed name; any other name unchanged."""
+        return self.view.snapshot.names.stored(called) or called
 
     def queried(self) -> Sequence[Queried]:
         """The sources of the query tools, with the operations that the profile shows."""
@@ -156,7 +160,7 @@ class Registry(msgspec.Struct, frozen=True):
 
     def is_denied(self, name: str) -> bool:
         """True if access rules hide the tool with this name or alias from the principal; False if it is missing."""
-        snapshot = self.view.snapshot
+        snapshot, name = self.view.snapshot, self.stored_name(name)
         found = snapshot.by_name.get(name) or snapshot.unlisted.get(name) or snapshot.called(name)
         return found is not None and not self.access_verdict(found).is_allowed
 
@@ -177,6 +181,6 @@ class Registry(msgspec.Struct, frozen=True):
         found = self.view.mirrored_schema(name)
         if found is None:
             return None
-        shown = self.shown
+        shown, name = self.shown, self.stored_name(name)
         is_shown = name in shown.tools.by_name or shown.renamed(name) is not None
         return found if is_shown else None  # guard: mirrored-of-shown

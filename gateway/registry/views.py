@@ -10,6 +10,8 @@ import msgspec
 from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.identifiers import KeyId, TenantId
+from gateway.domain.listed.definition import with_listed_arguments
+from gateway.domain.listed.schema import listed_schema
 from gateway.domain.primitives import Primitive
 from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
@@ -18,6 +20,7 @@ from gateway.domain.tools import Tool
 from gateway.handlers.binding import Binder, BoundResource
 from gateway.handlers.python.registry import PythonHandlers
 from gateway.registry.bindings import Bindings
+from gateway.registry.paging import DEFAULT_LIMITS, PageLimits
 from gateway.registry.visibility import VisiblePrimitives
 
 _MAX_CALLERS = 1000
@@ -31,9 +34,16 @@ class SnapshotView:
     """A snapshot, its bound primitives, and the lists of each profile; each part is built on first use."""
 
     def __init__(
-        self, snapshot: Snapshot, binder: Binder, code: PythonHandlers | None, previous: "SnapshotView | None" = None
+        self,
+        snapshot: Snapshot,
+        binder: Binder,
+        code: PythonHandlers | None,
+        previous: "SnapshotView | None" = None,
+        *,
+        limits: PageLimits = DEFAULT_LIMITS,
     ) -> None:
         self.snapshot = snapshot
+        self._limits = limits
         self._binder = binder
         self._code = code
         self._has_profile_rules = any(rule.profile is not None for rule in snapshot.policy.rules)
@@ -96,13 +106,14 @@ class SnapshotView:
 
     def mirrored_schema(self, name: str) -> dict[str, Any] | None:
         """The input schema of a tool that mirrors arguments into headers (`x-mcp-header`); None for all others."""
-        if name not in self._mirrored:
-            tool = self.snapshot.by_name.get(name) or self.snapshot.called(name)
+        stored = self.snapshot.names.stored(name) or name
+        if stored not in self._mirrored:
+            tool = self.snapshot.by_name.get(stored) or self.snapshot.called(stored)
             if tool is None:
                 return None
             mirrors = b'"x-mcp-header"' in tool.definition
-            self._mirrored[name] = _schema_of(tool.definition) if mirrors else None
-        return self._mirrored[name]
+            self._mirrored[stored] = _schema_of(tool.definition) if mirrors else None
+        return self._mirrored[stored]
 
     def _show_restricted(self, profile: str, rules: int) -> VisiblePrimitives:
         found = self._restricted.get((profile, rules))
@@ -115,14 +126,24 @@ class SnapshotView:
         if profile != DEFAULT_PROFILE:
             known = self.snapshot.profiles.get(profile)
             selection = _shows_nothing if known is None else compile_selection(known)
-        return VisiblePrimitives(self.snapshot, self._code, selection, profile=profile, rules=rules)
+        return VisiblePrimitives(
+            self.snapshot, self._code, selection, profile=profile, rules=rules, limits=self._limits
+        )
 
 
 class ViewCache:
     """The views of this replica: one per tenant, replaced by newer snapshots, at most `capacity`."""
 
-    def __init__(self, binder: Binder, *, code: PythonHandlers | None = None, capacity: int = 256) -> None:
+    def __init__(
+        self,
+        binder: Binder,
+        *,
+        code: PythonHandlers | None = None,
+        capacity: int = 256,
+        limits: PageLimits = DEFAULT_LIMITS,
+    ) -> None:
         self._binder = binder
+        self._limits = limits
         self._code = code
         self._views = BoundedCache[TenantId, SnapshotView](capacity)
 
@@ -132,8 +153,9 @@ class ViewCache:
         if found is not None and found.snapshot is snapshot:
             return found
         if found is not None and found.snapshot.order > snapshot.order:
-            return SnapshotView(snapshot, self._binder, self._code)
-        made = self._views[snapshot.tenant] = SnapshotView(snapshot, self._binder, self._code, found)
+            return SnapshotView(snapshot, self._binder, self._code, limits=self._limits)
+        made = SnapshotView(snapshot, self._binder, self._code, found, limits=self._limits)
+        self._views[snapshot.tenant] = made
         self._views.move_to_end(snapshot.tenant)
         return made
 
@@ -143,11 +165,12 @@ class ViewCache:
 
 
 def _schema_of(definition: bytes) -> dict[str, Any] | None:
-    """The input schema of a stored definition; None if it is unreadable."""
+    """The listed input schema of a stored definition; None if it is unreadable."""
     try:
-        return msgspec.json.decode(definition, type=_SchemaDefinition).input_schema
+        stored = msgspec.json.decode(definition, type=_SchemaDefinition).input_schema
     except msgspec.MsgspecError:
         return None
+    return with_listed_arguments(listed_schema(stored))
 
 
 class _SchemaDefinition(msgspec.Struct, rename="camel"):

@@ -8,7 +8,7 @@ from typing import TypeVar
 import structlog
 
 from gateway.catalog.snapshots.access_table import AccessTable
-from gateway.catalog.snapshots.listed_form import added_templates, added_tools, form_of
+from gateway.catalog.snapshots.listed_form import ToolListing, added_templates, added_tools, form_of
 from gateway.catalog.snapshots.primitive_policies import policy_of
 from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.definitions.policy.paths import readings_of_uri
@@ -23,7 +23,7 @@ from gateway.errors import ResourceValidationError
 from gateway.handlers.python.registry import PythonHandlers
 from gateway.openapi.query.tools import DETAILS
 from gateway.registry.handler_kinds import has_completions, kind_of
-from gateway.registry.paging import PagedList
+from gateway.registry.paging import DEFAULT_LIMITS, PagedList, PageLimits
 
 log = structlog.get_logger(__name__)
 
@@ -44,6 +44,7 @@ class VisiblePrimitives:
         *,
         profile: str = DEFAULT_PROFILE,
         rules: int | None = None,
+        limits: PageLimits = DEFAULT_LIMITS,
     ) -> None:
         self.rules = rules
         """The access rules that restrict the primitives; None if there are none."""
@@ -51,11 +52,14 @@ class VisiblePrimitives:
             selection = _restrict(snapshot.access, rules, selection)
         stored = snapshot.profiles.get(profile)
         tools = _with_details(_select(snapshot.tools, selection), snapshot, rules)
-        self.tools = PagedList(_with_added(tools, added_tools(stored), snapshot, rules), form_of(stored))
-        self.resources = PagedList(_select(snapshot.resources, selection))
+        self.listing = ToolListing(snapshot.names, form_of(stored))
+        """The form in which tools are listed."""
+        shown_tools = _with_added(tools, added_tools(stored), snapshot, rules)
+        self.tools = PagedList(shown_tools, self.listing, limits=limits)
+        self.resources = PagedList(_select(snapshot.resources, selection), limits=limits)
         templates = _select(snapshot.templates, selection)
-        self.templates = PagedList(sorted((*templates, *added_templates(stored)), key=_name))
-        self.prompts = PagedList(_select(snapshot.prompts, selection))
+        self.templates = PagedList(sorted((*templates, *added_templates(stored)), key=_name), limits=limits)
+        self.prompts = PagedList(_select(snapshot.prompts, selection), limits=limits)
         self._snapshot = snapshot
         self._selection = selection
         self._profile = profile
@@ -77,10 +81,10 @@ class VisiblePrimitives:
 
     def lists_the_same(self, other: "VisiblePrimitives", family: Family) -> bool:
         """True if both list the same definitions of a family."""
+        if family is Family.TOOL:
+            return self.listing.lists_the_same(self.tools.items, other.listing, other.tools.items)
         mine: Sequence[Tool | Primitive] = self.of(family).items
         theirs: Sequence[Tool | Primitive] = other.of(family).items
-        if self.of(family).listed_form != other.of(family).listed_form:
-            return False
         return len(mine) == len(theirs) and all(
             one.definition == another.definition for one, another in zip(mine, theirs, strict=True)
         )

@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_into
 
-from gateway.domain.idempotency import Attempt
+from gateway.domain.http.idempotency import Attempt
 from gateway.domain.identifiers import TenantId
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db

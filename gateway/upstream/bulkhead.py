@@ -190,7 +190,7 @@ class Bulkhead:
         log.warning(event, tenant_id=tenant, upstream=upstream, failures=self._failures)
 
     def _suspended(self, now: float) -> UpstreamSuspended:
-        # uvloop's clock stands still within one iteration, where (now + 30) - now may exceed 30 by a rounding error
+        # uvloop's clock does not move within one iteration, where (now + 30) - now may exceed 30 by a rounding error
         seconds = max(_RETRY_S, math.ceil(round(self._rests_until - now, 3)))
         return UpstreamSuspended(
             f"The circuit breaker of the upstream is open after {self._failures} consecutive failures;"

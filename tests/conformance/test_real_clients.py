@@ -9,9 +9,9 @@ from typing import Any
 import anyio
 import pytest
 
+from tests.conformance.environments import find_python
 from tests.conformance.hall import Hall, open_hall
 from tests.conformance.node import clean_environment, find_packages
-from tests.conformance.older import find_older_python
 from tests.support.gateway import OPERATOR_KEY
 from tests.support.servers import TestServers
 
@@ -105,7 +105,7 @@ async def test_the_sdk_for_typescript_walks_a_tenant_over_the_bridge(
 
 async def test_the_first_generation_of_the_sdk_for_python_walks_a_tenant(hall: Hall) -> None:
     """MCP: the client that most people still have works, each request at another replica (SRV-1)."""
-    python = await anyio.to_thread.run_sync(find_older_python)
+    python = await anyio.to_thread.run_sync(find_python, "python")
     environment = _environment(hall, Path(sys.prefix))
 
     seen = await _run([str(python), str(HERE / "walk_v1.py"), hall.url], environment)

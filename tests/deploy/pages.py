@@ -11,6 +11,7 @@ from gateway.cli.main import gateway
 from gateway.settings import CLIENT_VARIABLES, FILE_SUFFIX, PREFIX, SECRETS, Settings
 from gateway.telemetry.metrics import MAX_SOURCES, MAX_TENANTS, Metrics
 from tests.deploy.admin_page import admin_body, admin_text
+from tests.deploy.clients_page import CLIENTS, clients_table
 from tests.deploy.compose import ROOT
 from tests.deploy.errors_page import errors_page
 from tests.deploy.file_map import file_map
@@ -28,6 +29,7 @@ def pages() -> dict[str, str]:
         "settings.md": settings_page(),
         "metrics.md": metrics_page(),
         "cli.md": commands_page(),
+        "clients.md": _page("Limits of clients", CLIENTS, clients_table()),
         "decisions/README.md": decisions_page(),
         "admin-api.md": _page("The admin API", admin_text(), admin_body()),
         "development/file-map.md": _page("File map", "Every module of the gateway, by package.", file_map()),

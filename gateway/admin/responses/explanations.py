@@ -1,12 +1,13 @@
 """Response models of explained calls."""
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
 from gateway.admin.responses.models import FaultShown, ResponseModel
 from gateway.admin.responses.primitives import TriedRequest
+from gateway.domain.listed.client_limits import ClientFinding
 from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
 from gateway.domain.tenancy.guardrails import GuardrailAction, GuardrailPhase
 from gateway.domain.tenancy.policy import Decision, Safety
@@ -82,3 +83,24 @@ class ToolExplained(ResponseModel):
     summary_threshold: Annotated[
         int, Field(description="Bytes above which the profile summarises results; 0: never.")
     ] = 0
+
+
+class ClientLimitShown(ResponseModel):
+    """A limit of clients that a tool exceeds."""
+
+    clients: Annotated[Sequence[str], Field(description="The clients and model APIs that have the limit.")]
+    effect: Annotated[str, Field(description="Their behaviour beyond the limit.")]
+    remedy: Annotated[str, Field(description="A change that keeps the limit.")]
+
+    @classmethod
+    def of(cls, finding: ClientFinding) -> Self:
+        """Build the response from a finding."""
+        return cls(clients=finding.clients, effect=finding.text, remedy=finding.remedy)
+
+
+class ListedToolShown(ResponseModel):
+    """A tool as clients receive it."""
+
+    name: Annotated[str, Field(description="The name in lists; calls take it and the stored name.")]
+    definition: Annotated[dict[str, Any], Field(description="The definition in lists of the default profile.")]
+    limits: Annotated[Sequence[ClientLimitShown], Field(description="Limits of clients that the tool exceeds.")]

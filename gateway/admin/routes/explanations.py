@@ -1,16 +1,18 @@
-"""The endpoint that explains a tool call without making it."""
+"""The endpoints that explain a tool: a call without making it, and its listed form."""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from gateway.admin.crud import endpoint
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, AnyRequest
-from gateway.admin.requests.models import NoQuery
+from gateway.admin.requests.models import NoBody, NoQuery
 from gateway.admin.requests.primitives import ExplainAs, ToolExplain
 from gateway.admin.responses.explanations import (
+    ClientLimitShown,
     GuardrailExplained,
     LevelShown,
     LimitsExplained,
+    ListedToolShown,
     RefusalShown,
     ToolExplained,
 )
@@ -20,9 +22,13 @@ from gateway.calls.explanation import Explanation, explain
 from gateway.calls.guardrails.chain import GuardrailFinding
 from gateway.catalog.identity.keys import get_key
 from gateway.catalog.primitives.hidden_tools import explain_absence
-from gateway.catalog.primitives.queries import explain_level
+from gateway.catalog.primitives.queries import explain_level, get_listed
 from gateway.catalog.snapshots.access_report import describe
+from gateway.catalog.snapshots.composition import tool_of
+from gateway.catalog.snapshots.listed_form import ToolListing, is_exact, to_stored
 from gateway.domain.identifiers import KeyId
+from gateway.domain.listed.client_limits import find_limits, find_refused_keywords
+from gateway.domain.primitives import Family
 from gateway.domain.tenancy.access import describe_people
 from gateway.domain.tenancy.guardrails import Guardrail, GuardrailPhase
 from gateway.domain.tenancy.policy import Decision
@@ -198,7 +204,20 @@ def _finding_reasons(guardrail: Guardrail, found: tuple[GuardrailFinding, ...]) 
     return next((finding.reasons for finding in found if finding.guardrail is guardrail), ())
 
 
+async def show_listed(admin: AdminDependencies, call: AdminRequest[NoBody, NoQuery]) -> AdminResponse:
+    """Show a tool as clients receive it, and the limits of clients that it exceeds."""
+    found = await get_listed(call.tenant, admin.catalog, Family.TOOL, call.path["name"])
+    registry = await admin.connections.attach(await trial_principal(admin, call))
+    tool = found.item if isinstance(found.item, Tool) else tool_of(found.item)
+    stored = to_stored(tool)
+    definition = ToolListing(registry.view.snapshot.names)(tool)
+    limits = [*find_limits([definition]), *(find_refused_keywords(stored) if is_exact(tool, stored) else ())]
+    shown = [ClientLimitShown.of(one) for one in limits]
+    return AdminResponse(content=ListedToolShown(name=definition["name"], definition=definition, limits=shown))
+
+
 ENDPOINTS = (
+    endpoint("GET", "/tenants/{t}/tools/{name}/listed", show_listed, NoBody, NoQuery, {200: ListedToolShown}),
     endpoint(
         "POST",
         "/tenants/{t}/tools/{name}/explain",

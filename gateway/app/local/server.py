@@ -76,6 +76,7 @@ def compose_snapshot(sources: Sequence[LocalSource], expose: Exposure, policy: P
         by_name={tool.name: tool for tool in composed.tools},
         slug=LOCAL,
         operations=composed.operations,
+        names=composed.names,
         queried=(*sorted(queried, key=lambda source: source.name), *queried_listed(operations, queried)),
     )
 

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import anyio
 
+from gateway.catalog.doctor.client_checks import check_clients
 from gateway.catalog.doctor.environment_checks import (
     Installation,
     check_clock,
@@ -87,6 +88,7 @@ class Doctor:
             await self._check_code(store),
             await check_live_sources(store),
             await check_sources(store),
+            await check_clients(store, self._installation.code),
             *await check_policies(store),
             await check_sign_in(store, self._installation.public_url),
         ]

@@ -1,6 +1,6 @@
 """Composition of a tenant's effective primitives from stored, Python and live primitives."""
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -9,11 +9,13 @@ from gateway.catalog.primitives.safety import OPERATION, TOOL, Levels, called_by
 from gateway.catalog.snapshots.live_primitives import NO_OFFER, HiddenLivePrimitive, LiveOffer, split_hidden_live
 from gateway.catalog.snapshots.python_primitives import split_hidden
 from gateway.domain.identifiers import PrimitiveId
+from gateway.domain.listed.names import UNCHANGED, ListedNames
 from gateway.domain.overrides import Alias, LoadedOperation
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.sources import Exposure
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import PrimitiveOrigin, Tool
+from gateway.openapi.operation.names import RESERVED
 from gateway.openapi.query.remote_tools import REMOTE_METHOD
 from gateway.openapi.query.tools import CALL, DEFINITIONS, DETAILS
 
@@ -48,6 +50,8 @@ class Composition:
     """Primitives of live sources whose names are taken in the tenant."""
     queried_live: Mapping[str, Mapping[str, Tool]] = field(default_factory=dict[str, Mapping[str, Tool]])
     """Tools of each live source that query tools show, by identity."""
+    names: ListedNames = UNCHANGED
+    """The names under which tools are listed."""
 
 
 def compose(
@@ -85,8 +89,7 @@ def compose(
     called_levels = levels_of(called_by_any([*own, *visible_code]), callable_tools, by_source)
     all_primitives = settle_levels([*own, *visible_code, *live], called_levels)
     visible = sorted((one for one in all_primitives if one.enabled), key=_name)
-    queried: dict[str, dict[str, Tool]] = {name: {} for name in exposures}
-    tools = [*imported, *builtin]
+    queried, tools = {name: dict[str, Tool]() for name in exposures}, [*imported, *builtin]
     for one in visible:
         if one.family is not Family.TOOL:
             continue
@@ -107,7 +110,25 @@ def compose(
         renamed=renamed,
         hidden_live=hidden_live,
         queried_live=queried,
+        names=ListedNames(_stored_names(operations, effective, own, code, offer, aliases)),
     )
+
+
+def _stored_names(
+    operations: Sequence[LoadedOperation],
+    effective: Sequence[LoadedOperation],
+    own: Sequence[Primitive],
+    code: Sequence[Primitive],
+    offer: LiveOffer,
+    aliases: Sequence[Alias],
+) -> Iterator[str]:
+    """The names of all tools of the tenant, also of disabled, hidden and detached ones, and their former names."""
+    yield from RESERVED
+    yield from (one.tool.name for operation in (operations, effective) for one in operation)
+    yield from (one.name for one in (*own, *code) if one.family is Family.TOOL)
+    found = (one.primitive for remembered in offer.found.values() for one in remembered)
+    yield from (one.name for one in found if one.family is Family.TOOL)
+    yield from (alias.name for alias in aliases)
 
 
 def _builtin(operations: Iterable[LoadedOperation], *, with_queries: bool) -> Sequence[Tool]:

@@ -9,6 +9,15 @@ import msgspec
 from gateway.catalog.snapshots.field_argument import offers_fields, with_fields, with_fields_of_operations
 from gateway.definitions.large_results.read_result import READ_DEFINITION, READ_RESULT, TEMPLATE, TEMPLATE_DEFINITION
 from gateway.domain.identifiers import PrimitiveId
+from gateway.domain.json_access import Object
+from gateway.domain.listed.client_limits import (
+    ClientFinding,
+    find_count_limits,
+    find_limits,
+    find_refused_keywords,
+)
+from gateway.domain.listed.definition import listed_definition, names_dialect, renamed_definition
+from gateway.domain.listed.names import ListedNames
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tenancy.profiles import Profile
@@ -30,6 +39,7 @@ READ_TEMPLATE: Final = Primitive(
     origin=PrimitiveOrigin.BUILTIN,
 )
 
+_OWN: Final = frozenset({PrimitiveOrigin.CUSTOM, PrimitiveOrigin.CODE})
 _OUTPUT: Final = b'"outputSchema"'
 
 
@@ -49,6 +59,48 @@ class ListedForm:
         if self.summarises and _OUTPUT in tool.definition:  # guard: summary-without-output-schema
             return replace(tool, definition=_without_output(tool.definition))
         return tool
+
+
+def to_stored(tool: Tool) -> dict[str, Any]:
+    """Return the stored definition as an object."""
+    stored: dict[str, Any] = msgspec.json.decode(tool.definition)
+    return stored
+
+
+def is_exact(tool: Tool, stored: Object) -> bool:
+    """True if the author of an own tool names the dialect of its schema, which is then listed keyword for keyword."""
+    return tool.origin in _OWN and names_dialect(stored)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolListing:
+    """The form in which one profile of a tenant lists its tools."""
+
+    names: ListedNames
+    form: ListedForm | None = None
+
+    def __call__(self, tool: Tool) -> dict[str, Any]:
+        """Return the definition that clients receive."""
+        shown = tool if self.form is None else self.form(tool)
+        stored, name = msgspec.json.decode(shown.definition), self.names.listed(tool.name)
+        return renamed_definition(stored, name) if is_exact(tool, stored) else listed_definition(stored, name)
+
+    def lists_the_same(self, tools: Sequence[Tool], other: "ToolListing", others: Sequence[Tool]) -> bool:
+        """True if clients receive the same definitions of these tools from both."""
+        if self.form != other.form or len(tools) != len(others):
+            return False
+        return all(
+            one.definition == another.definition and self.names.listed(one.name) == other.names.listed(another.name)
+            for one, another in zip(tools, others, strict=True)
+        )
+
+
+def find_client_limits(tools: Sequence[Tool], names: ListedNames) -> Sequence[ClientFinding]:
+    """Return the limits of clients that a list of these tools exceeds."""
+    listing = ToolListing(names)
+    exact = [(tool, to_stored(tool)) for tool in tools if tool.origin in _OWN]
+    refused = [one for tool, stored in exact if is_exact(tool, stored) for one in find_refused_keywords(stored)]
+    return [*find_count_limits(len(tools)), *find_limits(map(listing, tools)), *refused[:1]]
 
 
 def form_of(profile: Profile | None) -> ListedForm | None:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from gateway.catalog.snapshots.access_table import UNRESTRICTED, AccessTable
 from gateway.catalog.snapshots.composition import Renamed
 from gateway.domain.identifiers import LiveSourceId, TenantId
+from gateway.domain.listed.names import UNCHANGED, ListedNames
 from gateway.domain.live_sources import LiveSource
 from gateway.domain.primitives import Primitive
 from gateway.domain.queries import QueriedSource
@@ -61,6 +62,8 @@ class Snapshot:
     live_sources: Mapping[LiveSourceId, LiveSource] = field(default_factory=dict[LiveSourceId, LiveSource])
     """The enabled live sources with their declarations; their status contains only `can_subscribe`."""
 
+    names: ListedNames = UNCHANGED
+    """The names under which tools are listed, by the stored names of all tools of the tenant."""
     access: AccessTable = UNRESTRICTED
     """The access rules, compiled for the primitives of this snapshot."""
 

@@ -238,6 +238,7 @@ class Snapshots:
             operations=composed.operations,
             queried=(*queried, *queried_listed(imported, queried), *_queried_live(offer.sources)),
             queried_live=composed.queried_live,
+            names=composed.names,
             unlisted=composed.unlisted,
             renamed=composed.renamed,
             old_names=index_old_names(composed.renamed),

@@ -7,14 +7,16 @@ import anyio.to_thread
 
 from gateway.catalog.primitives.constraints import code_of
 from gateway.catalog.snapshots.composition import Composition, compose
-from gateway.catalog.snapshots.listed_form import added_templates, added_tools, form_of
+from gateway.catalog.snapshots.listed_form import ListedForm, ToolListing, added_templates, added_tools, form_of
 from gateway.catalog.snapshots.snapshots import load_offer
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.identifiers import TenantId
+from gateway.domain.listed.definition import written
+from gateway.domain.listed.names import ListedNames
 from gateway.domain.sources import estimate_tokens
 from gateway.domain.tenancy.profiles import Profile
 from gateway.domain.tenancy.selection import compile_selection
-from gateway.domain.tools import served_bytes
+from gateway.domain.tools import Tool
 from gateway.store import operations, primitives
 from gateway.store.sources import sources
 
@@ -48,16 +50,32 @@ async def price_profiles(tenant: TenantId, catalog: CatalogContext, profiles: Se
 
     def price_all() -> Sequence[Price]:
         composed = compose(imported, own, code, with_queries=bool(queried), offer=offer)
-        return [_price(profile, composed) for profile in profiles]
+        sizes = _Sizes(composed.names)
+        return [_price(profile, composed, sizes) for profile in profiles]
 
     return await anyio.to_thread.run_sync(price_all)
 
 
-def _price(profile: Profile, composed: Composition) -> Price:
+class _Sizes:
+    """The bytes of tools as clients receive them; profiles with the same form share them."""
+
+    def __init__(self, names: ListedNames) -> None:
+        self._names = names
+        self._known: dict[tuple[ListedForm | None, str], int] = {}
+
+    def of(self, tool: Tool, form: ListedForm | None) -> int:
+        """The bytes of a tool in a form."""
+        key = form, tool.name
+        if key not in self._known:
+            self._known[key] = len(written(ToolListing(self._names, form)(tool)))
+        return self._known[key]
+
+
+def _price(profile: Profile, composed: Composition, known: _Sizes) -> Price:
     shows = compile_selection(profile)
     form = form_of(profile)
     tools = [*(tool for tool in composed.tools if shows(tool)), *added_tools(profile)]
-    sizes = [served_bytes((tool if form is None else form(tool)).definition) for tool in tools]
+    sizes = [known.of(tool, form) for tool in tools]
     return Price(
         tools=len(sizes),
         resources=sum(map(shows, composed.resources)),

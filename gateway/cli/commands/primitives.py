@@ -112,8 +112,9 @@ def _show_command(noun: CommandNoun) -> click.Command:
     @click.argument("name", metavar=noun.metavar)
     @with_tenant
     def run(context: AdminContext, name: str) -> None:
-        found = context.admin.get(find_place(context, noun, name))
-        context.show(found, lambda: _describe(noun, found))
+        place = find_place(context, noun, name)
+        found = context.admin.get(place)
+        context.show(found, lambda: _describe(noun, found, _listed_facts(context, place) if noun is TOOLS else ()))
 
     return click.command("show", help=f"Show one {noun.words} with its definition and its handler.")(run)
 
@@ -242,7 +243,17 @@ def _summary(item: JsonObject) -> str:
     return shorten(text_at(item, "definition", "description"), _DESCRIPTION_WIDTH)
 
 
-def _describe(noun: CommandNoun, found: JsonObject) -> str:
+def _listed_facts(context: AdminContext, place: str) -> Sequence[tuple[str, str]]:
+    """The listed name of a tool, and the clients that have difficulties with it."""
+    listed = context.admin.get(f"{place}/listed")
+    limits = [
+        (text_at(limit, "clients"), f"{text_at(limit, 'effect')}; {text_at(limit, 'remedy')}")
+        for limit in to_objects(listed.get("limits"))
+    ]
+    return [("listed as", text_at(listed, "name")), *limits]
+
+
+def _describe(noun: CommandNoun, found: JsonObject, facts: Sequence[tuple[str, str]] = ()) -> str:
     pairs = [
         (noun.shown.replace("_", " "), text_at(found, noun.shown)),
         ("id", text_at(found, "id")),
@@ -252,6 +263,7 @@ def _describe(noun: CommandNoun, found: JsonObject) -> str:
         ("safety", text_at(found, "safety")),
         ("because", text_at(found, "safety_reasons")),
         ("hides", "a registration in code" if pick(found, "hides_code") is True else ""),
+        *facts,
     ]
     parts = [render_pairs(pairs), _indent(found.get("definition"))]
     if found.get("handler") is not None:

@@ -11,7 +11,7 @@ from typing import Final, Self
 import msgspec
 from starlette.types import Receive, Scope, Send
 
-from gateway.protocol.http.responses import JSON, Headers, send_response
+from gateway.protocol.http.responses import JSON, Body, Headers, send_response
 from gateway.web.headers import HeaderIndex, headers_of
 
 _CACHE_SIZE: Final = 64
@@ -42,7 +42,7 @@ class McpRequest(msgspec.Struct, frozen=True):
         named = None if version is None else version.decode("latin-1")
         return cls(scope["method"], scope["path"], scope["query_string"], headers, named, receive, send, scope)
 
-    def respond(self, status: int, body: bytes = b"", *, headers: Headers = ()) -> Awaitable[None]:
+    def respond(self, status: int, body: Body = b"", *, headers: Headers = ()) -> Awaitable[None]:
         """Send one complete response."""
         return send_response(self.send, status, body, headers=headers)
 

@@ -12,16 +12,30 @@ from gateway.protocol.errors import code_of, details_of
 
 JSON = b"application/json"
 Headers = tuple[tuple[bytes, bytes], ...]
+Body = bytes | tuple[bytes, ...]
+"""A body, or its parts."""
 
 _NO_CONTENT: Final = 204
 
 
-async def send_response(send: Send, status: int, body: bytes = b"", *, headers: Headers = ()) -> None:
-    """Send one complete HTTP response, as JSON if it has a body."""
-    length = ((b"content-length", str(len(body)).encode()),) if status != _NO_CONTENT else ()  # RFC 9110 §8.6
-    kind = ((b"content-type", JSON),) if body else ()
+def joined(body: Body) -> bytes:
+    """The bytes of a body."""
+    return body if isinstance(body, bytes) else b"".join(body)
+
+
+async def send_response(send: Send, status: int, body: Body = b"", *, headers: Headers = ()) -> None:
+    """Send one complete HTTP response, as JSON if it has a body.
+
+    Parts of a body are sent one by one, so that a part that many responses share is not copied for each slow client.
+    """
+    parts = (body,) if isinstance(body, bytes) else body
+    size = sum(map(len, parts))
+    length = ((b"content-length", str(size).encode()),) if status != _NO_CONTENT else ()  # RFC 9110 §8.6
+    kind = ((b"content-type", JSON),) if size else ()
     await send({"type": "http.response.start", "status": status, "headers": [*kind, *length, *headers]})
-    await send({"type": "http.response.body", "body": body})
+    for part in parts[:-1]:
+        await send({"type": "http.response.body", "body": part, "more_body": True})
+    await send({"type": "http.response.body", "body": parts[-1]})
 
 
 def error_message(code: int, message: str, *, data: Mapping[str, Any], request_id: str | int | None = None) -> bytes:

@@ -9,6 +9,7 @@ from mcp_types import SERVER_INFO_META_KEY, ErrorData
 from pydantic_core import to_json
 
 from gateway.protocol.http.request import McpRequest
+from gateway.protocol.http.responses import Body
 from gateway.protocol.server_name import NAME, VERSION
 
 STRUCTURED = frozenset({"2025-06-18", "2025-11-25"})
@@ -25,7 +26,7 @@ class JsonRpcReply(msgspec.Struct, frozen=True):
     """A complete response: HTTP status and JSON-RPC body."""
 
     status: int
-    body: bytes
+    body: Body
 
     def send(self, request: McpRequest) -> Awaitable[None]:
         """Send the response to the client of the request."""
@@ -50,8 +51,9 @@ def sdk_result(request_id: int | str, result: Mapping[str, Any]) -> JsonRpcReply
 
 
 def list_result(request_id: int | str, members: bytes, *, is_modern: bool) -> JsonRpcReply:
-    """The response to a list request, made of rendered members."""
-    return _result(request_id, b"".join((members, b',"_meta":{', _SERVER, b"}")) if is_modern else members)
+    """The response to a list request, made of rendered members; all responses share their bytes."""
+    end = b"".join((b',"_meta":{', _SERVER, b"}}}")) if is_modern else b"}}"
+    return JsonRpcReply(200, (_head(request_id) + b',"result":{', members, end))
 
 
 def error_result(request_id: int | str, error: ErrorData, *, is_modern: bool) -> JsonRpcReply:

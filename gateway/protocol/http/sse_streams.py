@@ -14,7 +14,7 @@ from starlette.types import Message, Receive, Send
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import Unavailable
-from gateway.protocol.http.responses import Headers, send_response
+from gateway.protocol.http.responses import Body, Headers, send_response
 from gateway.protocol.http.sse_encoding import HEADERS, PING
 from gateway.redis.limits.stream_limiter import StreamLimiter
 
@@ -55,7 +55,7 @@ class EventStream:
         self.is_over = True
         self.wake()
 
-    async def answer(self, body: bytes, headers: Headers) -> None:
+    async def answer(self, body: Body, headers: Headers) -> None:
         """Send a JSON response instead of events; nothing can be sent after it."""
         await send_response(self._send, 200, body, headers=headers)
 

@@ -1,19 +1,23 @@
-"""The four list methods: a page as an SDK result, and the same page as rendered bytes.
+"""The four list methods: a page as rendered bytes, and the same page as an SDK result.
 
 The bytes are rendered once for each page and protocol revision, through the SDK's own validation. All clients with the
-same page and revision receive the same bytes.
+same page and revision receive the same bytes. A large page is rendered in a thread, in parts, so that no step holds the
+event loop for long.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import anyio
+import structlog
 from mcp.server.context import HandlerResult
 from mcp_types import PaginatedRequestParams
 from mcp_types import methods as surface
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from gateway.domain.listed.definition import written
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tools import Tool
 from gateway.protocol.methods.capabilities import has_resources, require
@@ -21,7 +25,18 @@ from gateway.protocol.request_context import CURRENT_REQUEST, SdkContext
 from gateway.registry.paging import ListPage
 from gateway.registry.registry import Registry
 
+log = structlog.get_logger(__name__)
+
 LIST_TTL_MS = 1000
+
+_INLINE = 32 * 1024
+"""Bytes of definitions that are rendered on the event loop: a few milliseconds."""
+
+_PART = 25
+"""Definitions that the SDK validates in one step, during which no other thread runs."""
+
+_THREADS: Final = anyio.CapacityLimiter(1)
+"""One page at a time: rendering needs the interpreter's lock, so further threads would delay the event loop only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +56,20 @@ LISTS: Final[Mapping[str, _List]] = {
 
 
 async def respond_with_list(ctx: SdkContext, params: PaginatedRequestParams) -> HandlerResult:
-    """Return one page of the list that the method names.
+    """Return one page of the list that the method names; where the rendered page bypasses the SDK, an empty one.
 
     Raises:
         MCPError: the family was not declared.
         InvalidCursor: the cursor does not belong to this list.
     """
-    registry = CURRENT_REQUEST.get().registry
-    require(is_declared(registry, ctx.method), ctx.method)
-    page = registry.page(LISTS[ctx.method].family, params.cursor)
-    return _result(ctx.method, page, ctx.protocol_version)
+    context = CURRENT_REQUEST.get()
+    require(is_declared(context.registry, ctx.method), ctx.method)
+    members = await render_list(context.registry, ctx.method, params.cursor, ctx.protocol_version)
+    if context.finished is None:
+        result: dict[str, Any] = json.loads(b"{" + members + b"}")
+        return result
+    context.finished.members = members
+    return {LISTS[ctx.method].member: [], **_ENVELOPE}
 
 
 def is_declared(registry: Registry, method: str) -> bool:
@@ -64,34 +83,58 @@ def is_declared(registry: Registry, method: str) -> bool:
             return has_resources(registry)
 
 
-def render_list(registry: Registry, method: str, cursor: str | None, version: str) -> bytes:
+async def render_list(registry: Registry, method: str, cursor: str | None, version: str) -> bytes:
     """Render the members of the result as JSON, for a family that was declared.
 
     Raises:
         InvalidCursor: the cursor does not belong to this list.
-        ValueError: a definition violates the schema of the revision.
     """
     page = registry.page(LISTS[method].family, cursor)
     found = page.rendered.get(version)
-    if found is None:
-        shaped = surface.serialize_server_result(method, version, _result(method, page, version))
-        written = json.dumps(shaped, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-        found = page.rendered[version] = written.encode()[1:-1]
-    return found
+    if found is not None:
+        return found
+    async with page.rendering:
+        if version not in page.rendered:
+            if page.size <= _INLINE:
+                page.rendered[version] = _render(page, method, version)
+            else:
+                page.rendered[version] = await anyio.to_thread.run_sync(
+                    _render, page, method, version, limiter=_THREADS
+                )
+        return page.rendered[version]
 
 
-def _result(method: str, page: ListPage[Tool] | ListPage[Primitive], version: str) -> dict[str, Any]:
-    is_modern = version in MODERN_PROTOCOL_VERSIONS
-    shown = page.objects if is_modern else [_for_handshake(item) for item in page.objects]
-    result: dict[str, Any] = {
-        LISTS[method].member: shown,
-        "resultType": "complete",
-        "ttlMs": LIST_TTL_MS,
-        "cacheScope": "private",
-    }
-    if page.next_cursor is not None:
-        result["nextCursor"] = page.next_cursor
-    return result
+_Page = ListPage[Tool] | ListPage[Primitive]
+_ENVELOPE: Final[dict[str, Any]] = {"resultType": "complete", "ttlMs": LIST_TTL_MS, "cacheScope": "private"}
+
+
+def _render(page: _Page, method: str, version: str) -> bytes:
+    member = LISTS[method].member
+    parts = [
+        part
+        for start in range(0, len(page.items), _PART)
+        if (part := _render_part(page, page.items[start : start + _PART], method, version))
+    ]
+    cursor = {} if page.next_cursor is None else {"nextCursor": page.next_cursor}
+    shaped = surface.serialize_server_result(method, version, {member: [], **_ENVELOPE, **cursor})
+    ends = written({name: value for name, value in shaped.items() if name != member})[1:-1]
+    return b"".join((b'"', member.encode(), b'":[', b",".join(parts), b"]", b"," if ends else b"", ends))
+
+
+def _render_part(page: _Page, items: Sequence[Any], method: str, version: str) -> bytes:
+    """Render some items of a page; an item that violates the schema of the revision is left out of the list."""
+    member = LISTS[method].member
+    try:
+        shown = page.objects(items)
+        if version not in MODERN_PROTOCOL_VERSIONS:
+            shown = [_for_handshake(item) for item in shown]
+        shaped = surface.serialize_server_result(method, version, {member: shown, **_ENVELOPE})
+        return written(shaped[member])[1:-1]
+    except ValueError as error:
+        if len(items) == 1:
+            log.warning("definition_not_listed", name=items[0].name, version=version, reason=str(error)[:500])
+            return b""
+        return b",".join(part for one in items if (part := _render_part(page, [one], method, version)))
 
 
 def _for_handshake(item: dict[str, Any]) -> dict[str, Any]:

@@ -25,7 +25,16 @@ from msgspec import structs
 from gateway.domain.sessions import SessionRecord
 from gateway.handlers.binding import BoundPrompt, BoundResource, BoundTool
 from gateway.protocol.errors import internal_error
-from gateway.protocol.http.results import STRUCTURED, JsonRpcReply, error_result, sdk_result, tool_result
+from gateway.protocol.http.responses import joined
+from gateway.protocol.http.results import (
+    STRUCTURED,
+    JsonRpcReply,
+    error_result,
+    list_result,
+    sdk_result,
+    tool_result,
+)
+from gateway.protocol.methods.lists import LISTS
 from gateway.protocol.request_context import CURRENT_REQUEST, RawResult, RequestContext
 from gateway.protocol.server_name import NAME, VERSION
 from gateway.registry.registry import Registry
@@ -91,8 +100,8 @@ class SdkRunner:
         finally:
             await aclose_shielded(connection)
         if isinstance(found, ErrorData):
-            return error_result(request.id, found, is_modern=False).body, False
-        return sdk_result(request.id, found).body, True
+            return joined(error_result(request.id, found, is_modern=False).body), False
+        return joined(sdk_result(request.id, found).body), True
 
     async def run_stateless(
         self, request: JSONRPCRequest, version: str, context: RequestContext, *, session: str | None = None
@@ -111,14 +120,16 @@ class SdkRunner:
         bound = await _bound_primitive(request, context.registry)
         if bound is not None and bound.is_interactive:
             return None
-        finished = RawResult() if is_modern or version in STRUCTURED else None
+        is_list = request.method in LISTS
+        finished = RawResult() if is_list or is_modern or version in STRUCTURED else None
         tool = bound if isinstance(bound, BoundTool) else None
         CURRENT_REQUEST.set(structs.replace(context, session=session, finished=finished, tool=tool))
         found = await _ask(self._silent[version], request, context)
         if isinstance(found, ErrorData):
             return error_result(request.id, found, is_modern=is_modern)
         if finished is not None and finished.members is not None:
-            return tool_result(request.id, finished.members, is_modern=is_modern)
+            write = list_result if is_list else tool_result
+            return write(request.id, finished.members, is_modern=is_modern)
         return sdk_result(request.id, found)
 
 

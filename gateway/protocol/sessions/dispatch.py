@@ -24,6 +24,7 @@ from gateway.domain.primitives import Family
 from gateway.domain.sessions import SessionRecord
 from gateway.errors import RedisUnavailable
 from gateway.protocol.http import jsonrpc
+from gateway.protocol.http.responses import Body
 from gateway.protocol.methods.capabilities import capabilities_of
 from gateway.protocol.methods.sdk_runner import NullOutbound, SdkRunner, connection_of
 from gateway.protocol.request_context import CURRENT_REQUEST, RequestContext
@@ -94,7 +95,7 @@ class SessionDispatcher:
 
     async def run(
         self, request: JSONRPCRequest, record: SessionRecord, context: RequestContext, sink: MessageSink
-    ) -> bytes:
+    ) -> Body:
         """The response to any request except `initialize`."""
         if record.is_open:
             reply = await self._kernel.run_stateless(request, record.protocol_version, context, session=record.id)

@@ -16,7 +16,7 @@ from gateway.domain.sessions import SessionRecord
 from gateway.errors import Conflict, NotFound, RedisUnavailable
 from gateway.protocol.http import jsonrpc, sse_encoding
 from gateway.protocol.http.request import McpRequest
-from gateway.protocol.http.responses import id_of, invalid_request, refusal
+from gateway.protocol.http.responses import Body, id_of, invalid_request, refusal
 from gateway.protocol.request_context import RequestContext
 from gateway.protocol.sessions.dispatch import SessionDispatcher, read_message
 from gateway.protocol.sessions.get_stream import GetStreams, StreamRequest
@@ -102,7 +102,7 @@ class HttpSseTransport:
 
     async def _run(
         self, request: JSONRPCRequest, record: SessionRecord, context: RequestContext, sink: SseSink
-    ) -> bytes:
+    ) -> Body:
         if request.method != "initialize":
             if not record.is_open and request.method != "ping":
                 return invalid_request(_NOT_INITIALIZED, context.correlation_id, request_id=request.id)

@@ -20,7 +20,7 @@ from gateway.errors import RedisUnavailable
 from gateway.protocol.http import sse_encoding
 from gateway.protocol.http.cancellation import CancelScope
 from gateway.protocol.http.jsonrpc import expired_error, replica_lost_error
-from gateway.protocol.http.responses import Headers
+from gateway.protocol.http.responses import Body, Headers, joined
 from gateway.protocol.http.sse_encoding import FIRST_PRIMED, StreamPosition
 from gateway.protocol.http.sse_streams import EventStream
 from gateway.protocol.sessions.replay import RequestReplay
@@ -84,7 +84,7 @@ class ResponseSink(MessageSink, Protocol):
         """Switch the response to a stream if the client accepts one, so that the client can resume it."""
         ...
 
-    async def respond(self, text: bytes) -> None:
+    async def respond(self, text: Body) -> None:
         """Send the response, or end without one if it is empty."""
         ...
 
@@ -173,7 +173,7 @@ class PostSink:
         if self._is_resumable and await self._open():
             self._to.end()
 
-    async def respond(self, text: bytes) -> None:
+    async def respond(self, text: Body) -> None:
         """Send the response; returns once it was sent or the client has disconnected. An empty text sends no
         response.
         """
@@ -186,7 +186,7 @@ class PostSink:
                     await self._claim.release()
                 await self._respond_json(text)
                 return
-        await self._store(text)
+        await self._store(joined(text))
         self._to.wake()
         await self._sent.wait()
 
@@ -205,7 +205,7 @@ class PostSink:
         self._response = replica_lost_error(self._request_id)
         self._spawn(self._retry_store, self._response)
 
-    async def _respond_json(self, text: bytes) -> None:
+    async def _respond_json(self, text: Body) -> None:
         """Send the response as JSON; for an empty one, a stream without events or 202. HTTP requires a response."""
         if text:
             await self._to.answer(text, self._headers)
@@ -314,7 +314,7 @@ class SseSink:
     async def detach(self) -> None:
         """Do nothing, because the stream cannot be resumed."""
 
-    async def respond(self, text: bytes) -> None:
+    async def respond(self, text: Body) -> None:
         """Store the response unless it is empty, with retries for a minute while Redis is unavailable."""
         async with self._order:
             self.state = SinkState.OVER
@@ -323,7 +323,7 @@ class SseSink:
             return
         for _ in range(_RETRIES):
             try:
-                await self.send(text)
+                await self.send(joined(text))
             except RedisUnavailable:
                 await anyio.sleep(_RETRY_S)
                 continue

@@ -12,6 +12,7 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.task_supervisor import Spawn
 from gateway.errors import Conflict, LimitExceeded
 from gateway.protocol.http.jsonrpc import CANCELLED, error_response
+from gateway.protocol.http.responses import Body
 from gateway.protocol.sessions.response_sink import CLAIM_AFTER_S, STREAM_AFTER_S, ResponseSink, SinkState
 
 log = structlog.get_logger(__name__)
@@ -62,7 +63,7 @@ class RequestExchange:
         self._running.remove(self)
         self.sink.abandon()
 
-    async def serve(self, work: Awaitable[bytes]) -> None:
+    async def serve(self, work: Awaitable[Body]) -> None:
         """Run the work and send the response that it returns.
 
         Cancelled work sends the reason of `end`, and no response after `cancel`. If the replica itself cancels the
@@ -71,7 +72,7 @@ class RequestExchange:
         Raises:
             Conflict: a request with this id is running at another replica.
         """
-        text: bytes | None = None
+        text: Body | None = None
         self._timer = asyncio.get_running_loop().call_later(CLAIM_AFTER_S, self._escalate)
         try:
             with self.sink.scope:

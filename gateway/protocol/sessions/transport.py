@@ -17,9 +17,10 @@ from gateway.errors import Conflict, NotFound
 from gateway.protocol.fast_path import FastPath, is_candidate
 from gateway.protocol.http import jsonrpc
 from gateway.protocol.http.request import McpRequest
-from gateway.protocol.http.responses import id_of, invalid_request, refusal
+from gateway.protocol.http.responses import Body, id_of, invalid_request, refusal
 from gateway.protocol.http.sse_encoding import MEDIA_TYPE, parse_last_event_id
 from gateway.protocol.http.sse_streams import OpenStreams
+from gateway.protocol.methods.lists import LISTS
 from gateway.protocol.request_context import RequestContext
 from gateway.protocol.sessions.dispatch import MAX_ID_BYTES, SessionDispatcher, is_id, read_message
 from gateway.protocol.sessions.get_stream import GetStreams, StreamRequest
@@ -143,9 +144,13 @@ class SessionTransport:
 
     async def _run_request(
         self, request: McpRequest, call: _Call, record: SessionRecord, context: RequestContext, sink: PostSink
-    ) -> bytes:
-        """The response to a request; it is a stream from its start if the client prefers a stream to JSON."""
-        if request.prefers(MEDIA_TYPE, to="application/json"):
+    ) -> Body:
+        """The response to a request; it is a stream from its start if the client prefers a stream to JSON.
+
+        A list is always JSON, which every client accepts: a stream would store its megabytes in Redis.
+        """
+        is_list = (call.method if isinstance(call, JSONRPCRequest) else call["method"]) in LISTS
+        if request.prefers(MEDIA_TYPE, to="application/json") and not is_list:  # guard: lists-not-stored
             await sink.defer()
         if isinstance(call, JSONRPCRequest):
             return await self._dispatcher.run(call, record, context, sink)

@@ -35,6 +35,7 @@ from gateway.calls.pipeline import CallPipeline
 from gateway.domain.identifiers import TenantId
 from gateway.domain.task_supervisor import Spawn
 from gateway.handlers.null_peer import NULL_PEER
+from gateway.protocol.http.responses import joined
 from gateway.protocol.http.results import STRUCTURED, tool_result
 from gateway.protocol.methods.error_translation import translate_errors
 from gateway.protocol.methods.lists import LIST_TTL_MS, respond_with_list
@@ -124,14 +125,15 @@ class StdioServer:
             bypassed = self._open.remove(message.id)
             members = None if bypassed is None else bypassed.result.members
             if isinstance(message, JSONRPCResponse) and bypassed is not None and members is not None:
-                return tool_result(message.id, members, is_modern=bypassed.is_modern).body
+                return joined(tool_result(message.id, members, is_modern=bypassed.is_modern).body)
         return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
 
     async def _in_context(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Run a request with its context, which the methods read."""
         is_modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
-        finished = RawResult() if is_modern or ctx.protocol_version in STRUCTURED else None
-        if ctx.method == "tools/call" and finished is not None and ctx.request_id is not None:
+        may_bypass = ctx.method == "tools/call" and (is_modern or ctx.protocol_version in STRUCTURED)
+        finished = RawResult() if may_bypass else None
+        if finished is not None and ctx.request_id is not None:
             self._open.replace(ctx.request_id, _BypassedResult(finished, is_modern))
         peer = NULL_PEER if is_modern else StdioPeer(ctx)
         correlation_id = secrets.token_hex(8)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from gateway.domain.listed.definition import listed_definition
 from tests.behaviour.openapi.conftest import SLUG, Desk
 from tests.support.documents import pets
 from tests.support.primitives import tool as declared
@@ -68,7 +69,7 @@ async def test_an_override_is_shown_beside_what_the_document_says(desk: Desk) ->
     assert shown["override"]["operation"] == "GET /pets/{id}"
     assert shown["override"]["annotations"] == hints
     listed = (await desk.tools())["get_pet"]
-    assert listed == shown["definition"]
+    assert listed == listed_definition(shown["definition"], "get_pet")
     assert (listed["title"], listed["description"]) == ("Find", "Finds one.")
     assert listed["annotations"] == {**before["definition"]["annotations"], **hints}
 
@@ -76,7 +77,7 @@ async def test_an_override_is_shown_beside_what_the_document_says(desk: Desk) ->
     assert (shown["override"]["title"], shown["override"]["description"]) == (None, "Finds one.")
     shown = await _set(desk, "get_pet", description=None, safety=None)
     assert shown["override"] is None
-    assert (await desk.tools())["get_pet"] == before["definition"]
+    assert (await desk.tools())["get_pet"] == listed_definition(before["definition"], "get_pet")
 
 
 async def test_a_pinned_argument_is_sent_and_is_nobodys_to_send(desk: Desk) -> None:

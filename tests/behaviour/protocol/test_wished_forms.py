@@ -12,6 +12,8 @@ from tests.support.handshake import open_session
 
 PATIENCE_S = 10
 
+JSON, STREAM = "application/json", "text/event-stream"
+
 
 @pytest.mark.parametrize("name", ["get_pet", "  get_pet", "get_pet\t ", " \tget_pet  "])
 async def test_whitespace_around_a_header_is_no_part_of_it(acme: Acme, name: str) -> None:
@@ -45,18 +47,30 @@ async def test_whitespace_around_a_header_is_no_part_of_it(acme: Acme, name: str
 @pytest.mark.parametrize(
     ("accept", "kind"),
     [
-        ("application/json, text/event-stream", "application/json"),
-        ("text/event-stream, application/json", "text/event-stream"),
+        (f"{JSON}, {STREAM}", JSON),
+        (f"{STREAM}, {JSON}", STREAM),
     ],
 )
 async def test_a_client_of_a_session_gets_the_form_that_it_names_first(acme: Acme, accept: str, kind: str) -> None:
     """MCP: a request is answered with JSON or with a stream; ours: with what the client would rather have (SRV-1)."""
     session = await open_session(acme.gateway, acme.slug, acme.key)
     headers = {"authorization": f"Bearer {acme.key}", "mcp-session-id": session.id, "accept": accept}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "get_pet", "arguments": {"id": 7}}}
+
+    answer = await acme.gateway.http.post(f"/t/{acme.slug}/mcp", json=call, headers=headers)
+
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == kind
+    assert acme.upstream.seen[-1].target == "/v1/pets/7"
+
+
+async def test_a_list_is_json_for_every_client(acme: Acme) -> None:
+    """Ours: a stream would store megabytes of a list in Redis for each request (TEN-5)."""
+    session = await open_session(acme.gateway, acme.slug, acme.key)
+    headers = {"authorization": f"Bearer {acme.key}", "mcp-session-id": session.id, "accept": f"{STREAM}, {JSON}"}
     listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 
     answer = await acme.gateway.http.post(f"/t/{acme.slug}/mcp", json=listing, headers=headers)
 
-    assert answer.status_code == 200
-    assert answer.headers["content-type"] == kind
+    assert answer.headers["content-type"] == JSON
     assert '"get_pet"' in answer.text

@@ -9,7 +9,7 @@ from gateway.catalog import idempotency
 from gateway.catalog.idempotency import KeyedRequest, clean_up, keep, release, reserve
 from gateway.catalog.identity import keys
 from gateway.catalog.identity.keys import KeyDraft
-from gateway.domain.idempotency import Attempt, StoredResponse
+from gateway.domain.http.idempotency import Attempt, StoredResponse
 from gateway.domain.identifiers import KeyId
 from gateway.domain.refusals import AnswerNotKept, IdempotencyKeyReused, RequestInProgress
 from gateway.domain.tenancy.keys import Scope

@@ -13,8 +13,8 @@ from sqlalchemy.exc import DBAPIError
 from gateway.domain.audit import AuditFilter
 from gateway.domain.calls.approvals import ApprovalFilter
 from gateway.domain.calls.mcp_tasks import TaskState
+from gateway.domain.http.idempotency import Attempt
 from gateway.domain.http.requests import Credential
-from gateway.domain.idempotency import Attempt
 from gateway.domain.identifiers import (
     TenantId,
     new_account_id,

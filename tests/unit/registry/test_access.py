@@ -302,7 +302,7 @@ def test_profiles_and_rules_restrict_together() -> None:
 
 def test_a_cursor_belongs_to_the_rules_that_apply() -> None:
     """Ours: a cursor of one view is none of another; a change of other rules does not end it (RES-3)."""
-    many = snapshot(tools=[imported(f"op_{number:03}") for number in range(150)])
+    many = snapshot(tools=[imported(f"op_{number:04}") for number in range(1050)])
     mine, others = deny("key:key_1", what=BANK), deny("key:key_2", what=BANK)
     cursor = registry(KEY, mine, base=many).page(Family.TOOL, None).next_cursor
     open_cursor = registry(KEY, base=many).page(Family.TOOL, None).next_cursor

@@ -9,6 +9,7 @@ from msgspec import structs
 
 from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.domain.identifiers import KeyId, ProfileId, TenantId
+from gateway.domain.listed.names import ListedNames
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.policy import Decision, Policy, Safety
@@ -17,7 +18,7 @@ from gateway.domain.tenancy.profiles import DEFAULT_PROFILE, Profile, Rule
 from gateway.domain.tools import PrimitiveOrigin
 from gateway.errors import InvalidCursor
 from gateway.handlers.python.registry import PythonHandler
-from gateway.registry.paging import PAGE
+from gateway.registry.paging import PagedList, PageLimits
 from gateway.registry.registry import Registry
 from gateway.registry.views import SnapshotView, ViewCache
 from tests.support.registries import CURSORS, binder
@@ -30,6 +31,9 @@ README = primitive(Family.RESOURCE, "docs://readme")
 ROWS = primitive(Family.TEMPLATE, "db://rows/{id}")
 REVIEW = primitive(Family.PROMPT, "review")
 READS = Profile(id=ProfileId("prf_1"), name="reads", include=(Rule(names=("list_*", "docs://*")),))
+
+
+PAGE = 100
 
 
 class Code:
@@ -45,7 +49,7 @@ class Code:
 
 
 def _registry(shown: Snapshot, profile: str = DEFAULT_PROFILE, code: Code | None = None) -> Registry:
-    return Registry(ALICE, profile, SnapshotView(shown, binder(code), code), CURSORS)
+    return Registry(ALICE, profile, SnapshotView(shown, binder(code), code, limits=PageLimits(items=PAGE)), CURSORS)
 
 
 def _names(registry: Registry, family: Family) -> list[str]:
@@ -215,10 +219,10 @@ def test_a_cursor_of_another_list_or_profile_is_refused() -> None:
 
 def test_definitions_are_listed_as_they_were_registered() -> None:
     """Ours: a page is the definitions, keyword for keyword (TDF-2)."""
-    page = _registry(FULL).page(Family.RESOURCE, None)
+    listed = PagedList([README])
+    page = listed.page(None, str)
 
-    assert page.objects == [{"uri": "docs://readme", "name": "docs://readme", "mimeType": "text/plain"}]
-    assert page.objects is page.objects
+    assert page.objects(page.items) == [{"uri": "docs://readme", "name": "docs://readme", "mimeType": "text/plain"}]
 
 
 @pytest.mark.parametrize(
@@ -233,6 +237,15 @@ def test_whether_a_list_has_changed_is_asked_of_its_family(family: Family, *, sa
 
     assert before.lists_the_same(after, family) is same
     assert before.lists_the_same(before, family)
+
+
+def test_a_listed_name_that_changes_is_a_change_of_the_list() -> None:
+    """Ours: a neighbour that no list shows may change a name; clients are told (CAP-2, CLN-1)."""
+    alone = replace(snapshot(tools=[custom("a.b")]), names=ListedNames(["a.b"]))
+    beside = replace(alone, revision=2, names=ListedNames(["a.b", "a_b"]))
+
+    assert not _registry(alone).lists_the_same(_registry(beside))
+    assert _registry(alone).lists_the_same(_registry(replace(alone, revision=2, names=ListedNames(["a.b", "c"]))))
 
 
 @pytest.mark.parametrize(

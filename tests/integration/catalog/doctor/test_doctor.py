@@ -59,6 +59,7 @@ ALL = [
     "code",
     "live_sources",
     "sources",
+    "clients",
     "policies",
     "approvers",
     "access_rules",
@@ -308,6 +309,29 @@ async def test_live_sources_that_fail_again_and_again_are_named(changes: Changes
 
     assert (found.status, found.detail) == (Verdict.WARNING, "failing: acme: broken (3 examined)")
     assert "source status" in found.mend
+
+
+async def test_lists_that_clients_refuse_are_named(changes: Changes, sound: Installation) -> None:
+    """Ours: which client refuses what of which tenant, by the form in which tools are listed (CLN-1)."""
+    before = (await _examine(sound))["clients"]
+    definition: dict[str, Any] = {
+        "name": "n" * 58,
+        "description": "x" * 1025,
+        "inputSchema": {"type": "object", "properties": {}},
+    }
+    draft = PrimitiveDraft(definition=definition, handler={"kind": "static", "content": []})
+    await create_primitive(changes.tenant.id, changes.catalog, Family.TOOL, draft, by=BY)
+
+    found = (await _examine(sound))["clients"]
+
+    assert (before.status, before.detail) == (
+        Verdict.OK,
+        "every listed tool is within the limits of clients (1 tenants examined)",
+    )
+    assert found.status is Verdict.WARNING
+    assert "OpenAI API refuses a request with a description of more than 1,024 characters: acme" in found.detail
+    assert "Cursor leaves out tools" in found.detail
+    assert "tool show" in found.mend
 
 
 async def test_sign_in_needs_a_url_of_the_gateway(changes: Changes, sound: Installation) -> None:

@@ -1,13 +1,15 @@
 """Primitives of live sources in a snapshot: owners of names, levels, order of templates."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import orjson
 
 from gateway.catalog.snapshots.composition import compose
 from gateway.catalog.snapshots.live_primitives import LiveOffer
-from gateway.domain.identifiers import PrimitiveId
+from gateway.domain.identifiers import PrimitiveId, SourceId
 from gateway.domain.live_sources import LivePrimitive, LiveSource, RememberedPrimitive
+from gateway.domain.overrides import Alias
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tenancy.profiles import Profile, Rule
@@ -118,3 +120,16 @@ def test_a_tool_of_steps_has_the_level_of_the_live_tool_that_it_calls() -> None:
     composed = compose((), [steps], (), offer=_offer((source, [_found("save")])))
 
     assert {tool.name: tool.safety for tool in composed.tools}["outer"] is Safety.DANGEROUS
+
+
+def test_listed_names_depend_on_every_stored_name_alone() -> None:
+    """Ours: also on those of disabled, detached, waiting and former tools; never on what is shown (CLN-1)."""
+    own = [_own("a_b", enabled=False)]
+    found = [_found("c.d"), _found("c_d", is_present=False), _found("e_f", digest=None), _found("e.f")]
+    alias = Alias(source=SourceId("src_1"), name="g_h", identity="GET /x", expires_at=datetime.max.replace(tzinfo=UTC))
+    code = [_own(name, origin=PrimitiveOrigin.CODE) for name in ("g.h", "a.b", "read.result")]
+
+    names = compose((), own, code, offer=_offer((live_source(), found)), aliases=[alias]).names
+
+    plain = {name: names.listed(name) == name.replace(".", "_") for name in ("a.b", "c.d", "e.f", "g.h", "read.result")}
+    assert plain == dict.fromkeys(plain, False)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from gateway.domain.listed.definition import served_bytes
 from gateway.domain.sources import Compilation, Status
 from gateway.domain.tools import FULL_INPUT_META, digest_input
 from gateway.openapi.operation.list_budget import COMPACT_TOOL_BYTES, LIST_BYTES, SHORTENED, TOOL_BYTES
@@ -244,8 +245,8 @@ def test_the_tool_for_details_is_part_of_the_price() -> None:
 
     assert short.report.tools_listed == 2
     assert plain.report.tools_listed == 1
-    assert short.report.tools_list_bytes == len(b'{"tools":[]}') + 1 + len(DEFINITIONS[DETAILS]) + len(
-        short.operations[0].definition
+    assert short.report.tools_list_bytes == len(b'{"tools":[]}') + 1 + sum(
+        map(served_bytes, (DEFINITIONS[DETAILS], short.operations[0].definition))
     )
 
 

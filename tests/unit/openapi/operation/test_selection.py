@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from gateway.domain.listed.definition import served_bytes
 from gateway.domain.sources import Compilation, OperationReport, OperationRule, Status
 from gateway.domain.tenancy.policy import Safety
 from gateway.openapi.query.outline import Outline, decode_outline
@@ -227,12 +228,12 @@ def test_a_list_is_priced_as_it_is_shown() -> None:
     both = compile_it(raw, outline=True)
 
     frame = len(b'{"tools":[]}')
-    tools = sum(len(made.definition) for made in plain.operations)
-    asking = sum(map(len, DEFINITIONS.values()))
+    tools = sum(served_bytes(made.definition) for made in plain.operations)
+    asking = sum(map(served_bytes, DEFINITIONS.values()))
     assert plain.report.tools_list_bytes == frame + tools + 11
     assert queried.report.tools_list_bytes == frame + asking + 6
     assert both.report.tools_list_bytes == frame + tools + asking + 18
     assert [price.tool for price in plain.report.dearest] == [f"op{n:02}" for n in range(11, 1, -1)]
-    assert plain.report.dearest[0].size == len(plain.operations[-1].definition)
+    assert plain.report.dearest[0].size == served_bytes(plain.operations[-1].definition)
     assert {price.tool for price in queried.report.dearest} == set(DEFINITIONS)
     assert plain.report.estimated_tokens == round(plain.report.tools_list_bytes / 4)

@@ -9,6 +9,7 @@ import pytest
 from gateway.domain.identifiers import TenantId
 from gateway.errors import Conflict, LimitExceeded
 from gateway.protocol.http.cancellation import CancelScope
+from gateway.protocol.http.responses import Body, joined
 from gateway.protocol.sessions.response_sink import SinkState
 from gateway.protocol.sessions.running_requests import (
     MAX_RUNNING,
@@ -44,8 +45,8 @@ class _Kept:
     async def detach(self) -> None:
         """Nothing."""
 
-    async def respond(self, text: bytes) -> None:
-        self.finished.append(text)
+    async def respond(self, text: Body) -> None:
+        self.finished.append(joined(text))
 
     def abandon(self) -> None:
         self.is_over = True

@@ -1,0 +1,58 @@
+"""Doctor check for tools that popular clients refuse, or leave out of their lists."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import anyio
+import anyio.to_thread
+
+from gateway.catalog.doctor.handler_checks import all_tenants
+from gateway.catalog.snapshots.composition import Composition, compose
+from gateway.catalog.snapshots.listed_form import find_client_limits
+from gateway.catalog.snapshots.python_primitives import PythonPrimitives, primitives_for
+from gateway.catalog.snapshots.snapshots import load_offer
+from gateway.domain.findings import Finding, fine, list_names, warning
+from gateway.domain.listed.client_limits import ClientFinding
+from gateway.errors import GatewayError
+from gateway.store import operations, primitives
+from gateway.store.engine import Store
+from gateway.store.sources import sources
+
+_TIMEOUT_S = 15.0
+_MAX_NAMED = 5
+_REMEDY = "`gateway --tenant SLUG tool show NAME` shows the limits of one tool; docs/clients.md has all of them"
+
+
+async def check_clients(store: Store, code: PythonPrimitives | None) -> Finding:
+    """Finding on the lists of tools that the default profiles of all tenants show.
+
+    After 15 s, the remaining tenants are skipped, and the finding reports the timeout.
+    """
+    examined, found = 0, dict[tuple[str, str], list[str]]()
+    try:
+        with anyio.move_on_after(_TIMEOUT_S) as scope:
+            for tenant in await all_tenants(store):
+                async with store.transaction(tenant.id) as db:
+                    imported = await operations.load(tenant.id, db)
+                    own = await primitives.load(tenant.id, db)
+                    is_queried = bool(await sources.queried(tenant.id, db))
+                    offer = await load_offer(tenant.id, db)
+                added = primitives_for(code, tenant.slug)
+                composing = partial(compose, imported, own, added, with_queries=is_queried, offer=offer)
+                for one in await anyio.to_thread.run_sync(_examine, composing):
+                    found.setdefault((", ".join(one.clients), one.text), []).append(tenant.slug)
+                examined += 1
+    except GatewayError as error:
+        return warning("clients", f"not examined: {error.message}", "fix the findings on the database first")
+    rest = ", the rest skipped after a timeout" if scope.cancelled_caught else ""
+    if not found:
+        return fine("clients", f"every listed tool is within the limits of clients ({examined} tenants examined{rest})")
+    texts = [
+        f"{clients} {text}: {list_names(slugs, limit=_MAX_NAMED)}" for (clients, text), slugs in sorted(found.items())
+    ]
+    return warning("clients", "; ".join(texts) + rest, _REMEDY)
+
+
+def _examine(composing: Callable[[], Composition]) -> Sequence[ClientFinding]:
+    composed = composing()
+    return find_client_limits(composed.tools, composed.names)

@@ -1,0 +1,40 @@
+"""Names of arguments that clients take: those of a stored schema, with `_` for each foreign character."""
+
+import re
+from collections.abc import Iterable, Mapping
+
+MAX_LENGTH = 64
+PLAIN_ARGUMENT = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
+"""Names that every client of `client_limits` takes beside each other at the root of a schema."""
+
+_FOREIGN = re.compile(r"[^a-zA-Z0-9_.-]")
+
+
+def renamed_arguments(names: Iterable[str]) -> Mapping[str, str]:
+    """Return the listed name of each stored name that some client refuses; a name that is taken gets a number."""
+    stored = [*names]
+    taken, renamed = set(stored), dict[str, str]()
+    for name in stored:
+        if PLAIN_ARGUMENT.fullmatch(name) is None:
+            wanted = _FOREIGN.sub("_", name)[:MAX_LENGTH] or "_"
+            listed, number = wanted, 1
+            while listed in taken:
+                number += 1
+                listed = f"{wanted[: MAX_LENGTH - len(str(number)) - 1]}_{number}"
+            taken.add(listed)
+            renamed[name] = listed
+    return renamed
+
+
+def restore_arguments(arguments: Mapping[str, object], renamed: Mapping[str, str]) -> Mapping[str, object]:
+    """Return arguments with their stored names, given either name; `renamed` has the listed name of each stored one.
+
+    An argument that is given by both names keeps both, and the validation refuses the one that the schema lacks.
+    """
+    stored = {listed: name for name, listed in renamed.items() if name not in arguments}
+    return {stored.get(name, name): value for name, value in arguments.items()}
+
+
+def describe_original(name: str, description: object) -> str:
+    """Return the description of a renamed argument, which begins with its original name."""
+    return f"`{name}`: {description}" if isinstance(description, str) and description else f"`{name}`"
