@@ -128,7 +128,7 @@ async def test_what_is_required_holds_over_standard_streams(database_url: str, r
 
 @pytest.mark.parametrize(
     ("run", "expected", "floor"),
-    [pytest.param(SESSIONS, {}, 83, marks=pytest.mark.long), (STATELESS, NOT_FEDERATED, 183)],
+    [pytest.param(SESSIONS, {}, 78, marks=pytest.mark.long), (STATELESS, NOT_FEDERATED, 178)],
     ids=["sessions", "stateless"],
 )
 async def test_what_is_required_holds_through_a_federated_source(
@@ -140,7 +140,11 @@ async def test_what_is_required_holds_through_a_federated_source(
     expected: Mapping[tuple[str, str], str],
     floor: int,
 ) -> None:
-    """MCP: fixtures of another server pass the suites at the URL of the tenant that federates it (DYN-5, SRV-5)."""
+    """MCP: fixtures of another server pass the suites at the URL of the tenant that federates it (DYN-5, SRV-5).
+
+    The floors leave out the keywords of a schema in the scenario `json-schema-2020-12`, which is not scored: schemas of
+    a server are listed in the form that every client takes (decision 68).
+    """
     async with open_hall(database_url, redis_url, tmp_path) as hall:
         outcome = await take(run, await federate(hall), tmp_path / "results")
 

@@ -23,13 +23,18 @@ def joined(body: Body) -> bytes:
     return body if isinstance(body, bytes) else b"".join(body)
 
 
+def size_of(body: Body) -> int:
+    """The number of bytes of a body."""
+    return len(body) if isinstance(body, bytes) else sum(map(len, body))
+
+
 async def send_response(send: Send, status: int, body: Body = b"", *, headers: Headers = ()) -> None:
     """Send one complete HTTP response, as JSON if it has a body.
 
     Parts of a body are sent one by one, so that a part that many responses share is not copied for each slow client.
     """
     parts = (body,) if isinstance(body, bytes) else body
-    size = sum(map(len, parts))
+    size = size_of(parts)
     length = ((b"content-length", str(size).encode()),) if status != _NO_CONTENT else ()  # RFC 9110 §8.6
     kind = ((b"content-type", JSON),) if size else ()
     await send({"type": "http.response.start", "status": status, "headers": [*kind, *length, *headers]})

@@ -17,7 +17,7 @@ from gateway.errors import Conflict, NotFound
 from gateway.protocol.fast_path import FastPath, is_candidate
 from gateway.protocol.http import jsonrpc
 from gateway.protocol.http.request import McpRequest
-from gateway.protocol.http.responses import Body, id_of, invalid_request, refusal
+from gateway.protocol.http.responses import Body, id_of, invalid_request, refusal, size_of
 from gateway.protocol.http.sse_encoding import MEDIA_TYPE, parse_last_event_id
 from gateway.protocol.http.sse_streams import OpenStreams
 from gateway.protocol.methods.lists import LISTS
@@ -34,6 +34,10 @@ log = structlog.get_logger(__name__)
 
 _Call = JSONRPCRequest | dict[str, Any]
 """A request; a candidate of the fast path is not validated by the SDK yet."""
+
+
+MAX_STORED_LIST = 64 * 1024
+"""Bytes of a list that is sent as a stream, and thus stored, for a client that prefers it."""
 
 
 class SessionTransport:
@@ -147,11 +151,18 @@ class SessionTransport:
     ) -> Body:
         """The response to a request; it is a stream from its start if the client prefers a stream to JSON.
 
-        A list is always JSON, which every client accepts: a stream would store its megabytes in Redis.
+        A large list is JSON, which every client accepts: a stream would store its megabytes in Redis.
         """
+        prefers_stream = request.prefers(MEDIA_TYPE, to="application/json")
         is_list = (call.method if isinstance(call, JSONRPCRequest) else call["method"]) in LISTS
-        if request.prefers(MEDIA_TYPE, to="application/json") and not is_list:  # guard: lists-not-stored
+        if prefers_stream and not is_list:
             await sink.defer()
+        body = await self._reply(call, record, context, sink)
+        if prefers_stream and is_list and size_of(body) <= MAX_STORED_LIST:  # guard: lists-not-stored
+            await sink.defer()
+        return body
+
+    async def _reply(self, call: _Call, record: SessionRecord, context: RequestContext, sink: PostSink) -> Body:
         if isinstance(call, JSONRPCRequest):
             return await self._dispatcher.run(call, record, context, sink)
 

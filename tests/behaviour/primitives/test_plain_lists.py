@@ -84,17 +84,20 @@ async def test_both_ways_list_the_same(tenant: Tenant, revision: str | None) -> 
 
 @pytest.mark.parametrize("revision", [None, *HAND])
 async def test_a_schema_is_listed_in_the_form_that_clients_take(tenant: Tenant, revision: str | None) -> None:
-    """Ours: the stored schema keeps each keyword; the listed one has null defaults and foreign keywords (TDF-2)."""
+    """Ours: the stored schema keeps each keyword; the listed one keeps them all if its author named 2020-12 (TDF-2)."""
     listed_schema = {name: SCHEMA[name] for name in ("type", "properties", "default")}
+    unnamed = {name: value for name, value in SCHEMA.items() if name != "$schema"}
     await tenant.add("tools", tool("adorned", {"kind": "template", "text": "x"}, schema=SCHEMA))
+    await tenant.add("tools", tool("plain", {"kind": "template", "text": "x"}, schema=unnamed))
     session = None
     if revision is not None:
         session = await open_session(tenant.replicas.b.gateway, tenant.slug, tenant.key, version=revision)
     for answer in await _both(tenant, session, "tools/list", {}):
         listed = {each["name"]: each for each in answer.json()["result"]["tools"]}
-        assert listed["adorned"]["inputSchema"] == listed_schema
-    stored = await tenant.replicas.a.gateway.admin.get(f"/tenants/{tenant.slug}/tools/adorned")
-    assert stored.json()["definition"]["inputSchema"] == SCHEMA
+        assert listed["plain"]["inputSchema"] == listed_schema
+        assert listed["adorned"]["inputSchema"] == SCHEMA
+    stored = await tenant.replicas.a.gateway.admin.get(f"/tenants/{tenant.slug}/tools/plain")
+    assert stored.json()["definition"]["inputSchema"] == unnamed
 
 
 @pytest.mark.parametrize("revision", [None, "2025-11-25"])

@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from tests.behaviour.protocol.conftest import Acme
+from tests.support.documents import many
 from tests.support.gateway import META, MODERN
 from tests.support.handshake import open_session
 
@@ -64,13 +65,19 @@ async def test_a_client_of_a_session_gets_the_form_that_it_names_first(acme: Acm
     assert acme.upstream.seen[-1].target == "/v1/pets/7"
 
 
-async def test_a_list_is_json_for_every_client(acme: Acme) -> None:
+@pytest.mark.parametrize(("length", "kind"), [(1, STREAM), (2000, JSON)])
+async def test_a_large_list_is_json_for_every_client(acme: Acme, length: int, kind: str) -> None:
     """Ours: a stream would store megabytes of a list in Redis for each request (TEN-5)."""
+    document = many(acme.upstream.url, 300)
+    for operations in document["paths"].values():
+        operations["get"]["description"] = "x" * length
+    await acme.gateway.import_document(acme.slug, document, name="many")
     session = await open_session(acme.gateway, acme.slug, acme.key)
     headers = {"authorization": f"Bearer {acme.key}", "mcp-session-id": session.id, "accept": f"{STREAM}, {JSON}"}
     listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 
     answer = await acme.gateway.http.post(f"/t/{acme.slug}/mcp", json=listing, headers=headers)
 
-    assert answer.headers["content-type"] == JSON
+    assert answer.headers["content-type"] == kind
     assert '"get_pet"' in answer.text
+    assert '"op_0095"' in answer.text
