@@ -72,10 +72,12 @@ def build_app(
     keys: GatewayKeys,
     readiness: Readiness,
     code: Registrations | None = None,
+    lost_lines: Callable[[], int] = int,
 ) -> Application:
     """Build the whole gateway.
 
-    `code` contains the primitives registered in Python; it may change while the gateway serves.
+    `code` contains the primitives registered in Python; it may change while the gateway serves. `lost_lines` counts
+    the lost log lines of the process; without it, another program writes the log.
 
     Raises:
         BrokenSetting: a ceiling of the settings is invalid.
@@ -84,7 +86,7 @@ def build_app(
     code = Registrations() if code is None else code
     ceilings = read_ceilings(settings.ceilings)
     infrastructure = build_infrastructure(settings, keys, database_url=database_url, redis_url=redis_url)
-    metrics = make_metrics()
+    metrics = make_metrics(lost_lines)
     runtime = build_runtime(infrastructure, keys, code, metrics, settings=settings, ceilings=ceilings)
     mcp_app = build_mcp_app(infrastructure, runtime)
     events = build_event_router(infrastructure, runtime, mcp_app)

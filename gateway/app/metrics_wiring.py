@@ -14,9 +14,11 @@ from gateway.redis.sessions.records import Sessions
 from gateway.telemetry.metrics import Metrics
 
 
-def make_metrics() -> Metrics:
+def make_metrics(lost_lines: Callable[[], int] = int) -> Metrics:
     """Build the metrics of this replica."""
-    return Metrics(version=_version())
+    metrics = Metrics(version=_version())
+    metrics.log_lines_lost.follow(lost_lines)
+    return metrics
 
 
 def connect_metrics(

@@ -12,6 +12,7 @@ from gateway.cli.click_group import LazyGroup
 from gateway.cli.exit_codes import ExitCode, describe_exits
 from gateway.cli.failures import Failure, failure_from_any
 from gateway.cli.input.options import json_option, key_option, tenant_option, url_option
+from gateway.telemetry.standard_streams import open_closed_descriptors
 
 _COMMANDS = {
     "try": ("gateway.cli.commands.servers:try_spec", "Serve a document as tools, without any setup, until Ctrl-C."),
@@ -122,6 +123,7 @@ gateway.params.append(
 
 def main() -> NoReturn:
     """Run the command line and exit with its exit code; a failure prints no traceback."""
+    open_closed_descriptors()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # received text can be unencodable

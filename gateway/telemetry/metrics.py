@@ -69,6 +69,8 @@ class Metrics:
         ended_help = "Tasks of clients that ended on this replica, by state: `completed`, `failed` or `cancelled`."
         self.tasks_ended = Callback("gateway_tasks_ended_total", ended_help, ("state",), kind="counter")
         self.draining = Callback("gateway_draining", "1 while the replica shuts down, otherwise 0.")
+        lost_help = "Log lines that could not be written, or found 1 MiB of lines still waiting."
+        self.log_lines_lost = Callback("gateway_log_lines_lost_total", lost_help, kind="counter")
         self._version = Callback("gateway_build", "1, labelled with the running version.", ("version",))
         self._version.follow(lambda: {(version,): 1})
         self._own = _own_metrics()

@@ -38,6 +38,7 @@ WELL: Series = {
     f"gateway_audit_overflow{{{_A}}}": "0x200",
     f"gateway_events_live{{{_A}}}": "1x200",
     f"gateway_event_lag_seconds{{{_A}}}": "0.002x200",
+    f"gateway_log_lines_lost_total{{{_A}}}": "0x200",
     f"process_open_fds{{{_A}}}": "200x200",
     f"process_max_fds{{{_A}}}": "65536x200",
     f"process_resident_memory_bytes{{{_A}}}": "200000000x200",
@@ -57,6 +58,7 @@ ILL: dict[str, Series] = {
     "GatewayLimits": {_CALLS % "limited": "0+60x200"},
     "GatewayKeysGuessed": {f'gateway_http_answers_total{{{_A},status="401"}}': "0+600x200"},
     "GatewaySourcesFail": {_LOOKS % "failed": "0+1x200", _LOOKS % "unchanged": "0+0.5x200"},
+    "GatewayLogLost": {f"gateway_log_lines_lost_total{{{_A}}}": "0+1x200"},
     "GatewayDescriptors": {f"process_open_fds{{{_A}}}": "60000x200"},
     "GatewayMemory": {f"process_resident_memory_bytes{{{_A}}}": "1500000000x200"},
 }

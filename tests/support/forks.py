@@ -5,6 +5,7 @@ in all that a test can see from outside: a process of its own, with its argument
 test can move its clock. A test that is about starting or about imports starts the program itself.
 """
 
+import atexit
 import multiprocessing
 import os
 import pkgutil
@@ -48,7 +49,7 @@ class Forked:
         folder: Path | None = None,
         given: Path | Connection | None = None,
         output: Path | Connection | None = None,
-        errors: Path | None = None,
+        errors: Path | Connection | None = None,
     ) -> None:
         """Start `python -m` with that module. Its streams are the files named, appended to, or ends of pipes.
 
@@ -137,10 +138,11 @@ def _become(
     workers: str,
 ) -> None:
     """Turn a fresh fork into the program."""
-    for number, stream in enumerate(streams):
-        opened = Connection(os.open(stream, _APPENDED, 0o600)) if isinstance(stream, Path) else stream
-        os.dup2(opened.fileno(), number)
-        opened.close()
+    opened = [Connection(os.open(each, _APPENDED, 0o600)) if isinstance(each, Path) else each for each in streams]
+    for number, stream in enumerate(opened):
+        os.dup2(stream.fileno(), number)
+    for stream in set(opened):
+        stream.close()
     sys.stdin = os.fdopen(0, closefd=False)  # the objects of the process that forked know what its streams were
     sys.stdout, sys.stderr = (os.fdopen(number, "w", closefd=False) for number in (1, 2))
     os.environ.clear()
@@ -150,4 +152,9 @@ def _become(
     sys.argv = list(program)
     movable_clock.install(lead)
     worker_starts.fork_from(lambda: workers)
-    runpy.run_module(program[0], run_name="__main__", alter_sys=True)
+    atexit._clear()  # pyright: ignore[reportPrivateUsage]  # those of the process that forked
+    try:
+        runpy.run_module(program[0], run_name="__main__", alter_sys=True)
+    finally:
+        # as an interpreter does, and `multiprocessing` before Python 3.13 does not
+        atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]

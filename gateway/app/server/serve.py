@@ -7,6 +7,7 @@ import gc
 import resource
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -20,6 +21,7 @@ from gateway.app.secrets import find_keys
 from gateway.app.server.listeners import bind, serve_listeners
 from gateway.settings import Settings
 from gateway.telemetry.logs import configure_logging
+from gateway.telemetry.standard_streams import lost_lines
 
 log = structlog.get_logger(__name__)
 
@@ -59,7 +61,7 @@ async def serve(settings: Settings, *, ready: Ready | None = None, code: Registr
         EmbeddedServerFailed: an embedded server did not start.
         DatabaseUnavailable, RedisUnavailable: a configured server does not respond or is not prepared.
     """
-    configure_logging(level=settings.log_level, as_json=settings.log_as_json)
+    lines = configure_logging(level=settings.log_level, as_json=settings.log_as_json)
     settings.check_exposure()
     code = load_extras(settings) if code is None else code
     _allow_open_files()
@@ -67,7 +69,14 @@ async def serve(settings: Settings, *, ready: Ready | None = None, code: Registr
     keys = find_keys(settings)
     readiness = Readiness()
     async with open_backends(settings) as addresses:
-        app = build_app(settings, addresses=addresses, keys=keys, readiness=readiness, code=code)
+        app = build_app(
+            settings,
+            addresses=addresses,
+            keys=keys,
+            readiness=readiness,
+            code=code,
+            lost_lines=partial(lost_lines, lines),
+        )
         served = [(app.asgi, listener)]
         if app.admin is not None and admin_listener is not None:
             served.append((app.admin, admin_listener))

@@ -14,6 +14,7 @@ from gateway.cli.failures import Failure, failure_of, first_leaf
 from gateway.cli.stdio.options import LOCAL_DECISIONS
 from gateway.errors import GatewayError
 from gateway.settings import Settings, load_settings
+from gateway.telemetry.standard_streams import replace_standard_streams
 
 LOCAL_POLICY = tuple(f"{level}={decision}" for level, decision in LOCAL_DECISIONS.items())
 """Decisions of new tenants of a gateway for one person."""
@@ -67,6 +68,7 @@ def host(settings: Settings, prepare: Callable[[Running], None] | None = None) -
         Failure: the gateway did not start or failed, or `prepare` raised the failure.
     """
     failures: list[Failure] = []
+    replace_standard_streams()  # what `prepare` prints must not hold up the gateway either
 
     async def ready(running: Running) -> None:
         if prepare is None:

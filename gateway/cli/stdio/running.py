@@ -11,20 +11,23 @@ from gateway.cli.failures import Failure, failure_of, first_leaf
 from gateway.errors import GatewayError
 from gateway.protocol.message_limits import MAX_BYTES
 from gateway.protocol.stdio.streams import ClaimedStreams, ClientGone, StdioStreams, claim_streams
+from gateway.telemetry.standard_streams import replace_standard_streams
 
 Serve = Callable[[StdioStreams], Awaitable[None]]
 
 
 def claim() -> ClaimedStreams:
-    """Claim the standard streams before anything can write to them.
+    """Claim the standard streams before anything can write to them; the client need not read standard error.
 
     Raises:
         Failure: there is no standard output.
     """
     try:
-        return claim_streams()
+        claimed = claim_streams()
     except ClientGone:
         raise Failure("standard output is closed", ExitCode.USAGE) from None
+    replace_standard_streams()
+    return claimed
 
 
 def run(claimed: ClaimedStreams, serve: Serve, *, limit: int = MAX_BYTES) -> None:

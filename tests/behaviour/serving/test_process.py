@@ -44,10 +44,11 @@ def _serving(data_dir: Path, port: int, **variables: str) -> Generator[Forked]:
 
 @contextmanager
 def _started(data_dir: Path, port: int, **variables: str) -> Generator[subprocess.Popen[bytes]]:
-    """`gateway serve` from its entry point, as an operator starts it."""
+    """`gateway serve` from its entry point, as an operator starts it, but without standard error."""
     arguments = ["-m", "gateway", "serve", "--port", str(port), "--data-dir", str(data_dir)]
     environment = _environment(GATEWAY_OPERATOR_KEY=OPERATOR_KEY, **variables)
-    with subprocess.Popen([sys.executable, *arguments], env=environment) as child:
+    closing = ["/bin/sh", "-c", 'exec "$0" "$@" 2>&-', sys.executable]
+    with subprocess.Popen([*closing, *arguments], env=environment) as child:
         try:
             yield child
         finally:
