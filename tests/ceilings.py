@@ -1,10 +1,11 @@
-"""Ceilings of modules, functions and folders, and rules for names (`python -m tests.ceilings`); no exceptions."""
+"""Ceilings of modules, functions and folders, rules for names and for clean-up (`python -m tests.ceilings`)."""
 
 import ast
 import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 MODULE_LINES = 400
 FUNCTION_LINES = 50
@@ -63,6 +64,32 @@ def _of_module(path: Path, shown: Path) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield from _of_definition(node, shown)
+        elif isinstance(node, ast.Try):
+            for block in (*(handler.body for handler in node.handlers), node.finalbody):
+                yield from _of_cleanup(block, shown)
+
+
+def _of_cleanup(block: list[ast.stmt], shown: Path) -> Iterator[str]:
+    """Log calls in an `except` or `finally` before other work: the log of an embedding program can fail."""
+    for place, statement in enumerate(block):
+        if _is_log_call(statement) and not all(_is_last(later) for later in block[place + 1 :]):
+            yield f"{shown}:{statement.lineno}: in an except or finally, the state is mended before the log is written"
+        for inner in (getattr(statement, "body", None), getattr(statement, "orelse", None)):
+            if isinstance(inner, list):
+                yield from _of_cleanup(cast("list[ast.stmt]", inner), shown)
+
+
+def _is_log_call(statement: ast.stmt) -> bool:
+    called = statement.value.func if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) else None
+    return isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == "log"
+
+
+def _is_last(statement: ast.stmt) -> bool:
+    """True if it only leaves the block, waits for the next attempt, or is another log call."""
+    if isinstance(statement, ast.If):
+        return all(_is_last(inner) for inner in (*statement.body, *statement.orelse))
+    leaves = isinstance(statement, ast.Return | ast.Raise | ast.Continue | ast.Break | ast.Pass)
+    return leaves or _is_log_call(statement) or ast.unparse(statement).startswith("await anyio.sleep(")
 
 
 def _of_definition(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, shown: Path) -> Iterator[str]:

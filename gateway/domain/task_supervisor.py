@@ -5,7 +5,8 @@ that components close in order.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final, Self
 
@@ -16,6 +17,10 @@ log = structlog.get_logger(__name__)
 
 _CLOSING_S: Final = 5.0
 _RESTART_S: Final = 1.0
+_SOUND_S: Final = 10.0
+"""Seconds that a loop runs without a failure before its earlier failures are forgotten."""
+_TOLERATED: Final = 2
+"""Failures after which a loop still counts as running: one may be of a single request or message."""
 
 Work = Callable[..., Awaitable[Any]]
 Spawn = Callable[..., object]
@@ -32,6 +37,7 @@ class TaskSupervisor:
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._running: dict[asyncio.Task[None], anyio.CancelScope] = {}
+        self._failures: dict[str, tuple[int, float]] = {}
 
     async def __aenter__(self) -> Self:
         self.open()
@@ -45,6 +51,12 @@ class TaskSupervisor:
         """True while tasks can be started."""
         return self._loop is not None
 
+    @property
+    def failing(self) -> Sequence[str]:
+        """Names of the loops that fail again and again, so that their work is not done."""
+        since = 0.0 if self._loop is None else self._loop.time() - _SOUND_S
+        return [name for name, (count, last) in self._failures.items() if count > _TOLERATED and last > since]
+
     def open(self, *loops: Work) -> None:
         """Accept tasks from now on, and start these loops."""
         self._loop = asyncio.get_running_loop()
@@ -57,13 +69,13 @@ class TaskSupervisor:
 
     def spawn_loop(self, work: Work) -> None:
         """Run a task until it ends or the supervisor is closed; one second after a failure it starts again."""
-        self._start(work, partial(_run_again, work))
+        self._start(work, partial(self._run_again, work))
 
     def _start(self, work: Work, run: Callable[[], Awaitable[Any]]) -> None:
         if self._loop is None:
             raise RuntimeError("the task supervisor is not open")
         scope = anyio.CancelScope()  # unlike `Task.cancel`, it does not interrupt a shielded clean-up
-        task = self._loop.create_task(_run_in(scope, run), name=getattr(work, "__qualname__", None))
+        task = self._loop.create_task(_run_in(scope, run), name=_name_of(work))
         self._running[task] = scope
         task.add_done_callback(self._running.pop)
 
@@ -80,6 +92,18 @@ class TaskSupervisor:
         if left:
             log.error("background_tasks_left", tasks=sorted(task.get_name() for task in left))
 
+    async def _run_again(self, work: Work) -> None:
+        name = _name_of(work)
+        while not await _run_logged(work):
+            count, last = self._failures.get(name, (0, 0.0))
+            now = asyncio.get_running_loop().time()
+            self._failures[name] = (count + 1 if now - last < _SOUND_S else 1), now
+            await anyio.sleep(_RESTART_S)
+
+
+def _name_of(work: Work) -> str:
+    return str(getattr(work, "__qualname__", type(work).__name__))
+
 
 async def _run_in(scope: anyio.CancelScope, run: Callable[[], Awaitable[Any]]) -> None:
     with scope:
@@ -95,13 +119,7 @@ async def _run_logged(work: Work, *arguments: object) -> bool:
         # CancelledError also comes from awaiting a cancelled future; only a cancelled task must end.
         if isinstance(error, asyncio.CancelledError) and (task is None or task.cancelling()):
             raise
-        log.exception("background_work_failed", work=getattr(work, "__qualname__", None))
+        with suppress(Exception):  # of the log of a program that embeds the gateway: the loop must start again
+            log.exception("background_work_failed", work=_name_of(work))
         return False
     return True
-
-
-async def _run_again(work: Work) -> None:
-    while True:
-        if await _run_logged(work):
-            return
-        await anyio.sleep(_RESTART_S)

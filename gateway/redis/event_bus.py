@@ -185,11 +185,12 @@ class EventBus:
     def _mark_subscribed(self) -> None:
         self._received_at = time.monotonic()
         self._is_live = True
-        if self._subscribed.is_set():
-            log.warning("bus_resumed")
+        is_resumed = self._subscribed.is_set()
         self._subscribed.set()
         for listener in tuple(self._gap_listeners.values()):
             _call_logged(listener)
+        if is_resumed:
+            log.warning("bus_resumed")
 
     def _receive(self, message: dict[str, Any]) -> None:
         channel: bytes = message["channel"]

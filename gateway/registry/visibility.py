@@ -208,8 +208,8 @@ class _Route:
         try:
             return UriTemplate.parse(self.primitive.name)
         except ResourceValidationError as error:  # an older version of the gateway accepted the template
-            log.warning("template_unreadable", template=self.primitive.name, reason=error.message)
             self._literal_prefix = None
+            log.warning("template_unreadable", template=self.primitive.name, reason=error.message)
             return None
 
 

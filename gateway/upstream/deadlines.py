@@ -84,11 +84,9 @@ class Deadlines:
             self._timer = None
 
     def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
-        if not self._running:
-            self._timer = None
-            return
+        # Started first: a sweep that fails must not end the deadlines of all later calls.
+        self._timer = loop.call_later(self._tick_s, self._sweep, loop) if self._running else None
         now = loop.time()
         for deadline in self._running:
             if deadline.until <= now:
                 deadline.expire()
-        self._timer = loop.call_later(self._tick_s, self._sweep, loop)

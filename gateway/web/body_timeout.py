@@ -76,8 +76,8 @@ class PacedBody:
                     message = await _resume(waiting, pending)
             except TimeoutError:
                 self._is_slow = True
-                log.warning("body_too_slow", received=self._received)
                 await self._give_up()
+                log.warning("body_too_slow", received=self._received)
                 return {"type": "http.disconnect"}
         self._received += len(message.get("body", b""))
         self._is_over = not message.get("more_body", False)

@@ -146,8 +146,9 @@ class Edge:
         except ClientDisconnect:
             log.debug("client_disconnected")
         except Exception:
+            is_answered = await response.fail()
             log.exception("request_failed")
-            if not await response.fail():  # guard: unforeseen-errors
+            if not is_answered:  # guard: unforeseen-errors
                 raise
         finally:
             around.metrics.requests.now -= 1
@@ -182,9 +183,9 @@ class Edge:
         try:
             await app(scope, receive, note)
         except Exception:
-            log.exception("request_failed")
             with suppress(OSError, RuntimeError):  # servers report a closed connection in this way
                 await send({"type": "websocket.close", "code": 1011})
+            log.exception("request_failed")
         finally:
             LABELS.reset(labelled)
 

@@ -105,8 +105,8 @@ async def _run_check(part: str, check: Callable[[], Awaitable[None]], reasons: d
     except GatewayError as error:
         reasons[part] = error.message
     except Exception:
-        log.exception("check_failed", part=part)
         reasons[part] = "failed; see the log"
+        log.exception("check_failed", part=part)
 
 
 def _answer(status: int, body: object) -> Response:

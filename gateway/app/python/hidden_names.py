@@ -64,8 +64,8 @@ class HiddenNames:
                 self._changed.clear()
                 await self._find()
             except Unavailable as error:
-                log.warning("hidden_names_unknown", reason=error.message)
                 self._changed.set()
+                log.warning("hidden_names_unknown", reason=error.message)
                 await anyio.sleep(_RETRY_S)
 
     async def _record(self) -> None:

@@ -135,8 +135,8 @@ class ProviderChecks:
         except GatewayError as error:
             if isinstance(error, TokenRefused) and error.error in _ENDED:  # guard: provider-ends-grants
                 await self._end(tenant, sign_in, f"the provider refused its refresh token: {error.error}")
-            log.warning("provider_refresh_failed", tenant_id=tenant, reason=error.message)
             await end_lease(tenant, catalog, sign_in.id, lease)
+            log.warning("provider_refresh_failed", tenant_id=tenant, reason=error.message)
             return None
         # guard: refresh-unchecked
         checked_at = asked_at if found.state is ClaimsState.CURRENT else sign_in.checked_at

@@ -164,8 +164,8 @@ class LiveAttachments:
             with scope:
                 retry_in_s = await self._attach(key, scope)
         except Unavailable as error:
-            log.warning("live_attachment_postponed", source=key.source, reason=error.message)
             retry_in_s = _ROUND_S
+            log.warning("live_attachment_postponed", source=key.source, reason=error.message)
         except Exception:
             retry_in_s = _LAST_RETRY_S
             raise

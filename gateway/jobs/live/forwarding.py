@@ -266,8 +266,8 @@ class Forwarding:
         except GatewayError as error:
             failure = ForwardedError.of(error)
         except Exception:
-            log.exception("forwarded_request_failed")
             failure = ForwardedError.of(LiveSourceFailed("the request failed at the replica of the live source"))
+            log.exception("forwarded_request_failed")
         finally:
             del self._incoming[begin.request]
         if not incoming.scope.cancelled_caught:

@@ -248,11 +248,11 @@ class TaskRunner:
             if at_once:
                 self._tasks.spawn(self._call, run)
             self._tasks.spawn(self._follow, run, run.task)
-        except GatewayError as error:
-            log.warning("task_not_made", reason=error.message, correlation_id=run.correlation_id)
-            if at_once:
-                run.raised = error
+        except Exception as error:
+            if at_once:  # otherwise the call runs, and ends in its request
+                run.raised = error if isinstance(error, GatewayError) else HandlerFailed("the task could not be stored")
                 run.done.set()
+            log.warning("task_not_made", exc_info=True, correlation_id=run.correlation_id)
         finally:
             run.recorded.set()
 
@@ -317,8 +317,8 @@ class TaskRunner:
         except (GatewayError, InputRequired) as error:
             run.raised = error
         except Exception:
-            log.exception("task_failed", correlation_id=run.correlation_id)
             run.raised = HandlerFailed("the call failed; the gateway's log has the reason with the correlation id")
+            log.exception("task_failed", correlation_id=run.correlation_id)
         finally:
             run.done.set()
 

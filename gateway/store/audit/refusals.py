@@ -77,10 +77,16 @@ class RefusalTally:
         """Write one entry for each counted refusal; a refusal whose entry cannot be written stays counted."""
         flushed, self._counted = self._counted, {}
         counts = [(tenant, *one) for tenant, counted in flushed.items() if tenant for one in counted.items()]
-        for first in range(0, len(counts), _MAX_CONCURRENT_WRITES):
-            async with anyio.create_task_group() as group:
-                for one in counts[first : first + _MAX_CONCURRENT_WRITES]:
-                    group.start_soon(self._write, *one)
+        while counts:
+            begun, counts = counts[:_MAX_CONCURRENT_WRITES], counts[_MAX_CONCURRENT_WRITES:]
+            try:
+                async with anyio.create_task_group() as group:
+                    for one in begun:
+                        group.start_soon(self._write, *one)
+            except BaseException:  # the writer stores what it has, also after a cancellation
+                for tenant, refusal, counted in counts:
+                    self.count(tenant, refusal, times=counted.count)
+                raise
 
     async def _run(self) -> None:
         while True:
@@ -107,5 +113,5 @@ class RefusalTally:
         try:
             await self.write(record)
         except AuditUnavailable as error:
-            log.warning("refusals_not_written", tenant_id=tenant, reason=error.message)
             self.count(tenant, refusal, times=counted.count)
+            log.warning("refusals_not_written", tenant_id=tenant, reason=error.message)

@@ -58,10 +58,7 @@ class _State(Enum):
     DRAINING = auto()
     """The waiting records are written."""
     CLOSED = auto()
-    """The writing task has ended, and every caller has received its result.
-
-    Also the state before the writer is opened.
-    """
+    """The writer is not in its block. A failure of the writing task does not close it: the task starts again."""
 
 
 _OPEN = _State.OPEN  # an enum lookup costs more than a function call
@@ -124,6 +121,8 @@ class AuditWriter:
                 await self._connection.close()
         self._drop_connection()
         await self._tasks.close()
+        self._state = _State.CLOSED
+        self.failed += _fail(self._waiting)
 
     async def write(self, record: CallRecord) -> None:
         """Return when the record is committed or spooled. Cancellation of the caller does not withdraw it.
@@ -142,29 +141,28 @@ class AuditWriter:
         await written
 
     async def _run(self) -> None:
-        """Write group after group until the writer is closed and nothing waits."""
+        """Write group after group until the writer is closed and nothing waits.
+
+        Whatever ends it early leaves the writer open, and the waiting entries for the task that starts again.
+        """
         previous_size = 0
-        try:
-            while self._state is _OPEN or self._waiting:
-                if not self._waiting:
-                    self._wake.clear()
-                    await self._wake.wait()
-                    continue
-                if len(self._waiting) < previous_size:
-                    await asyncio.sleep(_LINGER_S)
-                group = self._waiting.take(_MAX_GROUP)
-                previous_size = len(group) if len(group) > 1 else 0
-                try:
-                    await self._write_group(group)
-                except Exception:
-                    log.exception("audit_group_failed", entries=len(group))
-                    self._drop_connection()
-                finally:
-                    self.failed += _fail(group)
-        finally:
-            self._state = _State.CLOSED
-            self.failed += _fail(self._waiting)
-            self._ended.set()
+        while self._state is _OPEN or self._waiting:
+            if not self._waiting:
+                self._wake.clear()
+                await self._wake.wait()
+                continue
+            if len(self._waiting) < previous_size:
+                await asyncio.sleep(_LINGER_S)
+            group = self._waiting.take(_MAX_GROUP)
+            previous_size = len(group) if len(group) > 1 else 0
+            try:
+                await self._write_group(group)
+            except Exception:
+                self._drop_connection()
+                log.exception("audit_group_failed", entries=len(group))
+            finally:
+                self.failed += _fail(group)
+        self._ended.set()
 
     async def _write_group(self, group: Sequence[_Waiting]) -> None:
         if self._backs_off():
@@ -183,10 +181,10 @@ class AuditWriter:
                 for single in group:
                     await self._write_group([single])
         except _STORE_ERRORS as error:
-            log.warning("audit_unavailable", entries=len(group), error=type(error).__name__)
             self._drop_connection()
             self._note_failure(error, was_connected=rows is not None)
             await self._spool_outcomes(group, rows)
+            log.warning("audit_unavailable", entries=len(group), error=type(error).__name__)
         else:
             self._breaker.end()
             self.written += len(group)

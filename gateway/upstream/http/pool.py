@@ -235,6 +235,8 @@ class ConnectionPool:
 
     def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
         """Close connections that were idle for `_KEEP_ALIVE_S`; one timer serves all."""
+        # Started first: a sweep that fails must not keep all later connections for ever.
+        self._timer = loop.call_later(_TICK_S, self._sweep, loop) if self._oldest else None
         too_old = loop.time() - _KEEP_ALIVE_S
         for connection in list(self._oldest):
             if connection.kept_at > too_old:
@@ -243,7 +245,6 @@ class ConnectionPool:
             connection.abort()
         for key in [key for key, kept in self._kept.items() if not kept]:
             del self._kept[key]
-        self._timer = loop.call_later(_TICK_S, self._sweep, loop) if self._oldest else None
 
     def _busy(self) -> UpstreamBusy:
         return UpstreamBusy(

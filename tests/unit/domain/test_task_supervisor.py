@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 import anyio
 import anyio.lowlevel
 import pytest
+import structlog
 from structlog.testing import capture_logs
 
 from gateway.domain.task_supervisor import TaskSupervisor
@@ -72,6 +73,36 @@ async def test_a_loop_that_fails_is_started_again(
 
     assert begun == [0, 1, 2]
     assert [line["event"] for line in lines] == ["background_work_failed"] * 2
+
+
+async def test_a_loop_whose_failure_cannot_be_logged_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a program that embeds the gateway decides where its log goes; a loop that fails often is named (SRV-4)."""
+    monkeypatch.setattr("gateway.domain.task_supervisor._RESTART_S", 0)
+    begun: list[int] = []
+    is_fourth, may_fail = anyio.Event(), anyio.Event()
+
+    def refuse(*_: object) -> str:
+        raise OSError("no space left on device")
+
+    async def beat() -> None:
+        begun.append(len(begun))
+        if len(begun) < 4:
+            await _raise_an_error()
+        is_fourth.set()
+        await may_fail.wait()
+
+    tasks = TaskSupervisor()
+    before = structlog.get_config()
+    try:
+        structlog.configure(processors=[refuse])
+        tasks.open(beat)
+        assert tasks.failing == []
+        with anyio.fail_after(10):
+            await is_fourth.wait()
+        assert [name.rpartition(".")[2] for name in tasks.failing] == ["beat"]
+        await tasks.close()
+    finally:
+        structlog.configure(**before)
 
 
 async def test_tasks_are_named_after_their_work_and_receive_its_arguments() -> None:

@@ -48,6 +48,17 @@ def test_a_crowded_folder_and_a_class_defined_twice_are_found(tmp_path: Path) ->
     assert any("Room: is defined in" in complaint for complaint in found)
 
 
+def test_a_log_call_before_other_clean_up_is_found(tmp_path: Path) -> None:
+    """Ours: a log that fails changes no state; what only leaves the block may follow it."""
+    (tmp_path / "gateway").mkdir()
+    wrong = "    try:\n        run()\n    except E:\n        if left:\n            log.info('')\n            del left\n"
+    right = "    try:\n        run()\n    finally:\n        left = 0\n        log.info('ended')\n        raise Ended\n"
+    text = f'"""One."""\n\n\ndef run_wrong():\n{wrong}\n\ndef run_right():\n{right}'
+    (tmp_path / "gateway" / "loop.py").write_text(text)
+
+    assert [complaint.partition(" ")[0] for complaint in complaints(tmp_path)] == ["gateway/loop.py:9:"]
+
+
 def test_an_indirect_question_and_an_avoided_word_are_found(tmp_path: Path) -> None:
     """Ours: the rules of prose are a check that can fail."""
     written = tmp_path / "one.py"

@@ -259,8 +259,8 @@ class ProviderLink:
         try:
             text = await self._response(call_id, message)
         except Exception:
-            log.exception("call_failed: %s", message.method)
             text = jsonrpc.error_response(call_id, BadInput("the call failed; the log of the program has the reason"))
+            log.exception("call_failed: %s", message.method)
         finally:
             del self._calls[call_id]
         await self._finish(call_id, text)

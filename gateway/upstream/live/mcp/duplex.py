@@ -219,8 +219,8 @@ class DuplexSession:
         except GatewayError as error:
             reason = error.message
         except Exception:
-            log.exception("live_channel_failed")
             reason = "the channel failed"
+            log.exception("live_channel_failed")
         finally:
             self._ended.set_result(reason)
             for inbox, _ in list(self._running.values()):

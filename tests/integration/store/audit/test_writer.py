@@ -1,10 +1,12 @@
 """The audit writer against PostgreSQL: every answered call has its row, in order and chained, whatever happens."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncGenerator, Iterable, Sequence
 
 import anyio
 import pytest
+import structlog
 from msgspec.structs import replace
 
 from gateway.domain.audit import AuditEntry, AuditKind, CallRecord
@@ -170,6 +172,33 @@ async def test_a_commit_that_fails_fails_its_callers_only(
         assert await faults_of(_A, db) == 0
 
 
+async def test_a_log_that_fails_leaves_the_writer_open(
+    writer: AuditWriter, store: Store, superuser: PostgresConnection
+) -> None:
+    """A fixed bug: a full disk that hit log and database left every later call without an entry (SAF-4)."""
+
+    def refuse(*_: object) -> str:
+        raise OSError("no space left on device")
+
+    before = structlog.get_config()
+    await writer.write(make_record(_A, 0))
+    await superuser.execute("begin; lock table audit_entries")
+    try:
+        structlog.configure(processors=[refuse])
+        async with anyio.create_task_group() as tasks:
+            for number in range(1, 4):
+                tasks.start_soon(_write_quietly, writer, number)
+            await _until_waiting(superuser)
+            await superuser.execute(_CUT_OFF)
+            await superuser.execute("rollback")
+        with anyio.fail_after(10):  # the task that writes starts again
+            await writer.write(make_record(_A, 4))
+    finally:
+        structlog.configure(**before)
+
+    assert "tool_4" in {entry.target for entry in await _entries(store, _A)}
+
+
 async def test_without_a_database_every_caller_is_told(database_url: str) -> None:
     """Ours: no audit, no answer; and the driver's error stays inside."""
     nowhere = database_url.replace("host=", "host=/nowhere")
@@ -233,6 +262,11 @@ async def _entries(store: Store, tenant: TenantId) -> Sequence[AuditEntry]:
     """The tenant's entries, oldest first."""
     async with store.transaction(tenant) as db:
         return (await audit_entries.page(tenant, db, after=None, limit=1000))[::-1]
+
+
+async def _write_quietly(writer: AuditWriter, number: int) -> None:
+    with contextlib.suppress(AuditUnavailable):
+        await writer.write(make_record(_A, number))
 
 
 async def _until_waiting(superuser: PostgresConnection) -> None:
