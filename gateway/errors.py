@@ -29,7 +29,6 @@
     ├── CallError                    a handler of the gateway could not finish its call
     │   ├── HandlerFailed            it raised, took too long or returned an invalid result
     │   ├── OutputInvalid            its result does not match the tool's output schema
-    │   ├── RecursionRefused         calls nested too deep, or too many calls inside one
     │   ├── CapabilityMissing        the client did not declare a capability that the call needs
     │   └── ClientSilent             the client has disconnected, did not respond in time, or sent an invalid response
     ├── UpstreamError
@@ -263,12 +262,6 @@ class OutputInvalid(CallError):
     code = "call.output_invalid"
 
 
-class RecursionRefused(CallError):
-    """Calls nested too deep, or too many calls inside one."""
-
-    code = "call.recursion"
-
-
 class CapabilityMissing(CallError):
     """The client did not declare a capability that the call needs; `capability` is its name in the protocol."""
 
@@ -359,9 +352,13 @@ class FetchFailed(UpstreamError):
 
 
 class Unavailable(GatewayError):
-    """A part of the gateway is unavailable; the same request may succeed later."""
+    """A part of the gateway is unavailable; retry later. `cause` is for the operator: it may quote another server."""
 
     code = "unavailable"
+
+    def __init__(self, message: str, *, retry_after_s: float | None = None, cause: str = "") -> None:
+        super().__init__(message, retry_after_s=retry_after_s)
+        self.cause = cause or message
 
 
 class DatabaseUnavailable(Unavailable):

@@ -18,7 +18,6 @@ from gateway.app.runtime import Runtime
 from gateway.catalog.audit import TrailVerifier
 from gateway.catalog.audit_export import TrailExporter
 from gateway.catalog.doctor.doctor import Doctor
-from gateway.catalog.doctor.environment_checks import Installation
 from gateway.catalog.identity.secret_keys.rotation import SecretRotation
 from gateway.catalog.snapshots.python_primitives import PythonPrimitives
 from gateway.catalog.transaction import CatalogContext, CatalogOptions
@@ -29,7 +28,7 @@ from gateway.settings import Settings
 from gateway.telemetry.metrics import Metrics
 from gateway.web.edge import Edge, EdgeDependencies
 from gateway.web.error_page import error_page_route
-from gateway.web.health import health_routes
+from gateway.web.health import ReadinessProbe, health_routes
 from gateway.web.hosts import default_hosts
 from gateway.web.metrics import MonitoringKeys, metrics_routes
 from gateway.web.prefix_router import PrefixRouter
@@ -77,7 +76,7 @@ def build_admin(
     catalog: CatalogContext,
     trails: tuple[TrailVerifier, TrailExporter],
     runtime: Runtime,
-    facts: Installation,
+    doctor: Doctor,
     limits: AdminLimits,
     secret_keys: SecretRotation,
 ) -> Mount:
@@ -85,7 +84,7 @@ def build_admin(
     admin = AdminDependencies(
         catalog=catalog,
         cursors=Cursors(*catalog.sealer.derive_all("admin cursors")),
-        doctor=Doctor(facts),
+        doctor=doctor,
         verifier=trails[0],
         exporter=trails[1],
         connections=runtime.connections,
@@ -96,13 +95,10 @@ def build_admin(
     return Mount("/admin/v1", routes=admin_routes(admin, gate))
 
 
-def build_probes(
-    infrastructure: Infrastructure, runtime: Runtime, readiness: Readiness, settings: Settings
-) -> list[BaseRoute]:
+def build_probes(probe: ReadinessProbe, runtime: Runtime, readiness: Readiness, settings: Settings) -> list[BaseRoute]:
     """Build `/healthz`, `/readyz`, the error page, resource metadata and the key set, which every listener serves."""
-    checks = (("database", infrastructure.store.check), ("redis", infrastructure.bus.check))
     readers = MonitoringKeys(runtime.credentials, key=_metrics_key(settings))
-    probes = health_routes(checks, is_draining=lambda: readiness.is_draining, sees_reasons=readers.allow)
+    probes = health_routes(probe, is_draining=lambda: readiness.is_draining, sees_reasons=readers.allow)
     people = runtime.credentials.people
     metadata = [] if people is None else [metadata_route(runtime.credentials, people)]
     return [*probes, error_page_route(), *metadata, key_set_route(runtime.signer.key_set)]

@@ -31,6 +31,7 @@ from gateway.app.metrics_wiring import (
     connect_task_metrics,
     make_metrics,
 )
+from gateway.app.needed_parts import build_readiness_probe, examine_parts
 from gateway.app.pages import build_pages
 from gateway.app.python.hidden_names import HiddenNames
 from gateway.app.python.registrations import Registrations
@@ -40,6 +41,7 @@ from gateway.app.secrets import GatewayKeys
 from gateway.catalog.audit import TrailVerifier
 from gateway.catalog.audit_export import TrailExporter
 from gateway.catalog.calls.mcp_tasks import TaskRecords
+from gateway.catalog.doctor.doctor import Doctor
 from gateway.catalog.identity.secret_keys.rotation import SecretRotation
 from gateway.catalog.transaction import CatalogContext
 from gateway.catalog.updates.webhooks import SingleUse
@@ -92,8 +94,7 @@ def build_app(
     events = build_event_router(infrastructure, runtime, mcp_app)
     readiness.before_closing(mcp_app.close_streams)
     readiness.before_closing(runtime.providers.drain)
-    snapshots, sessions = runtime.snapshots, runtime.stores.sessions
-    connect_metrics(metrics, infrastructure=infrastructure, snapshots=snapshots, sessions=sessions, readiness=readiness)
+    connect_metrics(metrics, infrastructure, runtime.snapshots, runtime.stores.sessions, readiness)
     connect_live_metrics(metrics, runtime.live)
     connect_task_metrics(metrics, mcp_app.tasks)
     catalog = build_catalog(infrastructure, events, code, settings, ceilings=ceilings)
@@ -106,10 +107,12 @@ def build_app(
     calls = (pipeline.check_pool, pipeline.guardrails.slot_pool, runtime.results.slot_pool, mcp_app.open_requests)
     connect_pools(metrics, (*pools, *calls, *pages.pools, *limits.pools), paced=lambda: mcp_app.paced)
     facts = describe_installation(settings, keys, database_url=database_url, redis_url=redis_url, code=code)
-    probes = build_probes(infrastructure, runtime, readiness, settings)
+    probe = build_readiness_probe(infrastructure, mcp_app.heartbeat, metrics)
+    probes = build_probes(probe, runtime, readiness, settings)
     rotation = SecretRotation(catalog, replica=infrastructure.bus.replica, digests=runtime.credentials.digests)
-    administration = build_admin(catalog, trails, runtime, facts, limits, rotation)
-    closed = [*build_metrics(metrics, runtime, settings), administration]
+    doctor = Doctor(facts, examine_parts=partial(examine_parts, probe))
+    admin = build_admin(catalog, trails, runtime, doctor, limits, rotation)
+    closed = [*build_metrics(metrics, runtime, settings), admin]
     around = build_edge_dependencies(settings, metrics, readiness)
     scheduler, attachments = build_jobs(infrastructure, catalog, runtime, mcp_app.tasks, metrics, settings)
     provide = build_provide_endpoint(infrastructure, catalog, runtime.live, attachments, runtime.providers)

@@ -86,6 +86,7 @@ class Infrastructure:
             DatabaseUnavailable, RedisUnavailable: PostgreSQL or Redis cannot be used.
         """
         await self.bus.check()
+        await self.bus.check_events()
         self.bus.accept_unsealed(await self.store.unsealed_until())
 
 

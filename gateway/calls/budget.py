@@ -7,7 +7,8 @@ from types import TracebackType
 
 import anyio
 
-from gateway.errors import HandlerFailed, RecursionRefused
+from gateway.domain.refusals import RecursionRefused
+from gateway.errors import HandlerFailed
 
 MAX_NESTED_CALLS = 8
 """The maximum depth of nested calls; the outermost call has depth 0."""

@@ -12,13 +12,13 @@ from gateway.calls import result_rendering
 from gateway.calls.invocation import Invocation
 from gateway.domain.audit import AuditKind, CallRecord, CountedRefusal
 from gateway.domain.identifiers import TenantId
+from gateway.domain.refusals import RecursionRefused
 from gateway.errors import (
     AuditUnavailable,
     GatewayError,
     HandlerFailed,
     LimitExceeded,
     OutputInvalid,
-    RecursionRefused,
     TemplateFailed,
 )
 from gateway.handlers.interfaces import InputRequired

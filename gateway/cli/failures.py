@@ -6,7 +6,7 @@ from typing import cast
 import click
 
 from gateway.cli.exit_codes import ExitCode
-from gateway.errors import BrokenSetting, Fault, GatewayError
+from gateway.errors import BrokenSetting, Fault, GatewayError, Unavailable
 
 
 class Failure(Exception):
@@ -48,7 +48,8 @@ def describe_fault(fault: Fault) -> str:
 def failure_of(error: GatewayError) -> Failure:
     """Convert an error that was raised in this process to a failure."""
     code = ExitCode.USAGE if isinstance(error, BrokenSetting) else ExitCode.FAILED
-    return Failure(error.message, code, faults=error.faults)
+    message = error.cause if isinstance(error, Unavailable) else error.message
+    return Failure(message, code, faults=error.faults)
 
 
 def failure_from_any(error: Exception) -> Failure:

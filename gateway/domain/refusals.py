@@ -1,4 +1,6 @@
-"""Errors of idempotency, sign-in, approvals, source changes, guardrails and live sources; see `gateway.errors`.
+"""Errors of idempotency, sign-in, approvals, source changes, guardrails, nested calls and live sources.
+
+See `gateway.errors`.
 
 BadInput
 ├── IdempotencyKeyReused    an Idempotency-Key that belongs to another request
@@ -18,6 +20,8 @@ PolicyDenied
 ├── ApprovalRequired        another person has to approve the call, or has denied it
 ├── CallBlocked             a guardrail does not allow the arguments; nothing was sent
 └── ResultBlocked           a guardrail withholds the result; the call has run
+CallError
+└── RecursionRefused        calls nested too deep, or too many calls inside one
 UpstreamError
 ├── AccountRequired         the caller has to connect an account at the upstream first; the link is in the error
 ├── SecretUnavailable       the external store does not have the secret, refuses it, or does not respond
@@ -28,7 +32,7 @@ UpstreamError
 
 from collections.abc import Mapping, Sequence
 
-from gateway.errors import BadInput, Conflict, Forbidden, PolicyDenied, Unauthenticated, UpstreamError
+from gateway.errors import BadInput, CallError, Conflict, Forbidden, PolicyDenied, Unauthenticated, UpstreamError
 
 
 class IdempotencyKeyReused(BadInput):
@@ -99,6 +103,12 @@ class SignInRefused(Forbidden):
     """The person has signed in at the provider, but is denied, or no rule of the issuer admits the person."""
 
     code = "sign_in.refused"
+
+
+class RecursionRefused(CallError):
+    """Calls nested too deep, or too many calls inside one."""
+
+    code = "call.recursion"
 
 
 class AccountRequired(UpstreamError):

@@ -57,7 +57,7 @@ class JobScheduler:
             try:
                 await self._start_due_jobs()
             except Unavailable as error:
-                log.warning("work_postponed", reason=error.message)
+                log.warning("work_postponed", reason=error.cause)
             except Exception:
                 log.exception("work_failed")
             await anyio.sleep(self._pause_s)

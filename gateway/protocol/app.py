@@ -77,6 +77,7 @@ class McpApp:
             traces=traces,
         )
         self._stack = AsyncExitStack()
+        self.heartbeat = ReplicaHeartbeat(stores.bus)
 
     @property
     def open_requests(self) -> FairSlotPool:
@@ -89,7 +90,7 @@ class McpApp:
         return self._endpoint.pacing.waited
 
     async def __aenter__(self) -> Self:
-        await self._stack.enter_async_context(ReplicaHeartbeat(self._stores.bus))
+        await self._stack.enter_async_context(self.heartbeat)
         await self._stack.enter_async_context(self.tasks)
         await self._stack.enter_async_context(self._modern)
         return self

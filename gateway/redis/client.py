@@ -1,27 +1,52 @@
 """The Redis client, without retries: a command that fails raises `RedisUnavailable`.
 
-By default redis-py retries a command ten times, which takes many seconds. No other package imports redis-py.
+Only a command that the server refused without running it is sent again. By default redis-py retries a command ten
+times, which takes many seconds. No other package imports redis-py.
 """
 
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
-from typing import Any, Protocol, cast
+import math
+import re
+import time
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, Final, Protocol, TypeVar, cast
 
-from redis.asyncio import BlockingConnectionPool, Redis
+import structlog
+from redis.asyncio import BlockingConnectionPool, ConnectionPool, Redis
 from redis.asyncio.client import PubSub as Subscriptions
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.commands.core import AsyncScript
 from redis.driver_info import DriverInfo
+from redis.exceptions import (
+    AuthenticationError,
+    BusyLoadingError,
+    MasterDownError,
+    ReadOnlyError,
+    RedisError,
+    ResponseError,
+)
 from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import RedisError
 
+from gateway.domain.configured_secret import ConfiguredSecret, as_configured
 from gateway.errors import RedisUnavailable
+
+log = structlog.get_logger(__name__)
+
+_T = TypeVar("_T")
 
 _COMMAND_TIMEOUT_S = 1.0
 _CONNECT_TIMEOUT_S = 1.0
 _MAX_CONNECTIONS = 32
 _PROTOCOL = 2  # the format of replies differs between protocol versions
+_FIRST_PAUSE_S: Final = 0.5
+_LAST_PAUSE_S: Final = 10.0
+"""Seconds between two replacements while commands are still refused, doubled each time.
+
+A name that still has its old address must not cost a connection per command, and each replacement interrupts events.
+"""
+_REFUSAL: Final = re.compile(r"(?:^|[ -])(?:READONLY|LOADING|MASTERDOWN|NOREPLICAS)\b")
+"""Codes of refusals; `NOREPLICAS` is one of a primary that has lost its replicas, and perhaps its role."""
 _DRIVER = DriverInfo()
 """Name and version of the library for Redis; by default each new connection reads them from package metadata."""
 
@@ -55,6 +80,8 @@ class PubSub(Protocol):
 class _Commands(Protocol):
     """The part of redis-py's client that is used here, with types."""
 
+    connection_pool: BlockingConnectionPool
+
     async def publish(self, channel: str, message: bytes, /) -> int: ...
     async def ping(self) -> bool: ...
     def register_script(self, script: str, /) -> AsyncScript: ...
@@ -62,45 +89,118 @@ class _Commands(Protocol):
 
 
 class Client:
-    """The connections of one replica to Redis: a pool for commands, and one connection for subscriptions."""
+    """The connections of one replica to Redis: a pool for commands, and one connection for subscriptions.
 
-    def __init__(self, url: str) -> None:
-        options = {
-            "protocol": _PROTOCOL,
-            "socket_timeout": _COMMAND_TIMEOUT_S,
-            "socket_connect_timeout": _CONNECT_TIMEOUT_S,
-            "retry": Retry(NoBackoff(), 0),
-            "driver_info": _DRIVER,
-        }
-        self._pool: BlockingConnectionPool = cast(Any, BlockingConnectionPool).from_url(
-            url, max_connections=_MAX_CONNECTIONS, timeout=_COMMAND_TIMEOUT_S, **options
-        )
+    A server that is no longer the primary, or not ready, refuses commands over connections that work. After such a
+    refusal all connections are replaced, so that the name in the URL is resolved again.
+    """
+
+    def __init__(self, url: str | ConfiguredSecret) -> None:
+        self._url = as_configured(url)
+        self._pool, self._subscriber = _open(self._url.value)
         self._commands = cast(_Commands, Redis(connection_pool=self._pool))
-        self._subscriber: Redis = cast(Any, Redis).from_url(url, **options)
+        self._replaced_at = -math.inf
+        self._pause_s = _FIRST_PAUSE_S
 
     async def close(self) -> None:
         """Close every connection, including those in use."""
-        await self._subscriber.aclose(close_connection_pool=True)
+        await self._subscriber.disconnect(inuse_connections=True)
         await self._commands.aclose()
         await self._pool.disconnect(inuse_connections=True)
 
     def script(self, text: str) -> "Script":
         """Return a callable Lua script; its text is sent only if Redis has not cached it."""
-        return Script(self._commands.register_script(text))
+        return Script(self, self._commands.register_script(text))
 
     def listener(self) -> PubSub:
         """Return a separate connection for subscriptions; the caller wraps its use in `redis_errors_translated`."""
-        return cast(PubSub, _Listener(self._subscriber.connection_pool))
+        return cast(PubSub, _Listener(self._subscriber))
 
     async def publish(self, channel: str, payload: bytes) -> None:
         """Publish a message to the current subscribers of the channel."""
-        with redis_errors_translated():
-            await self._commands.publish(channel, payload)
+        await self.run(lambda: self._commands.publish(channel, payload))
 
     async def ping(self) -> None:
         """Raise `RedisUnavailable` when Redis does not respond."""
+        await self.run(self._commands.ping)
+
+    async def run(self, command: Callable[[], Awaitable[_T]]) -> _T:
+        """Run a command. One that the server refused without running it is sent once more, over a new connection.
+
+        Raises:
+            RedisUnavailable: the command may or may not have run.
+        """
+        pool = self._pool
         with redis_errors_translated():
-            await self._commands.ping()
+            try:
+                return await command()
+            except RedisError as error:
+                if not await self._can_repeat(error, pool):
+                    raise
+            except RuntimeError as error:  # uvloop's, for a transport that is closed
+                raise RedisConnectionError(str(error)) from error
+            return await command()
+
+    async def reread(self) -> None:
+        """Read the URL again; connections under an older URL are replaced."""
+        if self._url.reread():
+            await self._replace()
+
+    async def recover(self, error: RedisUnavailable) -> None:
+        """Replace the connections if the failure of a subscription shows that they need it."""
+        if isinstance(error.__cause__, RedisError):
+            await self._can_repeat(error.__cause__, self._pool)
+
+    async def _can_repeat(self, error: RedisError, pool: BlockingConnectionPool) -> bool:
+        """True if the server has refused a command without running it, and there are new connections."""
+        is_login = isinstance(error, AuthenticationError)
+        if not is_login and not _is_refusal_of_server(error):
+            return False
+        now = time.monotonic()
+        if self._pool is pool and now - self._replaced_at > self._pause_s:
+            is_again = now - self._replaced_at < 2 * _LAST_PAUSE_S
+            self._pause_s = min(2 * self._pause_s, _LAST_PAUSE_S) if is_again else _FIRST_PAUSE_S
+            self._replaced_at = now
+            if not is_login or self._url.reread():
+                await self._replace()
+                log.warning("redis_connections_replaced", reason=str(error))
+        return self._pool is not pool
+
+    async def _replace(self) -> None:
+        """Open new pools; older connections are closed, those in use when their command has ended."""
+        pool, subscriber = self._pool, self._subscriber
+        self._pool, self._subscriber = _open(self._url.value)
+        self._commands.connection_pool = self._pool
+        with suppress(RedisError, OSError):
+            await cast(Any, pool).update_active_connections_for_reconnect()
+            await pool.disconnect(inuse_connections=False)
+        with suppress(RedisError, OSError):
+            await subscriber.disconnect(inuse_connections=True)  # the event bus subscribes again
+
+
+def _is_refusal_of_server(error: BaseException) -> bool:
+    """True if a server refused a command because it is no primary, or not ready; a script ends at its first write.
+
+    Redis before version 7 reports a refusal inside a script as an error of the script.
+    """
+    if isinstance(error, ReadOnlyError | BusyLoadingError | MasterDownError):
+        return True
+    return isinstance(error, ResponseError) and _REFUSAL.search(str(error)) is not None
+
+
+def _open(url: str) -> tuple[BlockingConnectionPool, ConnectionPool]:
+    """Return the pool of commands and that of subscriptions; neither connects before its first use."""
+    options = {
+        "protocol": _PROTOCOL,
+        "socket_timeout": _COMMAND_TIMEOUT_S,
+        "socket_connect_timeout": _CONNECT_TIMEOUT_S,
+        "retry": Retry(NoBackoff(), 0),
+        "driver_info": _DRIVER,
+    }
+    commands: BlockingConnectionPool = cast(Any, BlockingConnectionPool).from_url(
+        url, max_connections=_MAX_CONNECTIONS, timeout=_COMMAND_TIMEOUT_S, **options
+    )
+    return commands, cast(Any, ConnectionPool).from_url(url, **options)
 
 
 class _Listener(Subscriptions):
@@ -139,7 +239,8 @@ class _Listener(Subscriptions):
 class Script:
     """One Lua script; its execution is atomic."""
 
-    def __init__(self, script: AsyncScript) -> None:
+    def __init__(self, client: Client, script: AsyncScript) -> None:
+        self._client = client
         self._script = script
 
     async def __call__(self, keys: Sequence[str], *arguments: str | bytes | int | float) -> Any:
@@ -148,8 +249,7 @@ class Script:
         Raises:
             RedisUnavailable: the script may or may not have run.
         """
-        with redis_errors_translated():
-            return await self._script(keys=keys, args=arguments)
+        return await self._client.run(lambda: self._script(keys=keys, args=arguments))
 
 
 @contextmanager
@@ -158,4 +258,13 @@ def redis_errors_translated() -> Generator[None]:
     try:
         yield
     except (RedisError, OSError) as error:  # TimeoutError is an OSError
-        raise RedisUnavailable("Redis does not respond", retry_after_s=1.0) from error
+        raise RedisUnavailable(_describe(error), retry_after_s=1.0) from error
+
+
+def _describe(error: Exception) -> str:
+    """Return the message for a failure, without words of the server: tenants read it too."""
+    if isinstance(error, AuthenticationError):
+        return "Redis refused the login"
+    if _is_refusal_of_server(error):
+        return "Redis is a read-only replica, or not ready"
+    return "Redis does not respond"

@@ -15,6 +15,7 @@ from typing import Any, Self
 import anyio
 import structlog
 
+from gateway.domain.configured_secret import ConfiguredSecret
 from gateway.domain.events import Event
 from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.errors import RedisUnavailable
@@ -39,7 +40,9 @@ class EventBus:
     one replica after the other.
     """
 
-    def __init__(self, url: str, *, secret: bytes, older: Sequence[bytes] = (), namespace: str = "gw") -> None:
+    def __init__(
+        self, url: str | ConfiguredSecret, *, secret: bytes, older: Sequence[bytes] = (), namespace: str = "gw"
+    ) -> None:
         self.namespace = namespace
         self.replica = secrets.token_hex(8)
         self._client = Client(url)
@@ -110,14 +113,25 @@ class EventBus:
         return self._channels.listening(channel, listener)
 
     async def check(self) -> None:
-        """Check that Redis responds to commands and delivers events.
+        """Check that Redis responds to commands.
 
         Raises:
-            RedisUnavailable: commands fail, or events do not arrive.
+            RedisUnavailable: it does not.
         """
         await self._client.ping()
-        if not self._is_live:
+
+    async def check_events(self) -> None:
+        """Check that Redis delivers events; sends nothing.
+
+        Raises:
+            RedisUnavailable: it does not.
+        """
+        if not self._is_live or self._tasks.failing:
             raise RedisUnavailable("the event subscription is down", retry_after_s=1.0)
+
+    async def reread_url(self) -> None:
+        """Read the URL again from its file; if it has changed, replace all connections."""
+        await self._client.reread()
 
     @property
     def accepts_unsealed(self) -> bool:
@@ -143,6 +157,8 @@ class EventBus:
             try:
                 await self._receive_until_failure()
             except RedisUnavailable as error:
+                self._is_live = False
+                await self._client.recover(error)
                 log.warning("bus_lost", reason=str(error.__cause__ or error))
             except Exception:
                 log.exception("bus_failed")

@@ -54,6 +54,7 @@ class ReplicaHeartbeat:
         self._renew_script = bus.script(_RENEW)
         self._delete_script = bus.script(_DELETE)
         self._tasks = TaskSupervisor()
+        self._failure: RedisUnavailable | None = None
 
     async def __aenter__(self) -> Self:
         await self._renew()
@@ -72,8 +73,22 @@ class ReplicaHeartbeat:
             await anyio.sleep(_INTERVAL_S)
             await self._renew()
 
+    async def check(self) -> None:
+        """Check that Redis accepted the last write of this replica, which is a second old; sends nothing.
+
+        Raises:
+            RedisUnavailable: it did not, or the heartbeat does not run.
+        """
+        if self._tasks.failing:
+            raise RedisUnavailable("the heartbeat does not run; see the log")
+        if self._failure is not None:
+            raise RedisUnavailable(self._failure.message, retry_after_s=self._failure.retry_after_s)
+
     async def _renew(self) -> None:
         try:
             await self._renew_script((self._key,), _TTL_MS)
-        except RedisUnavailable:
+        except RedisUnavailable as error:
+            self._failure = error
             log.debug("heartbeat_not_renewed")
+        else:
+            self._failure = None

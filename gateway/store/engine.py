@@ -15,13 +15,15 @@ from sqlalchemy import exc, text
 from sqlalchemy.ext.asyncio.engine import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import QueuePool
 
+from gateway.domain.configured_secret import ConfiguredSecret
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import TenantId
 from gateway.errors import DatabaseUnavailable, LimitExceeded, NotFound
 from gateway.store.database.circuit_breaker import DatabaseBreaker, bounded_wait
 from gateway.store.database.connection import PostgresConnection, connect_app
 from gateway.store.database.dialect import CHECK, URL, begin_at_checkout, begun_by
-from gateway.store.database.errors import RETRY_S, translate_engine_errors
+from gateway.store.database.errors import RETRY_S, read_only, translate_engine_errors
+from gateway.store.database.poolers import refuse_transaction_pooler
 
 Db = AsyncConnection
 """An open transaction, which the functions of the store's modules receive."""
@@ -33,6 +35,7 @@ Level = Literal["READ COMMITTED", "REPEATABLE READ"]
 """Isolation level of a transaction."""
 
 _MAX_QUEUE_LENGTH = 1024
+_IS_READ_ONLY = text("select pg_is_in_recovery() or current_setting('transaction_read_only')::bool")
 _SET_TENANT = "select set_config('app.tenant', '{}', true)"  # guard: tenant-of-the-transaction
 
 
@@ -43,7 +46,12 @@ class Store:
     """
 
     def __init__(
-        self, url: str, *, pool_size: int = 8, timeout_s: float = 5.0, silence: DatabaseBreaker | None = None
+        self,
+        url: str | ConfiguredSecret,
+        *,
+        pool_size: int = 8,
+        timeout_s: float = 5.0,
+        silence: DatabaseBreaker | None = None,
     ) -> None:
         self._url = url
         self._pool_size = pool_size
@@ -70,8 +78,8 @@ class Store:
             pool_use_lifo=True,
             hide_parameters=True,
         )
-        begin_at_checkout(engine)
-        translate_engine_errors(engine)
+        begin_at_checkout(engine, self._breaker)
+        translate_engine_errors(engine, self._breaker.replace_connections)
         self._stack.push_async_callback(engine.dispose)
         self._engine = engine
         return self
@@ -139,6 +147,26 @@ class Store:
                 f"The database is at migration {found or 'none'}, but this gateway needs {SCHEMA}: run `gateway "
                 f"migrate`."
             )
+
+    async def check_sessions(self) -> None:
+        """Refuse to serve behind a pooler that gives each transaction another session.
+
+        Raises:
+            BrokenSetting: such a pooler is in between.
+            DatabaseUnavailable: PostgreSQL does not respond.
+        """
+        await refuse_transaction_pooler(self._url)
+
+    async def check_writes(self) -> None:
+        """Check that PostgreSQL accepts writes, without a write.
+
+        Raises:
+            DatabaseUnavailable: it does not respond, is a standby, or is set read-only.
+        """
+        async with self.lookup() as db:
+            if (await db.execute(_IS_READ_ONLY)).scalar_one():
+                self._breaker.replace_connections()
+                raise read_only()
 
     async def unsealed_until(self) -> float:
         """Time in seconds since 1970 until which replicas of the previous release may store Redis state without a MAC.

@@ -31,7 +31,7 @@ class LineWriter:
 
         Without a stream, every line is dropped; a stream without a descriptor is written as it is.
         """
-        self._write = _sink_of(stream)
+        self._send = _sink_of(stream)
         self._capacity = capacity
         self.notice: Callable[[int], str] = _plain_notice
         """Renders the line for a number of lost lines."""
@@ -50,7 +50,7 @@ class LineWriter:
         self._queued = 0
         self._thread: threading.Thread | None = None
 
-    def put(self, text: str) -> None:
+    def write(self, text: str) -> None:
         """Queue whole lines, with their ends."""
         data = text.encode("utf-8", "backslashreplace")
         with self._lock:
@@ -61,6 +61,9 @@ class LineWriter:
             self._queue.put(data)
             if self._thread is None:
                 self._start()
+
+    def flush(self) -> None:
+        """Do nothing: no line is waited for."""
 
     def drain(self, seconds: float = DRAIN_S) -> bool:
         """Wait until the lines queued so far are written or lost; False after so many seconds.
@@ -119,7 +122,7 @@ class LineWriter:
         done = 0
         while done < len(data):
             try:
-                done += self._write(data[done:])
+                done += self._send(data[done:])
             except Exception:  # of a full disk, a closed pipe, or any stream; the lines are counted
                 break
         return done

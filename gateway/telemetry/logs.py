@@ -5,6 +5,7 @@ written by a thread (`gateway.telemetry.line_writer`).
 """
 
 import logging
+import sys
 from collections.abc import MutableMapping, Sequence
 from functools import partial
 from typing import Any
@@ -60,29 +61,24 @@ class _LineLogger:
 
     def msg(self, line: str) -> None:
         """Queue one line."""
-        self._writer.put(f"{line}\n")
+        self._writer.write(f"{line}\n")
 
     log = debug = info = warn = warning = error = critical = fatal = failure = err = exception = msg
 
 
-class _LineHandler(logging.Handler):
+class _LineHandler(logging.StreamHandler[LineWriter]):
     """Puts records of the standard library into the same queue."""
 
     def __init__(
         self, writer: LineWriter, stamp: Sequence[structlog.typing.Processor], render: structlog.typing.Processor
     ) -> None:
-        super().__init__()
-        self._writer = writer
+        super().__init__(writer)
         last = partial(_render, [structlog.stdlib.ProcessorFormatter.remove_processors_meta, render])
         self.setFormatter(structlog.stdlib.ProcessorFormatter(foreign_pre_chain=stamp, processors=[last]))
 
-    def emit(self, record: logging.LogRecord) -> None:
-        """Queue one record; one whose text cannot be made is queued without its arguments."""
-        try:
-            line = self.format(record)
-        except Exception as error:  # of arguments that do not fit, or of their own methods
-            line = _render_failure(str(record.msg), error)
-        self._writer.put(f"{line}\n")
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  # the name of the standard library
+        """Queue a record whose text cannot be made: its arguments do not fit, or raise when they are written."""
+        self.stream.write(f"{_render_failure(str(record.msg), sys.exception())}\n")
 
 
 def _render(
@@ -110,7 +106,7 @@ def _render_notice(chain: Sequence[structlog.typing.Processor], lost: int) -> st
     return f"{line}\n"
 
 
-def _render_failure(event: str, error: Exception) -> str:
+def _render_failure(event: str, error: BaseException | None) -> str:
     """Return a line without the values that could not be rendered."""
     failed = {"event": "log_line_not_rendered", "of": ascii(event), "error": type(error).__name__, "level": "error"}
     return orjson.dumps(failed).decode()

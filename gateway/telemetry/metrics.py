@@ -69,13 +69,19 @@ class Metrics:
         ended_help = "Tasks of clients that ended on this replica, by state: `completed`, `failed` or `cancelled`."
         self.tasks_ended = Callback("gateway_tasks_ended_total", ended_help, ("state",), kind="counter")
         self.draining = Callback("gateway_draining", "1 while the replica shuts down, otherwise 0.")
-        lost_help = "Log lines that could not be written, or found 1 MiB of lines still waiting."
-        self.log_lines_lost = Callback("gateway_log_lines_lost_total", lost_help, kind="counter")
+        self._add_health()
         self._version = Callback("gateway_build", "1, labelled with the running version.", ("version",))
         self._version.follow(lambda: {(version,): 1})
         self._own = _own_metrics()
         self._gateway_seconds, self._upstream_seconds = self.call_seconds.parts.values()
         self._registry = _registry_of(self.families)
+
+    def _add_health(self) -> None:
+        """Add the metrics of what a replica lacks."""
+        failing_help = "1 for each part that calls need and that failed at the last request to `/readyz`, otherwise 0."
+        self.parts_failing = Callback("gateway_parts_failing", failing_help, ("part",))
+        lost_help = "Log lines that could not be written, or found 1 MiB of lines still waiting."
+        self.log_lines_lost = Callback("gateway_log_lines_lost_total", lost_help, kind="counter")
 
     def _add_audit_deliveries(self) -> None:
         """Add the metrics of audit heads and of audit sinks."""

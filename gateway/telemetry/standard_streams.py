@@ -57,7 +57,7 @@ class QueuedStream(io.TextIOBase):
         with self._lock:
             lines, end, self._begun = (self._begun + text).rpartition("\n")
             if end:
-                self.writer.put(lines + end)
+                self.writer.write(lines + end)
         if len(self._begun) > _MAX_PIECE:
             self.flush()
         return len(text)
@@ -67,7 +67,7 @@ class QueuedStream(io.TextIOBase):
         with self._lock:
             begun, self._begun = self._begun, ""
         if begun:
-            self.writer.put(begun)
+            self.writer.write(begun)
 
 
 def open_closed_descriptors() -> None:

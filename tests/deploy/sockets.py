@@ -25,6 +25,7 @@ class Relay:
         self._path = path
         self._serving = set[asyncio.Task[object]]()
         self._is_mute = False
+        self.accepted = 0
 
     @asynccontextmanager
     async def listening(self) -> AsyncGenerator[int]:
@@ -45,6 +46,10 @@ class Relay:
         """Answer the connections to come."""
         self._is_mute = False
 
+    def move(self, path: str) -> None:
+        """Lead the connections to come to another server, as a name with a new address does; the open ones stay."""
+        self._path = path
+
     def _cut(self) -> None:
         for task in self._serving:
             task.cancel()
@@ -53,10 +58,14 @@ class Relay:
         task = asyncio.current_task()
         assert task is not None
         self._serving.add(task)
+        self.accepted += 1
         try:
             if self._is_mute:
                 await anyio.sleep_forever()
-            theirs, ours = await asyncio.open_unix_connection(self._path)
+            try:
+                theirs, ours = await asyncio.open_unix_connection(self._path)
+            except OSError:  # the server is away
+                return
             try:
                 async with asyncio.TaskGroup() as group:
                     group.create_task(_pump(reader, ours))

@@ -4,7 +4,7 @@ If PostgreSQL or Redis does not respond, only the findings that depend on it are
 finding contains a secret or a connection URL.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -26,7 +26,7 @@ from gateway.catalog.doctor.reference_checks import check_references
 from gateway.catalog.doctor.secret_key_checks import check_secret_keys
 from gateway.catalog.doctor.sign_in_checks import check_sign_in
 from gateway.catalog.doctor.source_checks import check_sources
-from gateway.catalog.doctor.store_checks import check_database, check_redis, check_versions
+from gateway.catalog.doctor.store_checks import check_database, check_parts, check_redis, check_versions
 from gateway.catalog.identity.secret_keys.status import read_state
 from gateway.catalog.snapshots.hidden_primitives import find_hidden
 from gateway.domain.findings import Finding, failure, fine, list_names, warning
@@ -38,6 +38,9 @@ from gateway.store.database.diagnostics import DatabaseFacts, examine_database
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Store
 from gateway.store.sources import sources
+
+ExamineParts = Callable[[], Awaitable[tuple[str, Mapping[str, str]]]]
+"""Returns the status of a running replica, and the reason for each part that fails."""
 
 _Facts = TypeVar("_Facts", DatabaseFacts, RedisFacts)
 
@@ -52,8 +55,10 @@ _listed = partial(list_names, limit=5)
 class Doctor:
     """Examines one installation; keeps no state between examinations."""
 
-    def __init__(self, installation: Installation) -> None:
+    def __init__(self, installation: Installation, *, examine_parts: ExamineParts | None = None) -> None:
+        """`examine_parts` returns what `/readyz` of the running replica returns; None outside a gateway."""
         self._installation = installation
+        self._examine_parts = examine_parts
 
     async def examine(self) -> Sequence[Finding]:
         """Run all checks; return the findings in the order in which an operator would fix them."""
@@ -61,6 +66,8 @@ class Doctor:
         database = await _examine(lambda: examine_database(installation.database_url))
         redis = await _examine(lambda: examine_redis(installation.redis_url))
         findings = [*check_database(database), *check_redis(redis)]
+        if self._examine_parts is not None:
+            findings.append(check_parts(*await self._examine_parts()))
         facts = database if isinstance(database, DatabaseFacts) else None
         known = redis if isinstance(redis, RedisFacts) else None
         tenant_count: int | None = None

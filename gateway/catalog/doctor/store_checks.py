@@ -1,12 +1,12 @@
 """Doctor checks of PostgreSQL and Redis, including their minimum versions."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 
 from gateway.domain.findings import Finding, failure, fine, list_names, warning
-from gateway.errors import GatewayError
+from gateway.errors import GatewayError, Unavailable
 from gateway.redis.diagnostics import RedisFacts
 from gateway.store.database.diagnostics import DatabaseFacts, RoleFacts
 from gateway.store.engine import SCHEMA
@@ -23,7 +23,7 @@ def check_database(found: DatabaseFacts | GatewayError) -> Iterable[Finding]:
     """Findings on PostgreSQL: login, migrations, role, row-level security, grants."""
     if isinstance(found, GatewayError):
         remedy = "start PostgreSQL and check GATEWAY_DATABASE_URL; the other database checks run once it responds"
-        return [failure("database", found.message, remedy)]
+        return [failure("database", _cause_of(found), remedy)]
     return [_check_login(found), _migrations(found), _role(found), _row_level_security(found), _grants(found)]
 
 
@@ -31,8 +31,18 @@ def check_redis(found: RedisFacts | GatewayError) -> Iterable[Finding]:
     """Findings on Redis: version, persistence, eviction."""
     if isinstance(found, GatewayError):
         remedy = "start Redis and check GATEWAY_REDIS_URL; the other Redis checks run once it responds"
-        return [failure("redis", found.message, remedy)]
+        return [failure("redis", _cause_of(found), remedy)]
     return [_redis(found), _persistence(found), _memory(found)]
+
+
+def check_parts(status: str, failing: Mapping[str, str]) -> Finding:
+    """Finding on the parts of the running replica that calls need, over the connections that calls use."""
+    check = "readiness"
+    if not failing:
+        return fine(check, "this replica has every part that calls need")
+    detail = "; ".join(f"{part}: {reason}" for part, reason in failing.items())
+    remedy = "see the table of parts in docs/reliability.md; the log of the replica has the cause"
+    return failure(check, f"this replica is {status}: {detail}", remedy)
 
 
 def check_versions(database: DatabaseFacts | None, redis: RedisFacts | None) -> Finding:
@@ -46,11 +56,18 @@ def check_versions(database: DatabaseFacts | None, redis: RedisFacts | None) -> 
     return fine("versions", ", ".join(parts))
 
 
+def _cause_of(error: GatewayError) -> str:
+    return error.cause if isinstance(error, Unavailable) else error.message
+
+
 def _check_login(facts: DatabaseFacts) -> Finding:
     if facts.login_bypasses_isolation:
         detail = f"reached, but the login {facts.login} is a superuser or bypasses row-level security"
         remedy = "log in as gateway_app: an injected statement can reset the role, but not the login"
         return warning("database", detail, remedy)
+    if facts.is_read_only:
+        detail = f"reached as {facts.login}, but it is {'a standby' if facts.is_standby else 'set read-only'}"
+        return failure("database", detail, "point GATEWAY_DATABASE_URL at the primary, or permit writes")
     return fine("database", f"reached as {facts.login}")
 
 

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from sqlalchemy import text
 
 from gateway.domain.audit import CallRecord
+from gateway.domain.configured_secret import ConfiguredSecret
 from gateway.domain.identifiers import TenantId
 from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.errors import GatewayError
@@ -102,7 +103,7 @@ class SpoolDrain:
 
     def __init__(
         self,
-        url: str,
+        url: str | ConfiguredSecret,
         overflow: SpoolStore,
         *,
         store: Store,

@@ -20,6 +20,7 @@ import asyncpg
 import structlog
 
 from gateway.domain.audit import AuditKind, CallRecord
+from gateway.domain.configured_secret import ConfiguredSecret
 from gateway.domain.fairness.queue import FairQueue
 from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.errors import AuditUnavailable, GatewayError, LimitExceeded, Unavailable
@@ -29,7 +30,7 @@ from gateway.store.audit.spool import SpoolStore, pack
 from gateway.store.audit.unsigned_tenants import UnsignedTenants
 from gateway.store.database.circuit_breaker import PROMPT_S, DatabaseBreaker, bounded_wait
 from gateway.store.database.connection import PostgresConnection, Statement, connect_app
-from gateway.store.database.errors import CONNECTION_ERRORS
+from gateway.store.database.errors import CONNECTION_ERRORS, is_read_only
 
 log = structlog.get_logger(__name__)
 
@@ -42,6 +43,9 @@ _COMMIT_S = 10.0
 
 _CLOSE_TIMEOUT_S = 5.0
 _SPOOL_TIMEOUT_S = 2.0
+_REMEMBERED_S = 60.0
+"""Time for which a failure counts; without calls, no later entry shows that it is over."""
+
 _BACK_OFF_S = 1.0
 """Back-off after the database refused a connection, if there is a spool."""
 
@@ -69,7 +73,7 @@ class AuditWriter:
 
     def __init__(
         self,
-        url: str,
+        url: str | ConfiguredSecret,
         *,
         chain_key: bytes,
         overflow: SpoolStore | None = None,
@@ -91,6 +95,7 @@ class AuditWriter:
         self._breaker = DatabaseBreaker() if silence is None else silence
         self._names = ChainWriter(chain_key)  # ids of entries that no connection has written
         self._backs_off_until = 0.0
+        self._failed_at: float | None = None
         self.written = 0
         self.kept = 0
         self.failed = 0
@@ -104,6 +109,24 @@ class AuditWriter:
     def kept_waiting(self) -> int | None:
         """Number of spooled entries of all replicas; None while it is unknown."""
         return None if self._overflow is None else self._overflow.waiting
+
+    async def check(self) -> None:
+        """Check that the writer takes entries and writes them; asks nothing of PostgreSQL.
+
+        Raises:
+            AuditUnavailable: it is closed, or its task fails again and again.
+        """
+        if self._state is not _OPEN or self._tasks.failing:
+            raise AuditUnavailable("the audit writer does not work; see the log")
+
+    async def check_stored(self) -> None:
+        """Check that PostgreSQL has stored the last group of entries, unless that was a minute ago.
+
+        Raises:
+            AuditUnavailable: it has not. Outcomes may wait in Redis.
+        """
+        if self._failed_at is not None and time.monotonic() - self._failed_at < _REMEMBERED_S:
+            raise AuditUnavailable("PostgreSQL did not store the last audit entries")
 
     async def __aenter__(self) -> Self:
         self._tasks.open(self._run)
@@ -184,9 +207,11 @@ class AuditWriter:
             self._drop_connection()
             self._note_failure(error, was_connected=rows is not None)
             await self._spool_outcomes(group, rows)
-            log.warning("audit_unavailable", entries=len(group), error=type(error).__name__)
+            cause = error.cause if isinstance(error, Unavailable) else str(error)
+            log.warning("audit_unavailable", entries=len(group), error=type(error).__name__, reason=cause)
         else:
             self._breaker.end()
+            self._failed_at = None
             self.written += len(group)
             _succeed(group)
             for tenant in {record.tenant for record, _ in group}:
@@ -205,11 +230,14 @@ class AuditWriter:
 
     def _note_failure(self, error: Exception, *, was_connected: bool) -> None:
         """Record a failure: a broken connection is replaced at once, an unreachable database causes a back-off."""
+        self._failed_at = time.monotonic()
         if isinstance(error, TimeoutError):
             self._breaker.note()
             return
         self._breaker.end()  # PostgreSQL has responded
-        if self._overflow is not None and not was_connected:
+        if is_read_only(error):
+            self._breaker.replace_connections()
+        if self._overflow is not None and (not was_connected or is_read_only(error)):
             self._backs_off_until = time.monotonic() + _BACK_OFF_S
 
     async def _spool_outcomes(self, group: Sequence[_Waiting], rows: list[StoredRow] | None) -> None:

@@ -2,18 +2,29 @@
 
 A refusal is detected at once, but a hanging server costs each caller its whole deadline. So a timeout opens the breaker
 of the replica, and callers with a fallback send no requests for 3 s. Then one of these callers probes the server.
+
+A server that refuses writes, such as a primary that became a standby, responds over connections that work. So the
+breaker also counts generations of connections: after a refused write, those of older generations are replaced, and the
+name in the URL is resolved again.
 """
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Final
 
+import structlog
+
+log = structlog.get_logger(__name__)
+
 PROMPT_S: Final = 2.0
 """Deadline in seconds for PostgreSQL, for a caller that has a fallback."""
 
 _OPEN_S = 3.0
+_REPLACE_EVERY_S = 1.0
+"""Seconds between two generations: a server that stays read-only must not cost a connection per transaction."""
 _LOOP_LAG_S = 0.5
 
 
@@ -23,6 +34,8 @@ class DatabaseBreaker:
     def __init__(self, *, open_s: float = _OPEN_S) -> None:
         self._open_s = open_s
         self._until: float | None = None
+        self.generation = 0
+        self._replaced_at = -math.inf
 
     def may_ask(self) -> bool:
         """True if a request may be sent.
@@ -45,6 +58,14 @@ class DatabaseBreaker:
     def end(self) -> None:
         """Close the breaker: PostgreSQL has responded."""
         self._until = None
+
+    def replace_connections(self) -> None:
+        """Begin a new generation of connections, unless one began less than a second ago."""
+        now = time.monotonic()
+        if now - self._replaced_at > _REPLACE_EVERY_S:
+            self._replaced_at = now
+            self.generation += 1
+            log.warning("database_connections_replaced")
 
 
 @asynccontextmanager

@@ -11,8 +11,9 @@ from typing import Any, Protocol, cast
 
 import asyncpg
 
+from gateway.domain.configured_secret import ConfiguredSecret, as_configured
 from gateway.errors import DatabaseUnavailable
-from gateway.store.database.errors import translate_connect_error
+from gateway.store.database.errors import REFUSED, translate_connect_error
 
 APP_ROLE = "gateway_app"
 
@@ -64,6 +65,10 @@ class PostgresConnection(Protocol):
         """Drop the connection at once."""
         ...
 
+    def get_server_pid(self) -> int:
+        """The process of the server, as it announced itself at the start of the connection."""
+        ...
+
     def is_in_transaction(self) -> bool:
         """True between BEGIN and the end of the transaction."""
         ...
@@ -92,7 +97,7 @@ class _FastClosingConnection(cast(Any, asyncpg.Connection)):  # type: ignore[mis
 _connect_driver: _Connect = cast("_Connect", asyncpg.connect)  # pyright: ignore[reportUnknownMemberType]  # no stubs
 
 
-async def connect_app(url: str) -> PostgresConnection:
+async def connect_app(url: str | ConfiguredSecret) -> PostgresConnection:
     """Connect and take the role `gateway_app`, under any login; no other role may serve tenants.
 
     Raises:
@@ -107,9 +112,10 @@ async def connect_app(url: str) -> PostgresConnection:
     try:
         if await connection.fetchval(_IS_SAFE, APP_ROLE) is not True:  # guard: role-checked
             raise DatabaseUnavailable(
-                f"The connection does not use the role {APP_ROLE}, or this role is a superuser or bypasses row-level "
-                f"security: run `alter role {APP_ROLE} nosuperuser nobypassrls`, and connect without a pooler that "
-                f"drops startup parameters."
+                REFUSED,
+                cause=f"The connection does not use the role {APP_ROLE}, or this role is a superuser or bypasses "
+                f"row-level security: run `alter role {APP_ROLE} nosuperuser nobypassrls`, and connect without a "
+                f"pooler that drops startup parameters.",
             )
     except BaseException:
         connection.terminate()
@@ -117,7 +123,7 @@ async def connect_app(url: str) -> PostgresConnection:
     return connection
 
 
-async def connect_owner(url: str) -> PostgresConnection:
+async def connect_owner(url: str | ConfiguredSecret) -> PostgresConnection:
     """Connect under the login itself, to migrate or to diagnose; statements have no time limit.
 
     Raises:
@@ -127,13 +133,23 @@ async def connect_owner(url: str) -> PostgresConnection:
     return await _connect(url, _SETTINGS)
 
 
-async def _connect(url: str, settings: Mapping[str, str], **more: object) -> PostgresConnection:
-    dsn, is_postgres = _SCHEME.subn("postgresql://", url, count=1)
+async def _connect(url: str | ConfiguredSecret, settings: Mapping[str, str], **more: object) -> PostgresConnection:
+    """Connect. After a refused login, a URL from a file is read again and used if it has changed."""
+    configured = as_configured(url)
     try:
-        if not is_postgres:
-            raise ValueError(url)
-        connection = await _connect_driver(dsn, timeout=_TIMEOUT_S, server_settings=dict(settings), **more)
+        try:
+            return await _dial(configured.value, settings, **more)
+        except asyncpg.PostgresError:  # poolers report a wrong password with other codes
+            if not configured.reread():
+                raise
+        return await _dial(configured.value, settings, **more)
     except (OSError, TimeoutError, ValueError, TypeError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
         # `from None`: the driver's error may quote the URL and its password.
         raise translate_connect_error(error) from None
-    return connection
+
+
+async def _dial(url: str, settings: Mapping[str, str], **more: object) -> PostgresConnection:
+    dsn, is_postgres = _SCHEME.subn("postgresql://", url, count=1)
+    if not is_postgres:
+        raise ValueError(url)
+    return await _connect_driver(dsn, timeout=_TIMEOUT_S, server_settings=dict(settings), **more)

@@ -25,7 +25,8 @@ _APPEND_ONLY = ("audit_cuts", "audit_entries", "audit_heads")
 _SERVER = """
 select current_setting('server_version') as version, current_setting('server_version_num')::int as number,
        session_user::text as login, extract(epoch from clock_timestamp())::float8 as now,
-       (select rolsuper or rolbypassrls from pg_catalog.pg_roles where rolname = session_user) as bypasses_isolation
+       (select rolsuper or rolbypassrls from pg_catalog.pg_roles where rolname = session_user) as bypasses_isolation,
+       pg_is_in_recovery() as is_standby, current_setting('transaction_read_only')::bool as is_read_only
 """
 _ROLE = """
 select rolsuper as is_superuser, rolbypassrls as bypasses,
@@ -85,6 +86,9 @@ class DatabaseFacts:
     major: int
     login: str
     login_bypasses_isolation: bool
+    is_standby: bool
+    is_read_only: bool
+    """True also for a standby."""
     clock_skew_s: float
     revision: str | None
     role: RoleFacts | None
@@ -122,6 +126,8 @@ async def _read(connection: PostgresConnection) -> DatabaseFacts:
         major=_int(server["number"]) // 10_000,
         login=str(server["login"]),
         login_bypasses_isolation=bool(server["bypasses_isolation"]),
+        is_standby=bool(server["is_standby"]),
+        is_read_only=bool(server["is_read_only"]),
         clock_skew_s=_float(server["now"]) - (sent_at + answered_at) / 2,
         revision=await _revision(connection),
         role=await _role(connection),

@@ -20,6 +20,7 @@ from sqlalchemy.ext.asyncio.engine import AsyncEngine
 from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 from sqlalchemy.util import await_only
 
+from gateway.store.database.circuit_breaker import DatabaseBreaker
 from gateway.store.database.connection import PostgresConnection
 from gateway.store.database.errors import CONNECTION_ERRORS
 
@@ -29,6 +30,7 @@ URL: Final = "postgresql+gateway://"
 CHECK = "select 1"
 _CHECK_EVERY_S = 1.0
 _CHECKED_AT = "checked_at"
+_GENERATION = "generation"
 
 _begin_statement: ContextVar[str | None] = ContextVar("begin_statement")
 
@@ -77,15 +79,26 @@ def begun_by(statement: str | None) -> Generator[None]:
         _begin_statement.reset(token)
 
 
-def begin_at_checkout(engine: AsyncEngine) -> None:
+def begin_at_checkout(engine: AsyncEngine, breaker: DatabaseBreaker) -> None:
     """Make each connection that leaves the pool run the statement of `begun_by`.
 
-    A connection that was lost meanwhile is replaced, and so are all older ones. `TimeoutError` passes.
+    A connection that was lost meanwhile, or is of an older generation, is replaced, and so are all older ones.
+    `TimeoutError` passes.
     """
-    event.listen(engine.sync_engine, "checkout", _begin)
+
+    def mark(_: DBAPIConnection, record: ConnectionPoolEntry) -> None:
+        record.info[_GENERATION] = breaker.generation
+
+    def begin(dbapi_connection: DBAPIConnection, record: ConnectionPoolEntry, _: object) -> None:
+        if record.info[_GENERATION] != breaker.generation:
+            raise exc.InvalidatePoolError
+        _begin(dbapi_connection, record)
+
+    event.listen(engine.sync_engine, "connect", mark)
+    event.listen(engine.sync_engine, "checkout", begin)
 
 
-def _begin(dbapi_connection: DBAPIConnection, record: ConnectionPoolEntry, _proxy: object) -> None:
+def _begin(dbapi_connection: DBAPIConnection, record: ConnectionPoolEntry) -> None:
     statement, now = _begin_statement.get(), time.monotonic()
     driver: PostgresConnection = dbapi_connection.driver_connection
     is_checked = now < record.info.get(_CHECKED_AT, 0.0) + _CHECK_EVERY_S and not driver.is_closed()

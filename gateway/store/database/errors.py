@@ -1,6 +1,7 @@
 """Translation of PostgreSQL and driver errors into gateway errors, by SQLSTATE."""
 
 import ssl
+from collections.abc import Callable
 
 import asyncpg
 from sqlalchemy import event
@@ -15,6 +16,8 @@ _CANCELLED = "57014"
 _NO_ROLE = "22023"
 _FORBIDDEN = "42501"
 _UNDEFINED_TABLE = "42P01"
+_READ_ONLY = "25006"
+_LOST_SESSION = frozenset({"26000", "42P05"})
 _NOT_STORABLE = frozenset({"22021", "22P05", "54000"})
 """A character that PostgreSQL cannot store, such as NUL, or a name too long for an index."""
 
@@ -25,6 +28,9 @@ _RETRY_CLASSES = frozenset({"08", "40", "55", "57", "58"})
 
 CONNECTION_ERRORS = (OSError, TimeoutError, asyncpg.InternalClientError)
 """Errors without a SQLSTATE for a lost connection; `InternalClientError` if it is lost during a command."""
+
+REFUSED = "PostgreSQL refused the connection."
+UNREACHABLE = "PostgreSQL cannot be reached."
 
 RETRY_S = 2.0
 """Seconds after which to retry a database that did not respond."""
@@ -45,42 +51,69 @@ def translate(error: Exception) -> GatewayError | None:
         return DatabaseUnavailable("PostgreSQL has no disk space, memory or connection left.", retry_after_s=RETRY_S)
     if state == _UNDEFINED_TABLE:
         return DatabaseUnavailable("The database is not migrated: run `gateway migrate`.")
+    if state == _READ_ONLY:
+        return read_only()
     if state[:2] in _RETRY_CLASSES if state else isinstance(error, CONNECTION_ERRORS):
         return _unavailable()
     return None
 
 
 def translate_connect_error(error: Exception) -> GatewayError:
-    """Return the gateway error for any failure to connect; it never repeats the URL."""
+    """Return the gateway error for any failure to connect; it never repeats the URL.
+
+    The words of the server are only in its `cause`, because any caller may read the message.
+    """
     state = _state(error)
     if state == _NO_ROLE and isinstance(error, asyncpg.InvalidParameterValueError):
-        return DatabaseUnavailable(f"The database is not migrated ({error}): run `gateway migrate`.")
+        return DatabaseUnavailable(REFUSED, cause=f"The database is not migrated ({error}): run `gateway migrate`.")
     if state in _WRONG_LOGIN:
-        return DatabaseUnavailable(f"PostgreSQL refused the connection: {error}")
-    if isinstance(
-        error, ssl.SSLError
-    ):  # checked before ValueError, because the error for an untrusted certificate is a ValueError
+        return DatabaseUnavailable(REFUSED, cause=f"PostgreSQL refused the connection: {error}")
+    if isinstance(error, ssl.SSLError):  # before ValueError: the error for an untrusted certificate is one
         return DatabaseUnavailable(
-            f"The TLS connection to PostgreSQL failed, for example because its certificate is not trusted: {error}."
+            UNREACHABLE,
+            cause="The TLS connection to PostgreSQL failed, for example because its certificate is not trusted: "
+            f"{error}.",
         )
     if isinstance(error, (asyncpg.ClientConfigurationError, ValueError, TypeError)):
         return BrokenSetting("The database URL is invalid; expected postgresql://user:password@host:port/database.")
-    return DatabaseUnavailable(f"PostgreSQL cannot be reached: {type(error).__name__}.")
+    words = f": {error}" if state is not None else ""  # errors of the driver itself may quote the URL
+    # guard: database-words-to-the-operator
+    return DatabaseUnavailable(UNREACHABLE, cause=f"PostgreSQL cannot be reached: {type(error).__name__}{words}.")
 
 
-def translate_engine_errors(engine: AsyncEngine) -> None:
-    """Make the engine raise the gateway's errors in place of the driver's errors that `translate` knows."""
-    event.listen(engine.sync_engine, "handle_error", _replace, retval=True)
+def is_session_lost(error: BaseException) -> bool:
+    """True if a session lacks a statement that was prepared in it, or has one of another client."""
+    return _state(error) in _LOST_SESSION
 
 
-def _replace(context: ExceptionContext) -> GatewayError | None:
-    error = context.original_exception
-    if not isinstance(error, Exception):
-        return None  # a cancellation
-    return translate(error) or (_unavailable() if context.is_disconnect else None)
+def translate_engine_errors(engine: AsyncEngine, on_read_only: Callable[[], None] | None = None) -> None:
+    """Make the engine raise the gateway's errors in place of the driver's errors that `translate` knows.
+
+    `on_read_only` is called when PostgreSQL refuses a write as such.
+    """
+
+    def replace(context: ExceptionContext) -> GatewayError | None:
+        error = context.original_exception
+        if not isinstance(error, Exception):
+            return None  # a cancellation
+        if on_read_only is not None and is_read_only(error):
+            on_read_only()
+        return translate(error) or (_unavailable() if context.is_disconnect else None)
+
+    event.listen(engine.sync_engine, "handle_error", replace, retval=True)
 
 
-def _state(error: Exception) -> str | None:
+def is_read_only(error: BaseException) -> bool:
+    """True if PostgreSQL refused a write, because it is a standby or set read-only."""
+    return _state(error) == _READ_ONLY
+
+
+def read_only() -> DatabaseUnavailable:
+    """Return the error of a server that refuses writes."""
+    return DatabaseUnavailable("PostgreSQL is read-only: it is a standby, or set so.", retry_after_s=RETRY_S)
+
+
+def _state(error: BaseException) -> str | None:
     """The SQLSTATE of the error or of one of its causes."""
     seen: BaseException | None = error
     while seen is not None:

@@ -85,7 +85,7 @@ async def test_a_muted_replica_is_not_heard_and_a_cut_subscription_heals(acme: A
     lost, resumed = len(muted.lines("event_lost")), len(cut.lines("bus_resumed"))
     with muted.muted():
         await muted.gateway.create_key(acme.slug)
-        assert len(muted.lines("event_lost")) == lost + 1
+        await until(lambda: len(muted.lines("event_lost")) == lost + 1)
     cut.drop_subscription()
 
     async def has_resumed() -> bool:

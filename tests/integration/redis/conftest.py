@@ -24,7 +24,7 @@ from gateway.redis.heartbeat import ReplicaHeartbeat
 from gateway.redis.sessions.keys import SessionKeys
 from gateway.redis.sessions.records import Sessions, new_session_id
 from gateway.redis.sessions.stores import SessionStores, session_stores
-from tests.support.replicas import until
+from tests.support.replicas import commanding, until
 
 ACME, GLOBEX = TenantId("ten_acme"), TenantId("ten_globex")
 SECRET = b"the secret of all replicas"
@@ -44,11 +44,32 @@ class OwnRedis:
         self._launch()
         await until(self._answers)
 
-    def _launch(self) -> None:
+    def _launch(self, *options: str) -> None:
         self._running = subprocess.Popen(
-            [redis_program(), "--port", "0", "--unixsocket", self._socket, "--save", "", "--dir", self._folder],
+            [
+                redis_program(),
+                "--port",
+                "0",
+                "--unixsocket",
+                self._socket,
+                "--save",
+                "",
+                "--dir",
+                self._folder,
+                *options,
+            ],
             stdout=subprocess.DEVNULL,
         )
+
+    async def restart_slowly(self) -> None:
+        """Keep 40 MB, and start it again so that it reads them for seconds; it answers after every two of them."""
+        with commanding(self.url) as command:
+            command("CONFIG", "SET", "rdbcompression", "no")
+            command("EVAL", "for n = 1, 4000 do redis.call('SET', 'kept:' .. n, string.rep('x', 10000)) end", 0)
+            command("SAVE")
+        self.kill()
+        self._launch("--key-load-delay", "1000")
+        await until(lambda: self._says(b"-LOADING"))
 
     def kill(self) -> None:
         """End it at once; whatever it held is gone."""
@@ -69,10 +90,13 @@ class OwnRedis:
         self._running.send_signal(signal.SIGCONT)
 
     def _answers(self) -> bool:
+        return self._says(b"+PONG")
+
+    def _says(self, answer: bytes) -> bool:
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
             connection.connect(os.fspath(self._socket))
             connection.sendall(b"PING\r\n")
-            return connection.recv(5) == b"+PONG"
+            return connection.recv(len(answer)) == answer
         return False
 
 

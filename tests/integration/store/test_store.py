@@ -158,8 +158,9 @@ async def test_an_unsafe_role_never_serves(database: TestDatabase, trait: str) -
     await execute(database.superuser_url, f"alter role gateway_app {trait}")
     try:
         async with Store(database.app_url) as store:
-            with pytest.raises(DatabaseUnavailable, match=f"no{trait}"):
+            with pytest.raises(DatabaseUnavailable) as refused:
                 await store.check()
+            assert f"no{trait}" in refused.value.cause
     finally:
         await execute(database.superuser_url, f"alter role gateway_app no{trait}")
 
@@ -203,10 +204,12 @@ async def test_a_server_that_is_away_is_unavailable(place: str) -> None:
 
 
 async def test_a_database_that_does_not_exist_is_unavailable(database_url: str) -> None:
-    """Ours: a wrong name in the URL is said in words."""
+    """Ours: a wrong name in the URL is said in words, to the operator only."""
     async with Store(database_url.replace(urlsplit(database_url).path, "/no_such_database")) as store:
-        with pytest.raises(DatabaseUnavailable, match="no_such_database"):
+        with pytest.raises(DatabaseUnavailable) as refused:
             await store.check()
+    assert "no_such_database" in refused.value.cause
+    assert "no_such_database" not in refused.value.message
 
 
 async def test_a_connection_that_broke_is_replaced(database: TestDatabase) -> None:

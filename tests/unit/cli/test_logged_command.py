@@ -6,6 +6,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Generator
+from typing import cast
 
 import click
 import pytest
@@ -13,6 +14,7 @@ import structlog
 
 from gateway.cli.failures import Failure
 from gateway.cli.logged_command import LoggedCommand, show_line
+from gateway.telemetry.line_writer import LineWriter
 
 
 @pytest.fixture
@@ -57,6 +59,8 @@ def test_warnings_and_forgotten_exceptions_are_lines_too(capfd: pytest.CaptureFi
 
     _run(command)
 
+    [handler] = logging.getLogger().handlers
+    assert cast("logging.StreamHandler[LineWriter]", handler).stream.drain()  # as the exit of the process does
     out, err = capfd.readouterr()
     lines = [json.loads(line) for line in err.splitlines()]
     assert out == ""

@@ -56,7 +56,7 @@ def test_a_pipe_that_is_not_read_costs_lines_and_says_how_many(pipe: tuple[int, 
     writer = _writer(sink, capacity=1000)
 
     for number in range(100):
-        writer.put(f"line {number:03} of a hundred\n")
+        writer.write(f"line {number:03} of a hundred\n")
 
     assert not writer.drain(0.01)
     assert not writer.drain(60), "waited twice for a destination that takes nothing"
@@ -74,7 +74,7 @@ def _read_until(reader: int, end: bytes, writer: LineWriter) -> bytes:
     text, lost = b"", 0
     while end not in text or lost != writer.lost:  # a line was lost after the notice was made
         lost = writer.lost
-        writer.put("one more\n")
+        writer.write("one more\n")
         text += os.read(reader, _PIPE)
     return text
 
@@ -86,7 +86,7 @@ def test_a_reader_that_has_ended_and_a_full_disk_cost_lines_only(pipe: tuple[int
     with Path("/dev/full").open("w") as full:
         for writer in (_writer(sink), LineWriter(full)):
             for _ in range(3):
-                writer.put("a line\nand another\n")
+                writer.write("a line\nand another\n")
                 assert writer.drain()
             assert writer.lost == 6
 
@@ -97,7 +97,7 @@ def test_a_line_cut_by_a_full_disk_does_not_damage_the_next(tmp_path: Path) -> N
     left = [5]
     with log.open("w") as stream:
         writer = LineWriter(stream)
-        write = writer._write  # pyright: ignore[reportPrivateUsage]  # no disk fills up at a byte that a test names
+        write = writer._send  # pyright: ignore[reportPrivateUsage]  # no disk fills up at a byte that a test names
 
         def fill(data: bytes) -> int:
             if not left[0]:
@@ -106,12 +106,12 @@ def test_a_line_cut_by_a_full_disk_does_not_damage_the_next(tmp_path: Path) -> N
             left[0] -= done
             return done
 
-        writer._write = fill  # pyright: ignore[reportPrivateUsage]
-        writer.put("first line\n")
-        writer.put("second line\n")
+        writer._send = fill  # pyright: ignore[reportPrivateUsage]
+        writer.write("first line\n")
+        writer.write("second line\n")
         writer.drain()
         left[0] = 1000
-        writer.put("third line\n")
+        writer.write("third line\n")
         writer.drain()
 
     assert log.read_text() == "first\n2 log lines were lost\nthird line\n"
@@ -124,7 +124,7 @@ def test_a_descriptor_that_does_not_wait_is_waited_for(pipe: tuple[int, int]) ->
     writer = _writer(sink)
     lines = 4 * _PIPE // 64
     for _ in range(lines):
-        writer.put("x" * 63 + "\n")
+        writer.write("x" * 63 + "\n")
 
     received = b""
     while len(received) < lines * 64:
@@ -137,11 +137,11 @@ def test_a_fork_writes_its_own_lines(pipe: tuple[int, int]) -> None:
     """Ours: a forked process has no thread of its parent's; it starts one of its own, and repeats no line."""
     reader, sink = pipe
     writer = _writer(sink)
-    writer.put("parent\n")
+    writer.write("parent\n")
     writer.drain()
     child = os.fork()
     if not child:
-        writer.put("child\n")
+        writer.write("child\n")
         os._exit(0 if writer.drain() else 1)
 
     assert os.waitpid(child, 0)[1] == 0

@@ -1,6 +1,7 @@
 """What the probes say."""
 
-from collections.abc import Awaitable, Callable
+import math
+from collections.abc import Awaitable, Callable, Mapping
 
 import anyio
 import httpx
@@ -28,7 +29,8 @@ async def _stuck() -> None:
 
 
 async def _probe(path: str, *checks: Check, is_draining: bool = False, is_monitoring: bool = False) -> httpx.Response:
-    routes = health_routes(checks, is_draining=lambda: is_draining, sees_reasons=lambda _: is_monitoring)
+    probe = ReadinessProbe(checks)
+    routes = health_routes(probe, is_draining=lambda: is_draining, sees_reasons=lambda _: is_monitoring)
     app = Starlette(routes=routes)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway") as client:
         return await client.get(path)
@@ -87,10 +89,40 @@ async def test_what_fails_is_logged_when_it_changes() -> None:
         for present in (_away, _away, _good, _good):
             state[0] = present
             readiness.expire()
-            await readiness.failing()
+            await readiness.examine()
 
     assert [line["event"] for line in lines] == ["readiness_lost", "readiness_regained"]
     assert lines[0]["failing"] == [{"part": "database", "reason": "PostgreSQL does not respond"}]
+
+
+async def test_a_replica_that_can_serve_without_a_part_is_degraded() -> None:
+    """Ours: the outage of a shared server does not take every replica from a balancer; the log says what fails."""
+    asked: list[Mapping[str, float]] = []
+
+    def serves(failing: Mapping[str, float]) -> bool:
+        asked.append(failing)
+        return len(asked) < 3
+
+    state = [_good]
+
+    async def check() -> None:
+        await state[0]()
+
+    probe = ReadinessProbe([("database", check), ("redis", _away)], serves=serves)
+    app = Starlette(routes=health_routes(probe, is_draining=lambda: False))
+    answers: list[tuple[int, str]] = []
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway") as client:
+        with structlog.testing.capture_logs() as lines:
+            for present in (_good, _away, _away):
+                state[0] = present
+                probe.expire()
+                response = await client.get("/readyz")
+                answers.append((response.status_code, response.json()["status"]))
+
+    assert answers == [(200, "degraded"), (200, "degraded"), (503, "unready")]
+    assert asked[0] == {"redis": math.inf}
+    assert 0 < asked[1]["database"] < asked[2]["database"] < 60
+    assert [line["event"] for line in lines] == ["readiness_degraded", "readiness_degraded", "readiness_lost"]
 
 
 async def test_checks_run_side_by_side() -> None:
@@ -124,7 +156,7 @@ async def test_probing_often_does_not_ask_often() -> None:
         nonlocal asked
         asked += 1
 
-    app = Starlette(routes=health_routes([("database", count)], is_draining=lambda: False))
+    app = Starlette(routes=health_routes(ReadinessProbe([("database", count)]), is_draining=lambda: False))
     async with (
         httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway") as client,
         anyio.create_task_group() as tasks,

@@ -32,12 +32,13 @@ class SecretKeyCheck:
         self._cipher = cipher
 
     async def __aenter__(self) -> Self:
-        """Check the schema, then the keys.
+        """Check the sessions and the schema, then the keys.
 
         Raises:
             DatabaseUnavailable: the database cannot be used.
             BrokenSetting: the configured keys are not those of this installation, or one that is needed is missing.
         """
+        await self._store.check_sessions()
         await self._store.check()
         await check_secret_keys(self._store, self._cipher)
         return self
