@@ -5,10 +5,10 @@ import ipaddress
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import Field, PrivateAttr, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from gateway.errors import BrokenSetting
@@ -39,6 +39,7 @@ class Settings(BaseSettings):
     """Configuration of one gateway process, read from the environment."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="forbid")
+    _files: Mapping[str, Path] = PrivateAttr(default_factory=dict[str, Path])
 
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8080, ge=0, le=65535, description="Port to listen on; 0 selects a free port.")
@@ -88,7 +89,9 @@ class Settings(BaseSettings):
         description="Vault-compatible server for references of credentials, with the sign-in and the path below which"
         " each tenant has its own: `https://kubernetes:ROLE@HOST:PORT/MOUNT/PATH`.",
     )
-    operator_key: SecretStr | None = Field(None, description="The operator's API key, at least 32 characters.")
+    operator_key: Annotated[tuple[SecretStr, ...], NoDecode] = Field(
+        (), description="The operator's API keys, comma-separated, each of at least 32 characters; all are accepted."
+    )
     metrics_key: SecretStr | None = Field(
         None, description="Key that may read `/metrics` and nothing else, at least 32 characters."
     )
@@ -178,6 +181,7 @@ class Settings(BaseSettings):
         "ceilings",
         "reference_hosts",
         "egress_allow",
+        "operator_key",
         "secret_keys",
         "secret_variables",
         "tenant_policy",
@@ -213,7 +217,7 @@ class Settings(BaseSettings):
                 raise ValueError("each must be an absolute path or an https URL without user and password")
         return value
 
-    @field_validator("operator_key", "metrics_key")
+    @field_validator("metrics_key")
     @classmethod
     def check_key(cls, value: SecretStr | None) -> SecretStr | None:
         """Refuse a key of fewer than 32 characters, which could be guessed."""
@@ -221,12 +225,12 @@ class Settings(BaseSettings):
             raise ValueError(f"must have at least {_MINIMUM_KEY_LENGTH} characters")
         return value
 
-    @field_validator("secret_keys")
+    @field_validator("operator_key", "secret_keys")
     @classmethod
-    def check_secret_keys(cls, value: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
+    def check_keys(cls, value: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
         """Refuse keys of fewer than 32 characters, which could be guessed."""
         if any(len(key.get_secret_value()) < _MINIMUM_KEY_LENGTH for key in value):
-            raise ValueError(f"every key must have at least {_MINIMUM_KEY_LENGTH} characters")
+            raise ValueError(f"every key must have at least {_MINIMUM_KEY_LENGTH} characters; commas separate keys")
         return value
 
     @field_validator("public_url")
@@ -254,6 +258,28 @@ class Settings(BaseSettings):
                 raise BrokenSetting(f"listening on {host} needs {' and '.join(missing)} to be set")
         if self.database_url is not None and not self.secret_keys:
             raise BrokenSetting("a configured database needs GATEWAY_SECRET_KEYS to be set")
+
+    def with_files(self, files: Mapping[str, Path]) -> Self:
+        """Note the files from which secrets were read, by setting."""
+        self._files = files
+        return self
+
+    def file_of(self, name: str) -> Path | None:
+        """The file from which a secret was read; None if the environment or the program gave it."""
+        return self._files.get(name)
+
+    def reread(self, name: str) -> str:
+        """Read a secret from its file again, and return its value; that of several keys is comma-separated.
+
+        Raises:
+            BrokenSetting: the file cannot be read, or its value is not allowed.
+        """
+        text = _read_file(name, self._files[name])
+        try:
+            value: SecretStr | tuple[SecretStr, ...] = getattr(Settings.model_validate({name: text}), name)
+        except ValidationError as error:
+            raise BrokenSetting(_first_fault(error)) from None
+        return ",".join(key.get_secret_value() for key in (value if isinstance(value, tuple) else (value,)))
 
     @property
     def is_generating_keys(self) -> bool:
@@ -291,30 +317,38 @@ def load_settings(**overrides: object) -> Settings:
             the variable.
     """
     _check_names(os.environ)
+    files = _find_files(os.environ)
+    given = {name: _read_file(name, path) for name, path in files.items()}
     try:
-        return Settings.model_validate({**_read_files(os.environ), **overrides})
+        settings = Settings.model_validate({**given, **overrides})
     except ValidationError as error:
         raise BrokenSetting(_first_fault(error)) from None
+    return settings.with_files({name: path for name, path in files.items() if name not in overrides})
 
 
-def _read_files(environ: Mapping[str, str]) -> dict[str, str]:
-    """Read the files that the `…_FILE` variables name; return their contents by setting."""
-    found: dict[str, str] = {}
+def _find_files(environ: Mapping[str, str]) -> dict[str, Path]:
+    """The files that the `…_FILE` variables name, by setting."""
+    found: dict[str, Path] = {}
     for name in SECRETS:
         variable = PREFIX + name.upper()
         path = environ.get(variable + FILE_SUFFIX)
-        if not path:
-            continue
-        if environ.get(variable):
+        if path and environ.get(variable):
             raise BrokenSetting(f"{variable} and {variable}{FILE_SUFFIX} are both set; set one of them")
-        try:
-            found[name] = Path(path).read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "not text"
-            raise BrokenSetting(f"{variable}{FILE_SUFFIX}: {path} cannot be read: {reason}") from None
-        if not found[name]:
-            raise BrokenSetting(f"{variable}{FILE_SUFFIX}: {path} is empty")
+        if path:
+            found[name] = Path(path)
     return found
+
+
+def _read_file(name: str, path: Path) -> str:
+    variable = PREFIX + name.upper() + FILE_SUFFIX
+    try:
+        text = path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not text"
+        raise BrokenSetting(f"{variable}: {path} cannot be read: {reason}") from None
+    if not text:
+        raise BrokenSetting(f"{variable}: {path} is empty")
+    return text
 
 
 def _check_names(names: Iterable[str]) -> None:

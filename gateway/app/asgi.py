@@ -21,6 +21,7 @@ from gateway.catalog.doctor.doctor import Doctor
 from gateway.catalog.identity.secret_keys.rotation import SecretRotation
 from gateway.catalog.snapshots.python_primitives import PythonPrimitives
 from gateway.catalog.transaction import CatalogContext, CatalogOptions
+from gateway.domain.tenancy.configured_secret import ConfiguredSecret
 from gateway.domain.tenancy.policy import Limits, read_decisions
 from gateway.protocol.app import McpApp
 from gateway.registry.cursors import Cursors
@@ -58,6 +59,7 @@ def build_catalog(
         chain_key=infrastructure.cipher.derive("audit"),
         code=code,
         secret_stores=infrastructure.secret_stores,
+        key_sets=infrastructure.key_sets,
         audit=infrastructure.audit.write,
         options=CatalogOptions(
             ceilings=ceilings,
@@ -95,22 +97,20 @@ def build_admin(
     return Mount("/admin/v1", routes=admin_routes(admin, gate))
 
 
-def build_probes(probe: ReadinessProbe, runtime: Runtime, readiness: Readiness, settings: Settings) -> list[BaseRoute]:
+def build_probes(
+    probe: ReadinessProbe, runtime: Runtime, readiness: Readiness, metrics_key: ConfiguredSecret | None
+) -> list[BaseRoute]:
     """Build `/healthz`, `/readyz`, the error page, resource metadata and the key set, which every listener serves."""
-    readers = MonitoringKeys(runtime.credentials, key=_metrics_key(settings))
+    readers = MonitoringKeys(runtime.credentials, key=metrics_key)
     probes = health_routes(probe, is_draining=lambda: readiness.is_draining, sees_reasons=readers.allow)
     people = runtime.credentials.people
     metadata = [] if people is None else [metadata_route(runtime.credentials, people)]
     return [*probes, error_page_route(), *metadata, key_set_route(runtime.signer.key_set)]
 
 
-def build_metrics(metrics: Metrics, runtime: Runtime, settings: Settings) -> list[BaseRoute]:
+def build_metrics(metrics: Metrics, runtime: Runtime, metrics_key: ConfiguredSecret | None) -> list[BaseRoute]:
     """Build `/metrics`, which the listener of the admin API serves."""
-    return [*metrics_routes(metrics, runtime.credentials, key=_metrics_key(settings))]
-
-
-def _metrics_key(settings: Settings) -> str | None:
-    return None if settings.metrics_key is None else settings.metrics_key.get_secret_value()
+    return [*metrics_routes(metrics, runtime.credentials, key=metrics_key)]
 
 
 class _ProblemRouter(Starlette):

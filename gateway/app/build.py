@@ -1,7 +1,7 @@
 """Wiring of all parts of a gateway; nothing connects until the lifespan runs."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -24,20 +24,15 @@ from gateway.app.event_router import EventRouter, build_event_router
 from gateway.app.infrastructure import Infrastructure, build_infrastructure
 from gateway.app.installation import describe_installation
 from gateway.app.live_sources import build_provide_endpoint
-from gateway.app.metrics_wiring import (
-    connect_live_metrics,
-    connect_metrics,
-    connect_pools,
-    connect_task_metrics,
-    make_metrics,
-)
+from gateway.app.metrics_wiring import connect_metrics, connect_pools, make_metrics
 from gateway.app.needed_parts import build_readiness_probe, examine_parts
 from gateway.app.pages import build_pages
 from gateway.app.python.hidden_names import HiddenNames
 from gateway.app.python.registrations import Registrations
 from gateway.app.readiness import Readiness
 from gateway.app.runtime import Runtime, build_runtime
-from gateway.app.secrets import GatewayKeys
+from gateway.app.secrets import GatewayKeys, RereadSecrets
+from gateway.app.secrets_reread import reread_secrets
 from gateway.catalog.audit import TrailVerifier
 from gateway.catalog.audit_export import TrailExporter
 from gateway.catalog.calls.mcp_tasks import TaskRecords
@@ -65,6 +60,8 @@ class Application:
     admin: ASGIApp | None
     """The application of the admin API's own listener; None if `asgi` contains the admin API."""
     lifespan: Callable[[], AbstractAsyncContextManager[None]]
+    reread: Callable[[], Awaitable[None]]
+    """Reads the secrets that have a file again."""
 
 
 def build_app(
@@ -84,19 +81,17 @@ def build_app(
     Raises:
         BrokenSetting: a ceiling of the settings is invalid.
     """
-    database_url, redis_url = addresses.database_url, addresses.redis_url
+    secrets = RereadSecrets(settings, keys, addresses)
     code = Registrations() if code is None else code
     ceilings = read_ceilings(settings.ceilings)
-    infrastructure = build_infrastructure(settings, keys, database_url=database_url, redis_url=redis_url)
+    infrastructure = build_infrastructure(settings, keys, secrets)
     metrics = make_metrics(lost_lines)
-    runtime = build_runtime(infrastructure, keys, code, metrics, settings=settings, ceilings=ceilings)
+    runtime = build_runtime(infrastructure, secrets.operator_key, code, metrics, settings=settings, ceilings=ceilings)
     mcp_app = build_mcp_app(infrastructure, runtime)
     events = build_event_router(infrastructure, runtime, mcp_app)
     readiness.before_closing(mcp_app.close_streams)
     readiness.before_closing(runtime.providers.drain)
-    connect_metrics(metrics, infrastructure, runtime.snapshots, runtime.stores.sessions, readiness)
-    connect_live_metrics(metrics, runtime.live)
-    connect_task_metrics(metrics, mcp_app.tasks)
+    connect_metrics(metrics, infrastructure, runtime, mcp_app.tasks, readiness)
     catalog = build_catalog(infrastructure, events, code, settings, ceilings=ceilings)
     trails = build_trails(infrastructure)
     hooks = build_hooks(catalog, runtime)
@@ -106,25 +101,27 @@ def build_app(
     pipeline = runtime.calls
     calls = (pipeline.check_pool, pipeline.guardrails.slot_pool, runtime.results.slot_pool, mcp_app.open_requests)
     connect_pools(metrics, (*pools, *calls, *pages.pools, *limits.pools), paced=lambda: mcp_app.paced)
-    facts = describe_installation(settings, keys, database_url=database_url, redis_url=redis_url, code=code)
+    facts = describe_installation(settings, keys, secrets.database_url, secrets.redis_url, code=code)
     probe = build_readiness_probe(infrastructure, mcp_app.heartbeat, metrics)
-    probes = build_probes(probe, runtime, readiness, settings)
+    probes = build_probes(probe, runtime, readiness, secrets.metrics_key)
     rotation = SecretRotation(catalog, replica=infrastructure.bus.replica, digests=runtime.credentials.digests)
     doctor = Doctor(facts, examine_parts=partial(examine_parts, probe))
     admin = build_admin(catalog, trails, runtime, doctor, limits, rotation)
-    closed = [*build_metrics(metrics, runtime, settings), admin]
+    closed = [*build_metrics(metrics, runtime, secrets.metrics_key), admin]
     around = build_edge_dependencies(settings, metrics, readiness)
     scheduler, attachments = build_jobs(infrastructure, catalog, runtime, mcp_app.tasks, metrics, settings)
     provide = build_provide_endpoint(infrastructure, catalog, runtime.live, attachments, runtime.providers)
     further = (*runtime.live.parts, runtime.key_uses, rotation, mcp_app, scheduler, attachments, runtime.providers)
-    hidden = HiddenNames(catalog, code, database_url=database_url)
+    hidden = HiddenNames(catalog, code, database_url=secrets.database_url)
     lifespan = partial(_run_parts, infrastructure, runtime.connections, further, hidden, events, code)
+    reread = partial(reread_secrets, secrets, infrastructure, runtime.credentials)
+    application = partial(Application, lifespan=lifespan, reread=reread)
     if settings.admin_port is None:
         front = build_public_app([*probes, *closed, hooks.route, *pages.routes], settings, mcp_app, provide, around)
-        return Application(asgi=front, admin=None, lifespan=lifespan)
+        return application(asgi=front, admin=None)
     # guard: admin-door-apart
     front = build_public_app([*probes, hooks.route, *pages.routes], settings, mcp_app, provide, around)
-    return Application(asgi=front, admin=build_admin_front([*probes, *closed], settings, around), lifespan=lifespan)
+    return application(asgi=front, admin=build_admin_front([*probes, *closed], settings, around))
 
 
 @asynccontextmanager

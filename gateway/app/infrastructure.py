@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from gateway.app.secret_stores import build_secret_stores
-from gateway.app.secrets import GatewayKeys
+from gateway.app.secrets import GatewayKeys, RereadSecrets
 from gateway.app.tracing import build_traces
 from gateway.catalog.identity.secret_keys.start_check import SecretKeyCheck
 from gateway.domain.fairness.queue import FairQueue
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.task_supervisor import TaskSupervisor
+from gateway.domain.tenancy.configured_secret import ConfiguredSecret
 from gateway.redis.audit_heads import RedisHeadStore
 from gateway.redis.audit_spool import AuditSpool
 from gateway.redis.event_bus import EventBus
@@ -30,6 +31,7 @@ from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Store
 from gateway.telemetry.traces import Traces
 from gateway.upstream.audit_heads_endpoint import EndpointHeads
+from gateway.upstream.auth.key_sets import KeySets
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.secret_stores.stores import SecretStores
 
@@ -44,6 +46,7 @@ class Infrastructure:
     tasks: TaskSupervisor
     """Background work that outlives a request; it ends before the upstream client and the bus are closed."""
     upstream: UpstreamClient
+    key_sets: KeySets
     secret_stores: SecretStores
     audit: AuditWriter
     refusals: RefusalTally
@@ -90,8 +93,9 @@ class Infrastructure:
         self.bus.accept_unsealed(await self.store.unsealed_until())
 
 
-def build_infrastructure(settings: Settings, keys: GatewayKeys, *, database_url: str, redis_url: str) -> Infrastructure:
+def build_infrastructure(settings: Settings, keys: GatewayKeys, secrets: RereadSecrets) -> Infrastructure:
     """Build the infrastructure of a replica; no part is opened."""
+    database_url, redis_url = secrets.database_url, secrets.redis_url
     cipher = EnvelopeCipher(keys.secret_keys)
     traces = build_traces(settings)
     secret, *older = cipher.derive_all("bus")
@@ -100,7 +104,9 @@ def build_infrastructure(settings: Settings, keys: GatewayKeys, *, database_url:
     overflow, silence = AuditSpool(bus, secret=secret, older=older), DatabaseBreaker()
     store, moved = Store(database_url, pool_size=settings.database_pool, silence=silence), UnsignedTenants()
     upstream = UpstreamClient(egress_allow=settings.egress_allow, traces=traces)
-    heads = OutsideHeads(_head_stores(settings, bus, upstream), keys=cipher.derive_kept(HEADS_PURPOSE))
+    heads = OutsideHeads(
+        _head_stores(settings, bus, upstream, secrets.audit_heads_token), keys=cipher.derive_kept(HEADS_PURPOSE)
+    )
     signing, anchors = cipher.derive("audit heads"), cipher.derive_kept(ANCHOR_PURPOSE)
     audit = AuditWriter(database_url, chain_key=chain_key, overflow=overflow, silence=silence, moved=moved)
     return Infrastructure(
@@ -109,6 +115,7 @@ def build_infrastructure(settings: Settings, keys: GatewayKeys, *, database_url:
         bus=bus,
         tasks=TaskSupervisor(),
         upstream=upstream,
+        key_sets=KeySets(upstream),
         secret_stores=build_secret_stores(settings),
         audit=audit,
         refusals=RefusalTally(audit.write),
@@ -120,10 +127,10 @@ def build_infrastructure(settings: Settings, keys: GatewayKeys, *, database_url:
     )
 
 
-def _head_stores(settings: Settings, bus: EventBus, upstream: UpstreamClient) -> Sequence[HeadStore]:
+def _head_stores(
+    settings: Settings, bus: EventBus, upstream: UpstreamClient, token: ConfiguredSecret | None
+) -> Sequence[HeadStore]:
     """Redis, and the stores that the operator has configured: files and https URLs."""
-    secret = settings.audit_heads_token
-    token = None if secret is None else secret.get_secret_value()
     named: list[HeadStore] = [
         FileHeads(Path(target)) if target.startswith("/") else EndpointHeads(upstream, target, token=token)
         for target in settings.audit_heads

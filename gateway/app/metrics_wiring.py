@@ -7,10 +7,9 @@ from typing import Protocol
 from gateway.app.infrastructure import Infrastructure
 from gateway.app.live_sources import LiveParts
 from gateway.app.readiness import Readiness
-from gateway.catalog.snapshots.snapshots import Snapshots
+from gateway.app.runtime import Runtime
 from gateway.jobs.audit_delivery import AuditDelivery
 from gateway.protocol.tasks.runs import TaskRunner
-from gateway.redis.sessions.records import Sessions
 from gateway.telemetry.metrics import Metrics
 
 
@@ -22,10 +21,14 @@ def make_metrics(lost_lines: Callable[[], int] = int) -> Metrics:
 
 
 def connect_metrics(
-    metrics: Metrics, infrastructure: Infrastructure, snapshots: Snapshots, sessions: Sessions, readiness: Readiness
+    metrics: Metrics, infrastructure: Infrastructure, runtime: Runtime, tasks: TaskRunner, readiness: Readiness
 ) -> None:
     """Connect each metric that a scrape reads from a component, as opposed to metrics that the component increments."""
     bus, audit = infrastructure.bus, infrastructure.audit
+    snapshots, sessions, uses = runtime.snapshots, runtime.stores.sessions, runtime.credentials.operator_keys.uses
+    _connect_live_metrics(metrics, runtime.live)
+    _connect_task_metrics(metrics, tasks)
+    metrics.operator_key_uses.follow(lambda: {(name,): count for name, count in uses.items()})
     metrics.draining.follow(lambda: readiness.is_draining)
     metrics.events_live.follow(lambda: bus.is_live)
     metrics.event_lag.follow(lambda: bus.lag_s)
@@ -40,7 +43,7 @@ def connect_metrics(
     )
 
 
-def connect_live_metrics(metrics: Metrics, live: LiveParts) -> None:
+def _connect_live_metrics(metrics: Metrics, live: LiveParts) -> None:
     """Connect the metrics of live sources."""
     held = live.held
     metrics.live_attachments.follow(lambda: {(kind,): count for kind, count in held.count_kinds().items()})
@@ -48,7 +51,7 @@ def connect_live_metrics(metrics: Metrics, live: LiveParts) -> None:
     metrics.live_forwarded.follow(lambda: live.forwarding.sent)
 
 
-def connect_task_metrics(metrics: Metrics, tasks: TaskRunner) -> None:
+def _connect_task_metrics(metrics: Metrics, tasks: TaskRunner) -> None:
     """Connect the metrics of clients' tasks."""
     ended = tasks.records.ended
     metrics.tasks_running.follow(lambda: len(tasks))

@@ -7,7 +7,6 @@ from gateway.app.infrastructure import Infrastructure
 from gateway.app.key_lookup import KeyLookup
 from gateway.app.live_sources import LiveParts, build_connectors, build_live_parts
 from gateway.app.python.registrations import Registrations
-from gateway.app.secrets import GatewayKeys
 from gateway.calls.approval import ApprovalStation
 from gateway.calls.guardrails.chain import Guardrails
 from gateway.calls.guardrails.http_hook import HookClient
@@ -25,6 +24,7 @@ from gateway.catalog.transaction import CatalogContext, CatalogOptions
 from gateway.connections.connections import Connections
 from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.domain.identifiers import TenantId
+from gateway.domain.tenancy.configured_secret import ConfiguredSecret
 from gateway.domain.tenancy.issuers import Issuer
 from gateway.domain.tenancy.keys import PEPPER_PURPOSE
 from gateway.domain.tenancy.policy import Limits
@@ -57,7 +57,6 @@ from gateway.settings import Settings
 from gateway.telemetry.metrics import Metrics
 from gateway.upstream.auth.assertions import AssertionSigner
 from gateway.upstream.auth.delegation import Delegations
-from gateway.upstream.auth.key_sets import KeySets
 from gateway.upstream.auth.oauth_tokens import Tokens
 from gateway.upstream.auth.signing_keys import SigningKeys
 from gateway.web.providers.open_providers import OpenProviders
@@ -87,7 +86,7 @@ class Runtime:
 
 def build_runtime(
     infrastructure: Infrastructure,
-    keys: GatewayKeys,
+    operator_key: ConfiguredSecret,
     code: Registrations,
     metrics: Metrics,
     *,
@@ -110,7 +109,7 @@ def build_runtime(
     binder = Binder(infrastructure.upstream, secrets, Validators(), dependencies)
     pages = PageLimits(items=settings.list_page_items, size=settings.list_page_bytes)
     views = ViewCache(binder, code=code, limits=pages)
-    credentials, key_uses = _build_authenticator(infrastructure, keys, settings, people)
+    credentials, key_uses = _build_authenticator(infrastructure, operator_key, settings, people)
     orphans = OrphanedSessions(stores.sessions, credentials.has_ended, spawn=spawn)
     limiter = CallLimiter(infrastructure.bus, spawn=spawn)
     guardrails = Guardrails(infrastructure.refusals, metrics, HookClient(infrastructure.upstream, secrets))
@@ -160,7 +159,7 @@ def _build_people(infrastructure: Infrastructure, settings: Settings) -> People:
     return People(
         IssuerDirectory(lookup.find_issuers, interval_s=INTERVAL_S),
         TokenVerifiers(
-            KeySets(infrastructure.upstream),
+            infrastructure.key_sets,
             IssuedTokens(SigningKeys(infrastructure.cipher.derive_all(TOKEN_PURPOSE))),
             Introspection(infrastructure.upstream, partial(_open_introspection, infrastructure, settings)),
             ProofChecks(use_once),
@@ -178,14 +177,14 @@ async def _open_introspection(
 
 
 def _build_authenticator(
-    infrastructure: Infrastructure, keys: GatewayKeys, settings: Settings, people: People
+    infrastructure: Infrastructure, operator_key: ConfiguredSecret, settings: Settings, people: People
 ) -> tuple[Authenticator, KeyUseLog]:
     lookup = KeyLookup(infrastructure.store)
     uses = KeyUseLog(lookup.note_uses)
     credentials = Authenticator(
         lookup,
         digests=KeyDigests(infrastructure.cipher.derive_named(PEPPER_PURPOSE), uses.note),
-        operator_key=keys.operator_key,
+        operator_key=operator_key,
         failures=FailureLimit(settings.auth_failure_rate),
         refusals=infrastructure.refusals,
         people=people,

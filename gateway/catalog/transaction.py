@@ -25,6 +25,7 @@ from gateway.store import idempotency, tenants
 from gateway.store.audit import entries
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db, Store
+from gateway.upstream.auth.key_sets import KeySets
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.secret_stores.stores import SecretStores
 
@@ -95,6 +96,8 @@ class CatalogContext:
     """Stores an audit entry that does not belong to a catalog change, such as a decision; returns after the commit."""
     secret_stores: SecretStores = field(default_factory=SecretStores)
     """External secret stores that credentials may refer to."""
+    key_sets: KeySets | None = None
+    """The cached signing keys of issuers, on the replica that changes an issuer."""
     options: CatalogOptions = _DEFAULT_OPTIONS
 
 
@@ -142,9 +145,14 @@ async def record(
         target=entry.target,
         correlation_id=by.correlation_id,
         revision=revision,
-        detail=entry.detail,
+        detail={**entry.detail, **(detail_of(by.caller) or {})},
         chain_key=catalog.chain_key,
     )
+
+
+def detail_of(caller: Caller) -> dict[str, object] | None:
+    """The members that the detail of an audit entry has for its author: the name of the operator key that was used."""
+    return {"operator_key": caller.key} if isinstance(caller, Operator) and caller.key else None
 
 
 async def announce(catalog: CatalogContext, event: Event) -> None:

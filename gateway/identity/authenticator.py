@@ -8,7 +8,6 @@ a hundred busy keys cost a few queries a second instead of thirty.
 """
 
 import hashlib
-import hmac
 import math
 import secrets
 import time
@@ -20,10 +19,10 @@ from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.http.client_network import client_network
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.refusals import ProofRefused
+from gateway.domain.tenancy.configured_secret import ConfiguredSecret
 from gateway.domain.tenancy.keys import Key, key_id_of
-from gateway.domain.tenancy.principals import Caller, Operator, Principal
+from gateway.domain.tenancy.principals import Caller, Principal
 from gateway.errors import (
-    BrokenSetting,
     DatabaseUnavailable,
     Forbidden,
     GatewayError,
@@ -34,6 +33,7 @@ from gateway.errors import (
 from gateway.identity.access_tokens import bearer_token
 from gateway.identity.failure_limit import BatchedLookups, FailureLimit, RefusalCounter
 from gateway.identity.key_digests import KeyDigests
+from gateway.identity.operator_keys import OperatorKeys
 from gateway.identity.people import People, PresentedToken, Resource, Target
 from gateway.identity.principals import (
     STALE_S,
@@ -49,7 +49,6 @@ from gateway.identity.principals import (
 )
 from gateway.identity.single_flight import SingleFlight
 
-OPERATOR = Operator()
 REFUSED = (
     "the credential is missing or not valid; send the header `Authorization: Bearer KEY` with a key that is neither"
     " expired nor revoked"
@@ -73,7 +72,6 @@ rest of the lookup. Headers with keys are not cached, so no key is in memory.
 _CONCURRENT_SIGN_INS = 10_000
 """So many that a tenant whose issuer hangs occupies no slot of another; requests to an issuer have limits of their own.
 """
-_MIN_OPERATOR_KEY = 32
 _KEY_PREFIX = b"mcpg_"  # a token without this prefix may be an access token
 
 
@@ -85,16 +83,14 @@ class Authenticator:
         lookup: KeyFinder,
         *,
         digests: KeyDigests,
-        operator_key: str,
+        operator_key: str | ConfiguredSecret,
         failures: FailureLimit | None = None,
         refusals: RefusalCounter | None = None,
         people: People | None = None,
     ) -> None:
-        if len(operator_key) < _MIN_OPERATOR_KEY:  # guard: operator-key-length
-            raise BrokenSetting(f"the operator key must have at least {_MIN_OPERATOR_KEY} characters")
         self._finder = lookup
         self.digests = digests
-        self._operator = hashlib.sha256(operator_key.encode()).digest()
+        self.operator_keys = OperatorKeys(operator_key)
         self._seal = secrets.token_bytes(32)
         self._known: dict[bytes, RememberedCaller] = {}
         self._marks = BoundedCache[tuple[str | None, Target], bytes](_MAX_MARKS)
@@ -168,7 +164,7 @@ class Authenticator:
     def is_operator(self, authorization: str | None) -> bool:
         """True if the header contains the operator's key; needs no lookup."""
         token = bearer_token(authorization)
-        return token is not None and self._is_operator_key(token)
+        return token is not None and self.operator_keys.find(token) is not None
 
     def is_suspect(self, address: str) -> str | None:
         """Return the client of a suspect address, whose lookups are batched; None for other addresses."""
@@ -183,9 +179,10 @@ class Authenticator:
         """Return the caller of a token without a fresh cached result; `suspect`: the client if lookups are batched."""
         if token is not None:
             mark = self._mark_of(token, resource)
-            if self._is_operator_key(token):
-                self._remember(mark, OPERATOR, asked_at=time.monotonic())
-                return OPERATOR
+            operator = self.operator_keys.find(token)
+            if operator is not None:  # not cached: a key that is removed ends at once
+                self.operator_keys.uses[operator.key] += 1
+                return operator
             if resource is not None:
                 sign_in = partial(self._sign_in, token, resource, mark, client, suspect)
                 # only requests of one client network share a lookup, because refusals depend on the network's limits
@@ -240,9 +237,6 @@ class Authenticator:
             # guard: remembered-by-resource, remembered-apart
             token = b"%b\n%b %d" % (token, resource.url.encode(), resource.is_bound)
         return hashlib.blake2b(token, key=self._seal, digest_size=16).digest()
-
-    def _is_operator_key(self, token: bytes) -> bool:
-        return hmac.compare_digest(hashlib.sha256(token).digest(), self._operator)  # guard: operator-key
 
     def forget(self, key: KeyId) -> None:
         """Drop the cached results of this key, so that it is looked up again."""

@@ -28,7 +28,7 @@ from redis.exceptions import (
 )
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from gateway.domain.configured_secret import ConfiguredSecret, as_configured
+from gateway.domain.tenancy.configured_secret import ConfiguredSecret, as_configured
 from gateway.errors import RedisUnavailable
 
 log = structlog.get_logger(__name__)
@@ -141,10 +141,12 @@ class Client:
                 raise RedisConnectionError(str(error)) from error
             return await command()
 
-    async def reread(self) -> None:
-        """Read the URL again; connections under an older URL are replaced."""
-        if self._url.reread():
+    async def reread(self) -> bool:
+        """Read the URL again; if it has changed, return True and replace the connections under the older URL."""
+        is_changed = self._url.reread()
+        if is_changed:
             await self._replace()
+        return is_changed
 
     async def recover(self, error: RedisUnavailable) -> None:
         """Replace the connections if the failure of a subscription shows that they need it."""
@@ -153,7 +155,7 @@ class Client:
 
     async def _can_repeat(self, error: RedisError, pool: BlockingConnectionPool) -> bool:
         """True if the server has refused a command without running it, and there are new connections."""
-        is_login = isinstance(error, AuthenticationError)
+        is_login = _is_refused_login(error)
         if not is_login and not _is_refusal_of_server(error):
             return False
         now = time.monotonic()
@@ -178,14 +180,21 @@ class Client:
             await subscriber.disconnect(inuse_connections=True)  # the event bus subscribes again
 
 
-def _is_refusal_of_server(error: BaseException) -> bool:
+def _is_refused_login(error: BaseException | None) -> bool:
+    """True if a server refused the login; redis-py wraps the error of a new connection."""
+    return error is not None and (isinstance(error, AuthenticationError) or _is_refused_login(error.__cause__))
+
+
+def _is_refusal_of_server(error: BaseException | None) -> bool:
     """True if a server refused a command because it is no primary, or not ready; a script ends at its first write.
 
     Redis before version 7 reports a refusal inside a script as an error of the script.
     """
-    if isinstance(error, ReadOnlyError | BusyLoadingError | MasterDownError):
+    if error is None or isinstance(error, ReadOnlyError | BusyLoadingError | MasterDownError):
+        return error is not None
+    if isinstance(error, ResponseError) and _REFUSAL.search(str(error)) is not None:
         return True
-    return isinstance(error, ResponseError) and _REFUSAL.search(str(error)) is not None
+    return _is_refusal_of_server(error.__cause__)
 
 
 def _open(url: str) -> tuple[BlockingConnectionPool, ConnectionPool]:
@@ -263,7 +272,7 @@ def redis_errors_translated() -> Generator[None]:
 
 def _describe(error: Exception) -> str:
     """Return the message for a failure, without words of the server: tenants read it too."""
-    if isinstance(error, AuthenticationError):
+    if _is_refused_login(error):
         return "Redis refused the login"
     if _is_refusal_of_server(error):
         return "Redis is a read-only replica, or not ready"

@@ -9,6 +9,7 @@ from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
+from gateway.domain.tenancy.configured_secret import ConfiguredSecret, as_configured
 from gateway.redis.client import redis_errors_translated
 
 _TIMEOUT_S = 3.0
@@ -29,7 +30,7 @@ class RedisFacts:
     is_replica: bool
 
 
-async def examine_redis(url: str) -> RedisFacts:
+async def examine_redis(url: str | ConfiguredSecret) -> RedisFacts:
     """Read the facts on a separate connection.
 
     Raises:
@@ -37,7 +38,7 @@ async def examine_redis(url: str) -> RedisFacts:
     """
     with redis_errors_translated():
         client: Any = cast(Any, Redis).from_url(
-            url,
+            as_configured(url).value,
             protocol=2,
             socket_timeout=_TIMEOUT_S,
             socket_connect_timeout=_TIMEOUT_S,

@@ -15,9 +15,9 @@ from typing import Any, Self
 import anyio
 import structlog
 
-from gateway.domain.configured_secret import ConfiguredSecret
 from gateway.domain.events import Event
 from gateway.domain.task_supervisor import TaskSupervisor
+from gateway.domain.tenancy.configured_secret import ConfiguredSecret
 from gateway.errors import RedisUnavailable
 from gateway.redis.client import Client, PubSub, Script, redis_errors_translated
 from gateway.redis.envelopes import Envelope, MessageRefused
@@ -129,9 +129,9 @@ class EventBus:
         if not self._is_live or self._tasks.failing:
             raise RedisUnavailable("the event subscription is down", retry_after_s=1.0)
 
-    async def reread_url(self) -> None:
-        """Read the URL again from its file; if it has changed, replace all connections."""
-        await self._client.reread()
+    async def reread_url(self) -> bool:
+        """Read the URL again from its file; if it has changed, return True and replace all connections."""
+        return await self._client.reread()
 
     @property
     def accepts_unsealed(self) -> bool:

@@ -15,9 +15,9 @@ from sqlalchemy import exc, text
 from sqlalchemy.ext.asyncio.engine import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import QueuePool
 
-from gateway.domain.configured_secret import ConfiguredSecret
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import TenantId
+from gateway.domain.tenancy.configured_secret import ConfiguredSecret
 from gateway.errors import DatabaseUnavailable, LimitExceeded, NotFound
 from gateway.store.database.circuit_breaker import DatabaseBreaker, bounded_wait
 from gateway.store.database.connection import PostgresConnection, connect_app
@@ -167,6 +167,10 @@ class Store:
             if (await db.execute(_IS_READ_ONLY)).scalar_one():
                 self._breaker.replace_connections()
                 raise read_only()
+
+    def replace_connections(self) -> None:
+        """Replace every connection at its next use, for example after a change of the URL."""
+        self._breaker.replace_connections()
 
     async def unsealed_until(self) -> float:
         """Time in seconds since 1970 until which replicas of the previous release may store Redis state without a MAC.

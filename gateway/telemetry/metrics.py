@@ -77,11 +77,13 @@ class Metrics:
         self._registry = _registry_of(self.families)
 
     def _add_health(self) -> None:
-        """Add the metrics of what a replica lacks."""
+        """Add the metrics of what a replica lacks, and of the keys that its operator uses."""
         failing_help = "1 for each part that calls need and that failed at the last request to `/readyz`, otherwise 0."
         self.parts_failing = Callback("gateway_parts_failing", failing_help, ("part",))
         lost_help = "Log lines that could not be written, or found 1 MiB of lines still waiting."
         self.log_lines_lost = Callback("gateway_log_lines_lost_total", lost_help, kind="counter")
+        uses_help = "Requests with an operator key, by the name of the key, which the log has at the start."
+        self.operator_key_uses = Callback("gateway_operator_key_uses_total", uses_help, ("key",), kind="counter")
 
     def _add_audit_deliveries(self) -> None:
         """Add the metrics of audit heads and of audit sinks."""

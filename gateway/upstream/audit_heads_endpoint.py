@@ -13,6 +13,7 @@ from yarl import URL
 
 from gateway.domain.http.requests import UpstreamRequest, UpstreamResponse
 from gateway.domain.identifiers import TenantId
+from gateway.domain.tenancy.configured_secret import ConfiguredSecret, as_configured
 from gateway.errors import UpstreamAnswerBroken, UpstreamUnreachable
 from gateway.upstream.auth.credentials import digest_of_headers
 from gateway.upstream.client import UpstreamClient
@@ -30,12 +31,16 @@ class EndpointHeads:
 
     is_memory = False
 
-    def __init__(self, upstream: UpstreamClient, url: str, *, token: str | None = None) -> None:
+    def __init__(self, upstream: UpstreamClient, url: str, *, token: str | ConfiguredSecret | None = None) -> None:
         self._upstream = upstream
         self._url = URL(url)
         self.name = str(self._url.with_user(None).with_query(None))
-        self._headers = (("Accept", "application/json"), *((("Authorization", f"Bearer {token}"),) if token else ()))
-        self._credential = digest_of_headers(self._headers)
+        self._token = None if token is None else as_configured(token)
+
+    @property
+    def _headers(self) -> tuple[tuple[str, str], ...]:
+        accept = ("Accept", "application/json")
+        return (accept,) if self._token is None else (accept, ("Authorization", f"Bearer {self._token.value}"))
 
     async def put(self, heads: Mapping[TenantId, bytes]) -> None:
         """Send the heads; a 2xx response confirms that the endpoint stored them.
@@ -43,10 +48,11 @@ class EndpointHeads:
         Raises:
             UpstreamError: the request failed; the heads may or may not be stored.
         """
-        headers = (*self._headers, ("Content-Type", "application/json"))
+        own = self._headers
+        headers, credential = (*own, ("Content-Type", "application/json")), digest_of_headers(own)
         body = b'{"heads":[' + b",".join(heads.values()) + b"]}"
         request = UpstreamRequest(
-            method="POST", url=str(self._url), headers=headers, body=body, idempotent=True, credential=self._credential
+            method="POST", url=str(self._url), headers=headers, body=body, idempotent=True, credential=credential
         )
         response = await self._upstream.send(request, tenant=None, limit_bytes=_LIMIT_BYTES)
         if not 200 <= response.status < 300:
@@ -58,9 +64,9 @@ class EndpointHeads:
         Raises:
             UpstreamError: the endpoint did not return heads.
         """
-        url = str(self._url.update_query(tenant=str(tenant)))
+        url, headers = str(self._url.update_query(tenant=str(tenant))), self._headers
         request = UpstreamRequest(
-            method="GET", url=url, headers=self._headers, idempotent=True, credential=self._credential
+            method="GET", url=url, headers=headers, idempotent=True, credential=digest_of_headers(headers)
         )
         response = await self._upstream.send(request, tenant=None, limit_bytes=_LIMIT_BYTES)
         if response.status in _NO_HEADS_STATUSES:

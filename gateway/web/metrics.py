@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from gateway.domain.tenancy.configured_secret import ConfiguredSecret
 from gateway.domain.tenancy.principals import Operator
 from gateway.errors import Forbidden
 from gateway.identity.authenticator import Authenticator
@@ -25,9 +26,9 @@ _SCHEME = "bearer "
 class MonitoringKeys:
     """The metrics key and the operator's key, which give access to monitoring data."""
 
-    def __init__(self, credentials: Authenticator, *, key: str | None) -> None:
+    def __init__(self, credentials: Authenticator, *, key: ConfiguredSecret | None) -> None:
         self._credentials = credentials
-        self._wanted = None if key is None else _digest(key)
+        self._key = key
 
     def allow(self, request: Request) -> bool:
         """True if the request has one of the two keys, which are compared without the database."""
@@ -46,10 +47,11 @@ class MonitoringKeys:
                 raise Forbidden("only the operator and the metrics key may read this")
 
     def _is_metrics_key(self, request: Request) -> bool:
-        return self._wanted is not None and hmac.compare_digest(_digest(_bearer(request)), self._wanted)
+        key = self._key
+        return key is not None and hmac.compare_digest(_digest(_bearer(request)), _digest(key.value))
 
 
-def metrics_routes(metrics: Metrics, credentials: Authenticator, *, key: str | None) -> list[Route]:
+def metrics_routes(metrics: Metrics, credentials: Authenticator, *, key: ConfiguredSecret | None) -> list[Route]:
     """Return the route of the page; `key` gives access to the page and to the reasons of `/readyz` only."""
     keys = MonitoringKeys(credentials, key=key)
 

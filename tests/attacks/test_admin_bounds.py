@@ -109,9 +109,9 @@ async def test_an_owner_reads_its_bounds_and_sets_none(gateway: RunningGateway, 
     assert (await owner.ask("GET", "/ceilings")).json()["admin_bounds"] == bounds
     entries = (await gateway.admin.get("/tenants/acme/audit")).json()["items"]
     changes = [entry["detail"] for entry in entries if entry["action"] == "ceilings.update"]
-    assert [{**detail, "revision": 0} for detail in changes] == [
-        {"burst": 50, "revision": 0},
-        {"admin_bounds": bounds, "revision": 0},
+    assert [{**detail, "revision": 0, "operator_key": ""} for detail in changes] == [
+        {"burst": 50, "revision": 0, "operator_key": ""},
+        {"admin_bounds": bounds, "revision": 0, "operator_key": ""},
     ]
 
 

@@ -19,6 +19,7 @@ from gateway.catalog.snapshots.python_primitives import PythonPrimitive
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.primitives import OwnedName
 from gateway.domain.task_supervisor import TaskSupervisor
+from gateway.domain.tenancy.configured_secret import ConfiguredSecret
 from gateway.errors import DatabaseUnavailable, Unavailable
 from gateway.store.engine import Store
 
@@ -32,7 +33,7 @@ _RETRY_S: Final = 10.0
 class HiddenNames:
     """Looks up hidden names at the start and after each registration. It needs an open store and an open bus."""
 
-    def __init__(self, catalog: CatalogContext, code: Registrations, *, database_url: str) -> None:
+    def __init__(self, catalog: CatalogContext, code: Registrations, *, database_url: str | ConfiguredSecret) -> None:
         self._catalog = catalog
         self._code = code
         self._look_up = blocking_lookup(database_url)
@@ -74,7 +75,7 @@ class HiddenNames:
                 log.warning("code_primitive_hidden", tenant_id=hidden.tenant, family=hidden.family, name=hidden.name)
 
 
-def blocking_lookup(database_url: str) -> Lookup:
+def blocking_lookup(database_url: str | ConfiguredSecret) -> Lookup:
     """Return a lookup that any thread can call. It runs in a thread with its own connection, and blocks its caller."""
 
     async def find(primitive: PythonPrimitive) -> Sequence[OwnedName]:

@@ -18,7 +18,10 @@ from gateway.app.python.plugins import load_extras
 from gateway.app.python.registrations import Registrations
 from gateway.app.readiness import Readiness
 from gateway.app.secrets import find_keys
+from gateway.app.server.hangups import Hangups
 from gateway.app.server.listeners import bind, serve_listeners
+from gateway.domain.task_supervisor import TaskSupervisor
+from gateway.identity.operator_keys import key_names
 from gateway.settings import Settings
 from gateway.telemetry.logs import configure_logging
 from gateway.telemetry.standard_streams import lost_lines
@@ -52,7 +55,7 @@ Ready = Callable[[Running], Awaitable[None]]
 
 
 async def serve(settings: Settings, *, ready: Ready | None = None, code: Registrations | None = None) -> None:
-    """Serve until a signal; call `ready` once the gateway responds.
+    """Serve until SIGTERM or SIGINT; call `ready` once the gateway responds. SIGHUP reads secrets from files again.
 
     Without `code`, the Python primitives that the settings name are loaded.
 
@@ -61,6 +64,12 @@ async def serve(settings: Settings, *, ready: Ready | None = None, code: Registr
         EmbeddedServerFailed: an embedded server did not start.
         DatabaseUnavailable, RedisUnavailable: a configured server does not respond or is not prepared.
     """
+    hangups = Hangups()
+    with hangups.received():
+        await _serve(settings, ready, code, hangups)
+
+
+async def _serve(settings: Settings, ready: Ready | None, code: Registrations | None, hangups: Hangups) -> None:
     lines = configure_logging(level=settings.log_level, as_json=settings.log_as_json)
     settings.check_exposure()
     code = load_extras(settings) if code is None else code
@@ -84,7 +93,7 @@ async def serve(settings: Settings, *, ready: Ready | None = None, code: Registr
         running = Running(
             url=url,
             admin_url=url if admin_listener is None else admin_listener.url,
-            operator_key=keys.operator_key,
+            operator_key=keys.operator_keys[0],
             operator_key_is_new=keys.operator_key_is_new,
             data_dir=settings.data_dir,
             embedded=addresses.is_embedded,
@@ -94,11 +103,13 @@ async def serve(settings: Settings, *, ready: Ready | None = None, code: Registr
             gc.collect()
             gc.freeze()  # objects made so far live until the process ends, so later collections skip them
             gc.set_threshold(*_GC_THRESHOLDS)
-            log.info("serving", url=running.url, admin_url=running.admin_url, embedded=running.embedded)
+            where = {"url": running.url, "admin_url": running.admin_url, "embedded": running.embedded}
+            log.info("serving", **where, operator_keys=key_names(keys.operator_key))
             if ready is not None:
                 await ready(running)
 
-        async with app.lifespan():
+        async with app.lifespan(), TaskSupervisor() as tasks:
+            hangups.answer(app.reread, tasks)
             await serve_listeners(served, settings, readiness, on_started=started)
     log.info("stopped")
 

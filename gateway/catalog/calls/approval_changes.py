@@ -3,7 +3,7 @@
 import hashlib
 from typing import Final
 
-from gateway.catalog.transaction import Author, CatalogContext, announce
+from gateway.catalog.transaction import Author, CatalogContext, announce, detail_of
 from gateway.domain.audit import AuditKind, CallRecord
 from gateway.domain.calls.approvals import Approval, ApprovalState
 from gateway.domain.events import ApprovalChanged
@@ -58,6 +58,7 @@ class ApprovalChanges:
                 outcome=approval.id,
                 correlation_id=approval.correlation_id if by is None else by.correlation_id,
                 digest=approval.digest if is_new else comment,
+                detail=None if by is None else detail_of(by.caller),
                 action=f"approval.{'requested' if is_new else approval.state.value}",
             )
         )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from gateway.catalog.snapshots.python_primitives import PythonPrimitives
 from gateway.domain.findings import Finding, failure, fine, warning
+from gateway.domain.tenancy.configured_secret import ConfiguredSecret
 from gateway.domain.tenancy.policy import PROTECTING, Policy, Safety, weaker_levels
 from gateway.redis.diagnostics import RedisFacts
 from gateway.store.database.diagnostics import DatabaseFacts
@@ -28,8 +29,8 @@ _MIN_KEY_LENGTH = 32
 class Installation:
     """Facts about the installation from its settings and its Python registrations."""
 
-    database_url: str = field(repr=False)
-    redis_url: str = field(repr=False)
+    database_url: str | ConfiguredSecret = field(repr=False)
+    redis_url: str | ConfiguredSecret = field(repr=False)
     data_dir: Path
     is_embedded: bool = False
     """True if PostgreSQL and Redis keep their data in the data folder."""
@@ -37,8 +38,8 @@ class Installation:
     secret_key_lengths: Sequence[int] = ()
     secret_keys_are_generated: bool = False
     """True if the gateway generated the secret keys into the data folder."""
-    operator_key_length: int = 0
-    """Length in characters; 0 if there is no operator key yet."""
+    operator_key_lengths: Sequence[int] = ()
+    """Lengths in characters; none if there is no operator key yet."""
     operator_key_is_generated: bool = False
     """True if the gateway generated the operator key into the data folder."""
     cipher: EnvelopeCipher | None = field(default=None, repr=False)
@@ -64,7 +65,7 @@ def check_keys(installation: Installation) -> Iterable[Finding]:
         _keys(
             "operator_key",
             "GATEWAY_OPERATOR_KEY",
-            (installation.operator_key_length,) if installation.operator_key_length else (),
+            installation.operator_key_lengths,
             folder=installation.data_dir if installation.operator_key_is_generated else None,
         ),
     )

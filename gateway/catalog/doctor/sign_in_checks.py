@@ -22,6 +22,7 @@ _REMEDY = (
     "set GATEWAY_PUBLIC_URL to the https URL of the gateway; `gateway --tenant SLUG issuer show NAME` and `credential"
     " show NAME` then print the redirect URI to register at the provider"
 )
+_ANY_LOOPBACK = "the audience of access tokens follows the Host header, so tokens for any loopback URL are accepted"
 _ISSUER_REMEDY = (
     "set the client of the issuer: `gateway --tenant SLUG issuer update NAME --client-id ID --secret env:NAME`; holders"
     " of keys connect accounts without it"
@@ -29,13 +30,13 @@ _ISSUER_REMEDY = (
 
 
 async def check_sign_in(store: Store, public_url: str | None) -> Finding:
-    """Finding on tenants whose people sign in at a provider or connect accounts, if the gateway's own URL is unfit.
+    """Finding on tenants that accept access tokens or whose people sign in, if the gateway's own URL is unfit.
 
     Cookies, links, redirect URIs, issuer and audiences of tokens are derived from this URL. A further warning names
     issuers whose people cannot connect accounts. After 15 s, the remaining tenants are skipped, and the finding reports
     the timeout.
     """
-    examined, signing, stranded = 0, list[str](), list[str]()
+    examined, signing, accepting, stranded = 0, list[str](), list[str](), list[str]()
     try:
         with anyio.move_on_after(_TIMEOUT_S) as scope:
             for tenant in await all_tenants(store):
@@ -45,12 +46,16 @@ async def check_sign_in(store: Store, public_url: str | None) -> Finding:
                 has_accounts = any(each.kind is CredentialKind.USER for each in stored)
                 is_signing = any(each.enabled and each.sign_in for each in found)
                 signing += [tenant.slug] if is_signing or has_accounts else []
+                accepting += [tenant.slug] if any(each.enabled for each in found) else []
                 if has_accounts:
                     stranded += [f"{tenant.slug}/{each.name}" for each in found if each.enabled and not each.sign_in]
                 examined += 1
     except GatewayError as error:
         return warning("sign_in", f"not examined: {error.message}", "fix the findings on the database first")
     scope_note = f"{examined} examined" + (", the rest skipped after a timeout" if scope.cancelled_caught else "")
+    if accepting and not signing and public_url is None:
+        named = f"tenants {list_names(accepting, limit=_MAX_NAMED)} ({scope_note})"
+        return warning("sign_in", f"GATEWAY_PUBLIC_URL is not set: {_ANY_LOOPBACK}; {named}", _REMEDY)
     finding = _to_finding(signing, public_url, scope_note)
     if stranded and finding.status is Verdict.OK:
         names = list_names(stranded, limit=_MAX_NAMED)

@@ -47,7 +47,7 @@ def local_settings(*, port: int | None, folder: Path, reachable: tuple[str, ...]
         "database_url": None,
         "migration_database_url": None,
         "redis_url": None,
-        "operator_key": None,
+        "operator_key": (),
         "secret_keys": (),
     }
     own |= {} if port is None else {"port": port}

@@ -63,13 +63,13 @@ def find_admin_key(url: str, *, given: str | None, folder: Path) -> str:
     """Find the key for the admin API.
 
     In order of precedence: the given key, `GATEWAY_OPERATOR_KEY`, the file in `GATEWAY_OPERATOR_KEY_FILE`, the operator
-    key in the data folder if the URL is loopback, `GATEWAY_KEY`.
+    key in the data folder if the URL is loopback, `GATEWAY_KEY`. Of several operator keys, the first is used.
 
     Raises:
         Failure: there is no key, or it cannot be a header value, or the named file cannot be read.
     """
-    key = given or os.environ.get("GATEWAY_OPERATOR_KEY") or _read_named_file() or _read_operator_key(url, folder)
-    key = key or os.environ.get("GATEWAY_KEY")
+    keys = os.environ.get("GATEWAY_OPERATOR_KEY") or _read_named_file() or _read_operator_key(url, folder) or ""
+    key = given or keys.replace("\n", ",").split(",")[0] or os.environ.get("GATEWAY_KEY")
     if not key:
         hint = f" or run where {folder / OPERATOR_KEY_FILE} is" if is_loopback(url) else ""
         raise Failure(f"no credential: set GATEWAY_OPERATOR_KEY, give --key{hint}", ExitCode.DENIED)

@@ -120,9 +120,7 @@ async def _examine_embedded(settings: Settings) -> Sequence[Finding]:
 
 async def _examine(settings: Settings, database_url: str, redis_url: str) -> Sequence[Finding]:
     keys = read_keys(settings)
-    facts = describe_installation(
-        settings, keys, database_url=database_url, redis_url=redis_url, code=load_extras(settings)
-    )
+    facts = describe_installation(settings, keys, database_url, redis_url, code=load_extras(settings))
     return await Doctor(facts).examine()
 
 

@@ -82,9 +82,11 @@ def pack_claims(claims: Iterable[str]) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operator:
-    """The holder of the operator key, or the gateway itself; belongs to no tenant."""
+    """The holder of an operator key, or the gateway itself; belongs to no tenant."""
 
     name: str = "operator"
+    key: str = field(default="", compare=False)
+    """The name of the key that was used; empty for the gateway itself."""
 
 
 class ToolCaller(NamedTuple):

@@ -20,9 +20,9 @@ import asyncpg
 import structlog
 
 from gateway.domain.audit import AuditKind, CallRecord
-from gateway.domain.configured_secret import ConfiguredSecret
 from gateway.domain.fairness.queue import FairQueue
 from gateway.domain.task_supervisor import TaskSupervisor
+from gateway.domain.tenancy.configured_secret import ConfiguredSecret
 from gateway.errors import AuditUnavailable, GatewayError, LimitExceeded, Unavailable
 from gateway.store.audit.chain_writer import APPEND, ChainWriter, StoredRow
 from gateway.store.audit.hash_chain import AuditRow, now_us
@@ -93,6 +93,7 @@ class AuditWriter:
         self._tasks = TaskSupervisor()
         self._overflow = overflow
         self._breaker = DatabaseBreaker() if silence is None else silence
+        self._generation = self._breaker.generation
         self._names = ChainWriter(chain_key)  # ids of entries that no connection has written
         self._backs_off_until = 0.0
         self._failed_at: float | None = None
@@ -265,8 +266,10 @@ class AuditWriter:
 
     async def _prepared_statement(self) -> Statement:
         """The prepared statement, on a new connection if the old one is closed."""
-        if self._statement is None or self._connection is None or self._connection.is_closed():
+        is_old = self._generation != self._breaker.generation
+        if self._statement is None or self._connection is None or self._connection.is_closed() or is_old:
             self._drop_connection()
+            self._generation = self._breaker.generation
             self._connection = await connect_app(self._url)
             self._statement = await self._connection.prepare(APPEND)
         if self._chains.is_full:

@@ -11,7 +11,7 @@ from typing import Any, Protocol, cast
 
 import asyncpg
 
-from gateway.domain.configured_secret import ConfiguredSecret, as_configured
+from gateway.domain.tenancy.configured_secret import ConfiguredSecret, as_configured
 from gateway.errors import DatabaseUnavailable
 from gateway.store.database.errors import REFUSED, translate_connect_error
 

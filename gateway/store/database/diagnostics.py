@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import asyncpg
 
+from gateway.domain.tenancy.configured_secret import ConfiguredSecret
 from gateway.errors import DatabaseUnavailable
 from gateway.store import tables
 from gateway.store.audit import tables as audit_tables
@@ -100,7 +101,7 @@ class DatabaseFacts:
     """Tables that this code uses and the database lacks."""
 
 
-async def examine_database(url: str) -> DatabaseFacts:
+async def examine_database(url: str | ConfiguredSecret) -> DatabaseFacts:
     """Read the facts on a new connection.
 
     Raises:

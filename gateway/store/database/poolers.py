@@ -10,7 +10,7 @@ from typing import Final
 import asyncpg
 import structlog
 
-from gateway.domain.configured_secret import ConfiguredSecret
+from gateway.domain.tenancy.configured_secret import ConfiguredSecret
 from gateway.errors import BrokenSetting
 from gateway.store.database.connection import PostgresConnection, connect_app
 from gateway.store.database.errors import CONNECTION_ERRORS, is_session_lost, translate_connect_error

@@ -33,6 +33,26 @@ def test_a_secret_is_read_from_the_file_that_its_variable_names(
     assert found.get_secret_value() == "redis://:pw@redis:6379/0"
 
 
+def test_a_secret_is_read_again_from_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: what the file has now, as the setting would have it; a value that is not allowed is an error (OPR-2)."""
+    file = tmp_path / "keys"
+    file.write_text(f"{LONG}-old\n")
+    monkeypatch.setenv("GATEWAY_OPERATOR_KEY_FILE", str(file))
+    settings = load_settings()
+    assert (settings.file_of("operator_key"), settings.file_of("redis_url")) == (file, None)
+    assert load_settings(operator_key=LONG).file_of("operator_key") is None
+
+    file.write_text(f"{LONG}-new\n{LONG}-old\n")
+    assert settings.reread("operator_key") == f"{LONG}-new,{LONG}-old"
+    for text in ("short", "", None):
+        file.unlink()
+        if text is not None:
+            file.write_text(text)
+        with pytest.raises(BrokenSetting):
+            settings.reread("operator_key")
+        file.touch()
+
+
 def test_keys_stand_on_lines_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a new key is put above the old one."""
     (tmp_path / "keys").write_text(f"{LONG}-new\n{LONG}-old\n")

@@ -12,6 +12,7 @@ import anyio
 import pytest
 
 from gateway.domain.identifiers import KeyId, TenantId, new_tenant_id
+from gateway.domain.tenancy.configured_secret import ConfiguredSecret
 from gateway.domain.tenancy.keys import Key, KeySecret, MintedKey, Scope, digest_key, mint_key
 from gateway.domain.tenancy.principals import Operator, Principal
 from gateway.errors import BrokenSetting, DatabaseUnavailable, Unauthenticated
@@ -117,13 +118,39 @@ async def test_the_operator_key_is_the_operator(keys: Keys, credentials: Authent
 
 async def test_an_operator_key_beyond_ascii_works(keys: Keys) -> None:
     """Ours: servers hand headers on as latin-1; the key is compared as the bytes that were sent."""
-    secret = "ключ оператора, достаточно длинный для нас"
+    secret = "ключ оператора достаточно длинный для нас"
     credentials = Authenticator(keys, digests=DIGESTS, operator_key=secret)
 
     assert isinstance(await credentials.authenticate(f"Bearer {secret}".encode().decode("latin-1")), Operator)
 
 
-@pytest.mark.parametrize("operator_key", ["", "x" * 31])
+async def test_several_operator_keys_are_accepted_and_named(keys: Keys) -> None:
+    """Ours: a rotation has two keys; each use has the name of its key, which is stable and not part of it (OPR-2)."""
+    new, old = "n" * 32, "o" * 40
+    file = [f"{new},{old}"]
+    configured = ConfiguredSecret(file[0], name="GATEWAY_OPERATOR_KEY", read=lambda: file[0])
+    credentials = Authenticator(keys, digests=DIGESTS, operator_key=configured)
+    names = credentials.operator_keys.names
+
+    for key, name in zip((new, old), names, strict=True):
+        caller = await credentials.authenticate(f"Bearer {key}")
+        assert caller == Operator()
+        assert isinstance(caller, Operator)
+        assert caller.key == name
+    assert names == Authenticator(keys, digests=DIGESTS, operator_key=f"{new},{old}").operator_keys.names
+    assert credentials.operator_keys.uses == dict.fromkeys(names, 1)
+    with pytest.raises(Unauthenticated):
+        await credentials.authenticate(f"Bearer {new},{old}")
+
+    file[0] = f"{new},short"
+    assert (credentials.operator_keys.reread(), credentials.is_operator(f"Bearer {old}")) == (False, True)
+    file[0] = new
+    assert (credentials.operator_keys.reread(), credentials.is_operator(f"Bearer {old}")) == (True, False)
+    with pytest.raises(Unauthenticated):
+        await credentials.authenticate(f"Bearer {old}")
+
+
+@pytest.mark.parametrize("operator_key", ["", "x" * 31, f"{'x' * 32},", f"{'x' * 32},{'y' * 31}"])
 def test_a_short_operator_key_is_refused_at_the_start(keys: Keys, operator_key: str) -> None:
     """Ours: the gateway does not start with an operator key that can be guessed, least of all an empty one."""
     with pytest.raises(BrokenSetting):

@@ -27,6 +27,7 @@ from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import PrimitiveId
 from gateway.domain.live_sources import AttachmentEnd, LiveKind
 from gateway.domain.primitives import Family, Primitive
+from gateway.domain.tenancy.configured_secret import as_configured
 from gateway.domain.updates.source_versions import RefreshState
 from gateway.domain.updates.watches import Sighting
 from gateway.store import credentials, primitives
@@ -82,7 +83,7 @@ def sound(open_database: OpenDatabase, redis_url: str, tmp_path: Path) -> Instal
         redis_url=redis_url,
         data_dir=tmp_path,
         secret_key_lengths=[36],
-        operator_key_length=40,
+        operator_key_lengths=[40],
         cipher=EnvelopeCipher([SECRET_KEY]),
     )
 
@@ -246,7 +247,7 @@ async def test_a_redis_that_forgets_is_found(
     sound: Installation, settings: Mapping[str, str], check: str, status: Verdict
 ) -> None:
     """Ours: sessions outlive a restart of Redis and a full memory, or the operator is told."""
-    with _configured(sound.redis_url, **settings):
+    with _configured(as_configured(sound.redis_url).value, **settings):
         findings = await _examine(sound)
 
     assert findings[check].status is status
@@ -347,6 +348,15 @@ async def test_sign_in_needs_a_url_of_the_gateway(changes: Changes, sound: Insta
     detail = "GATEWAY_PUBLIC_URL is not set, and people of acme sign in or connect accounts (1 examined)"
     assert found[None].detail == detail
     assert "issuer show" in found[None].mend
+
+
+async def test_access_tokens_without_a_public_url_are_a_warning(changes: Changes, sound: Installation) -> None:
+    """Ours: their audience follows the Host header then, so a token for any loopback URL is accepted (IDN-2)."""
+    async with changes.catalog.store.transaction(changes.tenant.id) as db:
+        await issuers.insert(changes.tenant.id, db, replace(make_issuer("corp"), sign_in=None))
+    found = (await _examine(replace(sound, public_url=None)))["sign_in"]
+
+    assert (found.status, "any loopback URL are accepted; tenants acme" in found.detail) == (Verdict.WARNING, True)
 
 
 async def test_accounts_need_a_url_of_the_gateway(changes: Changes, sound: Installation) -> None:

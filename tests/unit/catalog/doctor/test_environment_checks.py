@@ -96,12 +96,12 @@ def test_where_keys_come_from_is_said_and_never_the_keys() -> None:
     ours = replace(
         INSTALLATION,
         secret_key_lengths=[48],
-        operator_key_length=48,
+        operator_key_lengths=[48],
         secret_keys_are_generated=True,
         operator_key_is_generated=True,
     )
-    configured = replace(INSTALLATION, secret_key_lengths=[32, 40], operator_key_length=32)
-    short = replace(INSTALLATION, secret_key_lengths=[40, 8], operator_key_length=9)
+    configured = replace(INSTALLATION, secret_key_lengths=[32, 40], operator_key_lengths=[32, 40])
+    short = replace(INSTALLATION, secret_key_lengths=[40, 8], operator_key_lengths=[40, 9])
 
     assert {finding.status for finding in check_keys(ours)} == {Verdict.WARNING}
     assert all("kept-here" in finding.detail for finding in check_keys(ours))
