@@ -49,8 +49,13 @@ class TokenRejected(Exception):
 class KeySource(Protocol):
     """The signing keys of issuers."""
 
-    async def find(self, tenant: TenantId, url: str, kid: str | None) -> Sequence[Mapping[str, Any]]:
-        """Return the JWKs with this id, or all JWKs without an id; raises `Unavailable` if the fetch fails."""
+    async def find(
+        self, tenant: TenantId, url: str, kid: str | None, *, state: str = ""
+    ) -> Sequence[Mapping[str, Any]]:
+        """Return the JWKs with this id, or all JWKs without an id; raises `Unavailable` if the fetch fails.
+
+        `state` is that of the issuer: a set that was fetched for another state is not used.
+        """
         ...
 
 
@@ -174,7 +179,7 @@ async def _find_key(tenant: TenantId, issuer: Issuer, header: Mapping[str, Any],
         raise TokenRejected("algorithm", issuer)
     if kid is not None and not isinstance(kid, str):
         raise TokenRejected("key", issuer)
-    published = await keys.find(tenant, issuer.jwks_url, kid)
+    published = await keys.find(tenant, issuer.jwks_url, kid, state=issuer.state)
     usable = [key for jwk in published if (key := _parse_key(jwk, algorithm)) is not None]
     if len(usable) != 1:  # a token without a key id needs a set with exactly one key for its algorithm
         raise TokenRejected("key", issuer)

@@ -56,8 +56,10 @@ class _UsedKeys:
         self.kid: str | None = None
         self.published: Sequence[Mapping[str, Any]] = ()
 
-    async def find(self, tenant: TenantId, url: str, kid: str | None) -> Sequence[Mapping[str, Any]]:
-        self.kid, self.published = kid, await self._keys.find(tenant, url, kid)
+    async def find(
+        self, tenant: TenantId, url: str, kid: str | None, *, state: str = ""
+    ) -> Sequence[Mapping[str, Any]]:
+        self.kid, self.published = kid, await self._keys.find(tenant, url, kid, state=state)
         return self.published
 
 
@@ -107,7 +109,7 @@ class VerifiedTokens:
         issuer = _find_issuer(found, held)
         if issuer is None:
             return None
-        published = await self._keys.find(found.tenant, issuer.jwks_url, held.kid)
+        published = await self._keys.find(found.tenant, issuer.jwks_url, held.kid, state=issuer.state)
         if list(published) != list(held.published):  # guard: verified-token-keys
             return None
         held.published = published  # equal, so that the objects of the former set can be released

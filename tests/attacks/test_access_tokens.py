@@ -54,7 +54,9 @@ class PublishedKeys:
 
     issuer: LocalIssuer
 
-    async def find(self, tenant: TenantId, url: str, kid: str | None) -> Sequence[Mapping[str, Any]]:
+    async def find(
+        self, tenant: TenantId, url: str, kid: str | None, *, state: str = ""
+    ) -> Sequence[Mapping[str, Any]]:
         """The keys with this id, or all."""
         return [key for key in read_keys(self.issuer.upstream.body) if kid is None or key.get("kid") == kid]
 
@@ -221,24 +223,27 @@ async def test_the_old_transport_takes_tokens_for_itself_alone(gateway: RunningG
 
 
 async def test_an_issuer_that_hangs_holds_up_its_own_tenant_only(
-    gateway: RunningGateway, issuer: LocalIssuer, upstream: RecordingUpstream
+    gateway: RunningGateway, issuer: LocalIssuer, upstream: RecordingUpstream, database: TestDatabase, redis_url: str
 ) -> None:
     """Ours: while one tenant's issuer sends no keys, people of another and keys of this one are served (ISO-2)."""
     key = await gateway.create_key("acme", "mcp")
-    async with recording_upstream() as other:
+    async with (
+        recording_upstream() as other,
+        running_gateway(database.app_url, redis_url, egress_allow=[upstream.authority, other.authority]) as replica,
+    ):
         theirs = new_issuer(other)
         await gateway.create_tenant("initech")
         await gateway.admin.put("/tenants/initech/egress", json={"allow": [other.authority]})
         await add_issuer(gateway, "initech", theirs)
         upstream.arrived.clear()
         upstream.gate = asyncio.Event()
-        tokens = [issuer.token(_audience(gateway), sub=f"person-{number}") for number in range(12)]
-        hung = [asyncio.create_task(_status(gateway, token)) for token in tokens]
+        tokens = [issuer.token(_audience(replica), sub=f"person-{number}") for number in range(12)]
+        hung = [asyncio.create_task(_status(replica, token)) for token in tokens]
         try:
             await asyncio.wait_for(upstream.arrived.wait(), 20)
             async with asyncio.timeout(20):
-                served = await _status(gateway, theirs.token(_audience(gateway, "initech")), "initech")
-                keyed = await _status(gateway, key)
+                served = await _status(replica, theirs.token(_audience(replica, "initech")), "initech")
+                keyed = await _status(replica, key)
         finally:
             upstream.gate.set()
         statuses = await asyncio.gather(*hung)

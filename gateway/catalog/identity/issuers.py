@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from gateway.catalog.egress import refusal, require_tls
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.identity import introspection_clients, sign_in_clients
 from gateway.catalog.identity.admin_bounds import check_issuers
 from gateway.catalog.identity.client_secrets import NOT_STORED, settle_reference
 from gateway.catalog.identity.introspection_clients import IntrospectionDraft, IssuerPlace
+from gateway.catalog.identity.issuer_keys import FoundKeys, find_keys, keep_keys
 from gateway.catalog.identity.sign_in_clients import SignInDraft
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, announce, change
 from gateway.domain.events import IssuerChanged, KeyChanged
@@ -29,7 +29,6 @@ from gateway.errors import (
     FetchFailed,
     Forbidden,
     GatewayError,
-    InvalidBody,
     LimitExceeded,
     NameConflict,
     NameTaken,
@@ -39,7 +38,7 @@ from gateway.errors import (
 from gateway.store import profiles
 from gateway.store.engine import Db
 from gateway.store.identity import issuers, people
-from gateway.upstream.auth.key_sets import check_key_set, discover
+from gateway.upstream.auth.key_sets import fetch_key_set
 
 MAX_ISSUERS = 10
 """Limit on the issuers of one tenant."""
@@ -79,12 +78,12 @@ async def create_issuer(tenant: TenantId, catalog: CatalogContext, draft: Issuer
         LimitExceeded: the tenant has reached its limit of issuers.
     """
     _check_author(by, draft.audiences)
-    keys_url = await _find_keys(tenant, catalog, draft) if draft.enabled else draft.jwks_url or ""
+    keys = await find_keys(tenant, catalog, draft) if draft.enabled else FoundKeys(draft.jwks_url or "")
     draft = await _find_introspection(tenant, catalog, draft, by=by)
     now = datetime.now(UTC)
     members: dict[str, Any] = {
         **_members(draft),
-        "jwks_url": keys_url,
+        "jwks_url": keys.url,
         "sign_in": await _find_client(tenant, catalog, draft, by=by),
     }
     new_issuer = Issuer(id=new_issuer_id(), version=1, created_at=now, updated_at=now, **members)
@@ -101,6 +100,7 @@ async def create_issuer(tenant: TenantId, catalog: CatalogContext, draft: Issuer
         await introspection_clients.save_introspection_secret(
             tenant, catalog, db, draft.introspection, issuer=new_issuer
         )
+    keep_keys(tenant, catalog, new_issuer, keys)
     return new_issuer
 
 
@@ -115,7 +115,7 @@ async def update_issuer(
 ) -> Issuer:
     """Replace an issuer with the one that `revise` returns, with the same name and URL; read its metadata again.
 
-    The sessions and streams of its people end; the new rules apply to their next request.
+    The sessions and streams of its people end; the new rules apply to their next request. Cached signing keys end too.
 
     Raises:
         NotFound: the tenant has no such issuer.
@@ -125,11 +125,11 @@ async def update_issuer(
     before = await get_issuer(tenant, catalog, name)
     revised = revise(_draft_of(before))
     _check_author(by, frozenset(revised.audiences) - frozenset(before.audiences))
-    keys_url = before.jwks_url
+    keys = FoundKeys(before.jwks_url)
     if not revised.enabled:
-        keys_url = revised.jwks_url or ""
+        keys = FoundKeys(revised.jwks_url or "")
     elif not (before.enabled and revised.jwks_url == before.jwks_url):
-        keys_url = await _find_keys(tenant, catalog, revised)
+        keys = await find_keys(tenant, catalog, revised)
     client = await _find_client(tenant, catalog, revised, before, by=by)
     revised = await _find_introspection(tenant, catalog, revised, before, by=by)
     introspection = revised.introspection
@@ -144,9 +144,9 @@ async def update_issuer(
                 raise Conflict(_CHANGED)
             revised = replace(revise(_draft_of(current)), introspection=introspection)
             _check_author(by, frozenset(revised.audiences) - frozenset(current.audiences))
-            keys_url = _keys_after_race(revised, before, current) or keys_url
+            keys = keys._replace(url=_keys_after_race(revised, before, current) or keys.url)
         await _check_profiles(tenant, db, revised.rules)
-        members = _members(revised) | {"jwks_url": keys_url, "sign_in": client}
+        members = _members(revised) | {"jwks_url": keys.url, "sign_in": client}
         saved = replace(current, **members, version=current.version + 1, updated_at=datetime.now(UTC))
         entry.target, entry.detail = saved.name, _detail(saved)
         await _check_introspection(tenant, db, saved)
@@ -155,7 +155,29 @@ async def update_issuer(
         await introspection_clients.save_introspection_secret(tenant, catalog, db, introspection, issuer=saved)
         affected = await people.ids_of_issuer(tenant, db, saved.id, limit=_MAX_ANNOUNCED)
     await _announce(tenant, catalog, affected)
+    keep_keys(tenant, catalog, saved, keys)
     return saved
+
+
+async def refresh_keys(
+    tenant: TenantId, catalog: CatalogContext, name: str, *, by: Author, expected: Expected = None
+) -> Issuer:
+    """Drop the cached signing keys of an issuer on all replicas, then fetch them again; sessions of its people end.
+
+    Raises:
+        NotFound, Forbidden, PreconditionFailed: as for a change of the issuer; nothing was dropped.
+        FetchFailed: the keys were dropped, and cannot be fetched now.
+    """
+    issuer = await update_issuer(tenant, catalog, name, lambda draft: draft, by=by, expected=expected)
+    if issuer.enabled and issuer.jwks_url:
+        try:
+            found = await fetch_key_set(catalog.upstream, tenant, issuer.jwks_url)
+        except GatewayError as error:
+            raise FetchFailed(
+                f"The cached keys were dropped; new ones cannot be fetched now: {error.message}"
+            ) from None
+        keep_keys(tenant, catalog, issuer, FoundKeys(issuer.jwks_url, found))
+    return issuer
 
 
 def _keys_after_race(revised: IssuerDraft, before: Issuer, current: Issuer) -> str | None:
@@ -234,35 +256,6 @@ def _check_author(by: Author, audiences: Sequence[str] | frozenset[str]) -> None
         raise Forbidden("only the operator names audiences")
 
 
-async def _find_keys(tenant: TenantId, catalog: CatalogContext, draft: IssuerDraft) -> str:
-    """Return the URL of the issuer's keys, after fetching them."""
-    await _check_url(tenant, catalog, draft.url, "/url")
-    keys_url, pointer = draft.jwks_url, "/jwks_url"
-    try:
-        if keys_url is None:
-            pointer = "/url"
-            keys_url = await _discover_keys(tenant, catalog, draft)
-        if keys_url == "":
-            return keys_url
-        await _check_url(tenant, catalog, keys_url, pointer)
-        await check_key_set(catalog.upstream, tenant, keys_url)
-    except InvalidBody:
-        raise
-    except GatewayError as error:
-        raise refusal(pointer, error.message) from None
-    return keys_url
-
-
-async def _discover_keys(tenant: TenantId, catalog: CatalogContext, draft: IssuerDraft) -> str:
-    """Return the URL of the keys in the metadata; empty for an issuer of opaque tokens that publishes none."""
-    try:
-        return await discover(catalog.upstream, tenant, draft.url)
-    except FetchFailed:
-        if draft.introspection is None or draft.introspection.client.tokens != "opaque":
-            raise
-        return ""
-
-
 async def _find_introspection(
     tenant: TenantId, catalog: CatalogContext, draft: IssuerDraft, before: Issuer | None = None, *, by: Author
 ) -> IssuerDraft:
@@ -314,12 +307,6 @@ async def _save_secret(
             return
         secret = await issuers.open_secret(tenant, db, catalog.sealer, before)
     await issuers.save_secret(tenant, db, catalog.sealer, issuer, secret)
-
-
-async def _check_url(tenant: TenantId, catalog: CatalogContext, url: str, pointer: str) -> None:
-    if "?" in url or "#" in url:
-        raise refusal(pointer, "must be an absolute https URL without a query (RFC 8414 section 2)")
-    await require_tls(tenant, catalog, url, pointer)
 
 
 async def _check_free(tenant: TenantId, db: Db, draft: IssuerDraft) -> None:

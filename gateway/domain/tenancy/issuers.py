@@ -145,6 +145,11 @@ class Issuer:
     access_scopes: tuple[str, ...] = ()
     """The issuer's scopes that access rules name; set by the lookup of a tenant's enabled issuers, not stored."""
 
+    @property
+    def state(self) -> str:
+        """A name of the issuer as it is now: each change gives it another, also its deletion and second creation."""
+        return f"{self.id}/{self.version}"
+
     def introspects(self, kind: Literal["opaque", "jwt"]) -> bool:
         """True if tokens of this type are introspected."""
         return self.introspection is not None and self.introspection.tokens in {kind, "all"}

@@ -1,7 +1,8 @@
 """Cached JWK sets of issuers (RFC 7517), and discovery of issuer metadata (RFC 8414, OpenID Connect Discovery 1.0).
 
 Every request uses the guarded client. A set is cached for ten minutes. An unknown key id or a failure causes another
-request, at most one per set in 30 seconds. While a request runs or requests fail, a cached set is used for a day.
+request, at most one per set in 30 seconds. While a request runs or requests fail, a cached set is used for an hour. A
+change of the issuer ends its set on every replica: a key that was removed because it was stolen is not accepted again.
 """
 
 import time
@@ -23,17 +24,19 @@ Jwk = Mapping[str, Any]
 
 _FRESH_S = 600.0
 _RETRY_S = 30.0
-_STALE_S = 24 * 3600.0
+_STALE_S = 3600.0
 _FETCH_S = 10.0
 _LIMIT_BYTES = 256 * 1024
 _MAX_KEYS = 100
-_CAPACITY = 4096
+_MAX_BYTES = 16 * 1024 * 1024
+"""Limit on the documents of all cached sets, of which one tenant has at most a quarter: usual sets have 2 to 5 kB."""
+_ENTRY_BYTES = 1000
 _MAX_WAITING = 64
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class _CachedSet:
-    """Cache entry: the last fetched set of one URL."""
+    """Cache entry: the last fetched set of one URL, for one state of its issuer."""
 
     __slots__ = ("fetched_at", "keys", "lock", "tried_at")
 
@@ -42,23 +45,37 @@ class _CachedSet:
         self.keys: tuple[Jwk, ...] | None = None
         self.fetched_at = self.tried_at = float("-inf")
 
+    def fill(self, keys: tuple[Jwk, ...]) -> None:
+        """Store a set that was fetched just now."""
+        self.keys = keys
+        self.fetched_at = self.tried_at = time.monotonic()
+
 
 class KeySets:
     """Fetches JWK sets, and caches them on this replica."""
 
     def __init__(self, upstream: UpstreamClient) -> None:
         self._upstream = upstream
-        self._held = FairCache[str, _CachedSet](_CAPACITY)
+        self._held = FairCache[tuple[str, str], _CachedSet](_MAX_BYTES)
 
-    async def find(self, tenant: TenantId, url: str, kid: str | None) -> Sequence[Jwk]:
+    def put(self, tenant: TenantId, url: str, keys: tuple[Jwk, ...], *, state: str) -> None:
+        """Use a set that a change of the issuer has fetched."""
+        held = _CachedSet()
+        held.fill(keys)
+        self._held.put(tenant, _place(url, state), held, _size(keys))
+
+    async def find(self, tenant: TenantId, url: str, kid: str | None, *, state: str = "") -> Sequence[Jwk]:
         """Return the keys with this id, or all keys without an id; empty if the set has no such key.
+
+        A set that was fetched for another state of the issuer is not used.
 
         Raises:
             Unavailable: no set could be fetched, or too many requests wait for it.
         """
-        held = self._held.get(tenant, url)
+        place = _place(url, state)
+        held = self._held.get(tenant, place)
         if held is None:
-            self._held.put(tenant, url, held := _CachedSet())
+            self._held.put(tenant, place, held := _CachedSet(), _ENTRY_BYTES)
         found, age_s = _select(held, kid), time.monotonic() - held.fetched_at
         is_stale = bool(found) and _FRESH_S < age_s <= _STALE_S
         if is_stale and held.lock.locked():  # an issuer that hangs delays one request in 30 seconds
@@ -68,17 +85,18 @@ class KeySets:
                 raise Unavailable("too many requests wait for the signing keys of an issuer", retry_after_s=1.0)
             async with held.lock:
                 if time.monotonic() - held.tried_at > _RETRY_S:  # guard: key-set-rate
-                    await self._fetch(tenant, url, held)
+                    await self._fetch(tenant, place, held)
             found = _select(held, kid)
         if held.keys is None or time.monotonic() - held.fetched_at > _STALE_S:
             raise Unavailable("the signing keys of the issuer cannot be fetched now", retry_after_s=_RETRY_S)
         return found
 
-    async def _fetch(self, tenant: TenantId, url: str, held: _CachedSet) -> None:
+    async def _fetch(self, tenant: TenantId, place: tuple[str, str], held: _CachedSet) -> None:
         try:
             with anyio.fail_after(_FETCH_S):
-                held.keys = read_keys(await fetch_document(self._upstream, url, limit=_LIMIT_BYTES, tenant=tenant))
-            held.fetched_at = time.monotonic()
+                found = await fetch_document(self._upstream, place[0], limit=_LIMIT_BYTES, tenant=tenant)
+                held.fill(read_keys(found))
+            self._held.put(tenant, place, held, len(found) + _ENTRY_BYTES)
         except (GatewayError, TimeoutError):
             pass  # the cached set, if any, remains in use
         finally:
@@ -122,15 +140,15 @@ async def fetch_metadata(upstream: UpstreamClient, tenant: TenantId, issuer: str
     raise FetchFailed("The issuer's metadata cannot be read: " + " ".join(reasons))
 
 
-async def check_key_set(upstream: UpstreamClient, tenant: TenantId, url: str) -> int:
-    """Return the number of keys of a set.
+async def fetch_key_set(upstream: UpstreamClient, tenant: TenantId, url: str) -> tuple[Jwk, ...]:
+    """Return the keys of a set.
 
     Raises:
         FetchFailed, UpstreamError, DocumentTooLarge: the set cannot be fetched, or is not a JWK set.
     """
     try:
         with anyio.fail_after(_FETCH_S):
-            return len(read_keys(await fetch_document(upstream, url, limit=_LIMIT_BYTES, tenant=tenant)))
+            return read_keys(await fetch_document(upstream, url, limit=_LIMIT_BYTES, tenant=tenant))
     except TimeoutError:
         raise FetchFailed(f"{url} did not respond in time.") from None
 
@@ -151,6 +169,14 @@ def read_keys(body: bytes) -> tuple[Jwk, ...]:
     if len(several) > _MAX_KEYS:
         raise FetchFailed(f"The JWK set has more than {_MAX_KEYS} keys.")
     return tuple(cast("Jwk", key) for key in several if isinstance(key, dict))
+
+
+def _place(url: str, state: str) -> tuple[str, str]:
+    return url, state  # guard: key-set-of-this-state
+
+
+def _size(keys: tuple[Jwk, ...]) -> int:
+    return len(msgspec.json.encode(keys)) + _ENTRY_BYTES
 
 
 def _select(held: _CachedSet, kid: str | None) -> Sequence[Jwk]:

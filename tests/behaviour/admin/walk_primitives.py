@@ -269,6 +269,10 @@ async def _walk_issuers(walk: Walk, upstream: RecordingUpstream) -> None:
     assert changed.json()["max_lifetime_s"] == 900
     await walk.ask("PATCH", f"{path}/corp", 412, json={"enabled": False}, headers=tag)
     await walk.ask("PATCH", f"{path}/none", 404, json={"enabled": False})
+    await walk.ask("POST", f"{path}/corp/refresh-keys", 412, headers=tag)
+    fetched = await walk.ask("POST", f"{path}/corp/refresh-keys", 200)
+    assert fetched.json()["max_lifetime_s"] == 900
+    await walk.ask("POST", f"{path}/none/refresh-keys", 404)
     await walk.sign_in(issuer.token)
     [person] = (await walk.ask("GET", people, 200)).json()["items"]
     denied = await walk.ask("POST", f"{people}/{person['id']}/deny", 200)

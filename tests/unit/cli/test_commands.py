@@ -83,7 +83,7 @@ def test_every_noun_has_its_verbs() -> None:
         "client": ["create", "delete", "list", "rotate", "show", "update"],
         "consent": ["list", "revoke", "show"],
         "grant": ["list", "revoke", "show"],
-        "issuer": ["create", "delete", "list", "show", "update"],
+        "issuer": ["create", "delete", "list", "refresh-keys", "show", "update"],
         "person": ["allow", "deny", "list", "show"],
         "source": [
             *("activate", "add", "delete", "diff", "list", "overrides", "propose", "refresh", "refuse", "report"),

@@ -73,7 +73,9 @@ class Stored(Keys):
 class Published:
     """The keys of the issuer."""
 
-    async def find(self, tenant: TenantId, url: str, kid: str | None) -> Sequence[Mapping[str, Any]]:
+    async def find(
+        self, tenant: TenantId, url: str, kid: str | None, *, state: str = ""
+    ) -> Sequence[Mapping[str, Any]]:
         assert (tenant, url) == (TENANT, CORP.jwks_url)
         return [public_jwk(PRIVATE, "k")]
 

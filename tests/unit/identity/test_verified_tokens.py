@@ -34,7 +34,9 @@ class Published:
     asked: list[str | None] = field(default_factory=list[str | None])
     is_away: bool = False
 
-    async def find(self, tenant: TenantId, url: str, kid: str | None) -> Sequence[Mapping[str, Any]]:
+    async def find(
+        self, tenant: TenantId, url: str, kid: str | None, *, state: str = ""
+    ) -> Sequence[Mapping[str, Any]]:
         self.asked.append(kid)
         if self.is_away:
             raise Unavailable("the issuer is away")

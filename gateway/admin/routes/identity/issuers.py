@@ -8,7 +8,7 @@ from gateway.admin.crud import Noun
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse
 from gateway.admin.limits import WorkKind
 from gateway.admin.list_search import ISSUERS
-from gateway.admin.requests.models import NoQuery
+from gateway.admin.requests.models import NoBody, NoQuery
 from gateway.admin.requests.people import (
     AdmissionRuleGiven,
     IntrospectionGiven,
@@ -77,6 +77,12 @@ async def update_issuer(admin: AdminDependencies, call: AdminRequest[IssuerUpdat
     return await _NOUN.respond(admin, call, await update(by=call.by, expected=call.expected))
 
 
+async def refresh_keys(admin: AdminDependencies, call: AdminRequest[NoBody, NoQuery]) -> AdminResponse:
+    """Drop the cached signing keys of an issuer on all replicas, and fetch them again; sessions of its people end."""
+    refresh = partial(issuers.refresh_keys, call.tenant, admin.catalog, call.path["name"])
+    return await _NOUN.respond(admin, call, await refresh(by=call.by, expected=call.expected))
+
+
 def _client(given: SignInClientGiven | None) -> SignInDraft | None:
     if given is None:
         return None
@@ -131,5 +137,6 @@ ENDPOINTS = (
     _NOUN.create_route(create_issuer, IssuerCreate, problems={409, 422, 429}, work=WorkKind.OUTBOUND),
     _NOUN.show_route("Show an issuer.", issuers.get_issuer),
     _NOUN.update_route(update_issuer, IssuerUpdate, problems={422}, work=WorkKind.OUTBOUND),
+    _NOUN.action_route("refresh-keys", refresh_keys, problems=frozenset({502}), work=WorkKind.OUTBOUND),
     _NOUN.delete_route("Delete an issuer with its people; their sessions end.", issuers.remove_issuer),
 )

@@ -114,7 +114,7 @@ def _with_options(command: Callable[..., None]) -> Callable[..., None]:
 
 @click.group("issuer", cls=Commands)
 def issuer() -> None:
-    """List, show, create, change and delete the issuers whose access tokens a tenant accepts."""
+    """List, show, create, change and delete the issuers whose access tokens a tenant accepts; refresh their keys."""
 
 
 @issuer.command("create")
@@ -177,6 +177,15 @@ def update_issuer(
         before |= {"url": stored["given_url"]} if stored else {}
         wanted["introspection"] = (before | introspection) if introspection.get("client_id", True) else None
     changed = context.admin.send("PATCH", path, wanted)
+    context.show(changed, lambda: _describe(changed))
+
+
+@issuer.command("refresh-keys")
+@click.argument("name")
+@with_tenant
+def refresh_keys(context: AdminContext, name: str) -> None:
+    """Drop the cached signing keys of an issuer on all replicas, and fetch them again; sessions of its people end."""
+    changed = context.admin.send("POST", context.tenant_path(_NOUN, name, "refresh-keys"))
     context.show(changed, lambda: _describe(changed))
 
 

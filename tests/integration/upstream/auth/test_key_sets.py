@@ -10,7 +10,7 @@ import pytest
 
 from gateway.domain.identifiers import TenantId
 from gateway.errors import EgressDenied, FetchFailed, Unavailable
-from gateway.upstream.auth.key_sets import KeySets, check_key_set, discover
+from gateway.upstream.auth.key_sets import KeySets, discover, fetch_key_set
 from gateway.upstream.client import UpstreamClient
 from tests.support.upstream import RecordingUpstream, recording_upstream
 
@@ -52,18 +52,30 @@ async def test_unknown_key_ids_fetch_at_a_bounded_rate(monkeypatch: pytest.Monke
 
 
 async def test_a_set_outlasts_an_issuer_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: a failed fetch keeps the last set for a day; without one, sign-in waits for the issuer (TEN-2)."""
+    """Ours: a failed fetch keeps the last set for an hour; without one, sign-in waits for the issuer (TEN-2)."""
     async with _sets() as (server, _, sets):
         await sets.find(ACME, server.url, "k")
         server.status = 503
         started = time.monotonic()
-        monkeypatch.setattr(time, "monotonic", lambda: started + 3600)
+        monkeypatch.setattr(time, "monotonic", lambda: started + 3500)
         assert list(await sets.find(ACME, server.url, "k")) == [KEY]
         with pytest.raises(Unavailable):
             await sets.find(GLOBEX, server.url, "k")
-        monkeypatch.setattr(time, "monotonic", lambda: started + 25 * 3600)
+        monkeypatch.setattr(time, "monotonic", lambda: started + 3700)
         with pytest.raises(Unavailable):
             await sets.find(ACME, server.url, "k")
+
+
+async def test_a_set_belongs_to_one_state_of_its_issuer() -> None:
+    """Ours: after a change of the issuer no older set is used; the set that the change fetched is (TEN-2)."""
+    async with _sets() as (server, _, sets):
+        await sets.find(ACME, server.url, "k", state="iss_a/1")
+        server.body = orjson.dumps({"keys": []})
+        assert list(await sets.find(ACME, server.url, "k", state="iss_a/1")) == [KEY]
+        assert list(await sets.find(ACME, server.url, "k", state="iss_a/2")) == []
+        sets.put(ACME, server.url, (KEY,), state="iss_a/3")
+        assert list(await sets.find(ACME, server.url, "k", state="iss_a/3")) == [KEY]
+        assert len(server.seen) == 2
 
 
 async def test_a_set_is_used_while_its_issuer_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,7 +127,7 @@ async def test_what_is_no_key_set_is_refused(body: bytes) -> None:
     async with _sets() as (server, client, _):
         server.body = body
         with pytest.raises(FetchFailed):
-            await check_key_set(client, ACME, server.url)
+            await fetch_key_set(client, ACME, server.url)
 
 
 async def test_metadata_is_of_the_issuer_that_was_asked() -> None:
@@ -139,7 +151,7 @@ async def test_keys_are_fetched_through_the_egress_guard() -> None:
     """Ours: the URL of an issuer or of its keys reaches no inner network (ISO-4)."""
     async with recording_upstream() as server, UpstreamClient(egress_allow=[]) as client:
         with pytest.raises(EgressDenied):
-            await check_key_set(client, ACME, server.url)
+            await fetch_key_set(client, ACME, server.url)
         with pytest.raises(FetchFailed):
             await discover(client, ACME, server.url)
         with pytest.raises(Unavailable):
