@@ -1282,10 +1282,19 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "check-budget-child": (ALWAYS, "test_what_is_beyond_all_bounds_starts_no_process"),
         "result-unread": (NEVER, "test_a_result_that_cannot_be_checked_now_says_that_the_tool_has_run"),
         "child-memory": (SKIP, "test_a_child_has_no_more_memory_than_it_may"),
+        "child-cpu-time": (SKIP, "test_a_child_has_no_more_time_than_it_may"),
         "child-wall-time": (
             swap("self._limits.wall_s", "None"),
             "test_a_check_that_takes_more_than_it_may_is_a_refusal",
         ),
+    },
+    "tests/integration/sandbox/test_warm_children.py": {
+        "warm-child-owner": (
+            swap("one.owner == owner", "True"),
+            "test_a_process_serves_one_owner_and_is_reused_by_it_alone",
+        ),
+        "warm-child-quiet": (ALWAYS, "test_a_process_is_killed_after_anything_irregular"),
+        "warm-child-irregular": (without(1), "test_a_process_is_killed_after_anything_irregular"),
     },
     "tests/behaviour/admin/test_live_sources.py": {
         "live-env-shown": (value("source.settings"), "test_secrets_of_a_command_are_not_shown"),

@@ -1,8 +1,8 @@
 """Costly validations: checks that would block the event loop, run in child processes that can be killed.
 
-Four checks run at once on a replica, one per tenant. Further checks wait in a limited queue, for at most 30 s; then
-they are rejected and can be retried. A check that exceeds its memory or time limit counts as a violation. So does a
-check that is too large to start.
+Four checks run at once on a replica, one per tenant. Further checks wait in turn, for at most 30 s; then they are
+rejected and can be retried. A check that exceeds its memory or time limit counts as a violation. The processes stay
+warm for further checks of the same tenant (`gateway.sandbox.warm_children`); an idle one holds about 30 MB.
 """
 
 import sys
@@ -13,18 +13,12 @@ from dataclasses import dataclass
 import anyio
 import structlog
 
-from gateway.definitions.json_schema.check_worker import (
-    LENGTH_BYTES,
-    OUT_OF_MEMORY,
-    CheckTask,
-    decode_result,
-    encode_task,
-)
+from gateway.definitions.json_schema.check_worker import OUT_OF_MEMORY, CheckTask, decode_result, frame_parts
 from gateway.definitions.json_schema.validator import DeferredCheck, Validator
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import TenantId
 from gateway.errors import Fault, Unavailable
-from gateway.sandbox.processes import child, send_all
+from gateway.sandbox.warm_children import ChildEnded, WarmChildren
 
 log = structlog.get_logger(__name__)
 
@@ -33,7 +27,9 @@ COMMAND = (sys.executable, "-I", "-m", "gateway.definitions.json_schema.check_wo
 CONCURRENT_CHECKS = 4
 """Child processes of one replica; one tenant uses at most one of them."""
 
-_MAX_QUEUE_LENGTH = 16
+_MAX_QUEUE_LENGTH = 256
+"""Waiting checks of all tenants, a quarter of them of one tenant. Each holds its value, as its request does anyway."""
+
 _QUEUE_TIMEOUT_S = 30.0
 
 _ADVICE = "send less in one call, or simplify the tool's schema"
@@ -58,11 +54,12 @@ class CostlyValidation:
         limits: CheckLimits | None = None,
         slot_pool: FairSlotPool | None = None,
     ) -> None:
-        self._command = command
         self._limits = limits or CheckLimits()
         self.slot_pool = slot_pool or FairSlotPool(
             "checks of large values", slots=CONCURRENT_CHECKS, queue=_MAX_QUEUE_LENGTH, timeout_s=_QUEUE_TIMEOUT_S
         )
+        self.processes = WarmChildren(command, limit=self.slot_pool.slots)
+        """The child processes; they stay warm while the block of `async with processes` runs."""
 
     async def check(self, tenant: TenantId, validator: Validator, instance: object) -> tuple[Fault, ...]:
         """Return the violations, none for a valid value; a check that exceeds its limits is a violation.
@@ -80,37 +77,32 @@ class CostlyValidation:
         if refusal is not None:
             return (refusal,)
         async with self.slot_pool.hold(tenant):
+            started = time.monotonic()
             try:
                 with anyio.fail_after(self._limits.wall_s):  # guard: child-wall-time
-                    output, status = await self._run(check)
+                    response = await self.processes.exchange(tenant, *self._request(check))
             except TimeoutError:
                 return (self._limit_violation(),)
-        if status == 0:
-            return decode_result(output).faults
+            except ChildEnded as ended:
+                return self._ended(ended.status)
+            log.info("value_checked", seconds=round(time.monotonic() - started, 3), units=check.units)
+        return decode_result(response).faults
+
+    def _request(self, check: DeferredCheck) -> tuple[bytes, ...]:
+        task = CheckTask(
+            memory_bytes=self._limits.memory_bytes,
+            cpu_s=self._limits.cpu_s,
+            member=check.member,
+            definition_bytes=len(check.definition),
+        )
+        return frame_parts(task, check.definition, check.instance)
+
+    def _ended(self, status: int) -> tuple[Fault, ...]:
+        """Return the violation of a process that its limits ended; raise Unavailable for any other end."""
         if status == OUT_OF_MEMORY or status < 0:  # killed by the system, or aborted by a library without memory
             return (self._limit_violation(),)
         log.error("check_not_started", status=status)
         raise Unavailable("The check of a large value did not start.")
-
-    async def _run(self, check: DeferredCheck) -> tuple[bytes, int]:
-        limits, started = self._limits, time.monotonic()
-        task = CheckTask(
-            memory_bytes=limits.memory_bytes,
-            cpu_s=limits.cpu_s,
-            member=check.member,
-            definition_bytes=len(check.definition),
-        )
-        head = encode_task(task)
-        length = len(head).to_bytes(LENGTH_BYTES, "big")
-        async with child(self._command) as process:
-            source, sink = process.stdin, process.stdout
-            if source is None or sink is None:  # both are requested as pipes
-                raise Unavailable("The check of a large value has no pipes.")
-            await send_all(source, length, head, check.definition, check.instance)
-            output = b"".join([part async for part in sink])
-            status = await process.wait()
-        log.info("value_checked", seconds=round(time.monotonic() - started, 3), units=check.units, status=status)
-        return output, status
 
     def _limit_violation(self) -> Fault:
         limits = self._limits

@@ -82,6 +82,7 @@ class CallPipeline:
         self._approvals = safeguards.approvals
         self._checks = CostlyValidation()
         self.check_pool = self._checks.slot_pool
+        self.check_processes = self._checks.processes
         self._results = ResultChecks(self._checks)
         self._limiter = limiter
         self._audit = audit

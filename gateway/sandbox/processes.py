@@ -31,11 +31,20 @@ async def child(command: Sequence[str]) -> AsyncGenerator[Process]:
 async def send_all(stream: ByteSendStream, *parts: bytes) -> None:
     """Write these bytes in chunks and close the stream. A child that ends early raises nothing: see its exit status."""
     with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-        for part in parts:
-            view = memoryview(part)
-            for start in range(0, len(view), _CHUNK_BYTES):
-                await stream.send(bytes(view[start : start + _CHUNK_BYTES]))
+        await send_parts(stream, *parts)
         await stream.aclose()
+
+
+async def send_parts(stream: ByteSendStream, *parts: bytes) -> None:
+    """Write these bytes in chunks.
+
+    Raises:
+        BrokenResourceError, ClosedResourceError: the child has ended.
+    """
+    for part in parts:
+        view = memoryview(part)
+        for start in range(0, len(view), _CHUNK_BYTES):
+            await stream.send(bytes(view[start : start + _CHUNK_BYTES]))
 
 
 async def _start(command: Sequence[str]) -> Process:

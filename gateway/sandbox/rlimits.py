@@ -1,9 +1,10 @@
-"""Limits that a sandboxed child sets for itself at its start: inherited files, memory, CPU time, core dumps."""
+"""Limits that a sandboxed child sets for itself: inherited files, memory, CPU time, core dumps."""
 
 import contextlib
 import gc
 import os
 import resource
+import signal
 from pathlib import Path
 
 _FIRST_INHERITED_FD = 3
@@ -15,14 +16,21 @@ def isolate() -> None:
     os.closerange(_FIRST_INHERITED_FD, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 
 
-def limit(*, memory_bytes: int, cpu_s: int) -> None:
+def limit(*, memory_bytes: int, cpu_s: int | None = None) -> None:
     """Limit the address space and the CPU time of this process, where the system supports it; disable core dumps."""
     wanted = {resource.RLIMIT_AS: memory_bytes, resource.RLIMIT_CPU: cpu_s, resource.RLIMIT_CORE: 0}
     for kind, value in wanted.items():
+        if value is None:
+            continue
         _, hard_limit = resource.getrlimit(kind)
         allowed = value if hard_limit == resource.RLIM_INFINITY else min(value, hard_limit)
         with contextlib.suppress(ValueError, OSError):  # not every system supports every limit
             resource.setrlimit(kind, (allowed, allowed))
+
+
+def limit_request(cpu_s: float) -> None:
+    """Kill this process when it has used that much CPU time from now on; the next call begins to count again."""
+    signal.setitimer(signal.ITIMER_PROF, cpu_s)  # the default action of SIGPROF ends a process
 
 
 def peak_bytes() -> int:

@@ -54,6 +54,21 @@ async def test_a_dear_value_that_conforms_is_taken() -> None:
     assert await CostlyValidation().check(ACME, validator, value) == ()
 
 
+async def test_many_dear_checks_of_one_tenant_wait_and_share_a_warm_process() -> None:
+    """Ours: a tenant with 24 dear checks at once waits for its turns; none is refused (ISO-2, ISO-3)."""
+    checks, found = CostlyValidation(command=WORKER), list[object]()
+
+    async def check(number: int) -> None:
+        found.append(await checks.check(ACME, _validator(DEAR), {"x": [number, *range(20_000)]}))
+
+    async with checks.processes, anyio.create_task_group() as group:
+        for number in range(24):
+            group.start_soon(check, number)
+        await anyio.wait_all_tasks_blocked()
+        assert (checks.slot_pool.busy, checks.slot_pool.waiting) == (1, 23)
+    assert found == [()] * 24
+
+
 @pytest.mark.usefixtures("real_workers")
 async def test_a_dear_value_that_does_not_conform_says_where() -> None:
     """Ours: the reason comes back from the child process with its place (CAL-2)."""
@@ -119,7 +134,7 @@ async def test_a_tenant_holds_a_quarter_of_the_places_and_waits_in_a_bounded_lin
     """Ours: dear checks of one tenant leave places for all others (ISO-2, ISO-3)."""
     checks = CostlyValidation(command=SLEEPER, slot_pool=FairSlotPool("checks", slots=4, queue=8, timeout_s=60))
     usual = CostlyValidation().slot_pool
-    assert (usual.share, usual.slots, usual.queue) == (1, 4, 16)
+    assert (usual.share, usual.slots, usual.queue) == (1, 4, 256)
     async with anyio.create_task_group() as group:
         for tenant in (ACME, ACME, ACME, GLOBEX):
             group.start_soon(checks.finish, tenant, _costly())
