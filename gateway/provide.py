@@ -30,7 +30,6 @@ from gateway.app.python.typed_definitions import ToolHints, ToolShape
 from gateway.domain.results import Result
 from gateway.errors import NotFound
 from gateway.handlers.python.results import audio, embed, error, image, json, success, text
-from gateway.handlers.python.thread_pool import ThreadPool
 
 __all__ = (
     "Provider",
@@ -75,7 +74,6 @@ class Provider:
         self._resources: dict[str, _Offered] = {}
         self._templates: dict[str, _Offered] = {}
         self._prompts: dict[str, _Offered] = {}
-        self._threads = ThreadPool()
         self._running: asyncio.Task[None] | None = None
         self._renewing: asyncio.Task[None] | None = None
         hello = {"source": source, "title": title, "subscriptions": True}
@@ -104,7 +102,7 @@ class Provider:
 
             async def run(params: Mapping[str, Any], context: ProviderContext) -> Mapping[str, object]:
                 try:
-                    return tool_result(await read.run(params.get("arguments") or {}, context, self._threads))
+                    return tool_result(await read.run(params.get("arguments") or {}, context))
                 except ProvidedArgumentsInvalid as invalid:
                     return tool_result(error("ARGUMENTS_INVALID", str(invalid)))
 
@@ -147,7 +145,7 @@ class Provider:
 
             async def run(params: Mapping[str, Any], context: ProviderContext) -> Mapping[str, object]:
                 asked = str(params["uri"])
-                returned = await read.run({"uri": asked} if is_template else {}, context, self._threads)
+                returned = await read.run({"uri": asked} if is_template else {}, context)
                 return resource_result(returned, uri=asked, mime_type=mime_type)
 
             definition: dict[str, object] = {
@@ -174,7 +172,7 @@ class Provider:
             listed = [{"name": each, "required": each in required} for each in schema.get("properties", {})]
 
             async def run(params: Mapping[str, Any], context: ProviderContext) -> Mapping[str, object]:
-                return prompt_result(await read.run(params.get("arguments") or {}, context, self._threads))
+                return prompt_result(await read.run(params.get("arguments") or {}, context))
 
             definition = {
                 "name": name or read.name,

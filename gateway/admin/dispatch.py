@@ -11,7 +11,6 @@ from functools import partial
 from types import MappingProxyType
 
 import anyio
-import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
@@ -32,6 +31,8 @@ from gateway.admin.requests.lists import ListQuery
 from gateway.admin.requests.models import NoBody, PageQuery
 from gateway.catalog.tenants import find_tenant
 from gateway.catalog.transaction import Author
+from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.principals import Caller, Operator, Principal
 from gateway.errors import Forbidden, GatewayError, NotFound
@@ -167,7 +168,7 @@ class DocumentRoute:
             await response(scope, receive, send)
             return
         if request.method in {"GET", "HEAD"}:
-            document = await anyio.to_thread.run_sync(self._write)
+            document = await run_in_thread(CATALOG_CHANGES, address_of(scope), self._write)
             tag = write_tag(hashlib.blake2b(document, digest_size=8).hexdigest())
             response = Response(document, headers={"etag": tag}, media_type="application/json")
         else:

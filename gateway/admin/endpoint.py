@@ -153,7 +153,7 @@ class Endpoint(Generic[B, Q]):
         slot_pool = admin.catalog.workers.slot_pool
         # A scan of 32 MiB blocks other threads for 0.1 s, so scans share the few slots of document workers.
         async with slot_pool.hold(received.tenant) if is_large(received.body, self.body) else nullcontext():
-            body = await read_body(received.body, self.body, media_type=received.media_type)
+            body = await read_body(received.body, self.body, tenant=received.tenant, media_type=received.media_type)
         call = AdminRequest(
             tenant=received.tenant,
             by=received.by,

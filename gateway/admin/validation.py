@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import TypeVar, cast
 
-import anyio.to_thread
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
@@ -11,6 +10,8 @@ from gateway.admin.large_bodies import MAX_REST_BYTES, load_large
 from gateway.admin.openapi.formats import WORDS
 from gateway.admin.requests.documents import DocumentSent
 from gateway.admin.requests.models import BodyModel, QueryModel
+from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.json_access import point
 from gateway.domain.json_text import load_json
 from gateway.errors import BadInput, Fault, InvalidBody
@@ -29,7 +30,7 @@ def is_large(raw: bytes, model: type[BodyModel]) -> bool:
     return len(raw) > MAX_REST_BYTES and not issubclass(model, DocumentSent)
 
 
-async def read_body(raw: bytes, model: type[B], *, media_type: str = "application/json") -> B:
+async def read_body(raw: bytes, model: type[B], *, tenant: str = "", media_type: str = "application/json") -> B:
     """Validate the body as `model`. A `DocumentSent` is not parsed.
 
     A body above 256 KiB is parsed in a thread. From a body above 1 MiB, the document is extracted first.
@@ -44,7 +45,7 @@ async def read_body(raw: bytes, model: type[B], *, media_type: str = "applicatio
     if model.is_optional and not raw:
         return model()
     if len(raw) > _LARGE_BODY:
-        content = await anyio.to_thread.run_sync(load_large if is_large(raw, model) else load_json, raw)
+        content = await run_in_thread(CATALOG_CHANGES, tenant, load_large if is_large(raw, model) else load_json, raw)
     else:
         content = load_json(raw)
     if not isinstance(content, dict):

@@ -41,6 +41,7 @@ from gateway.catalog.identity.secret_keys.rotation import SecretRotation
 from gateway.catalog.transaction import CatalogContext
 from gateway.catalog.updates.webhooks import SingleUse
 from gateway.connections.connections import Connections
+from gateway.domain.fairness.thread_kinds import THREAD_KINDS
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.ceilings import read_ceilings
 from gateway.protocol.app import McpApp
@@ -99,8 +100,8 @@ def build_app(
     limits = AdminLimits(settings.admin_rate)
     pools = (*infrastructure.pools, catalog.workers.slot_pool, trails[0].slot_pool, *trails[1].pools, hooks.slot_pool)
     pipeline = runtime.calls
-    calls = (pipeline.check_pool, pipeline.guardrails.slot_pool, runtime.results.slot_pool, mcp_app.open_requests)
-    connect_pools(metrics, (*pools, *calls, *pages.pools, *limits.pools), paced=lambda: mcp_app.paced)
+    calls = (pipeline.check_pool, infrastructure.upstream.room.slot_pool, mcp_app.open_requests)
+    connect_pools(metrics, (*THREAD_KINDS, *pools, *calls, *pages.pools, *limits.pools), paced=lambda: mcp_app.paced)
     facts = describe_installation(settings, keys, secrets.database_url, secrets.redis_url, code=code)
     probe = build_readiness_probe(infrastructure, mcp_app.heartbeat, metrics)
     probes = build_probes(probe, runtime, readiness, secrets.metrics_key)

@@ -68,8 +68,15 @@ def connect_delivery_metrics(metrics: Metrics, delivery: AuditDelivery) -> None:
 class Pool(Protocol):
     """A bounded pool of this replica."""
 
-    name: str
-    refused: int
+    @property
+    def name(self) -> str:
+        """A plural noun."""
+        ...
+
+    @property
+    def refused(self) -> int:
+        """The number of requests that got no slot, or of entries that were not queued."""
+        ...
 
     @property
     def busy(self) -> int:

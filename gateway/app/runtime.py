@@ -76,7 +76,6 @@ class Runtime:
     approvals: ApprovalStation
     limiter: CallLimiter
     stores: SessionStores
-    results: ResultReader
     orphans: OrphanedSessions
     live: LiveParts
     providers: OpenProviders
@@ -104,7 +103,7 @@ def build_runtime(
     live = build_live_parts(infrastructure, build_connectors(infrastructure, secrets, delegations))
     spawn = infrastructure.tasks.spawn
     stores = session_stores(infrastructure.bus, spawn=spawn, idle_s=settings.session_idle_s)
-    results = ResultReader(stores.overflow)
+    results = ResultReader(stores.overflow, infrastructure.upstream.room)
     dependencies = HandlerDependencies(code, tokens, queries, live.requests, delegations, results)
     binder = Binder(infrastructure.upstream, secrets, Validators(), dependencies)
     pages = PageLimits(items=settings.list_page_items, size=settings.list_page_bytes)
@@ -127,7 +126,6 @@ def build_runtime(
         approvals=approvals,
         limiter=limiter,
         stores=stores,
-        results=results,
         orphans=orphans,
         live=live,
         providers=OpenProviders(credentials),

@@ -7,23 +7,21 @@ so that parts of large responses arrive complete; guardrails check the extracted
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-import anyio.to_thread
-
 from gateway.calls.invocation import Invocation
 from gateway.calls.upstream_errors import FIRST_ERROR
 from gateway.catalog.snapshots.field_argument import MAX_FIELDS, offers_fields
 from gateway.definitions.excerpts import quote
 from gateway.definitions.handlers.specs import ResultSpec
 from gateway.definitions.projection import MAX_POINTER_LENGTH, find_missing, is_path
+from gateway.domain.fairness.large_work import run_large
 from gateway.domain.http.requests import UpstreamResponse
+from gateway.domain.identifiers import TenantId
 from gateway.domain.json_access import as_list, as_object
 from gateway.domain.tools import FIELDS, Tool
 from gateway.errors import ArgumentsInvalid, Fault, HandlerFailed
 from gateway.handlers.http_request import project_answer
 from gateway.handlers.response_body.reading import read_json
 
-_MAX_INLINE_BYTES = 64 * 1024
-"""Body size in bytes above which the selection runs in a thread, because each value takes about 1 µs."""
 _MAX_VISITS = 20_000
 """Limit on the parts that are visited to find missing ones."""
 _MAX_NAMED = 10
@@ -56,7 +54,9 @@ def take_fields(arguments: Mapping[str, object]) -> tuple[Mapping[str, object], 
     return others, tuple(cast("list[str]", paths))
 
 
-async def select_fields(response: UpstreamResponse, paths: Sequence[str]) -> tuple[UpstreamResponse, str | None]:
+async def select_fields(
+    tenant: TenantId, response: UpstreamResponse, paths: Sequence[str]
+) -> tuple[UpstreamResponse, str | None]:
     """Return the response with the selected parts in their containers, and a note about parts that could not be
     selected.
 
@@ -64,9 +64,7 @@ async def select_fields(response: UpstreamResponse, paths: Sequence[str]) -> tup
     """
     if response.status >= FIRST_ERROR or not response.body:
         return response, None
-    if len(response.body) <= _MAX_INLINE_BYTES:
-        return _select(response, paths)
-    return await anyio.to_thread.run_sync(_select, response, paths)
+    return await run_large(tenant, len(response.body), _select, response, paths)
 
 
 def _select(response: UpstreamResponse, paths: Sequence[str]) -> tuple[UpstreamResponse, str | None]:

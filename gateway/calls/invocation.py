@@ -1,7 +1,7 @@
 """The state of one call in the pipeline; handlers use it as `handlers.interfaces.Call`."""
 
 import time
-from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from types import TracebackType
@@ -134,6 +134,7 @@ class Invocation:
         "_client",
         "_inner_calls",
         "_inside",
+        "_release_body",
         "action",
         "correlation_id",
         "digest",
@@ -172,6 +173,7 @@ class Invocation:
         self.lookup = lookup
         self._client = peer
         self._inside: _Nesting | None = None
+        self._release_body: Callable[[], None] | None = None
         self.principal = principal
         self.peer = peer
         self.correlation_id = correlation_id
@@ -189,6 +191,16 @@ class Invocation:
         self.size = 0
         self.upstream_ns = 0
         self.started_ns = time.perf_counter_ns()
+
+    def hold_body(self, release: Callable[[], None]) -> None:
+        """Keep the room of a large body until the call has a result; see `BodyHolder`."""
+        self._release_body = release
+
+    def release_body(self) -> None:
+        """Release the room of the last body; see `BodyHolder`."""
+        release, self._release_body = self._release_body, None
+        if release is not None:
+            release()
 
     def within(self, seconds: float) -> AbstractContextManager[None, None]:
         """Bound the time of a block; see `Call`."""

@@ -2,18 +2,17 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Any, cast
+from typing import cast
 
-import anyio.to_thread
 import msgspec
 
 from gateway.calls import result_rendering
 from gateway.calls.costly_validation import CostlyValidation
-from gateway.calls.result_summary import WHOLE_START
+from gateway.calls.result_summary import WHOLE_START, read_result
 from gateway.definitions.contract.contents import validate_content, validate_contents, validate_messages
 from gateway.definitions.json_schema.validator import DeferredCheck, Validator
 from gateway.definitions.large_results.json_parts import text_of
+from gateway.domain.fairness.large_work import run_large
 from gateway.domain.identifiers import TenantId
 from gateway.domain.results import ABSENT, Completions, Contents, Messages, Result
 from gateway.errors import BadInput, Fault, HandlerFailed, LimitExceeded, OutputInvalid, Unavailable
@@ -25,7 +24,7 @@ MAX_RESULT_BYTES = 10 * 1024 * 1024
 _INVALID_FORM = "the handler's result does not have the form that the protocol requires"
 _NO_STRUCTURE = "the result has no structured content, which the tool's output schema promises"
 _INLINE = 1024 * 1024
-"""Bytes up to which a result is checked on the event loop."""
+"""Bytes above which a result without structured content is not decoded."""
 _TEXT_START = b'"content":[{"type":"text","text":"'
 _CHARACTERS = re.compile(rb'(?:[^"\\]|\\u[0-9A-Fa-f]{4}|\\[^u])*+')
 _MAX_VALUES = 100
@@ -72,10 +71,7 @@ class ResultChecks:
         """
         if not structured:
             raise OutputInvalid(_NO_STRUCTURE)
-        if len(structured) <= _INLINE:
-            found = output.check_text(structured)
-        else:
-            found = await anyio.to_thread.run_sync(output.check_text, structured)
+        found = await run_large(tenant, len(structured), output.check_text, structured)
         await self._require_valid(tenant, found)
 
     async def _require_valid(self, tenant: TenantId, found: tuple[Fault, ...] | DeferredCheck) -> None:
@@ -97,36 +93,38 @@ class ResultChecks:
         if members.startswith(WHOLE_START):
             return await self._check_whole(tenant, output, members)
         if len(members) > _INLINE and _STRUCTURED not in members:  # guard: unstructured-result-cut
-            return _violation(OutputInvalid(_NO_STRUCTURE), _start_of_text(members), {})
-        result: dict[str, Any] = result_rendering.decode(members)
-        if result.get("isError"):
+            return _violation(OutputInvalid(_NO_STRUCTURE), _start_of_text(members))
+        result = read_result(members)
+        if result.is_error:
             return members
         try:
-            if "structuredContent" not in result:
-                raise OutputInvalid(_NO_STRUCTURE)
-            await self._require_valid(tenant, output.check(result["structuredContent"]))
+            await self._check_encoded(tenant, output, bytes(result.structured))
         except OutputInvalid as error:
-            return _violation(error, result["content"], result.get("_meta", {}))
+            return _violation(error, result.content, bytes(result.meta))
         return members
+
+    async def _check_encoded(self, tenant: TenantId, output: Validator, structured: bytes) -> None:
+        try:
+            await self.check_structured(tenant, output, structured)
+        except msgspec.MsgspecError:
+            raise OutputInvalid("the result has numbers that cannot be checked") from None
 
     async def _check_whole(self, tenant: TenantId, output: Validator, members: bytes) -> bytes:
         """Check a result that will be summarised; on a violation, the error result contains the start of its JSON."""
         structured = members[len(WHOLE_START) : members.rfind(_IS_ERROR)]
         try:
-            try:
-                await self.check_structured(tenant, output, structured)
-            except msgspec.MsgspecError:
-                raise OutputInvalid("the result has numbers that cannot be checked") from None
+            await self._check_encoded(tenant, output, structured)
         except OutputInvalid as error:
             shown = structured[: result_rendering.MAX_TEXT_BYTES].decode("utf-8", "replace")
-            return _violation(error, [{"type": "text", "text": shown}], {})
+            return _violation(error, [{"type": "text", "text": shown}])
         return members
 
 
-def _violation(error: OutputInvalid, content: Sequence[object], meta: Mapping[str, object]) -> bytes:
+def _violation(error: OutputInvalid, content: Sequence[object], encoded_meta: bytes = b"{}") -> bytes:
     """The members of an error result: the violation, and the upstream's content."""
     detail = "\n".join((error.message, *(f"{fault.pointer or '/'}: {fault.reason}" for fault in error.faults)))
     blocks = _with_spaced_members(_json([{"type": "text", "text": detail}, *content]))
+    meta: dict[str, object] = msgspec.json.decode(encoded_meta or b"{}")
     encoded = _json({**meta, "gateway/error": {"code": error.code}})
     return b'"content":' + blocks + b',"isError":true,"_meta":' + encoded
 
@@ -147,16 +145,16 @@ async def check_contents(contents: Contents, bound: BoundResource) -> tuple[Cont
     Raises:
         HandlerFailed: the value does not have that form, or is too large.
     """
-    work = partial(_check_contents, contents, bound)
-    return await anyio.to_thread.run_sync(work) if _has_large_text(contents.contents) else work()
+    return await run_large(bound.tenant, _text_length(contents.contents), _check_contents, contents, bound)
 
 
-def _has_large_text(contents: Sequence[object]) -> bool:
-    return any(
-        isinstance(value, str) and len(value) > _INLINE
+def _text_length(contents: Sequence[object]) -> int:
+    return sum(
+        len(value)
         for item in contents
         if isinstance(item, Mapping)
         for value in cast("Mapping[str, object]", item).values()
+        if isinstance(value, str)
     )
 
 

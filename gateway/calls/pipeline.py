@@ -340,7 +340,7 @@ class CallPipeline:
             return _end(call, "error" if response.is_error else "ok", members)
         note = None
         if call.fields:
-            response, note = await select_fields(response, call.fields)
+            response, note = await select_fields(tenant, response, call.fields)
         has_schema = bound.output is not None and not call.fields
         if len(response.body) <= result_rendering.MAX_TEXT_BYTES:
             members = result_rendering.content(response)

@@ -68,6 +68,7 @@ class RecordedCall:
             AuditUnavailable: the outcome could not be recorded.
             HandlerFailed: the block ended with an unexpected exception.
         """
+        self._call.release_body()  # guard: bodies-end-with-their-call
         if error is None:
             await self._record(self._call.outcome)
         elif isinstance(error, AuditUnavailable):

@@ -6,20 +6,21 @@ limit is truncated, with a note. Callers put braces around the members.
 
 import json
 from base64 import b64encode
+from codecs import getincrementaldecoder
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, Protocol
 
-import anyio.to_thread
 import msgspec
 import orjson
 import structlog
 
 from gateway.calls.duplicate_members import has_repeated_names
 from gateway.calls.result_summary import WHOLE_START, summarise
-from gateway.calls.truncation import Truncated, cut_json, cut_text, describe
+from gateway.calls.truncation import Truncated, cut_json, cut_start, cut_text, describe, has_many_parts
 from gateway.calls.upstream_errors import FIRST_ERROR, error_result, quote
 from gateway.calls.upstream_head import add_head, describe_head
+from gateway.domain.fairness.large_work import run_large
 from gateway.domain.http.requests import UpstreamResponse
 from gateway.domain.identifiers import TenantId
 from gateway.domain.refusals import ApprovalRequired
@@ -37,11 +38,13 @@ MAX_BYTES = 1024 * 1024
 """The size limit of binary content, in bytes; it applies only if the complete body has been stored for its caller."""
 
 _MAX_WHOLE_BYTES = 10 * 1024 * 1024
+_MAX_DECODED_BYTES = 4 * MAX_TEXT_BYTES + 64
+"""Bytes of a text that are decoded before it is cut: a character has up to four."""
+_CHECKED_BYTES = 256 * 1024
 _TOO_MANY_DIGITS = "the result has an integer of more than 4,300 digits (the limit); send it as a string"
 CRASHED = "the call failed inside the gateway"
 """The error message for an unexpected exception."""
 
-_INLINE = 1024 * 1024
 _MAX_TYPE = 256
 _TEXT_START = b'"content":[{"type":"text","text":'
 _END = b'],"isError":false'
@@ -93,15 +96,14 @@ class ResultRenderer:
         link = None
         if is_kept and not is_whole and is_too_large(response):
             link = await self._keep(call, response.content_type[:_MAX_TYPE], response.body)
-        if len(response.body) <= _INLINE:
-            return content(response, link=link, is_whole=is_whole, has_schema=has_schema)
-        return await anyio.to_thread.run_sync(
-            lambda: content(response, link=link, is_whole=is_whole, has_schema=has_schema)
-        )
+        work = partial(content, response, link=link, is_whole=is_whole, has_schema=has_schema)
+        return await run_large(call.principal.tenant, len(response.body), work)
 
     async def summarise(self, call: ResultOwner, members: bytes, threshold: int) -> bytes:
         """Return the members of a result with summaries in place of its large parts; see `result_summary`."""
-        return await summarise(members, threshold, limit=MAX_TEXT_BYTES, keep=partial(self._keep, call))
+        return await summarise(
+            call.principal.tenant, members, threshold, limit=MAX_TEXT_BYTES, keep=partial(self._keep, call)
+        )
 
     async def _keep(self, call: ResultOwner, content_type: str, body: bytes) -> str | None:
         if self._overflow is None:
@@ -188,10 +190,12 @@ def _rendered(response: UpstreamResponse, link: str | None, is_whole: bool, has_
     kind, parameters = kind_of(response)
     is_whole_text = is_whole and not has_schema  # guard: text-with-schema-cut
     if not is_json(kind):
-        return _by_kind((kind, parameters), response, link, is_whole_text)
+        return _by_kind(kind, response, link, is_whole_text)
+    if len(response.body) > MAX_TEXT_BYTES and has_many_parts(response.body):
+        return _with_many_parts(response, link, is_whole, is_whole_text=is_whole_text)
     compact = _compacted(response.body, parameters)
     if compact is None:
-        return _text(decode_text(response.body, parameters), response, link, is_whole_text)
+        return _text(_decoded(response, is_whole_text), response, link, is_whole_text)
     if len(compact) > MAX_TEXT_BYTES and not is_whole:
         return _cut_structure(cut_json(compact, MAX_TEXT_BYTES), response, link)
     if len(compact) > MAX_TEXT_BYTES:  # a document, which keeps members of one name; the summary is its text
@@ -203,12 +207,21 @@ def _rendered(response: UpstreamResponse, link: str | None, is_whole: bool, has_
     return b"".join((_TEXT_START, _quoted(compact), b'}],"structuredContent":', compact, b',"isError":false'))
 
 
-def _by_kind(typed: tuple[str, str], response: UpstreamResponse, link: str | None, is_whole: bool) -> bytes:
-    kind, parameters = typed
+def _with_many_parts(response: UpstreamResponse, link: str | None, is_whole: bool, *, is_whole_text: bool) -> bytes:
+    """The members of the result for JSON with very many parts: its whole is only checked, its start is read."""
+    raw = _as_json(response.body, kind_of(response)[1])
+    if raw is None:
+        return _text(_decoded(response, is_whole_text), response, link, is_whole_text)
+    if is_whole:
+        return b"".join((WHOLE_START, raw, b',"isError":false'))
+    return _cut_structure(cut_start(raw, MAX_TEXT_BYTES), response, link)
+
+
+def _by_kind(kind: str, response: UpstreamResponse, link: str | None, is_whole: bool) -> bytes:
     family, body = kind.partition("/")[0], response.body
     is_media = family in {"image", "audio"} and not kind.endswith("+xml")
     if not is_media and (is_text(kind) or (not kind and is_utf8(body))):
-        return _text(decode_text(body, parameters, is_xml=kind.endswith("xml")), response, link, is_whole)
+        return _text(_decoded(response, is_whole, is_xml=kind.endswith("xml")), response, link, is_whole)
     if link is not None and len(body) > MAX_BYTES:
         return _blocks(describe(Truncated(b""), whole=len(body), uri=link), _link(response, link))
     if is_media:
@@ -239,7 +252,7 @@ def _cut_structure(cut: Truncated, response: UpstreamResponse, link: str | None)
 def _text(text: str, response: UpstreamResponse, link: str | None, is_whole: bool) -> bytes:
     if response.cut is None and (is_whole or len(text) * 4 <= MAX_TEXT_BYTES):
         return _TEXT_START + quote(text) + b'}],"isError":false'
-    cut = cut_text(text, _MAX_WHOLE_BYTES if is_whole else MAX_TEXT_BYTES)
+    cut = cut_text(text, _MAX_WHOLE_BYTES if is_whole else MAX_TEXT_BYTES, whole=len(response.body))
     unread = None if response.cut is None else f"This result is cut: {response.cut}."
     if not cut.notes:
         return _blocks(text, unread)
@@ -285,6 +298,38 @@ def _marked_charset(body: bytes) -> str | None:
     if body.startswith(b"\xef\xbb\xbf"):
         return "utf-8-sig"
     return "utf-16" if body.startswith((b"\xff\xfe", b"\xfe\xff")) else None
+
+
+def _decoded(response: UpstreamResponse, is_whole: bool, *, is_xml: bool = False) -> str:
+    """The text of the response; of a text that will be cut, a start that is long enough in every charset."""
+    body = response.body if is_whole else response.body[:_MAX_DECODED_BYTES]
+    return decode_text(body, kind_of(response)[1], is_xml=is_xml)
+
+
+def _as_json(body: bytes, parameters: str) -> bytes | None:
+    """The body if it is JSON in UTF-8, or its conversion to UTF-8; None if it is not JSON. No objects are made."""
+    if _is_json(body):
+        return body
+    charset = declared_charset(parameters) or _marked_charset(body)
+    if charset is None:
+        return None
+    try:
+        converted = body.decode(charset).encode()
+    except UnicodeError:
+        return None
+    return converted if _is_json(converted) else None
+
+
+def _is_json(raw: bytes) -> bool:
+    decoder, view = getincrementaldecoder("utf-8")(), memoryview(raw)
+    try:
+        msgspec.json.decode(raw, type=msgspec.Raw)
+        for start in range(0, len(raw), _CHECKED_BYTES):
+            decoder.decode(view[start : start + _CHECKED_BYTES])
+        decoder.decode(b"", final=True)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
 
 
 def _minified(body: bytes) -> bytes | None:

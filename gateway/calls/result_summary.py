@@ -6,9 +6,8 @@ are unchanged. Redaction, guardrails and output schemas are applied before, so t
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
-import anyio.to_thread
 import msgspec
 import orjson
 
@@ -17,12 +16,12 @@ from gateway.calls.upstream_errors import quote
 from gateway.definitions.large_results.document import ResultDocument, read_document
 from gateway.definitions.large_results.outline import outline
 from gateway.definitions.large_results.read_result import READ_RESULT
+from gateway.domain.fairness.large_work import run_large
+from gateway.domain.identifiers import TenantId
 
 Keep: TypeAlias = Callable[[str, bytes], Awaitable[str | None]]
 """Stores a document of a content type for the caller; returns its URI, or None if it cannot be stored."""
 
-_MAX_INLINE_BYTES: Final = 64 * 1024
-"""Result size in bytes above which the summary is built in a thread."""
 _MAX_DOCUMENTS: Final = 4
 """Limit on the summaries of one result; further large text blocks are unchanged."""
 _MAX_STORED: Final = 20 * 1024 * 1024
@@ -33,7 +32,7 @@ _MAX_PREVIEW_PARTS: Final = 50_000
 """Up to this number of parts, the preview shows small members of the whole document; above it, the truncated start."""
 
 
-class _ResultMembers(msgspec.Struct):
+class ResultMembers(msgspec.Struct):
     """The members of a result; structured content stays encoded, so that numbers keep all digits."""
 
     content: list[msgspec.Raw]
@@ -68,16 +67,16 @@ class _Plan:
 _EMPTY_TEXT: Final = b'{"type":"text","text":""}'
 WHOLE_START: Final = b'"content":[' + _EMPTY_TEXT + b'],"structuredContent":'
 """The start of a result that will be summarised: its text is empty, because a summary replaces it."""
-_read = msgspec.json.Decoder(_ResultMembers).decode
+_read = msgspec.json.Decoder(ResultMembers).decode
 _read_block = msgspec.json.Decoder(_Block).decode
 
 
-async def summarise(members: bytes, threshold: int, *, limit: int, keep: Keep) -> bytes:
+async def summarise(tenant: TenantId, members: bytes, threshold: int, *, limit: int, keep: Keep) -> bytes:
     """Return the members of a successful result with summaries in place of its parts above `threshold` bytes.
 
     A part that cannot be stored is cut to `limit` bytes, with a note.
     """
-    plan = await _in_thread(len(members), _plan, members, threshold)
+    plan = await run_large(tenant, len(members), _plan, members, threshold)
     if plan is None:
         return members
     blocks: list[bytes] = []
@@ -91,22 +90,21 @@ async def summarise(members: bytes, threshold: int, *, limit: int, keep: Keep) -
             uri = await keep(block.document.content_type, body)
             room -= len(body)
         if uri is None:
-            blocks += await _in_thread(len(members), _truncated_blocks, block.document, limit)
+            blocks += await run_large(tenant, len(members), _truncated_blocks, block.document, limit)
         else:
             blocks += (_text(_summary_text(block, uri)), _link(block.document, uri))
     structured = (b',"structuredContent":', plan.structured) if plan.structured else ()
     return b"".join((b'"content":[', b",".join(blocks), b"]", *structured, plan.end))
 
 
-async def _in_thread(size: int, work: Callable[..., Any], *arguments: object) -> Any:
-    if size <= _MAX_INLINE_BYTES:
-        return work(*arguments)
-    return await anyio.to_thread.run_sync(work, *arguments)
+def read_result(members: bytes) -> ResultMembers:
+    """Read the members of a result; their content stays encoded."""
+    return _read(b"{" + members + b"}")
 
 
 def _plan(members: bytes, threshold: int) -> _Plan | None:
     """Find the large parts of a result; None if it is an error or has none."""
-    read = _read(b"{" + members + b"}")
+    read = read_result(members)
     if read.is_error:  # guard: summary-of-successes
         return None
     structured, budget = bytes(read.structured), threshold // 2

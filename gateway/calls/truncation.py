@@ -3,26 +3,33 @@
 Truncated JSON is valid JSON. Values that fit are copied as bytes, so numbers keep their spelling. Lists keep their
 first elements; objects keep as many keys as fit, with shortened values; strings keep their beginning. JSON with more
 than 300,000 commas or colons is cut after its last complete part, and only the kept part is read.
+
+No step holds the interpreter lock for more than about 35 ms for 10 MiB, because a long call of C code would block the
+event loop too: large containers become Python objects only up to a number of parts, and the rest is skipped in C.
 """
 
 import json
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from itertools import islice
 
 import msgspec
 
+from gateway.definitions.large_results.json_parts import parts_of, split_list
 from gateway.domain.json_access import point
 
 _MAX_PARTS = 300_000
+_MAX_SCANNED_MEMBERS = 10_000
+"""Members of an object with very many commas that are looked at; each takes about 3 µs."""
+_MAX_WORK = 128 * 1024 * 1024
+"""Limit on the bytes that are split, which each level of nesting does again."""
 _MAX_NOTES = 10
 _MAX_DEPTH = 48
 _MIN_CUT_BYTES = 16
 _LAST_LINES = 4096
-_TOKEN = re.compile(rb'"(?:[^"\\]+|\\.?)*(?:"|\Z)|[][{},]', re.DOTALL)
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_CLOSING = bytes.maketrans(b"[{", b"]}")
 _ELLIPSIS = "…"
-_Container = TypeVar("_Container")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,20 +47,41 @@ def cut_json(compact: bytes, limit: int, *, max_parts: int = _MAX_PARTS) -> Trun
     """
     if len(compact) <= limit:
         return Truncated(compact)
-    if compact.count(b",") > max_parts or compact.count(b":") > max_parts:
-        return _cut_after(compact, limit)
+    if has_many_parts(compact, max_parts):
+        return _cut_after(compact, limit, len(compact))
     truncator = _Truncator()
     try:
         kept = truncator.value(compact, limit, "", 0)
     except RecursionError:
-        return _cut_after(compact, limit)
+        return _cut_after(compact, limit, len(compact))
     notes = tuple(truncator.notes[:_MAX_NOTES])
     further = len(truncator.notes) - len(notes)
     return Truncated(kept, (*notes, f"{further} further parts are cut") if further else notes)
 
 
-def cut_text(text: str, limit: int) -> Truncated:
-    """Truncate text to at most `limit` bytes of UTF-8, at the end of a line if one is near."""
+def has_many_parts(raw: bytes, max_parts: int = _MAX_PARTS) -> bool:
+    """True if only the kept part of the JSON text is read."""
+    return raw.count(b",") > max_parts or raw.count(b":") > max_parts
+
+
+def cut_start(raw: bytes, limit: int) -> Truncated:
+    """Truncate valid JSON, compact or not, to the start that fits into `limit` bytes of compact JSON; see `cut_json`.
+
+    Only the start is read: of JSON with white space up to four times the limit.
+    """
+    cut = _cut_after(raw[:limit], limit, len(raw))
+    kept = _compact(cut.kept)
+    if len(kept) < limit // 2:  # much white space
+        cut = _cut_after(raw[: 4 * limit], min(4 * limit, limit * limit // len(kept)), len(raw))
+        kept = _compact(cut.kept)
+    return Truncated(kept, cut.notes) if len(kept) <= limit else _cut_after(kept, limit, len(raw))
+
+
+def cut_text(text: str, limit: int, *, whole: int = 0) -> Truncated:
+    """Truncate text to at most `limit` bytes of UTF-8, at the end of a line if one is near.
+
+    `whole` is the size of the complete text, of which `text` may be the start.
+    """
     raw = text.encode("utf-8", "replace")
     if len(raw) <= limit:
         return Truncated(raw)
@@ -61,7 +89,7 @@ def cut_text(text: str, limit: int) -> Truncated:
     line_end = kept.rfind("\n", max(0, len(kept) - _LAST_LINES))
     kept = kept[: line_end + 1] if line_end > 0 else kept
     shown = kept.encode()
-    return Truncated(shown, (f"the first {len(shown):,} of {len(raw):,} bytes are shown",))
+    return Truncated(shown, (f"the first {len(shown):,} of {max(whole, len(raw)):,} bytes are shown",))
 
 
 def describe(cut: Truncated, *, whole: int, uri: str | None) -> str:
@@ -75,6 +103,7 @@ class _Truncator:
 
     def __init__(self) -> None:
         self.notes: list[str] = []
+        self._work = 0
 
     def value(self, raw: bytes, limit: int, where: str, depth: int) -> bytes:
         """Return the value, truncated to about the limit."""
@@ -83,13 +112,14 @@ class _Truncator:
         opening = raw[:1]
         if opening == b'"':
             return self._string(raw, limit, where)
-        if opening in b"[{" and depth < _MAX_DEPTH and limit >= _MIN_CUT_BYTES:
+        self._work += len(raw)
+        if opening in b"[{" and depth < _MAX_DEPTH and limit >= _MIN_CUT_BYTES and self._work <= _MAX_WORK:
             return self._list(raw, limit, where, depth) if opening == b"[" else self._object(raw, limit, where, depth)
         self._note(where, f"{len(raw):,} bytes are omitted")
         return b"[]" if opening == b"[" else b"{}" if opening == b"{" else b"null"
 
     def _list(self, raw: bytes, limit: int, where: str, depth: int) -> bytes:
-        items = _split(raw, list[msgspec.Raw])
+        items = split_list(raw)
         kept: list[bytes] = []
         room = limit - 2
         for item in items:
@@ -104,11 +134,13 @@ class _Truncator:
         return b"[" + b",".join(kept) + b"]"
 
     def _object(self, raw: bytes, limit: int, where: str, depth: int) -> bytes:
-        members = {name: bytes(value) for name, value in _split(raw, dict[str, msgspec.Raw]).items()}
+        members = {name or "": part for name, part in islice(parts_of(raw), _MAX_SCANNED_MEMBERS + 1)}
+        is_part = len(members) > _MAX_SCANNED_MEMBERS
         heads = {name: _quoted(name) + b":" for name in members}
         names = list(_names_that_fit(heads, limit - 2))
         if len(names) < len(members):
-            self._note(where, f"the first {len(names):,} of {len(members):,} members are shown")
+            total = f"more than {_MAX_SCANNED_MEMBERS:,}" if is_part else f"{len(members):,}"
+            self._note(where, f"the first {len(names):,} of {total} members are shown")
         room = limit - 2 - sum(len(heads[name]) + 1 for name in names)
         shares = _share_bytes({name: len(members[name]) for name in names}, room)
         parts = [
@@ -126,10 +158,6 @@ class _Truncator:
 
     def _note(self, where: str, what: str) -> None:
         self.notes.append(f"{where}: {what}" if where else what)
-
-
-def _split(raw: bytes, kind: type[_Container]) -> _Container:
-    return msgspec.json.decode(raw, type=kind)
 
 
 def _names_that_fit(heads: dict[str, bytes], room: int) -> Iterable[str]:
@@ -152,22 +180,45 @@ def _share_bytes(sizes: dict[str, int], room: int) -> dict[str, int]:
     return shares
 
 
-def _cut_after(compact: bytes, limit: int) -> Truncated:
-    """Return the start of the value up to the last complete part that fits, with all open containers closed."""
-    closers: list[bytes] = []
+def _compact(raw: bytes) -> bytes:
+    return msgspec.json.format(raw, indent=-1)
+
+
+def _cut_after(compact: bytes, limit: int, whole: int) -> Truncated:
+    """Return the start of the value up to the last complete part that fits, with all open containers closed.
+
+    `whole` is the size of the complete value, of which `compact` may be the start.
+    """
+    masked, room = _mask_strings(compact[:limit]), limit
     end, closing = 0, b""
-    for token in _TOKEN.finditer(compact, 0, limit):
-        mark = token[0]
-        if mark == b"," or mark in b"]}":
-            if token.start() + len(closers) > limit:
-                break
-            end, closing = token.start(), b"".join(reversed(closers))
-        if mark in b"]}":
-            closers.pop()
-        elif mark in b"[{":
-            closers.append(b"]" if mark == b"[" else b"}")
-    note = f"the first {end:,} of {len(compact):,} bytes are shown; what comes after is omitted"
-    return Truncated(compact[:end] + closing, (note,)) if end else Truncated(b"null", (note,))
+    while room > 0 and (end := max(masked.rfind(mark, 0, room) for mark in (b",", b"]", b"}"))) > 0:
+        closing = _open_containers(masked[:end])[::-1].translate(_CLOSING)
+        if end + len(closing) <= limit:
+            break
+        room = min(room - 1, limit - len(closing))
+    else:
+        end = 0
+    note = f"the first {end:,} of {whole:,} bytes are shown; what comes after is omitted"
+    return Truncated(compact[:end] + closing if end else b"null", (note,))
+
+
+def _mask_strings(raw: bytes) -> bytes:
+    """Return a JSON text of the same length with points in place of the characters of its strings."""
+    if b'"' not in raw:
+        return raw
+    parts = raw.replace(b"\\\\", b"..").replace(b'\\"', b"..").split(b'"')
+    parts[1::2] = [b"." * len(part) for part in parts[1::2]]
+    return b'"'.join(parts)
+
+
+def _open_containers(masked: bytes) -> bytes:
+    """Return the opening brackets without a closing one, outermost first; a pass at the speed of C for each level."""
+    brackets = masked.translate(None, _NO_BRACKETS)
+    while True:
+        reduced = brackets.replace(b"[]", b"").replace(b"{}", b"")
+        if len(reduced) == len(brackets):
+            return brackets
+        brackets = reduced
 
 
 def _quoted(text: str) -> bytes:

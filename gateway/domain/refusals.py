@@ -1,4 +1,4 @@
-"""Errors of idempotency, sign-in, approvals, source changes, guardrails, nested calls and live sources.
+"""Errors of idempotency, sign-in, approvals, source changes, guardrails, large results, nested calls and live sources.
 
 See `gateway.errors`.
 
@@ -6,6 +6,8 @@ BadInput
 ├── IdempotencyKeyReused    an Idempotency-Key that belongs to another request
 ├── ClientRefused           an application that the authorization server does not know, or cannot serve
 └── SignInExpired           a sign-in that this browser did not begin, or that has ended or was used
+CallError
+└── ResultBusy              it ran, but its large result is not returned: too many are in work
 Conflict
 ├── RequestInProgress       the request with this Idempotency-Key is running
 ├── AnswerNotKept           the request was executed, and its response is not stored
@@ -79,6 +81,12 @@ class CallBlocked(PolicyDenied):
     """A guardrail of the tenant does not allow the arguments of the call; nothing was sent."""
 
     code = "policy.call_blocked"
+
+
+class ResultBusy(CallError):
+    """A call has run, but too many large results of its tenant, or of all, are in work; has a retry hint."""
+
+    code = "call.result_busy"
 
 
 class ResultBlocked(PolicyDenied):

@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import anyio
-from anyio import to_thread
 
+from gateway.domain.fairness.thread_kinds import OWN_PROGRAMS
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.errors import EmbeddedServerFailed
 
 _IS_LINUX = sys.platform == "linux"
@@ -108,7 +109,7 @@ class Child:
         Raises:
             EmbeddedServerFailed: the program ended with an error status.
         """
-        if self._process is not None and await to_thread.run_sync(self._process.wait, abandon_on_cancel=True) != 0:
+        if self._process is not None and await run_in_thread(OWN_PROGRAMS, "", self._process.wait) != 0:
             raise self.failed()
 
     async def stop(self, *, timeout_s: float = 10.0) -> None:
@@ -118,7 +119,7 @@ class Child:
                 if not self.is_running or self._process is None:
                     return
                 self._process.send_signal(number)
-                await to_thread.run_sync(_wait, self._process, timeout_s)
+                await run_in_thread(OWN_PROGRAMS, "", _wait, self._process, timeout_s)
 
 
 def _wait(process: "subprocess.Popen[bytes]", seconds: float) -> None:

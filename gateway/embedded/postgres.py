@@ -11,8 +11,9 @@ from typing import Protocol, cast
 
 import anyio
 import asyncpg
-from anyio import to_thread
 
+from gateway.domain.fairness.thread_kinds import OWN_PROGRAMS
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.embedded.binaries import postgres_programs
 from gateway.embedded.child import Child
 from gateway.embedded.stale_processes import end_stale_processes
@@ -50,7 +51,8 @@ async def running_postgres(folders: StateDirectory) -> AsyncGenerator[Watched]:
         EmbeddedServerFailed: PostgreSQL is not installed or did not start, its data was written by another major
             version, or a stale server cannot be stopped.
     """
-    programs = await to_thread.run_sync(postgres_programs, folders.account, folders.root.parent / "programs")
+    place = folders.root.parent / "programs"
+    programs = await run_in_thread(OWN_PROGRAMS, "", postgres_programs, folders.account, place)
     if not folders.postgres.exists():
         await _create(programs, folders)
     _check_version(folders.postgres)
@@ -77,7 +79,7 @@ async def _create(programs: Path, folders: StateDirectory) -> None:
     incomplete = folders.root / "postgres.new"
     if incomplete.exists():
         await _stop_stale_server(incomplete)
-        await to_thread.run_sync(shutil.rmtree, incomplete)
+        await run_in_thread(OWN_PROGRAMS, "", shutil.rmtree, incomplete)
     make_folder(incomplete, folders.account)
     with _path_for_account(incomplete, folders) as data:
         command: list[str | Path] = [programs / "initdb", "-D", data.path, "-U", "postgres", "--auth=trust"]

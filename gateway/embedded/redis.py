@@ -6,8 +6,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
-from anyio import to_thread
 
+from gateway.domain.fairness.thread_kinds import OWN_PROGRAMS
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.embedded.binaries import redis_program
 from gateway.embedded.child import Child
 from gateway.embedded.stale_processes import end_stale_processes
@@ -31,7 +32,7 @@ async def running_redis(folders: StateDirectory) -> AsyncGenerator[Watched]:
     Raises:
         EmbeddedServerFailed: Redis is not installed or did not start, or a stale server cannot be stopped.
     """
-    program = await to_thread.run_sync(redis_program)
+    program = await run_in_thread(OWN_PROGRAMS, "", redis_program)
     pid_file = folders.root / "redis.pid"
     await end_stale_processes("redis-server", folders.redis, pid_file, _STOP_SIGNALS)
     socket = socket_path(folders)

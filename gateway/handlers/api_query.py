@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Protocol, cast
 
-import anyio.to_thread
 import msgspec
 import structlog
 from msgspec.structs import replace
 
 from gateway.catalog.overrides.overlay import without_pinned
-from gateway.domain.fairness.share import FairSlotPool
+from gateway.domain.fairness.thread_kinds import QUERIES
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import TenantId
 from gateway.domain.queries import Queried
 from gateway.domain.results import ABSENT, Result
@@ -37,8 +37,6 @@ from gateway.openapi.query.truncation import render
 log = structlog.get_logger(__name__)
 
 _CURSOR_SCOPE = "query"
-_THREADS = 16
-_MAX_QUEUE_LENGTH = 1024
 _PAGING = frozenset({"cursor", "offset", "limit"})
 _encode = msgspec.json.Encoder(order="sorted").encode
 
@@ -70,12 +68,11 @@ class Queries:
         self._outlines = outlines
         self._cursors = cursors
         self.schemas = schemas
-        self.slot_pool = FairSlotPool("query threads", slots=_THREADS, queue=_MAX_QUEUE_LENGTH)
 
     def handler(self, tenant: TenantId, tool: Tool) -> "QueryHandler":
         """Return the handler of one query tool."""
         sources = QuerySources(outlines=self._outlines, cursors=self._cursors, schemas=self.schemas)
-        return QueryHandler(tenant, tool, sources=sources, slot_pool=self.slot_pool)
+        return QueryHandler(tenant, tool, sources=sources)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,13 +87,12 @@ class QuerySources:
 class QueryHandler:
     """Runs one of the query tools for one tenant. Each call supplies the sources that its principal can see."""
 
-    def __init__(self, tenant: TenantId, tool: Tool, *, sources: QuerySources, slot_pool: FairSlotPool) -> None:
+    def __init__(self, tenant: TenantId, tool: Tool, *, sources: QuerySources) -> None:
         self._tenant = tenant
         self._subject = HandlerSubject(name=tool.name, definition=tool.definition)
         self._outlines = sources.outlines
         self._cursors = sources.cursors
         self._schemas = sources.schemas
-        self._slot_pool = slot_pool
         self._answer = ANSWERS.get(tool.name)
 
     def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
@@ -128,8 +124,7 @@ class QueryHandler:
             query = self._build_query(arguments, visible_sources)
             if self._answer is get_endpoint_details:
                 query = replace(query, full_input=await self._full_input_schema(views, query))
-            async with self._slot_pool.hold(self._tenant):
-                return await anyio.to_thread.run_sync(_render, self._answer, views, query)
+            return await run_in_thread(QUERIES, self._tenant, _render, self._answer, views, query)
         except QueryRefused as refused:
             return _refusal_result(refused)
 
@@ -149,8 +144,7 @@ class QueryHandler:
     async def _full_input_schema(self, views: Sequence[ApiView], query: QueryCall) -> bytes | None:
         """Return the full input schema of the named operation, if its tool lists a shortened one."""
         candidate_views = choose_views(views, query.text("source"))
-        async with self._slot_pool.hold(self._tenant):
-            view, endpoint = await anyio.to_thread.run_sync(find_named, candidate_views, query.arguments)
+        view, endpoint = await run_in_thread(QUERIES, self._tenant, find_named, candidate_views, query.arguments)
         tool = view.tools.get(endpoint.identity)
         if tool is None or self._schemas is None or not tool.is_shortened:
             return None
@@ -183,8 +177,7 @@ class QueryHandler:
         self, views: Sequence[ApiView], visible_sources: Sequence[Queried], arguments: Mapping[str, object], call: Call
     ) -> Result:
         candidate_views = choose_views(views, _text(arguments, "source"))
-        async with self._slot_pool.hold(self._tenant):
-            view, endpoint = await anyio.to_thread.run_sync(find_named, candidate_views, arguments)
+        view, endpoint = await run_in_thread(QUERIES, self._tenant, find_named, candidate_views, arguments)
         tools = next(one.tools for one in visible_sources if one.source.name == view.source)
         tool = tools.get(endpoint.identity)
         if tool is None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from gateway.definitions.handlers.specs import CompletionSpec, FetchedValues, ListedValues
+from gateway.domain.fairness.large_work import run_large
 from gateway.domain.results import Completions
 from gateway.errors import HandlerFailed, UpstreamError
 from gateway.handlers.http_request import EgressContext, HttpRequester
@@ -13,7 +14,6 @@ from gateway.handlers.interfaces import Call
 from gateway.handlers.python.registry import PythonHandler
 from gateway.handlers.python.runner import completions
 from gateway.handlers.python.signatures import Completing, CompletionFunction
-from gateway.handlers.python.thread_pool import ThreadPool
 from gateway.handlers.response_body.reading import read_json
 
 _COMPLETION_S = 10.0
@@ -52,7 +52,6 @@ class PythonCompleter:
 
     code: PythonHandler
     function: CompletionFunction
-    threads: ThreadPool
 
     async def complete(self, argument: str, value: str, chosen: Mapping[str, str], call: Call) -> Completions:
         """Return the values that the function suggests.
@@ -64,14 +63,14 @@ class PythonCompleter:
         completing = Completing(principal=call.principal.without_token(), argument=argument, value=value, chosen=chosen)
         is_async = inspect.iscoroutinefunction(self.function)
         with call.within(min(_COMPLETION_S, self.code.timeout_s)):
-            return await completions(self.function, completing, self.threads, is_async=is_async)
+            return await completions(self.function, completing, is_async=is_async)
 
 
 async def _fetch(requester: HttpRequester, value: str, chosen: Mapping[str, str], call: Call) -> Completions:
     response = await requester.send(requester.request({"value": value, "arguments": dict(chosen)}), call)
     if response.status >= _FIRST_ERROR:
         raise UpstreamError(f"The upstream responded with status {response.status}.")
-    found = read_json(response)
+    found = await run_large(call.principal.tenant, len(response.body), read_json, response)
     if not isinstance(found, list):
         raise HandlerFailed("the upstream's response is not a list of values")
     values = [_text(each) for each in cast("list[object]", found)]

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import TypeVar
 
-import anyio.to_thread
 import msgspec
 
 from gateway.catalog.overrides.overlay import without_pinned
@@ -22,6 +21,8 @@ from gateway.definitions.json_schema.validator import Validator
 from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.definitions.large_results.read_result import READ_RESULT
 from gateway.definitions.templates.template import Tree
+from gateway.domain.fairness.thread_kinds import SNAPSHOT_LOADS
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.http.requests import UpstreamResponse
 from gateway.domain.identifiers import TenantId
 from gateway.domain.live_sources import LiveKind
@@ -43,12 +44,12 @@ from gateway.handlers.pinned_operation import PinnedHandler
 from gateway.handlers.previews.steps import StepPreview
 from gateway.handlers.python.registry import PythonHandler, PythonHandlers
 from gateway.handlers.python.runner import PythonAction
-from gateway.handlers.python.thread_pool import ThreadPool
 from gateway.handlers.result_forms import ResultForm
 from gateway.handlers.result_reader import NO_RESULTS, ReadResultHandler, ResultReader, ResultResource
 from gateway.handlers.steps import StepsAction
 from gateway.upstream.auth.delegation import Delegations
 from gateway.upstream.auth.oauth_tokens import Tokens
+from gateway.upstream.body_room import BodyRoom
 from gateway.upstream.client import UpstreamClient
 
 _MAX_INLINE_BYTES = 16 * 1024  # a larger declaration is parsed in a thread: 1 MiB of placeholders takes 2.6 s
@@ -76,7 +77,6 @@ class ResolvedHandler:
     subject: HandlerSubject
     runs: Runs
     egress: EgressContext
-    threads: ThreadPool
     completer: Completer | None
 
     @property
@@ -102,7 +102,7 @@ class ResolvedHandler:
                     found.operation, found.handler, validator=found.validator, fixed=found.fixed, form=form
                 )
             case PythonHandler() as code:
-                work = PythonAction(code=code, form=form, upstream=self.egress.upstream, threads=self.threads)
+                work = PythonAction(code=code, form=form, upstream=self.egress.upstream)
                 return LocalHandler(self.subject, work)
             case LiveTarget() as target:
                 return LocalHandler(self.subject, LiveAction(target=target, form=form))
@@ -139,11 +139,10 @@ class HandlerFactory:
         self._code = parts.code
         self._queries = parts.queries
         self._live = parts.live
-        self._results = parts.results or ResultReader(NO_RESULTS)
+        self._results = parts.results or ResultReader(NO_RESULTS, BodyRoom())
         self._tokens = parts.tokens or Tokens(upstream)
         self._delegations = parts.delegations
         self._schemas = None if parts.queries is None else parts.queries.schemas
-        self._threads = ThreadPool()
 
     def operation(self, tenant: TenantId, tool: Tool) -> Handler[UpstreamResponse]:
         """Return the handler of an imported operation.
@@ -204,13 +203,13 @@ class HandlerFactory:
             code = None if self._code is None else self._code.find(family, item.name, snapshot.slug)
             runs = UnavailableHandler("the registered code is not available in this process") if code is None else code
             if code is not None and code.complete is not None:
-                completer = PythonCompleter(code, code.complete, self._threads)
+                completer = PythonCompleter(code, code.complete)
         elif item.origin is PrimitiveOrigin.LIVE:
             runs = self._live_handler(snapshot, item, family)
             completer = LiveCompleter(runs) if isinstance(runs, LiveTarget) else None
         else:
             if len(item.handler) > _MAX_INLINE_BYTES:
-                spec = await anyio.to_thread.run_sync(_read_spec, item.handler, family)
+                spec = await run_in_thread(SNAPSHOT_LOADS, snapshot.tenant, _read_spec, item.handler, family)
             else:
                 spec = _read_spec(item.handler, family)
             if isinstance(spec, UnavailableHandler):
@@ -218,7 +217,7 @@ class HandlerFactory:
             else:
                 runs = await self._resolve_declared(snapshot, spec)
                 completer = DeclaredCompleter(spec.completions, egress) if spec.completions else None
-        return ResolvedHandler(subject=subject, runs=runs, egress=egress, threads=self._threads, completer=completer)
+        return ResolvedHandler(subject=subject, runs=runs, egress=egress, completer=completer)
 
     def _live_handler(self, snapshot: Snapshot, item: Tool | Primitive, family: Family) -> Runs:
         live_handler = decode_live(item.handler)

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Generic, TypeVar
 
+from gateway.domain.fairness.large_work import run_large
 from gateway.domain.http.requests import UpstreamRequest
 from gateway.handlers.declared_results import variables_of
 from gateway.handlers.http_request import HttpRequester
@@ -47,7 +48,8 @@ class HttpHandler(Generic[_Result]):
         """
         if prepared.request is None:
             raise TypeError("an HTTP handler is prepared as one request")
-        return self._form.of_response(await self._requester.send(prepared.request, call))
+        response = await self._requester.send(prepared.request, call)
+        return await run_large(call.principal.tenant, len(response.body), self._form.of_response, response)
 
 
 def digest_of(request: UpstreamRequest) -> bytes:

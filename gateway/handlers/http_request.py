@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from gateway.definitions.handlers.specs import HttpSpec, ResultSpec
 from gateway.definitions.projection import drop, keep, point
+from gateway.domain.fairness.large_work import run_large
 from gateway.domain.http.requests import NamedCredential, UpstreamRequest, UpstreamResponse
 from gateway.domain.identifiers import TenantId
 from gateway.errors import EgressDenied, HandlerFailed, TemplateFailed, UpstreamTimeout
@@ -93,7 +94,12 @@ class HttpRequester:
             CredentialMissing: the credential does not exist, or is not stored for this origin.
         """
         named = await self.credential(request.url)
-        return await finish(show_request(request), self._egress.redaction, () if named is None else (named.credential,))
+        return await finish(
+            self._egress.tenant,
+            show_request(request),
+            self._egress.redaction,
+            () if named is None else (named.credential,),
+        )
 
     async def send(self, request: UpstreamRequest, call: Call, *, limit_bytes: int | None = None) -> UpstreamResponse:
         """Send the request for this call and return the projected response; an echoed credential is redacted.
@@ -109,26 +115,31 @@ class HttpRequester:
         if named is not None:
             if named.delegation is not None and self._egress.delegations is not None:
                 named = await of_caller(self._egress.delegations, named, call)
-            response = await self._send(with_credential(request, named), limit_bytes)
+            response = await self._send(with_credential(request, named), call, limit_bytes)
         else:
-            response = await self._send(request, limit_bytes)
+            response = await self._send(request, call, limit_bytes)
         if named is not None and stored is not None:
             sent = [named.credential]
             if response.status == UNAUTHORISED and self._egress.delegations is not None:
                 renewed = await self._egress.delegations.renew(stored, call.principal, named.credential)
                 if renewed is not None and request.idempotent:
                     sent.append(renewed.credential)
-                    response = await self._send(with_credential(request, renewed), limit_bytes)
+                    response = await self._send(with_credential(request, renewed), call, limit_bytes)
                     if response.status == UNAUTHORISED:
                         await self._egress.delegations.renew(stored, call.principal, renewed.credential)
-            response = await self._egress.redaction.apply(response, tuple(sent))  # guard: handler-credential-echo
-        is_cut = response.status < _FIRST_ERROR and response.body
-        return project_answer(response, self._spec.result) if is_cut else response
+            redaction, tenant = self._egress.redaction, self._egress.tenant
+            response = await redaction.apply(tenant, response, tuple(sent))  # guard: handler-credential-echo
+        if response.status >= _FIRST_ERROR or not response.body or not is_projected(self._spec.result):
+            return response
+        tenant, size = self._egress.tenant, len(response.body)
+        return await run_large(tenant, size, project_answer, response, self._spec.result)
 
-    async def _send(self, request: UpstreamRequest, limit_bytes: int | None) -> UpstreamResponse:
+    async def _send(self, request: UpstreamRequest, call: Call, limit_bytes: int | None) -> UpstreamResponse:
         try:
             with anyio.fail_after(self._spec.timeout_s):
-                return await self._egress.upstream.send(request, tenant=self._egress.tenant, limit_bytes=limit_bytes)
+                return await self._egress.upstream.send(
+                    request, tenant=self._egress.tenant, limit_bytes=limit_bytes, holder=call
+                )
         except TimeoutError:
             raise UpstreamTimeout("The upstream did not respond in time.") from None
 
@@ -150,7 +161,7 @@ def project_answer(response: UpstreamResponse, spec: ResultSpec) -> UpstreamResp
     Raises:
         HandlerFailed: the response is not JSON, or has no value at the pointer.
     """
-    if spec.pointer is None and not spec.keep and not spec.drop:
+    if not is_projected(spec):
         return response
     value = read_json(response)
     if spec.pointer is not None:
@@ -163,6 +174,11 @@ def project_answer(response: UpstreamResponse, spec: ResultSpec) -> UpstreamResp
         return replace(response, body=msgspec.json.encode(value), content_type=JSON)
     except (TypeError, ValueError, RecursionError):
         raise HandlerFailed("the upstream's response cannot be written as JSON") from None
+
+
+def is_projected(spec: ResultSpec) -> bool:
+    """True if the spec changes a response."""
+    return spec.pointer is not None or bool(spec.keep or spec.drop)
 
 
 def _header(name: str, value: str) -> str:

@@ -13,6 +13,7 @@ from gateway.domain.queries import Queried
 from gateway.domain.results import Completions, Contents, Messages, Result
 from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tools import Tool
+from gateway.upstream.body_room import BodyHolder
 
 InputRequestKind = Literal["elicitation", "sampling", "roots"]
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
@@ -114,7 +115,7 @@ class Peer(Protocol):
         ...
 
 
-class Call(Protocol):
+class Call(BodyHolder, Protocol):
     """The interface of a running call for its handler."""
 
     @property

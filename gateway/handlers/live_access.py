@@ -1,6 +1,7 @@
 """Stored credentials of live sources: applied to requests to their origins, and redacted in the sources' messages."""
 
 from gateway.domain.http.requests import UpstreamRequest, UpstreamResponse
+from gateway.domain.identifiers import TenantId
 from gateway.domain.live_sources import LiveSource
 from gateway.domain.tenancy.principals import ToolCaller
 from gateway.handlers.credentials import find_named, with_credential
@@ -49,7 +50,7 @@ class StoredSourceAccess:
             for refused in credentials:
                 await self._delegations.renew(named, caller.principal, refused)
 
-    async def redact(self, raw: bytes, credentials: Credentials) -> bytes:
+    async def redact(self, tenant: TenantId, raw: bytes, credentials: Credentials) -> bytes:
         """Return the JSON text without the credentials."""
         response = UpstreamResponse(status=200, content_type=JSON, body=raw)
-        return (await self._redaction.apply(response, credentials)).body
+        return (await self._redaction.apply(tenant, response, credentials)).body

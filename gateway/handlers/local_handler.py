@@ -11,6 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import msgspec
 
 from gateway.domain.http.requests import Credential
+from gateway.domain.identifiers import TenantId
 from gateway.errors import ArgumentsInvalid, HandlerFailed
 from gateway.handlers.interfaces import Call, Prepared
 from gateway.handlers.previews.requests import escape, finish, show_json
@@ -48,6 +49,11 @@ class Action(Protocol[_Result_co]):
 class ActionPreview(Protocol):
     """The requests that an action will send, as far as they are known in advance."""
 
+    @property
+    def tenant(self) -> TenantId:
+        """The tenant of the action."""
+        ...
+
     def show(self, arguments: Mapping[str, object]) -> str:
         """Return the requests as lines."""
         ...
@@ -80,7 +86,7 @@ class LocalHandler(Generic[_Result]):
             return text
         credentials = await self._outline.credentials()
         acts = self._outline.show(prepared.arguments)
-        return await finish(f"{text}\n{acts}" if acts else text, Redaction(), credentials)
+        return await finish(self._outline.tenant, f"{text}\n{acts}" if acts else text, Redaction(), credentials)
 
     async def run(self, prepared: Prepared, call: Call, /) -> _Result:
         """Run the action."""

@@ -83,7 +83,7 @@ class OperationHandler:
         if security:
             stored = await self._secrets.credentials(self._tenant, self._source)
         require(security, stored)
-        return await finish(show_request(request), self._redaction, tuple(stored.values()))
+        return await finish(self._tenant, show_request(request), self._redaction, tuple(stored.values()))
 
     async def run(self, prepared: Prepared, call: Call, /) -> UpstreamResponse:
         """Send the request and return the response; an echoed credential is redacted.
@@ -95,15 +95,16 @@ class OperationHandler:
         if request is None:
             raise TypeError("an operation is prepared as one request")
         if not self._plan.security:
-            return await self._upstream.send_streaming(request, tenant=self._tenant)
+            return await self._upstream.send_streaming(request, tenant=self._tenant, holder=call)
         stored = await self._secrets.credentials(self._tenant, self._source)
         for one in stored.values():
             if one.reference is not None:
                 return await self._run_with_references(request, stored, call)
         if self._tokens is not None:
-            return await self._run_with_tokens(request, stored, self._tokens)
-        response = await self._upstream.send_streaming(apply(request, self._plan.security, stored), tenant=self._tenant)
-        return await self._redaction.apply(response, tuple(stored.values()))  # guard: credential-echo
+            return await self._run_with_tokens(request, stored, self._tokens, call)
+        applied = apply(request, self._plan.security, stored)
+        response = await self._upstream.send_streaming(applied, tenant=self._tenant, holder=call)
+        return await self._redaction.apply(self._tenant, response, tuple(stored.values()))  # guard: credential-echo
 
     async def _run_with_references(
         self, request: UpstreamRequest, stored: Mapping[str, Credential], call: Call
@@ -122,16 +123,16 @@ class OperationHandler:
                         )
                     caller = await of_caller(self._delegations, named, call)
                 found[scheme.name] = named, caller
-        sent, response = await self._send_as_caller(request, stored, found)
+        sent, response = await self._send_as_caller(request, stored, found, call)
         secrets = tuple(sent.values())
         if response.status == _UNAUTHORISED and self._delegations is not None:
             renewed = await self._renew(found, call)
             if renewed and request.idempotent:
-                sent, response = await self._send_as_caller(request, stored, {**found, **renewed})
+                sent, response = await self._send_as_caller(request, stored, {**found, **renewed}, call)
                 secrets = (*secrets, *sent.values())
                 if response.status == _UNAUTHORISED:
                     await self._renew(renewed, call)
-        return await self._redaction.apply(response, secrets)  # guard: reference-echo
+        return await self._redaction.apply(self._tenant, response, secrets)  # guard: reference-echo
 
     async def _renew(self, found: Mapping[str, _CredentialPair], call: Call) -> dict[str, _CredentialPair]:
         """Drop the tokens that the upstream refused; return the schemes that have a new token."""
@@ -144,7 +145,11 @@ class OperationHandler:
         return renewed
 
     async def _send_as_caller(
-        self, request: UpstreamRequest, stored: Mapping[str, Credential], found: Mapping[str, _CredentialPair]
+        self,
+        request: UpstreamRequest,
+        stored: Mapping[str, Credential],
+        found: Mapping[str, _CredentialPair],
+        call: Call,
     ) -> tuple[Mapping[str, Credential], UpstreamResponse]:
         """Send the request with the credentials of the caller; return the credentials and the response."""
         sent = {**stored, **{scheme: caller.credential for scheme, (_, caller) in found.items()}}
@@ -152,24 +157,25 @@ class OperationHandler:
         digests = [caller.digest for _, caller in found.values() if caller.digest is not None]
         if digests and len(digests) == len(found):
             applied = replace(applied, credential=b"".join(digests))
-        return sent, await self._upstream.send_streaming(applied, tenant=self._tenant)
+        return sent, await self._upstream.send_streaming(applied, tenant=self._tenant, holder=call)
 
     async def _run_with_tokens(
-        self, request: UpstreamRequest, stored: Mapping[str, Credential], tokens: Tokens
+        self, request: UpstreamRequest, stored: Mapping[str, Credential], tokens: Tokens, call: Call
     ) -> UpstreamResponse:
         """Send the request with a fetched token. Status 401 drops the token; an idempotent request is then retried."""
-        sent, response = await self._attempt(request, stored, tokens)
+        sent, response = await self._attempt(request, stored, tokens, call)
         if response.status == _UNAUTHORISED and sent is not stored:
             await tokens.forget(self._tenant, self._source, self._plan.security, stored, refused=sent)
             if request.idempotent:
-                sent, response = await self._attempt(request, stored, tokens)
-        return await self._redaction.apply(response, (*stored.values(), *sent.values()))
+                sent, response = await self._attempt(request, stored, tokens, call)
+        return await self._redaction.apply(self._tenant, response, (*stored.values(), *sent.values()))
 
     async def _attempt(
-        self, request: UpstreamRequest, stored: Mapping[str, Credential], tokens: Tokens
+        self, request: UpstreamRequest, stored: Mapping[str, Credential], tokens: Tokens, call: Call
     ) -> tuple[Mapping[str, Credential], UpstreamResponse]:
         sent = await tokens.exchange(self._tenant, self._source, self._plan.security, stored)
-        return sent, await self._upstream.send_streaming(apply(request, self._plan.security, sent), tenant=self._tenant)
+        applied = apply(request, self._plan.security, sent)
+        return sent, await self._upstream.send_streaming(applied, tenant=self._tenant, holder=call)
 
 
 def _digest_form(headers: tuple[tuple[str, str], ...]) -> bytes:

@@ -7,6 +7,7 @@ import msgspec
 
 from gateway.definitions.json_schema.validator import Validator, find_faults
 from gateway.definitions.templates.template import Tree
+from gateway.domain.fairness.large_work import run_large
 from gateway.domain.http.requests import UpstreamResponse
 from gateway.domain.tools import Tool
 from gateway.errors import ArgumentsInvalid, HandlerFailed
@@ -63,4 +64,5 @@ class PinnedHandler(Generic[_Result]):
 
     async def run(self, prepared: Prepared, call: Call, /) -> _Result:
         """Send the request and return the response in the form of the family."""
-        return self._form.of_response(await self._handler.run(prepared, call))
+        response = await self._handler.run(prepared, call)
+        return await run_large(call.principal.tenant, len(response.body), self._form.of_response, response)

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any, Final, Protocol, cast
 from urllib.parse import parse_qsl
 
-import anyio.to_thread
 import msgspec
 
 from gateway.definitions.large_results.document import read_document
@@ -28,13 +27,14 @@ from gateway.definitions.large_results.read_result import (
     READ_RESULT,
 )
 from gateway.definitions.projection import is_pointer
-from gateway.domain.fairness.share import FairSlotPool
+from gateway.domain.fairness.large_work import run_large
 from gateway.domain.identifiers import TenantId
-from gateway.domain.results import RESULT_SCHEME, Contents, Result, StoredResult
+from gateway.domain.results import MAX_STORED_BYTES, RESULT_SCHEME, Contents, Result, StoredResult
 from gateway.errors import ArgumentsInvalid, Fault, HandlerFailed, NotFound
 from gateway.handlers.interfaces import Call, Prepared
 from gateway.handlers.local_handler import HandlerSubject, build_prepared_call
 from gateway.handlers.previews.requests import escape
+from gateway.upstream.body_room import BodyRoom
 
 DEFAULT_ROOM: Final = 64 * 1024
 """Page size in bytes in profiles without summaries, where truncated results can be read in parts."""
@@ -42,16 +42,15 @@ DEFAULT_ROOM: Final = 64 * 1024
 _PREFIX: Final = f"{RESULT_SCHEME}://"
 _OCTET_STREAM: Final = "application/octet-stream"
 _JSON: Final = "application/json"
-_MAX_INLINE_BYTES: Final = 32 * 1024
-_MAX_INLINE_LEVELS: Final = 16
+_MAX_SHALLOW_LEVELS: Final = 16
+_COSTLY_FACTOR: Final = 64
+"""Cost of a page with conditions or a deep pointer, relative to a plain page of the same result."""
 _MAX_RESULT_BYTES: Final = 10 * 1024 * 1024 - 64 * 1024
 """Limit on the JSON of a whole result; the rest of the result limit is for the other members of the content."""
 _SHORT_ESCAPES: Final = b'"\\\b\f\n\r\t'
 _LONG_ESCAPES: Final = bytes(byte for byte in range(32) if byte not in _SHORT_ESCAPES)
 _MAX_WHOLE_BYTES: Final = 7 * 1024 * 1024
 """Limit on the bytes of a result that a resource returns complete; with JSON escapes, a larger one may be too large."""
-_MAX_READS: Final = 4
-"""Maximum number of results in memory for reads on a replica; each has up to 10 MiB."""
 _RESULT_MISSING: Final = (
     "the result has expired, made room for newer results, or does not exist; results end when the profile or the rules "
     "for the caller change. Call the tool again."
@@ -78,11 +77,11 @@ NO_RESULTS: Final = _NoResults()
 
 
 class ResultReader:
-    """Reads stored results. At most `_MAX_READS` results are in memory at a time, shared fairly between tenants."""
+    """Reads stored results. Each has room like the large body of a response, until its call has ended."""
 
-    def __init__(self, store: ResultStore) -> None:
+    def __init__(self, store: ResultStore, rooms: BodyRoom) -> None:
         self._store = store
-        self.slot_pool = FairSlotPool("result reads", slots=_MAX_READS, queue=256)
+        self._rooms = rooms
 
     async def read_whole(self, call: Call, uri: str) -> Mapping[str, object]:
         """Return a result of the caller as the content of a resource.
@@ -90,18 +89,18 @@ class ResultReader:
         Raises:
             NotFound: the caller has no such result, or the result has expired.
             HandlerFailed: the result is too large to be returned whole.
-            LimitExceeded: too many results are being read.
+            ResultBusy: too many large results are in work.
         """
-        async with self.slot_pool.hold(call.principal.tenant):  # guard: result-reads-bounded
-            found = await self._read(call, uri)
-            if len(found.body) <= _MAX_INLINE_BYTES:
-                return _content(uri, found)
-            return await anyio.to_thread.run_sync(_content, uri, found)
+        found = await self._read(call, uri)
+        return await run_large(call.principal.tenant, len(found.body), _content, uri, found)
 
     async def _read(self, call: Call, uri: str) -> StoredResult:
+        room = self._rooms.open(call.principal.tenant, call)
+        await room.take(MAX_STORED_BYTES)  # guard: result-reads-bounded
         found = await self._store.read(call.principal.tenant, call.result_owner, uri)
         if found is None:
             raise NotFound(_RESULT_MISSING)
+        room.shrink(len(found.body))
         return found
 
     async def read_page(self, call: Call, uri: str, request: PartRequest) -> bytes:
@@ -111,15 +110,13 @@ class ResultReader:
             NotFound: the caller has no such result, or the result has expired.
             ArgumentsInvalid: the result has no such part.
             HandlerFailed: the result is binary.
-            LimitExceeded: too many parts are being read.
+            ResultBusy: too many large results are in work.
         """
         room = call.summary_threshold or DEFAULT_ROOM
-        async with self.slot_pool.hold(call.principal.tenant):  # guard: result-parts-bounded
-            found = await self._read(call, uri)
-            is_shallow = not request.where and request.pointer.count("/") <= _MAX_INLINE_LEVELS
-            if len(found.body) <= _MAX_INLINE_BYTES and is_shallow:
-                return _page(found, request, room)
-            return await anyio.to_thread.run_sync(_page, found, request, room)
+        found = await self._read(call, uri)
+        is_shallow = not request.where and request.pointer.count("/") <= _MAX_SHALLOW_LEVELS
+        size = len(found.body) * (1 if is_shallow else _COSTLY_FACTOR)
+        return await run_large(call.principal.tenant, size, _page, found, request, room)
 
 
 class ReadResultHandler:

@@ -32,6 +32,7 @@ from gateway.definitions.handlers.specs import (
     Step,
     StepsSpec,
 )
+from gateway.domain.fairness.large_work import run_large
 from gateway.domain.http.requests import UpstreamResponse
 from gateway.errors import HandlerFailed, NotFound
 from gateway.handlers.call_memo import CallMemo
@@ -167,7 +168,9 @@ class _Run(Generic[_Result]):
             if response.status >= _FIRST_ERROR:
                 failed.append(response)
                 return []
-            return [_stored_form(response)]
+            stored = await run_large(self._egress.tenant, len(response.body), _stored_form, response)
+            self._call.release_body()  # guard: steps-hold-no-body
+            return [stored]
 
         failed: list[UpstreamResponse] = []
         stored = await self._memory.once(f"do{path}", act, repeatable=requester.is_safe)

@@ -15,7 +15,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import anyio
-import anyio.to_thread
 import msgspec
 import structlog
 
@@ -24,9 +23,11 @@ from gateway.catalog.audit_sinks import SinkDelivery
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.audit import SinkKind
 from gateway.domain.fairness.bounded_cache import BoundedCache
+from gateway.domain.fairness.thread_kinds import AUDIT_FILES
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.http.requests import UpstreamRequest
 from gateway.domain.identifiers import AuditSinkId
-from gateway.errors import CredentialMissing, EgressDenied, GatewayError, SecretUnreadable, UpstreamError
+from gateway.errors import CredentialMissing, EgressDenied, GatewayError, LimitExceeded, SecretUnreadable, UpstreamError
 from gateway.handlers.credentials import is_among, with_credential
 from gateway.jobs.watch_poller import CredentialLookup
 from gateway.store.audit.export_lines import ExportKey, entry_line, moment
@@ -178,7 +179,10 @@ class AuditDelivery:
         if self.folder is None:
             raise OSError("GATEWAY_AUDIT_FOLDER is not set on this replica")
         path = self.folder / f"{delivery.tenant}.{delivery.sink.target}.jsonl"
-        await anyio.to_thread.run_sync(append_lines, path, lines, abandon_on_cancel=True)
+        try:
+            await run_in_thread(AUDIT_FILES, delivery.tenant, append_lines, path, lines)
+        except LimitExceeded as refused:  # earlier writes hang
+            raise OSError(refused.message) from None
 
 
 def _limit_size(links: Sequence[Link]) -> Sequence[Link]:

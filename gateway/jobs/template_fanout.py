@@ -7,13 +7,14 @@ during a pass wait for the next pass. If Redis is unavailable, the pass ends and
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence, Set
 from contextlib import aclosing
 
-import anyio.to_thread
 import structlog
 
 from gateway.catalog.updates.resource_updates import matched_by
+from gateway.domain.fairness.thread_kinds import TEMPLATE_MATCHES
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import TenantId
 from gateway.domain.task_supervisor import Spawn
-from gateway.errors import RedisUnavailable
+from gateway.errors import LimitExceeded, RedisUnavailable
 
 log = structlog.get_logger(__name__)
 
@@ -46,7 +47,7 @@ class TemplateFanout:
         try:
             while templates := self._pending.pop(tenant, None):
                 await self._notify_instances(tenant, tuple(templates))
-        except RedisUnavailable as error:
+        except (RedisUnavailable, LimitExceeded) as error:
             log.warning("subscribers_not_notified", tenant_id=tenant, reason=error.message)
         finally:
             self._running.discard(tenant)
@@ -56,7 +57,7 @@ class TemplateFanout:
         notified: Set[str] = frozenset()
         async with aclosing(self._followed(tenant)) as followed:
             async for uris in followed:
-                matched = await anyio.to_thread.run_sync(matched_by, templates, uris)
+                matched = await run_in_thread(TEMPLATE_MATCHES, tenant, matched_by, templates, uris)
                 for uri in sorted(matched - notified):
                     await self._publish(tenant, uri)
                 notified = (

@@ -4,6 +4,8 @@ Arguments, results, URIs, paths and queries are not recorded, because they belon
 no `Traces` object exists, and callers only check an attribute for None.
 """
 
+import asyncio
+import contextlib
 import threading
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -12,7 +14,6 @@ from typing import Protocol, Self
 
 import anyio
 import structlog
-from anyio import to_thread
 from opentelemetry.context import Context
 from opentelemetry.propagators.textmap import default_getter
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, get_current_span, use_span
@@ -71,12 +72,20 @@ class Traces:
         provider, self._provider, self._tracer = self._provider, None, None
         if provider is None:
             return
-        # A daemon thread: unlike pool threads, it does not delay the exit of the interpreter.
-        closing = threading.Thread(target=provider.shutdown, name="traces", daemon=True)
-        closing.start()
-        with anyio.CancelScope(shield=True):
-            await to_thread.run_sync(closing.join, _CLOSE_TIMEOUT_S)
-        if closing.is_alive():
+        loop, closed = asyncio.get_running_loop(), asyncio.Event()
+
+        def close() -> None:
+            try:
+                provider.shutdown()
+            finally:
+                with contextlib.suppress(RuntimeError):  # the event loop has closed
+                    loop.call_soon_threadsafe(closed.set)
+
+        # a daemon thread, which does not delay the exit of the interpreter
+        threading.Thread(target=close, name="traces", daemon=True).start()
+        with anyio.move_on_after(_CLOSE_TIMEOUT_S, shield=True):
+            await closed.wait()
+        if not closed.is_set():
             log.warning("spans_lost")
 
     @contextmanager

@@ -15,6 +15,7 @@ from typing import Self
 
 from gateway.domain.http.requests import UpstreamRequest, UpstreamResponse
 from gateway.domain.identifiers import TenantId
+from gateway.domain.refusals import ResultBusy
 from gateway.errors import (
     UpstreamAnswerBroken,
     UpstreamAnswerTooLarge,
@@ -22,17 +23,17 @@ from gateway.errors import (
     UpstreamUnreachable,
 )
 from gateway.telemetry.traces import Traces
+from gateway.upstream.body_reader import BodyReader
+from gateway.upstream.body_room import BodyHolder, BodyRoom
 from gateway.upstream.bulkhead import Bulkhead, BulkheadLimits, Bulkheads
 from gateway.upstream.byte_streams import ByteStream, dial_tcp, dial_unix
 from gateway.upstream.deadlines import Deadline, Deadlines, Timeouts
-from gateway.upstream.decompression import Inflater, open_inflater
 from gateway.upstream.egress.allow_list import NOTHING, UNIX, AllowEntry, AllowList, AllowLists
 from gateway.upstream.egress.guard import Guard, denied
 from gateway.upstream.egress.resolver import Lookup, SystemLookup
-from gateway.upstream.event_stream import EventStreamReader, is_event_stream
 from gateway.upstream.http.errors import FAULTS, translate
-from gateway.upstream.http.exchange import WireClient, WireRequest, write_request
-from gateway.upstream.http.response import Response
+from gateway.upstream.http.exchange import WireClient, write_request
+from gateway.upstream.ongoing_call import OngoingCall
 from gateway.upstream.response_stream import ResponseStream
 from gateway.upstream.retries import FIRST_RETRIABLE, after_fault, after_response, is_failure
 from gateway.upstream.shown_headers import read_shown_headers
@@ -42,7 +43,6 @@ _MIB = 1 << 20
 _CONNECTIONS = 1024
 _SHARE = _CONNECTIONS // 4
 """Limit on the connections of one tenant, so that unresponsive upstreams of one tenant do not exhaust the pool."""
-_IDLE_S = 10.0
 _TICK_S = 0.25
 _MIN_RETRY_WINDOW_S = 1.0
 """Minimum remaining time for a retry, in seconds."""
@@ -81,9 +81,7 @@ class UpstreamClient:
         self._allow_lists: AllowLists | None = None
         self._connect_s = timeouts.connect_s
         self._first_s = timeouts.connect_s + timeouts.first_byte_s
-        self._idle_s = min(_IDLE_S, timeouts.first_byte_s)
         self._total_s = timeouts.total_s
-        self._stream_s = timeouts.stream_s
         self._limit = limit_bytes
         self._run: Carry = (
             self._run_in_bulkhead if traces is None else partial(run_traced, traces, self._run_in_bulkhead)
@@ -92,33 +90,44 @@ class UpstreamClient:
         self._bulkheads = Bulkheads(rules)
         self._tick_s = min(_TICK_S, timeouts.first_byte_s / 4, timeouts.total_s / 4)
         self._deadlines = Deadlines(self._tick_s)
-        self._open: tuple[asyncio.AbstractEventLoop, WireClient, Lookup] | None = None
+        self.room = BodyRoom()
+        """The room for large bodies, and for results that are as large."""
+        self._bodies = BodyReader(
+            self.room, first_byte_s=timeouts.first_byte_s, stream_s=timeouts.stream_s, tick_s=self._tick_s
+        )
+        self._open: tuple[asyncio.AbstractEventLoop, WireClient] | None = None
 
     async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()
         lookup = self._lookup or SystemLookup()
         http = WireClient(lookup, self._guard, connect_s=self._connect_s, limit=_CONNECTIONS, share=_SHARE)
-        self._open = loop, http, lookup
+        self._open = loop, http
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._open is not None:
-            _, http, lookup = self._open
+            _, http = self._open
             self._open = None
             self._deadlines.stop()
             await http.close()
-            lookup.close()
 
     def set_allow_lists(self, allow_lists: AllowLists) -> None:
         """Set the tenants' own allow-lists; requests without a tenant are limited to `egress_allow`."""
         self._allow_lists = allow_lists
 
     async def send(
-        self, request: UpstreamRequest, *, tenant: TenantId | None = None, limit_bytes: int | None = None
+        self,
+        request: UpstreamRequest,
+        *,
+        tenant: TenantId | None = None,
+        limit_bytes: int | None = None,
+        holder: BodyHolder | None = None,
     ) -> UpstreamResponse:
         """Send one request and return its complete response; redirects are not followed.
+
+        `holder` keeps the room of a large body; without one, only the reading of the body is counted.
 
         Raises:
             EgressDenied: the gateway may not dial the URL or an address behind it; this attempt sent nothing.
@@ -128,19 +137,22 @@ class UpstreamClient:
             UpstreamTimeout: a deadline passed, or the response is an event stream beyond its bounds.
             UpstreamAnswerTooLarge: the declared length or the decompressed body exceeds the limit.
             UpstreamAnswerBroken: the response is not HTTP, or its content encoding is invalid or was not offered.
+            ResultBusy: the upstream has answered, but its large body had no room in time.
             Unavailable: the tenant's allow-list cannot be read.
         """
-        return _answer(await self._send_complete(request, tenant, limit_bytes))
+        return _answer(await self._send_complete(request, tenant, limit_bytes, holder))
 
-    async def send_streaming(self, request: UpstreamRequest, *, tenant: TenantId | None = None) -> UpstreamResponse:
+    async def send_streaming(
+        self, request: UpstreamRequest, *, tenant: TenantId | None = None, holder: BodyHolder | None = None
+    ) -> UpstreamResponse:
         """Send one request, as `send` does, but accept an event stream that does not end.
 
         The body of such a stream contains the events that arrived within the bounds; `cut` describes the missing part.
 
         Raises:
-            UpstreamError, Unavailable: as for `send`.
+            UpstreamError, ResultBusy, Unavailable: as for `send`.
         """
-        return _answer(await self._run(request, tenant, self._limit))
+        return _answer(await self._run(OngoingCall(request, tenant, self._limit, holder)))
 
     async def send_full(
         self, request: UpstreamRequest, *, tenant: TenantId | None = None, limit_bytes: int | None = None
@@ -148,9 +160,9 @@ class UpstreamClient:
         """Send one request, as `send` does, and return the response with all its headers.
 
         Raises:
-            UpstreamError, Unavailable: as for `send`.
+            UpstreamError, ResultBusy, Unavailable: as for `send`.
         """
-        response, body, _ = await self._send_complete(request, tenant, limit_bytes)
+        response, body, _ = await self._send_complete(request, tenant, limit_bytes, None)
         return FullResponse(status=response.status, headers=response.headers(), body=body)
 
     async def open_stream(self, entry: AllowEntry, *, tenant: TenantId, is_tls: bool = False) -> ByteStream:
@@ -198,7 +210,7 @@ class UpstreamClient:
         if self._open is None:
             raise RuntimeError("the pool is not open")
         message = write_request(request, tenant)
-        loop, http, _ = self._open
+        loop, http = self._open
         bulkhead = self._bulkheads.find(tenant, message.origin)
         await bulkhead.occupy(loop)
         try:
@@ -214,24 +226,32 @@ class UpstreamClient:
             raise
 
     async def _send_complete(
-        self, request: UpstreamRequest, tenant: TenantId | None, limit_bytes: int | None
+        self,
+        request: UpstreamRequest,
+        tenant: TenantId | None,
+        limit_bytes: int | None,
+        holder: BodyHolder | None,
     ) -> Carried:
-        carried = await self._run(request, tenant, limit_bytes or self._limit)
+        carried = await self._run(OngoingCall(request, tenant, limit_bytes or self._limit, holder))
         if carried[2] is not None:  # guard: part-of-an-answer
             raise UpstreamTimeout("The upstream responded with an endless stream of events.")
         return carried
 
-    async def _run_in_bulkhead(self, request: UpstreamRequest, tenant: TenantId | None, limit: int) -> Carried:
-        """Run the request within its bulkhead: wait for a slot, send, and report the outcome."""
+    async def _run_in_bulkhead(self, call: OngoingCall) -> Carried:
+        """Run the call within its bulkhead: wait for a slot, send, and report the outcome."""
         if self._open is None:
             raise RuntimeError("the pool is not open")
-        message = write_request(request, tenant or "")
-        loop, _, _ = self._open
-        bulkhead = self._bulkheads.find(tenant or "", message.origin)
+        tenant = call.tenant or ""
+        message = call.message = write_request(call.request, tenant)
+        loop, _ = self._open
+        bulkhead = call.bulkhead = self._bulkheads.find(tenant, message.origin)
         waited_s = 0.0 if bulkhead.admit() else await bulkhead.wait(loop)
-        deadline = self._deadlines.open(loop, first_s=self._first_s, total_s=self._total_s - waited_s)
+        call.has_slot = True
+        deadline = call.deadline = self._deadlines.open(loop, first_s=self._first_s, total_s=self._total_s - waited_s)
+        size = 0
         try:
-            carried = await self._send_with_retries(request, message, limit, bulkhead=bulkhead, deadline=deadline)
+            carried = await self._send_with_retries(call)
+            size = len(carried[1])
             if is_failure(carried[0].status):
                 bulkhead.fail(loop)
             else:
@@ -241,7 +261,7 @@ class UpstreamClient:
                 bulkhead.fail(loop)
                 raise UpstreamTimeout("The upstream did not respond in time.") from None
             raise
-        except (UpstreamAnswerBroken, UpstreamAnswerTooLarge):
+        except (UpstreamAnswerBroken, UpstreamAnswerTooLarge, ResultBusy):
             bulkhead.succeed()
             raise
         except FAULTS as error:
@@ -251,27 +271,26 @@ class UpstreamClient:
             raise ours from None
         finally:
             self._deadlines.close(deadline)
-            bulkhead.leave()
+            call.end(size)
         return carried
 
-    async def _send_with_retries(
-        self, request: UpstreamRequest, message: WireRequest, limit: int, *, bulkhead: Bulkhead, deadline: Deadline
-    ) -> Carried:
+    async def _send_with_retries(self, call: OngoingCall) -> Carried:
         """Send the request. Retry it while the policy (`retries`), the retry budget and the remaining time allow it."""
+        request, deadline, bulkhead = call.request, call.deadline, call.bulkhead
         attempt = 0
         while True:
             try:
                 if self._open is None:  # closed while this call waited
                     raise RuntimeError("the pool is not open")
-                loop, http, _ = self._open
-                response = await http.send(message, self._allow_lists, loop)
+                loop, http = self._open
+                response = await http.send(call.message, self._allow_lists, loop)
             except FAULTS as error:
                 pause_s = after_fault(error, request, attempt)
                 if not self._may_repeat(pause_s, deadline, bulkhead):
                     raise
             else:
                 try:
-                    body, cut = await self._read(response, deadline, limit)
+                    body, cut = await self._bodies.read(response, call)
                 except BaseException:
                     response.close()
                     raise
@@ -295,70 +314,6 @@ class UpstreamClient:
         deadline.allow(deadline.last)
         return True
 
-    async def _read(self, response: Response, deadline: Deadline, limit: int) -> tuple[bytes, str | None]:
-        """Return the body and, if an event stream was cut, a description of the missing part."""
-        if not 200 <= response.status <= 599:
-            raise UpstreamAnswerBroken("The upstream's response has an invalid status.")
-        if response.has_no_body:
-            return b"", None
-        declared = response.content_length
-        if declared is not None and declared > limit:  # guard: answer-limit-declared
-            raise _too_large()
-        if response.at_eof():
-            return b"", None
-        encodings = response.field(b"content-encoding")
-        inflater = None if encodings is None else open_inflater((encodings,), limit=limit)
-        if declared is None and is_event_stream(response.field(b"content-type") or ""):
-            return await self._read_events(response, deadline, inflater, limit)
-        if inflater is None:
-            if response.has_ended and response.size <= limit:
-                return response.take(), None
-            return await self._read_plain(response, deadline, limit), None
-        return await self._read_encoded(response, deadline, inflater), None
-
-    async def _read_events(
-        self, response: Response, deadline: Deadline, inflater: Inflater | None, limit: int
-    ) -> tuple[bytes, str | None]:
-        """Read the events that arrive within the bounds; the connection of a cut stream is closed."""
-        events, now = EventStreamReader(limit), asyncio.get_running_loop().time()
-        until = min(now + self._stream_s, deadline.last - 2 * self._tick_s)
-        deadline.allow(deadline.last)
-        try:
-            async with asyncio.timeout_at(until):
-                while not response.at_eof() and not events.is_full:
-                    piece = await response.readany()
-                    events.feed(piece if inflater is None else _inflated(inflater, piece))
-        except TimeoutError:
-            if not events.has_begun:
-                raise
-        if not response.at_eof() or events.is_full:
-            response.close()
-            return events.begun(), events.describe(until - now)
-        if inflater is not None:
-            events.feed(inflater.finish())
-        return events.whole(), None
-
-    async def _read_plain(self, response: Response, deadline: Deadline, limit: int) -> bytes:
-        piece = await self._next_piece(response, deadline)
-        if response.at_eof() and len(piece) <= limit:
-            return piece
-        whole = bytearray(piece)
-        while len(whole) <= limit:  # guard: answer-limit-counted
-            if response.at_eof():
-                return bytes(whole)
-            whole += await self._next_piece(response, deadline)
-        raise _too_large()
-
-    async def _read_encoded(self, response: Response, deadline: Deadline, inflater: Inflater) -> bytes:
-        while not response.at_eof():
-            inflater.feed(await self._next_piece(response, deadline))
-            await asyncio.sleep(0)  # decompression of a small chunk may be slow: yield to other tasks
-        return inflater.finish()
-
-    async def _next_piece(self, response: Response, deadline: Deadline) -> bytes:
-        deadline.allow(asyncio.get_running_loop().time() + self._idle_s)
-        return await response.readany()
-
 
 def _answer(carried: Carried) -> UpstreamResponse:
     response, body, cut = carried
@@ -372,12 +327,3 @@ def _answer(carried: Carried) -> UpstreamResponse:
         headers=read_shown_headers(response, has_body=bool(body)),
         cut=cut,
     )
-
-
-def _inflated(inflater: Inflater, piece: bytes) -> bytes:
-    inflater.feed(piece)
-    return inflater.take()
-
-
-def _too_large() -> UpstreamAnswerTooLarge:
-    return UpstreamAnswerTooLarge("The upstream's response is larger than a result may be.")

@@ -71,6 +71,11 @@ class Inflater:
         self._head = b""
         self._stream: _Stream | None = zlib.decompressobj(_GZIP) if self._is_gzip else None
 
+    @property
+    def size(self) -> int:
+        """Number of decompressed bytes."""
+        return self._out
+
     def feed(self, data: bytes) -> None:
         """Decompress the next chunk of the body.
 

@@ -42,6 +42,11 @@ class EventStreamReader:
         self._scanned = max(self._scanned, len(self._body) - _MAX_BOUNDARY_LENGTH + 1)
 
     @property
+    def size(self) -> int:
+        """Number of received bytes."""
+        return len(self._body)
+
+    @property
     def has_begun(self) -> bool:
         """True if any bytes arrived."""
         return bool(self._body)

@@ -6,24 +6,23 @@ from urllib.parse import urlsplit
 from msgspec.structs import replace
 
 from gateway.domain.http.requests import UpstreamRequest
-from gateway.domain.identifiers import TenantId
 from gateway.telemetry.traces import TRACE_HEADERS, Traces, mark_failed
 from gateway.upstream.http.response import Response
+from gateway.upstream.ongoing_call import OngoingCall
 
 Carried = tuple[Response, bytes, str | None]
-Carry = Callable[[UpstreamRequest, TenantId | None, int], Awaitable[Carried]]
+Carry = Callable[[OngoingCall], Awaitable[Carried]]
 
 _FIRST_ERROR_STATUS = 400
 _MAX_METHOD_LENGTH = 32
 
 
-async def run_traced(
-    traces: Traces, carry: Carry, request: UpstreamRequest, tenant: TenantId | None, limit: int
-) -> Carried:
+async def run_traced(traces: Traces, carry: Carry, call: OngoingCall) -> Carried:
     """Run the request in its own span; if propagation is enabled, send the trace context to the upstream."""
-    method = request.method[:_MAX_METHOD_LENGTH]
-    with traces.upstream_span(method, _describe(request, method)) as span:
-        response, body, cut = await carry(_with_trace_headers(request, traces), tenant, limit)
+    method = call.request.method[:_MAX_METHOD_LENGTH]
+    with traces.upstream_span(method, _describe(call.request, method)) as span:
+        call.request = _with_trace_headers(call.request, traces)
+        response, body, cut = await carry(call)
         if span is not None:
             span.set_attribute("http.response.status_code", response.status)
         if response.status >= _FIRST_ERROR_STATUS:

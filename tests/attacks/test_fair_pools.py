@@ -17,10 +17,10 @@ from gateway.calls.costly_validation import CostlyValidation
 from gateway.catalog.audit import TrailVerifier
 from gateway.catalog.sources.worker_pool import CONCURRENT_WORKERS, WorkerPool
 from gateway.domain.fairness.share import FairSlotPool, share_of
+from gateway.domain.fairness.thread_kinds import HANDLERS, NAME_LOOKUPS, THREAD_KINDS
+from gateway.domain.fairness.threads import ThreadPool, thread_pool
 from gateway.domain.identifiers import TenantId
 from gateway.errors import DatabaseUnavailable, LimitExceeded
-from gateway.handlers.api_query import Queries
-from gateway.handlers.python.thread_pool import ThreadPool
 from gateway.protocol.in_flight import InFlightLimiter
 from gateway.store import tenants
 from gateway.store.audit import signed_heads
@@ -44,14 +44,12 @@ def _pools() -> list[FairSlotPool]:
     """Every gate of a replica, as it is built."""
     nothing: Any = None
     store = Store("postgresql://unused")
-    hooks, queries = WebhookReceiver(nothing, nothing, nothing), Queries(nothing, nothing)
+    hooks = WebhookReceiver(nothing, nothing, nothing)
     pages = ApprovalPages(nothing, nothing, nothing, keys=[bytes(32)])
-    lookup = SystemLookup()
-    lookup.close()
-    threads, workers, crowds = ThreadPool(), WorkerPool(), InFlightLimiter()
+    workers, crowds = WorkerPool(), InFlightLimiter()
     verifier = TrailVerifier(store, EnvelopeCipher(["secret-key-of-the-tests-0123456789abc"]), nothing)
-    parts = (store, verifier, hooks, pages, queries, lookup, threads, workers, crowds, CostlyValidation())
-    return [part.slot_pool for part in parts]
+    parts = (store, verifier, hooks, pages, workers, crowds, CostlyValidation())
+    return [*(part.slot_pool for part in parts), *(ThreadPool(kind).slot_pool for kind in THREAD_KINDS)]
 
 
 def test_the_page_says_the_size_and_the_share_of_each_pool() -> None:
@@ -64,7 +62,7 @@ def test_the_page_says_the_size_and_the_share_of_each_pool() -> None:
     said = {name.removesuffix("s"): row for name, row in rows.items()}
     pools = _pools()
 
-    assert len(pools) == 10
+    assert len(pools) == 7 + len(THREAD_KINDS)
     for pool in pools:
         name = pool.name.replace("verifications", "verifications of audit trails")
         name = name.replace("webhook verifications of audit trails", "webhook verifications")
@@ -134,7 +132,7 @@ async def test_a_transaction_that_fails_leaves_its_place(store: Store) -> None:
 
 async def test_one_tenant_holds_a_quarter_of_the_handler_threads() -> None:
     """ISO-3: functions that hang hold the tenant's threads, given up or not, and no more."""
-    threads, gate, answers = ThreadPool(8), threading.Event(), list[str]()
+    threads, gate, answers = ThreadPool(replace(HANDLERS, threads=8)), threading.Event(), list[str]()
 
     async def ask(tenant: str) -> None:
         answers.append(await threads.run(tenant, lambda: tenant))
@@ -148,7 +146,7 @@ async def test_one_tenant_holds_a_quarter_of_the_handler_threads() -> None:
             await ask(THIRD)
         gate.set()
 
-    assert (answers, threads.busy) == ([THIRD], 0)
+    assert (answers, threads.slot_pool.busy) == ([THIRD], 0)
 
 
 async def test_one_tenant_holds_one_of_two_document_workers() -> None:
@@ -184,12 +182,12 @@ async def test_names_below_one_domain_hold_a_quarter_of_the_lookups(monkeypatch:
             group.start_soon(lookup.resolve, f"n{number}.attacker.example", 1)
             group.start_soon(lookup.resolve, f"N{number}.Attacker.Example.", 1)
         await anyio.wait_all_tasks_blocked()
-        assert lookup.slot_pool.held("attacker.example") == lookup.slot_pool.share == 8
+        slot_pool = thread_pool(NAME_LOOKUPS).slot_pool
+        assert slot_pool.held("attacker.example") == slot_pool.share == 8
         with anyio.fail_after(30):
             assert await lookup.resolve("api.third.example", 2) == ["192.0.2.2"]
         group.cancel_scope.cancel()
         gate.set()
-    lookup.close()
 
 
 async def test_a_lookup_that_fails_after_its_caller_has_left_is_no_unhandled_error(
@@ -210,9 +208,8 @@ async def test_a_lookup_that_fails_after_its_caller_has_left_is_no_unhandled_err
         group.cancel_scope.cancel()
     gate.set()
     with anyio.fail_after(30):
-        while lookup.slot_pool.held("gone.example"):
+        while thread_pool(NAME_LOOKUPS).slot_pool.held("gone.example"):
             await anyio.lowlevel.checkpoint()
-    lookup.close()
     gc.collect()  # the loop reports an unretrieved error when its future is collected
 
     assert unseen() == []

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import msgspec
-from anyio import to_thread
 
 from gateway.admin.crud import endpoint
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Plain
@@ -16,6 +15,8 @@ from gateway.admin.routes.try_calls import trial_principal
 from gateway.catalog import policies
 from gateway.catalog.etags import tag_of
 from gateway.catalog.snapshots.rule_report import report_rules
+from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.tenancy.ceilings import BoundedPolicy
 from gateway.domain.tenancy.policy import Policy, PolicyRule, RecordingRule
 
@@ -55,7 +56,7 @@ async def check_rules(admin: AdminDependencies, call: AdminRequest[RulesCheck, N
     rules = (await policies.get_policy(call.tenant, admin.catalog)).stored.rules if given is None else _rules(given)
     policies.check_rules(rules)
     async with admin.connections.open(await trial_principal(admin, call)) as registry:
-        found = await to_thread.run_sync(report_rules, registry.view.snapshot, rules)
+        found = await run_in_thread(CATALOG_CHANGES, call.tenant, report_rules, registry.view.snapshot, rules)
     return AdminResponse(content=RuleReport(rules=[RuleMatchesShown.of(one) for one in found]))
 
 

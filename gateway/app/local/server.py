@@ -8,7 +8,6 @@ import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 
-import anyio.to_thread
 import msgspec
 import structlog
 
@@ -20,6 +19,8 @@ from gateway.catalog.snapshots.snapshots import queried_listed
 from gateway.catalog.sources.drafts import encode_operations
 from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.domain.audit import CallRecord, CountedRefusal
+from gateway.domain.fairness.thread_kinds import SNAPSHOT_LOADS
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.http.requests import Credential, NamedCredential
 from gateway.domain.identifiers import KeyId, SourceId, TenantId
 from gateway.domain.overrides import LoadedOperation
@@ -113,14 +114,15 @@ class _Outlines:
 
     async def of(self, tenant: TenantId, queried: Queried) -> DocumentIndex:
         """Return the outline, or raise NotFound."""
-        del tenant
         source = queried.source
         if source.is_listed:
-            return DocumentIndex(await anyio.to_thread.run_sync(outline_listed, source.name, queried.tools))
+            return DocumentIndex(
+                await run_in_thread(SNAPSHOT_LOADS, tenant, outline_listed, source.name, queried.tools)
+            )
         if source.id not in self._stored:
             raise NotFound("there is no such document")
         if source.id not in self._decoded:
-            outline, size = await anyio.to_thread.run_sync(decode_outline, self._stored[source.id])
+            outline, size = await run_in_thread(SNAPSHOT_LOADS, tenant, decode_outline, self._stored[source.id])
             self._decoded[source.id] = DocumentIndex(outline, size)
         return self._decoded[source.id]
 

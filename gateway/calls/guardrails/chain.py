@@ -16,25 +16,27 @@ import structlog
 from msgspec.structs import replace
 
 from gateway.calls import result_rendering
-from gateway.calls.guardrails.built_in import TextSearch
 from gateway.calls.guardrails.http_hook import HookEvaded, HookFailed, HookResponse
 from gateway.calls.guardrails.marks import mark_contents, mark_members, mark_messages
 from gateway.calls.guardrails.texts import BINARY, TooMuchText, read_members, text_of
 from gateway.calls.invocation import Invocation
 from gateway.calls.recorded_call import AuditSink
 from gateway.domain.audit import AuditKind
+from gateway.domain.fairness.large_work import run_large
 from gateway.domain.identifiers import TenantId
-from gateway.domain.refusals import CallBlocked, ResultBlocked
+from gateway.domain.refusals import CallBlocked, ResultBlocked, ResultBusy
 from gateway.domain.results import Contents, Messages
 from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
-from gateway.domain.tenancy.guardrails import Guardrail, GuardrailAction, GuardrailPhase, HookSettings
-from gateway.errors import LimitExceeded
+from gateway.domain.tenancy.guardrails import Guardrail, GuardrailAction, GuardrailPhase, GuardrailRule, HookSettings
+from gateway.domain.text_search.search import search
 from gateway.telemetry.metrics import Metrics
 
 log = structlog.get_logger(__name__)
 
 _UNCHECKED = "it is too large or too deep to be checked"
 _BUSY = "too many checks of large texts are queued"
+_SEARCH_COST = 4
+"""A search of a text takes about four times as long as reading it."""
 _BLOCKED_CODES = frozenset({CallBlocked.code, ResultBlocked.code})
 _OUTCOMES: Mapping[GuardrailAction, str] = {
     GuardrailAction.BLOCK: "blocked",
@@ -92,8 +94,6 @@ class Guardrails:
         self._audit = audit
         self._metrics = metrics
         self._hooks = hooks or _NoHooks()
-        self._search = TextSearch()
-        self.slot_pool = self._search.slot_pool
 
     async def check_call(self, call: Invocation, chain: Sequence[Guardrail], arguments: Mapping[str, object]) -> None:
         """Check the settled arguments of a call, before anything is sent.
@@ -107,7 +107,7 @@ class Guardrails:
         """Check the members of a tool's result; return them, marked or replaced by an error."""
         if call.outcome in _BLOCKED_CODES:
             return members
-        found = await self._findings(call, chain, of_members(members))
+        found = await self._findings(call, chain, await _read_result(call.principal.tenant, members))
         try:
             _refuse_blocked(found)
         except ResultBlocked as error:
@@ -124,7 +124,8 @@ class Guardrails:
         Raises:
             ResultBlocked: a guardrail blocks the contents.
         """
-        found = await self._findings(call, chain, of_result({"contents": contents.contents}))
+        checked = await run_large(call.principal.tenant, call.size, of_result, {"contents": contents.contents})
+        found = await self._findings(call, chain, checked)
         _refuse_blocked(found)
         marks = _marks(found)
         return mark_contents(contents, marks) if marks else contents
@@ -136,7 +137,8 @@ class Guardrails:
             ResultBlocked: a guardrail blocks the messages.
         """
         content = {"description": messages.description or "", "messages": messages.messages}
-        found = await self._findings(call, chain, of_result(content))
+        checked = await run_large(call.principal.tenant, call.size, of_result, content)
+        found = await self._findings(call, chain, checked)
         _refuse_blocked(found)
         marks = _marks(found)
         return mark_messages(messages, marks) if marks else messages
@@ -192,10 +194,10 @@ class Guardrails:
         if checked.texts is None:
             return (_UNCHECKED,)  # guard: guardrail-unchecked
         try:
-            return await self._search.find(tenant, rule.check, rule.patterns, text_of(checked.texts, checked.binary))
+            return await run_large(tenant, _SEARCH_COST * checked.size, _search, rule, checked)
         except TooMuchText:
             return (_UNCHECKED,)
-        except LimitExceeded:
+        except ResultBusy:
             return (_BUSY,)
 
     async def _record(self, call: Invocation, finding: GuardrailFinding) -> None:
@@ -252,12 +254,23 @@ def of_arguments(arguments: Mapping[str, object]) -> Checked:
 
 def of_members(members: bytes) -> Checked:
     """The members of a tool's result, in the form that the chain checks."""
-    raw = msgspec.Raw(b"{" + members + b"}")
     try:
-        texts: Mapping[str, Any] | None = read_members(members)
+        return _of_members(members, read_members(members))
     except TooMuchText:
-        texts = None
+        return _of_members(members, None)
+
+
+def _of_members(members: bytes, texts: Mapping[str, Any] | None) -> Checked:
+    raw = msgspec.Raw(b"{" + members + b"}")
     return Checked(phase=GuardrailPhase.RESULT, content={"result": raw}, size=len(members), texts=texts)
+
+
+async def _read_result(tenant: TenantId, members: bytes) -> Checked:
+    """The members of a tool's result as `of_members` reads them; unread if too many large ones wait."""
+    try:
+        return await run_large(tenant, len(members), of_members, members)
+    except ResultBusy:
+        return _of_members(members, None)
 
 
 def of_result(result: Mapping[str, object]) -> Checked:
@@ -266,6 +279,10 @@ def of_result(result: Mapping[str, object]) -> Checked:
     return Checked(
         phase=GuardrailPhase.RESULT, content={"result": msgspec.Raw(encoded)}, size=len(encoded), texts=result
     )
+
+
+def _search(rule: GuardrailRule, checked: Checked) -> tuple[str, ...]:
+    return search(rule.check, rule.patterns, text_of(checked.texts, checked.binary))
 
 
 def _event(call: Invocation, guardrail: Guardrail, checked: Checked) -> Mapping[str, object]:

@@ -7,7 +7,6 @@ handler.
 from collections.abc import Sequence
 
 import anyio
-import anyio.to_thread
 import msgspec
 
 from gateway.definitions.contract.prompts import PromptDefinition
@@ -16,6 +15,8 @@ from gateway.definitions.contract.tools import ToolDefinition
 from gateway.definitions.excerpts import shorten
 from gateway.definitions.handlers.output_contracts import Definition, find_faults
 from gateway.definitions.handlers.parser import parse_handler
+from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.findings import Finding, fine, list_names, warning
 from gateway.domain.json_access import as_object
 from gateway.domain.primitives import Family, Primitive
@@ -46,7 +47,7 @@ async def check_handlers(store: Store) -> Finding:
             for tenant in await all_tenants(store):
                 async with store.transaction(tenant.id) as db:
                     own = await primitives.load(tenant.id, db)
-                broken += await anyio.to_thread.run_sync(_find_broken, tenant.slug, own)
+                broken += await run_in_thread(CATALOG_CHANGES, tenant.id, _find_broken, tenant.slug, own)
                 examined += len(own)
     except GatewayError as error:
         return warning("handlers", f"not examined: {error.message}", "fix the findings on the database first")

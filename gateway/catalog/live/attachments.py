@@ -9,8 +9,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-import anyio.to_thread
-
 from gateway.catalog.ceilings import policy_in_force
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.live.discovery import MAX_NOTICE_LENGTH, Reading, read_discovery
@@ -19,6 +17,8 @@ from gateway.catalog.origins import find_origin
 from gateway.catalog.transaction import GATEWAY, Author, CatalogChange, CatalogContext, announce, change, record
 from gateway.definitions.excerpts import shorten
 from gateway.domain.events import CatalogMoved
+from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import LiveSourceId, TenantId
 from gateway.domain.live_sources import (
     AttachmentEnd,
@@ -98,7 +98,7 @@ async def record_attached(
     async with catalog.store.transaction(tenant) as db:
         known = await live_primitives.of_source(tenant, db, source.id)
         room = await _primitives_left(tenant, catalog, db, source.id)
-    reading = await anyio.to_thread.run_sync(lambda: read_discovery(source, discovery, known, room=room))
+    reading = await run_in_thread(CATALOG_CHANGES, tenant, read_discovery, source, discovery, known, room=room)
     async with _report(tenant, catalog, source.id) as report:
         current = report.source
         # guard: live-report-stale

@@ -8,8 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 
-import anyio.to_thread
-
 from gateway.catalog.calls.approvals import supersede_approvals
 from gateway.catalog.ceilings import policy_in_force
 from gateway.catalog.etags import Expected, check_tag
@@ -18,6 +16,8 @@ from gateway.catalog.primitives.constraints import refuse_tool_name
 from gateway.catalog.primitives.queries import Listed, show_operation
 from gateway.catalog.sources.sources import find_source
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
+from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import OverrideId, TenantId, new_override_id
 from gateway.domain.overrides import NOTHING, LoadedOperation, Override, OverrideFields
 from gateway.domain.primitives import Family
@@ -72,7 +72,7 @@ async def override_tool(
         loaded = await _find_imported(tenant, db, name)
     check_tag(show_operation(loaded).tag, expected)
     changes = revise(_current_fields(loaded))
-    changes = await anyio.to_thread.run_sync(validate_override, changes, loaded.tool.definition)
+    changes = await run_in_thread(CATALOG_CHANGES, tenant, validate_override, changes, loaded.tool.definition)
     entry = CatalogChange(action=_UPDATE, target=loaded.tool.name)
     async with change(tenant, catalog, entry, by=by) as db:
         current = await _find(tenant, db, loaded.tool.operation)

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-import anyio.to_thread
 import msgspec
 
 from gateway.catalog.calls.approvals import supersede_approvals
@@ -16,6 +15,8 @@ from gateway.catalog.primitives.safety_levels import with_effective_levels
 from gateway.catalog.primitives.validation import PreparedPrimitive, PrimitiveDraft, prepare
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, announce, change
 from gateway.domain.events import ResourceUpdated, TemplateChanged
+from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import PrimitiveId, TenantId, new_primitive_id
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tenancy.policy import Safety
@@ -65,7 +66,7 @@ async def create_primitive(
         DefinitionInvalid, TemplateInvalid: the draft is invalid by itself; the faults point into the body.
         NameTaken, LimitExceeded, ReferenceMissing: the draft does not fit into the catalog.
     """
-    prepared = await anyio.to_thread.run_sync(prepare, family, draft)
+    prepared = await run_in_thread(CATALOG_CHANGES, tenant, prepare, family, draft)
     entry = CatalogChange(action=f"{family}.create", target=prepared.name)
     async with change(tenant, catalog, entry, by=by) as db:
         await check_fit(tenant, catalog, db, prepared, own=None)
@@ -82,7 +83,7 @@ async def try_primitive(tenant: TenantId, catalog: CatalogContext, family: Famil
     Raises:
         DefinitionInvalid, TemplateInvalid, NameTaken, LimitExceeded, ReferenceMissing: the draft could not be stored.
     """
-    prepared = await anyio.to_thread.run_sync(prepare, family, draft)
+    prepared = await run_in_thread(CATALOG_CHANGES, tenant, prepare, family, draft)
     async with catalog.store.reading(tenant) as db:
         found = await primitives.get(tenant, db, family, prepared.name)
         own = found if found is not None and found.name == prepared.name else None
@@ -118,7 +119,7 @@ async def update_primitive(
     before = draft_of(loaded)
     draft = revise(before)
     is_same = (draft.definition, draft.handler) == (before.definition, before.handler)
-    prepared = None if is_same else await anyio.to_thread.run_sync(prepare, family, draft)
+    prepared = None if is_same else await run_in_thread(CATALOG_CHANGES, tenant, prepare, family, draft)
     entry = CatalogChange(action=f"{family}.update", target=loaded.name)
     async with change(tenant, catalog, entry, by=by) as db:
         current = await find_primitive(tenant, catalog, db, replace(address, name=loaded.id))

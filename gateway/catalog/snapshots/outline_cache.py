@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import anyio
-import anyio.to_thread
 
 from gateway.domain.fairness.share import share_of
+from gateway.domain.fairness.thread_kinds import SNAPSHOT_LOADS
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import SourceId, TenantId
 from gateway.domain.queries import Queried
 from gateway.errors import NotFound
@@ -81,12 +82,14 @@ class OutlineCache:
             size = _COPIES * sum(len(tool.definition) for tool in queried.tools.values())  # guard: live-outline-bytes
             self.loaded += 1
             outline_of = outline_tools if source.is_live else outline_listed
-            return DocumentIndex(await anyio.to_thread.run_sync(outline_of, source.name, queried.tools), size)
+            return DocumentIndex(
+                await run_in_thread(SNAPSHOT_LOADS, tenant, outline_of, source.name, queried.tools), size
+            )
         async with self._store.reading(tenant) as db:
             stored = await versions.outline(tenant, db, source.id, source.version)
         if stored is None:
             raise NotFound(f"the source {source.name} has changed; retry")
-        outline, size = await anyio.to_thread.run_sync(decode_outline, stored)
+        outline, size = await run_in_thread(SNAPSHOT_LOADS, tenant, decode_outline, stored)
         self.loaded += 1
         return DocumentIndex(outline, size)
 

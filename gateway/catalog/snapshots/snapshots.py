@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 import anyio
-import anyio.to_thread
 import structlog
 
 from gateway.catalog.ceilings import policy_in_force
@@ -21,6 +20,8 @@ from gateway.catalog.snapshots.live_primitives import LiveOffer
 from gateway.catalog.snapshots.python_primitives import PythonPrimitives, primitives_for
 from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.domain.fairness.bounded_cache import BoundedCache
+from gateway.domain.fairness.thread_kinds import SNAPSHOT_LOADS
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import SourceId, TenantId
 from gateway.domain.live_sources import LiveSource, LiveStatus
 from gateway.domain.overrides import LoadedOperation
@@ -215,7 +216,7 @@ class Snapshots:
             access = await access_rules.get(tenant, db)
         added = primitives_for(self._code, found.slug)
         composing = partial(compose, imported, own, added, with_queries=bool(queried), aliases=old_names, offer=offer)
-        composed = await anyio.to_thread.run_sync(composing)
+        composed = await run_in_thread(SNAPSHOT_LOADS, tenant, composing)
         for primitive in composed.hidden:
             log.warning("code_primitive_hidden", tenant_id=tenant, family=primitive.family, name=primitive.name)
         self.loaded += 1
@@ -244,7 +245,7 @@ class Snapshots:
             old_names=index_old_names(composed.renamed),
             live_sources={one.id: _declared(one) for one in offer.sources},
         )
-        return loaded if access == OPEN else await anyio.to_thread.run_sync(with_access, loaded, access)
+        return loaded if access == OPEN else await run_in_thread(SNAPSHOT_LOADS, tenant, with_access, loaded, access)
 
     @property
     def has_new_code(self) -> bool:

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import anyio.to_thread
-
 from gateway.catalog.primitives.constraints import code_of
 from gateway.catalog.snapshots.composition import Composition, compose
 from gateway.catalog.snapshots.listed_form import ListedForm, ToolListing, added_templates, added_tools, form_of
 from gateway.catalog.snapshots.snapshots import load_offer
 from gateway.catalog.transaction import CatalogContext
+from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import TenantId
 from gateway.domain.listed.definition import written
 from gateway.domain.listed.names import ListedNames
@@ -53,7 +53,7 @@ async def price_profiles(tenant: TenantId, catalog: CatalogContext, profiles: Se
         sizes = _Sizes(composed.names)
         return [_price(profile, composed, sizes) for profile in profiles]
 
-    return await anyio.to_thread.run_sync(price_all)
+    return await run_in_thread(CATALOG_CHANGES, tenant, price_all)
 
 
 class _Sizes:

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
-import anyio.to_thread
-
 from gateway.catalog.sources.document_files import add_files, may_have_files
 from gateway.catalog.sources.drafts import Content, SourceDraft
 from gateway.catalog.transaction import CatalogContext
+from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import TenantId
 from gateway.domain.sources import Compilation
 from gateway.domain.updates.source_changes import ComparedVersion
@@ -31,7 +31,7 @@ async def read_content(tenant: TenantId, catalog: CatalogContext, draft: SourceD
     """
     if draft.url is not None:
         return await _read_url(tenant, catalog, draft.url)
-    raw = await anyio.to_thread.run_sync(_encode, draft.document)
+    raw = await run_in_thread(CATALOG_CHANGES, tenant, _encode, draft.document)
     if len(raw) > MAX_DOCUMENT_BYTES:
         raise DocumentTooLarge(f"the document has {len(raw)} bytes (limit {MAX_DOCUMENT_BYTES})")
     return Content(document=raw, form=draft.form)
@@ -74,13 +74,13 @@ async def compile_source(
     if compiled.document is not None:
         content = replace(content, document=compiled.document)
     if content.seen is None:
-        content = replace(content, digest=await digest_of(content.document))
+        content = replace(content, digest=await digest_of(tenant, content.document))
     return content, compiled.compilation
 
 
-async def digest_of(document: bytes) -> bytes:
+async def digest_of(tenant: TenantId, document: bytes) -> bytes:
     """The SHA-256 of a document, computed in a thread, because 32 MiB would block the event loop."""
-    return (await anyio.to_thread.run_sync(hashlib.sha256, document)).digest()
+    return (await run_in_thread(CATALOG_CHANGES, tenant, hashlib.sha256, document)).digest()
 
 
 async def _read_url(tenant: TenantId, catalog: CatalogContext, url: str) -> Content:
@@ -92,7 +92,7 @@ async def _complete(tenant: TenantId, catalog: CatalogContext, fetched: FetchedD
     """The document with its files; the digest covers all of them."""
     content = Content(document=fetched.body, url=url)
     content = await add_files(tenant, catalog, content, limit=MAX_DOCUMENT_BYTES)
-    digest, now = await digest_of(content.document), datetime.now(UTC)
+    digest, now = await digest_of(tenant, content.document), datetime.now(UTC)
     sighting = Sighting(etag=fetched.etag, last_modified=fetched.last_modified, digest=digest, checked_at=now)
     return replace(content, seen=sighting, digest=digest)
 

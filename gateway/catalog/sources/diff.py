@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-import anyio.to_thread
-
 from gateway.catalog.sources.reports import decode_report
+from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import TenantId
 from gateway.domain.overrides import LoadedOperation
 from gateway.domain.refusals import RemovalsRefused, SourceShrunk
@@ -110,7 +110,7 @@ async def with_similar_names(
         return changes
     own = {one.tool.name for one in before}
     others = (await operations.names(tenant, db)).keys() - own - new
-    alike = await anyio.to_thread.run_sync(_find_similar, new, others)
+    alike = await run_in_thread(CATALOG_CHANGES, tenant, _find_similar, new, others)
     found = (look_alike(tool, other) for tool, other in alike)
     known = changes.findings  # a proposal has been searched before
     return replace(changes, findings=(*known, *(one for one in found if one not in known)))

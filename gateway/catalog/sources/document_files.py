@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import anyio
-import anyio.to_thread
 from yarl import URL
 
 from gateway.catalog.sources.drafts import Content
 from gateway.catalog.transaction import CatalogContext
+from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import TenantId
 from gateway.errors import FetchFailed
 from gateway.openapi.options import DocumentForm
@@ -47,7 +48,7 @@ async def add_files(tenant: TenantId, catalog: CatalogContext, content: Content,
         raise FetchFailed(f"The files of the document took more than {MAX_SECONDS:g} seconds.") from None
     if len(files) == 1:
         return content
-    archive = await anyio.to_thread.run_sync(_pack, files)
+    archive = await run_in_thread(CATALOG_CHANGES, tenant, _pack, files)
     return replace(content, document=archive, form=DocumentForm(is_archive=True, entry=entry))
 
 
@@ -63,7 +64,7 @@ async def _fetch_missing(
     entry = next(iter(files))
     tried = set(files)
     for _ in range(_MAX_ROUNDS):
-        archive = await anyio.to_thread.run_sync(_pack, files)
+        archive = await run_in_thread(CATALOG_CHANGES, tenant, _pack, files)
         missing = await catalog.workers.list_missing(archive, entry=entry, tenant=tenant)
         to_fetch = [path for path in missing if path not in tried and _is_safe_path(path)]
         if not to_fetch or len(tried) >= MAX_FILES:

@@ -5,8 +5,6 @@ The document is fetched, compiled and compared before the transaction, which is 
 
 from collections.abc import Callable, Mapping
 
-import anyio.to_thread
-
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.sources.compilation import compile_source, read_content
 from gateway.catalog.sources.diff import read_version
@@ -36,6 +34,8 @@ from gateway.catalog.sources.replacement import (
 from gateway.catalog.sources.schedule import check_schedule
 from gateway.catalog.sources.sources import find_source
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
+from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import SourceId, TenantId, new_source_id
 from gateway.domain.sources import Exposure, Source
 from gateway.domain.updates.source_changes import ComparedVersion
@@ -158,7 +158,7 @@ async def _compile(
     )
     content, compilation = await compile_source(tenant, catalog, content, options, before=before)
     check_credentials(draft.credentials or {}, compilation)
-    stored = await anyio.to_thread.run_sync(encode_operations, source, compilation)
+    stored = await run_in_thread(CATALOG_CHANGES, tenant, encode_operations, source, compilation)
     return PreparedImport(draft=draft, content=content, compilation=compilation, source=source, operations=stored)
 
 

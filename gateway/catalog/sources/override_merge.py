@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-
-import anyio.to_thread
 
 from gateway.catalog.overrides.validation import pinned_faults
 from gateway.catalog.sources.drafts import PreparedImport
+from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import SourceId, TenantId
 from gateway.domain.overrides import Override, OverrideReport
 from gateway.domain.sources import Source
@@ -39,7 +38,7 @@ async def names_of_overrides(tenant: TenantId, db: Db, *, exclude: str) -> Mappi
 async def reapply(tenant: TenantId, db: Db, ready: PreparedImport) -> PreparedImport:
     """The import with the tool names of the overrides, and with a report on each override."""
     found = await overrides.of_source(tenant, db, ready.source)
-    return await anyio.to_thread.run_sync(partial(_reapply, ready, found)) if found else ready
+    return await run_in_thread(CATALOG_CHANGES, tenant, _reapply, ready, found) if found else ready
 
 
 async def store_aliases(

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-import anyio.to_thread
 import msgspec
 
 from gateway.catalog.etags import Expected, check_tag, check_version
@@ -28,6 +27,8 @@ from gateway.catalog.sources.replacement import (
 )
 from gateway.catalog.sources.sources import find_source
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
+from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import TenantId
 from gateway.domain.sources import Compilation, Source
 from gateway.domain.updates.source_versions import ProposalOrigin, SourceProposal, VersionOrigin
@@ -159,7 +160,7 @@ async def store_proposal(
         Conflict: the source was changed since it was seen; nothing was stored.
         AlreadyProposed: the same document is already proposed; nothing was stored.
     """
-    compilation = await anyio.to_thread.run_sync(_pack, ready.compilation)
+    compilation = await run_in_thread(CATALOG_CHANGES, tenant, _pack, ready.compilation)
     async with change(tenant, catalog, replacement.entry, by=replacement.by) as db:
         current = await find_unchanged(tenant, db, replacement.seen)
         state, pending_proposal = (
@@ -208,7 +209,7 @@ async def open_proposal(tenant: TenantId, db: Db, source: Source, proposal: Sour
     if stored is None:
         raise Conflict("the proposal was replaced or withdrawn; review it again")
     try:
-        compilation = await anyio.to_thread.run_sync(_unpack, stored.compilation)
+        compilation = await run_in_thread(CATALOG_CHANGES, tenant, _unpack, stored.compilation)
     except msgspec.MsgspecError:
         raise Conflict("another release has compiled the proposal; refuse it, and propose it again") from None
     return PreparedImport(
@@ -216,7 +217,7 @@ async def open_proposal(tenant: TenantId, db: Db, source: Source, proposal: Sour
         content=Content(document=stored.document, url=source.url, digest=proposal.digest),
         compilation=replace(compilation, changes=proposal.changes),
         source=source.id,
-        operations=await anyio.to_thread.run_sync(encode_operations, source.id, compilation),
+        operations=await run_in_thread(CATALOG_CHANGES, tenant, encode_operations, source.id, compilation),
         origin=VersionOrigin.PROPOSAL,
         proposal=proposal.number,
     )

@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 
-import anyio.to_thread
-
 from gateway.catalog.calls.approvals import supersede_approvals
 from gateway.catalog.ceilings import policy_in_force
 from gateway.catalog.primitives.constraints import check_capacity, code_of
@@ -31,6 +29,8 @@ from gateway.catalog.sources.reports import decode_report, encode_report, report
 from gateway.catalog.sources.schedule import schedule_pruning, schedule_refresh
 from gateway.catalog.sources.sources import find_source
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
+from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import TenantId
 from gateway.domain.overrides import LoadedOperation
 from gateway.domain.primitives import Family
@@ -218,7 +218,7 @@ async def check_import(
     refuse_taken(ready.compilation, added | owners, source=ready.draft.name)  # guard: name-clash
     freed = sum(owner == own_origin for owner in stored.values())
     await check_capacity(tenant, db, policy, wanted=len(ready.compilation.operations), freed=freed)
-    return await anyio.to_thread.run_sync(_report, ready.compilation, policy)
+    return await run_in_thread(CATALOG_CHANGES, tenant, _report, ready.compilation, policy)
 
 
 async def store_version(
@@ -231,7 +231,7 @@ async def store_version(
     """
     content = versions.VersionContent(
         document=ready.content.document,
-        report=await anyio.to_thread.run_sync(encode_report, report),
+        report=await run_in_thread(CATALOG_CHANGES, tenant, encode_report, report),
         outline=ready.compilation.outline or None,
         digest=ready.content.digest,
         tools=len(ready.operations),
@@ -258,7 +258,9 @@ async def settle_changes(
     """The changes with effective names, names that resemble other tools' names, and numbers of calls of removed
     tools.
     """
-    changes = await anyio.to_thread.run_sync(with_effective_names, ready.changes, before, ready.operations)
+    changes = await run_in_thread(
+        CATALOG_CHANGES, tenant, with_effective_names, ready.changes, before, ready.operations
+    )
     changes = await with_similar_names(tenant, db, changes, before)
     return await with_recent_calls(tenant, db, changes)
 

@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import anyio
-import anyio.to_thread
 import structlog
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from gateway.domain.fairness.share import FairSlotPool
+from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import TenantId
 from gateway.domain.sources import Compilation
 from gateway.domain.updates.source_changes import ComparedVersion
@@ -122,7 +123,7 @@ class WorkerPool:
         async with self.slot_pool.hold(tenant or ""):
             try:
                 with anyio.fail_after(self._limits.wall_s):
-                    result, status = await self._run(task, content)
+                    result, status = await self._run(task, content, tenant or "")
             except TimeoutError:
                 raise self._too_slow() from None
         if result.refusal is not None:
@@ -131,10 +132,10 @@ class WorkerPool:
             raise self._incomplete_error(result, status)
         return result
 
-    async def _run(self, task: Task, content: bytes) -> tuple[WorkerAnswer, int]:
+    async def _run(self, task: Task, content: bytes, party: str) -> tuple[WorkerAnswer, int]:
         started = time.monotonic()
         async with child(self._command) as process:
-            result = await _exchange(process, task, content)
+            result = await _exchange(process, task, content, party)
             status = await process.wait()
         log.info(
             "document_read",
@@ -163,26 +164,26 @@ class WorkerPool:
         return DocumentTooLarge(f"Reading the document takes more than {self._limits.wall_s:g} seconds (the limit).")
 
 
-async def _exchange(process: Process, task: Task, content: bytes) -> WorkerAnswer:
+async def _exchange(process: Process, task: Task, content: bytes, party: str) -> WorkerAnswer:
     """Send the task and receive the result. If the process ends early, the result is incomplete."""
     source, sink = process.stdin, process.stdout
     if source is None or sink is None:  # both are requested
         raise Unavailable("The compiler of documents has no pipes.")
     result = WorkerAnswer()
     async with anyio.create_task_group() as group:
-        group.start_soon(_send_task, source, task, content)
+        group.start_soon(_send_task, source, task, content, party)
         try:
-            await _listen(sink, result)
+            await _listen(sink, result, party)
         finally:
             group.cancel_scope.cancel()
     return result
 
 
-async def _send_task(stream: ByteSendStream, task: Task, content: bytes) -> None:
-    await send_all(stream, await anyio.to_thread.run_sync(write_frame, task), content)
+async def _send_task(stream: ByteSendStream, task: Task, content: bytes, party: str) -> None:
+    await send_all(stream, await run_in_thread(CATALOG_CHANGES, party, write_frame, task), content)
 
 
-async def _listen(stream: ByteReceiveStream, result: WorkerAnswer) -> None:
+async def _listen(stream: ByteReceiveStream, result: WorkerAnswer, party: str) -> None:
     """Receive messages until the result is complete, the process ends, or a message exceeds `MAX_MESSAGE_LENGTH`.
 
     Messages are decoded in a thread.
@@ -194,4 +195,4 @@ async def _listen(stream: ByteReceiveStream, result: WorkerAnswer) -> None:
             if length > MAX_MESSAGE_LENGTH:
                 return
             content = await buffered.receive_exactly(length)
-            result.take(await anyio.to_thread.run_sync(decode_message, content))
+            result.take(await run_in_thread(CATALOG_CHANGES, party, decode_message, content))

@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Sequence, Set
 
 import anyio
-import anyio.to_thread
 
 from gateway.catalog.primitives.constraints import code_of
 from gateway.catalog.transaction import CatalogContext
 from gateway.definitions.uri.templates import UriTemplate
 from gateway.domain.events import ResourceUpdated
+from gateway.domain.fairness.thread_kinds import TEMPLATE_MATCHES
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import TenantId
 from gateway.domain.primitives import Family
 from gateway.errors import NotFound, RedisUnavailable, ResourceValidationError
@@ -37,7 +38,7 @@ async def find_unknown(tenant: TenantId, catalog: CatalogContext, uris: Sequence
     async with catalog.store.transaction(tenant) as db:
         without_resource = await _without_resource(tenant, catalog, db, uris)
         templates = await _templates(tenant, catalog, db) if without_resource else ()
-    unmatched = await _unmatched(templates, without_resource)
+    unmatched = await _unmatched(tenant, templates, without_resource)
     return [index for index, uri in enumerate(uris) if uri in unmatched]
 
 
@@ -61,7 +62,7 @@ async def is_known(tenant: TenantId, catalog: CatalogContext, db: Db, uri: str) 
     Disabled primitives count as well, because only subscriptions decide which clients are notified.
     """
     without_resource = await _without_resource(tenant, catalog, db, [uri])
-    return not without_resource or not await _unmatched(await _templates(tenant, catalog, db), without_resource)
+    return not without_resource or not await _unmatched(tenant, await _templates(tenant, catalog, db), without_resource)
 
 
 async def _without_resource(tenant: TenantId, catalog: CatalogContext, db: Db, uris: Sequence[str]) -> Set[str]:
@@ -80,9 +81,9 @@ async def _templates(tenant: TenantId, catalog: CatalogContext, db: Db) -> Seque
     return [*await primitives.names(tenant, db, Family.TEMPLATE), *code]
 
 
-async def _unmatched(templates: Sequence[str], uris: Set[str]) -> Set[str]:
+async def _unmatched(tenant: TenantId, templates: Sequence[str], uris: Set[str]) -> Set[str]:
     """The URIs that no template matches. Runs in a worker thread, because many templates are slow to match."""
-    return uris - await anyio.to_thread.run_sync(matched_by, templates, uris) if uris else uris
+    return uris - await run_in_thread(TEMPLATE_MATCHES, tenant, matched_by, templates, uris) if uris else uris
 
 
 def matched_by(templates: Iterable[str], uris: Iterable[str]) -> Set[str]:

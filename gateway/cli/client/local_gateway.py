@@ -7,11 +7,12 @@ from functools import partial
 from pathlib import Path
 
 import anyio
-from anyio import to_thread
 
 from gateway.app.server.serve import Running, serve
 from gateway.cli.failures import Failure, failure_of, first_leaf
 from gateway.cli.stdio.options import LOCAL_DECISIONS
+from gateway.domain.fairness.thread_kinds import OWN_PROGRAMS
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.errors import GatewayError
 from gateway.settings import Settings, load_settings
 from gateway.telemetry.standard_streams import replace_standard_streams
@@ -74,7 +75,7 @@ def host(settings: Settings, prepare: Callable[[Running], None] | None = None) -
         if prepare is None:
             return
         try:
-            await to_thread.run_sync(prepare, running)
+            await run_in_thread(OWN_PROGRAMS, "", prepare, running)
         except Failure as failure:
             failures.append(failure)
             signal.raise_signal(signal.SIGTERM)

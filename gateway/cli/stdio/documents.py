@@ -8,7 +8,6 @@ from importlib import import_module
 from itertools import chain, count
 
 import anyio
-import anyio.to_thread
 import click
 import msgspec
 
@@ -26,6 +25,8 @@ from gateway.cli.output.decisions import describe_decisions
 from gateway.cli.output.tables import count as count_text
 from gateway.cli.stdio.options import StdioOptions
 from gateway.cli.stdio.running import run
+from gateway.domain.fairness.thread_kinds import OWN_PROGRAMS
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.http.requests import Credential
 from gateway.domain.sources import Exposure, OperationRule, Status
 from gateway.domain.task_supervisor import TaskSupervisor
@@ -76,7 +77,7 @@ async def _serve(
     async with TaskSupervisor() as tasks, upstream:
         sources: list[LocalSource] = []
         async with anyio.create_task_group() as group:  # workers compile while this process imports the pipeline
-            group.start_soon(anyio.to_thread.run_sync, _import_server)
+            group.start_soon(run_in_thread, OWN_PROGRAMS, "", _import_server)
             sources += await compile_all(documents, options, upstream)
         if not any(source.compilation.operations for source in sources):
             raise Failure(explain_no_tools(to_object(msgspec.to_builtins(sources[0].report))))

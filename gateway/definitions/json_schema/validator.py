@@ -34,6 +34,7 @@ MAX_EXPLAINED_BYTES = 16 * 1024
 
 MAX_CONTAINERS_READ = 50_000
 MAX_VALUES_READ = 200_000
+MAX_BYTES_READ = 1024 * 1024
 """Limits on JSON text that is decoded on the event loop, which takes up to 20 ms."""
 
 _MAX_SCHEMAS = 20_000
@@ -105,7 +106,8 @@ class Validator:
     def check_text(self, raw: bytes) -> tuple[Fault, ...] | DeferredCheck:
         """Check a value given as JSON text, like `check`. JSON with too many values is not decoded here."""
         containers, values = _count(raw)
-        if containers > MAX_CONTAINERS_READ or values > MAX_VALUES_READ:  # guard: result-unread
+        is_large = len(raw) > MAX_BYTES_READ or values > MAX_VALUES_READ
+        if is_large or containers > MAX_CONTAINERS_READ:  # guard: result-unread
             units = self.work.units(containers=containers, values=values, size=len(raw), depth=containers)
             return DeferredCheck(definition=self._text, member=self._member, instance=raw, units=units)
         return self.check(msgspec.json.decode(raw))

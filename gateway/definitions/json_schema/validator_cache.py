@@ -7,11 +7,12 @@ digest of their definition, up to a capacity. Tenants with identical definitions
 import hashlib
 from collections.abc import Callable
 
-import anyio.to_thread
 import msgspec
 
 from gateway.definitions.json_schema.validator import Validator, compile_input, compile_output
 from gateway.domain.fairness.bounded_cache import BoundedCache
+from gateway.domain.fairness.thread_kinds import SNAPSHOT_LOADS
+from gateway.domain.fairness.threads import run_in_thread
 
 _INLINE_BYTES = 8 * 1024
 
@@ -39,7 +40,7 @@ class Validators:
             self._compiled.move_to_end(digest)
             return found
         if len(definition) > _INLINE_BYTES:
-            made = await anyio.to_thread.run_sync(make, definition)
+            made = await run_in_thread(SNAPSHOT_LOADS, digest.hex(), make, definition)
         else:
             made = make(definition)
         self._compiled[digest] = made

@@ -4,6 +4,10 @@ It is the bulkhead of replica-wide pools such as workers, threads and database c
 quarter of the slots, and at most a quarter of the queue, but at least one of each. Freed slots go round-robin to the
 waiting tenants, first in first out within a tenant.
 
+A holder may take several slots at once, for pools whose slots are units of memory. A tenant that holds nothing may take
+more than its share, up to all slots. Slots are saved up for the waiter whose turn it is, so small requests do not
+overtake a large one for ever.
+
 A wait is limited in time; a refused or cancelled waiter holds no slot. All calls must run in the event loop's thread.
 """
 
@@ -20,7 +24,8 @@ SHARE_DIVISOR: Final = 4
 
 _RETRY_S: Final = 5.0
 
-_Waiter: TypeAlias = asyncio.Future[None]
+_Waiter: TypeAlias = tuple[int, "asyncio.Future[None]"]
+"""The number of slots that a waiter needs, and the future that resolves when it holds them."""
 
 
 def share_of(size: int) -> int:
@@ -48,7 +53,7 @@ class FairSlotPool:
         self._held: dict[str, int] = {}
         self._queues: dict[str, deque[_Waiter]] = {}
         self._turns: OrderedDict[str, None] = OrderedDict()
-        """Waiting tenants below their share, in the order of their turns; empty while a slot is free."""
+        """Waiting tenants whose first waiter fits into their share, in the order of their turns."""
 
     @property
     def busy(self) -> int:
@@ -77,28 +82,26 @@ class FairSlotPool:
         finally:
             self.free(tenant)
 
-    def try_take(self, tenant: str) -> bool:
-        """Acquire a slot without waiting; return False if the tenant cannot have one now."""
-        held = self._held.get(tenant, 0)
-        if not self._free or held >= self.share:  # guard: share-of-places
+    def try_take(self, tenant: str, count: int = 1) -> bool:
+        """Acquire slots without waiting; return False if the tenant cannot have them now."""
+        if count > self._free or self._turns or not self._fits(tenant, count):  # guard: share-of-places
             return False
-        self._free -= 1
-        self._held[tenant] = held + 1
+        self._give(tenant, count)
         return True
 
-    async def take(self, tenant: str) -> None:
-        """Acquire a slot, waiting in turn; it is held until `free`.
+    async def take(self, tenant: str, count: int = 1, *, within_s: float | None = None) -> None:
+        """Acquire slots, waiting in turn, at most `within_s` seconds; they are held until `free`.
 
         Raises:
-            LimitExceeded: no slot was released in time, or too many waiters exist; no slot is held.
+            LimitExceeded: no slots were released in time, or too many waiters exist; no slot is held.
         """
-        if self.try_take(tenant):
+        if self.try_take(tenant, count):
             return
         self._check_queue(tenant)
-        waiter = self._enqueue(tenant)
+        waiter = self._enqueue(tenant, count)
         try:
-            async with asyncio.timeout(self._timeout_s):
-                await waiter
+            async with asyncio.timeout(self._timeout_s if within_s is None else min(within_s, self._timeout_s)):
+                await waiter[1]
         except BaseException as error:
             self._cancel_wait(tenant, waiter)
             if isinstance(error, TimeoutError):
@@ -114,56 +117,73 @@ class FairSlotPool:
             message = f"all {self.name} of this replica are in use ({self.slots})"
         return LimitExceeded(f"{message}; retry later", retry_after_s=_RETRY_S)
 
-    def free(self, tenant: str) -> None:
-        """Release a slot and assign it to the next waiter in turn, if there is one."""
-        held = self._held[tenant] - 1
+    def free(self, tenant: str, count: int = 1) -> None:
+        """Release slots and assign them to the next waiters in turn, if there are any."""
+        held = self._held[tenant] - count
         if held:
             self._held[tenant] = held
         else:
             del self._held[tenant]
-        self._free += 1
+        self._free += count
         if self._waiting:
-            if tenant in self._queues:
-                self._turns.setdefault(tenant)
+            self._update_turn(tenant)
             self._grant()
 
-    def _grant(self) -> None:
-        while self._free and self._turns:
-            tenant, _ = self._turns.popitem(last=False)  # guard: places-round-robin
-            waiter = self._leave_queue(tenant)
-            if not waiter.done():  # a cancelled waiter stays queued until its task runs again
-                waiter.set_result(None)
-                self._free -= 1
-                self._held[tenant] = self.held(tenant) + 1
-            if tenant in self._queues and self.held(tenant) < self.share:
-                self._turns[tenant] = None
+    def _give(self, tenant: str, count: int) -> None:
+        self._free -= count
+        self._held[tenant] = self.held(tenant) + count
 
-    def _enqueue(self, tenant: str) -> _Waiter:
-        waiter: _Waiter = asyncio.get_running_loop().create_future()
+    def _fits(self, tenant: str, count: int) -> bool:
+        held = self._held.get(tenant, 0)
+        return held + count <= self.share or not held
+
+    def _grant(self) -> None:
+        while self._turns:
+            tenant = next(iter(self._turns))
+            count, future = self._queues[tenant][0]
+            if not future.done():  # a cancelled waiter stays queued until its task runs again
+                if count > self._free:
+                    return
+                future.set_result(None)
+                self._give(tenant, count)
+            self._turns.move_to_end(tenant)  # guard: places-round-robin
+            self._leave_queue(tenant)
+            self._update_turn(tenant)
+
+    def _update_turn(self, tenant: str) -> None:
+        """Keep the tenant's turn, or give it the last one, if its first waiter fits into its share."""
+        queue = self._queues.get(tenant)
+        if queue and self._fits(tenant, queue[0][0]):
+            self._turns.setdefault(tenant)
+        else:
+            self._turns.pop(tenant, None)
+
+    def _enqueue(self, tenant: str, count: int) -> _Waiter:
+        waiter: _Waiter = (count, asyncio.get_running_loop().create_future())
         self._queues.setdefault(tenant, deque()).append(waiter)
         self._waiting += 1
-        if self.held(tenant) < self.share:
-            self._turns.setdefault(tenant)
+        self._update_turn(tenant)
         return waiter
 
-    def _leave_queue(self, tenant: str, waiter: _Waiter | None = None) -> _Waiter:
-        """Remove and return one waiter, by default the first."""
+    def _leave_queue(self, tenant: str, waiter: _Waiter | None = None) -> None:
+        """Remove one waiter, by default the first."""
         queue = self._queues[tenant]
         if waiter is None:
-            waiter = queue.popleft()
+            queue.popleft()
         else:
             queue.remove(waiter)
         self._waiting -= 1
         if not queue:
             del self._queues[tenant]
-            self._turns.pop(tenant, None)
-        return waiter
 
     def _cancel_wait(self, tenant: str, waiter: _Waiter) -> None:
-        if waiter.done() and not waiter.cancelled():  # the slot was granted at the moment of the cancellation
-            self.free(tenant)
+        count, future = waiter
+        if future.done() and not future.cancelled():  # the slots were granted at the moment of the cancellation
+            self.free(tenant, count)
         elif waiter in self._queues.get(tenant, ()):
             self._leave_queue(tenant, waiter)
+            self._update_turn(tenant)
+            self._grant()  # the slots that were saved up for this waiter
 
     def _check_queue(self, tenant: str) -> None:
         # guard: share-of-a-queue

@@ -11,6 +11,7 @@ from urllib.parse import unquote_plus
 
 from gateway.definitions.credential_names import is_credential_name
 from gateway.domain.http.requests import UpstreamRequest, UpstreamResponse
+from gateway.domain.identifiers import TenantId
 from gateway.domain.text_search.invisible import ESCAPED
 from gateway.handlers.redaction.redaction import Credentials, Redaction
 from gateway.handlers.response_body.kinds import is_utf8
@@ -45,13 +46,13 @@ def show_json(written: bytes, max_length: int = _MAX_BODY_LENGTH) -> str:
     return _content(written, "json", max_length)
 
 
-async def finish(text: str, redaction: Redaction, credentials: Credentials) -> str:
+async def finish(tenant: TenantId, text: str, redaction: Redaction, credentials: Credentials) -> str:
     """Return the preview with stored credentials redacted, cut to `MAX_PREVIEW_LENGTH`."""
     if credentials:  # guard: preview-stored-credentials
         response = UpstreamResponse(
             status=200, content_type="text/plain", body=text.encode("utf-8", "backslashreplace")
         )
-        text = (await redaction.apply(response, credentials)).body.decode("utf-8", "replace")
+        text = (await redaction.apply(tenant, response, credentials)).body.decode("utf-8", "replace")
     return truncate(text, MAX_PREVIEW_LENGTH)
 
 

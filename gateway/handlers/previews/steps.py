@@ -12,6 +12,7 @@ import msgspec
 from gateway.definitions.handlers.specs import CallStep, GatherStep, HttpSpec, HttpStep, IfStep, Step, StepsSpec
 from gateway.definitions.templates.template import Tree
 from gateway.domain.http.requests import Credential, UpstreamRequest
+from gateway.domain.identifiers import TenantId
 from gateway.errors import EgressDenied, TemplateFailed
 from gateway.handlers.declared_results import variables_of
 from gateway.handlers.http_request import EgressContext, HttpRequester
@@ -30,6 +31,11 @@ class StepPreview:
 
     spec: StepsSpec
     egress: EgressContext
+
+    @property
+    def tenant(self) -> TenantId:
+        """The tenant of the list."""
+        return self.egress.tenant
 
     def show(self, arguments: Mapping[str, object]) -> str:
         """Return the first 20 requests and calls in order, and the number of omitted ones; empty if there are none."""

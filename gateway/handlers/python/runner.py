@@ -6,13 +6,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar, cast
 
+from gateway.domain.fairness.thread_kinds import HANDLERS
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.results import Completions
 from gateway.errors import HandlerFailed
 from gateway.handlers.interfaces import Call
 from gateway.handlers.python.context import Context
 from gateway.handlers.python.registry import PythonHandler
 from gateway.handlers.python.signatures import Completing, CompletionFunction
-from gateway.handlers.python.thread_pool import ThreadPool
 from gateway.handlers.result_forms import ResultForm
 from gateway.upstream.client import UpstreamClient
 
@@ -27,7 +28,6 @@ class PythonAction(Generic[_Result]):
     code: PythonHandler
     form: ResultForm[_Result]
     upstream: UpstreamClient
-    threads: ThreadPool
 
     async def run(self, arguments: Mapping[str, object], call: Call, /) -> _Result:
         """Return the function's result in the form of the primitive's family.
@@ -40,22 +40,20 @@ class PythonAction(Generic[_Result]):
         try:
             with call.within(self.code.timeout_s):
                 function = self.code.function
-                returned = await run(
-                    lambda: function(context), self.threads, call.principal.tenant, is_async=self.code.is_async
-                )
+                returned = await run(lambda: function(context), call.principal.tenant, is_async=self.code.is_async)
         finally:
             context.close()
         return self.form.of_returned(returned)
 
 
-async def run(function: Callable[[], object], threads: ThreadPool, tenant: str, *, is_async: bool) -> object:
+async def run(function: Callable[[], object], tenant: str, *, is_async: bool) -> object:
     """Return a function's return value, awaited if necessary. Exceptions of the function propagate.
 
     Raises:
         RuntimeError: the function raised CancelledError itself, or an exception that would end the gateway.
     """
     try:
-        returned = function() if is_async else await threads.run(tenant, function)
+        returned = function() if is_async else await run_in_thread(HANDLERS, tenant, function)
         return await cast("Awaitable[object]", returned) if inspect.isawaitable(returned) else returned
     except asyncio.CancelledError:
         task = asyncio.current_task()
@@ -68,15 +66,13 @@ async def run(function: Callable[[], object], threads: ThreadPool, tenant: str, 
         raise RuntimeError(f"the function raised {type(error).__name__}") from error
 
 
-async def completions(
-    function: CompletionFunction, completing: Completing, threads: ThreadPool, *, is_async: bool
-) -> Completions:
+async def completions(function: CompletionFunction, completing: Completing, *, is_async: bool) -> Completions:
     """Return the values that a completion function suggests.
 
     Raises:
         HandlerFailed: the function returned a type that completions do not allow.
     """
-    returned = await run(lambda: function(completing), threads, completing.principal.tenant, is_async=is_async)
+    returned = await run(lambda: function(completing), completing.principal.tenant, is_async=is_async)
     kind = type(returned).__name__
     if isinstance(returned, Completions):
         return returned

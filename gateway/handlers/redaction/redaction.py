@@ -11,12 +11,13 @@ Decision 23 (`docs/decisions`) lists the forms that are not found.
 import re
 from collections.abc import Iterator
 
-import anyio.to_thread
 import msgspec
 from msgspec.structs import replace
 
 from gateway.domain.fairness.bounded_cache import BoundedCache
+from gateway.domain.fairness.large_work import run_large
 from gateway.domain.http.requests import Credential, UpstreamResponse
+from gateway.domain.identifiers import TenantId
 from gateway.domain.text_search.escapes import ALL_ESCAPES, ASCII_ESCAPES, DECODING_ROUNDS, TracedText, decode, squeeze
 from gateway.handlers.redaction.secret_encodings import encodings_of
 from gateway.handlers.response_body.charsets import declared_charset, decode_text
@@ -27,7 +28,7 @@ Span = tuple[int, int]
 
 _MARK = b"***"
 _WINDOW = 64 * 1024
-"""Bytes that are compared at once. Longer responses are compared in a thread, window by window."""
+"""Bytes that are compared at once; longer responses are compared window by window."""
 _MAX_OVERLAP = _WINDOW // 2
 _OVERLAP_FACTOR = 16
 """Overlap of windows as a multiple of the longest form, at most half a window. Escapes lengthen a form: `%25%34%31`
@@ -49,14 +50,12 @@ class Redaction:
     def __init__(self) -> None:
         self._known = BoundedCache[Credentials, Redactor](_MAX_CACHED)
 
-    async def apply(self, response: UpstreamResponse, credentials: Credentials) -> UpstreamResponse:
+    async def apply(self, tenant: TenantId, response: UpstreamResponse, credentials: Credentials) -> UpstreamResponse:
         """Return the response without the credentials."""
         redactor = self._known.get(credentials)
         if redactor is None:
             redactor = self._known[credentials] = Redactor(credentials)
-        if len(response.body) <= _WINDOW:
-            return redactor.redact(response)
-        return await anyio.to_thread.run_sync(redactor.redact, response)
+        return await run_large(tenant, len(response.body), redactor.redact, response)
 
 
 class Redactor:

@@ -9,13 +9,14 @@ from contextlib import AbstractAsyncContextManager, suppress
 from datetime import UTC, datetime
 
 import anyio
-import anyio.to_thread
 
 from gateway.catalog.live import attachments as records
 from gateway.catalog.live.discovery import CPU_TIME_S, read_discovery
 from gateway.catalog.live.live_sources import LiveSourceDraft, create_live_source, get_live_source
 from gateway.catalog.transaction import Author, CatalogContext
 from gateway.domain.fairness.share import FairSlotPool
+from gateway.domain.fairness.thread_kinds import PROVIDER_CHECKS
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import LiveSourceId, TenantId
 from gateway.domain.live_sources import AttachmentState, DiscoveredPrimitive, Discovery, LiveKind, LiveSource
 from gateway.domain.tenancy.principals import Principal
@@ -29,9 +30,6 @@ _ELSEWHERE = "the program has connected to another replica"
 _REMOVED = "the live source was removed or disabled"
 _RECHECK_S = 0.1
 _UNREACHED = "not checked: the schemas of earlier definitions take too long"
-_CHECKS = 2
-"""Threads that check definitions; each tenant has at most one."""
-_CHECKS_WAITING = 400
 _WAIT_S = 60.0
 _TIME_PER_S = 0.2
 """CPU time per second for the checks of one tenant; the burst is twice `CPU_TIME_S`."""
@@ -52,8 +50,9 @@ class AgentSources:
         self._attachments = attachments
         self._leases = leases
         self._replica = replica
-        self._checks = FairSlotPool("checks of providers", slots=_CHECKS, queue=_CHECKS_WAITING, timeout_s=_WAIT_S)
-        self._threads = anyio.CapacityLimiter(_CHECKS)
+        self._checks = FairSlotPool(
+            "checks of providers", slots=PROVIDER_CHECKS.threads, queue=PROVIDER_CHECKS.queue, timeout_s=_WAIT_S
+        )
         self._time = TokenBuckets(rate=_TIME_PER_S, burst=2 * CPU_TIME_S)
 
     async def claim(self, principal: Principal, name: str) -> LiveSource:
@@ -97,7 +96,7 @@ class AgentSources:
             async with self._checks.hold(tenant):
                 rest_s = self._time.wait_for(tenant, CPU_TIME_S)
                 if rest_s == 0:  # guard: agent-checks-rest
-                    faults, spent_s = await anyio.to_thread.run_sync(_faults_of, primitives, limiter=self._threads)
+                    faults, spent_s = await run_in_thread(PROVIDER_CHECKS, tenant, _faults_of, primitives)
                     self._time.take(tenant, min(spent_s, CPU_TIME_S))
                     return faults
             await anyio.sleep(min(rest_s, left_s))

@@ -11,11 +11,12 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequenc
 from functools import partial
 from typing import Final
 
-import anyio.to_thread
 import msgspec
 from mcp_types import SubscriptionFilter
 
 from gateway.domain.events import TaskChanged
+from gateway.domain.fairness.thread_kinds import TEMPLATE_MATCHES
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import TaskId, TenantId
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.principals import Principal
@@ -196,7 +197,7 @@ class SubscriptionHub:
         # each URI may have to be matched with every template
         many = len(filters.resource_subscriptions or ()) > _URIS_PER_BATCH
         make = partial(Subscription, registry, self._catalogs, filters, tasks)
-        subscription = await anyio.to_thread.run_sync(make) if many else make()
+        subscription = await run_in_thread(TEMPLATE_MATCHES, principal.tenant, make) if many else make()
         slot = await self._limiter.acquire(
             principal.tenant, principal.key, registry.view.snapshot.policy.limits.streams
         )

@@ -8,21 +8,18 @@ oldest results of its owner, and then those of the owner with the most bytes.
 import hashlib
 import re
 import secrets
-from collections.abc import Callable
-from typing import TypeVar
 
-import anyio.to_thread
 import structlog
 
+from gateway.domain.fairness.large_work import run_large
 from gateway.domain.identifiers import TenantId
-from gateway.domain.results import RESULT_SCHEME, StoredResult
+from gateway.domain.results import MAX_STORED_BYTES, RESULT_SCHEME, StoredResult
 from gateway.redis.entry_mac import RESULTS, ValueMac
 from gateway.redis.event_bus import EventBus
 
 log = structlog.get_logger(__name__)
 
 RESULT_TTL_S = 600
-MAX_RESULT_BYTES = 10 * 1024 * 1024
 MAX_OF_TENANT = 64 * 1024 * 1024
 """The byte limit for all stored results of one tenant."""
 MAX_OF_OWNER = 32 * 1024 * 1024
@@ -34,8 +31,6 @@ _URI = re.compile(rf"{re.escape(RESULT_SCHEME)}://([A-Za-z0-9_-]{{32}})")
 _ID_BYTES = 24
 _MEMORY_SHARE = 0.6
 """The share of the memory of Redis up to which results are stored; sessions, limits and events have the rest."""
-_MAX_INLINE_BYTES = 1024 * 1024
-_Output = TypeVar("_Output")
 
 # KEYS: result, results of the tenant by expiry, their sizes. ARGV: type, body, size, lifetime in ms, the byte limits of
 # the tenant and of an owner, MAC, the share of the memory. The name of a result is the owner's prefix, a colon, and 32
@@ -130,12 +125,12 @@ class ResultOverflow:
         Raises:
             RedisUnavailable: the result may or may not be stored.
         """
-        if len(body) > MAX_RESULT_BYTES:
+        if len(body) > MAX_STORED_BYTES:
             return None
         name = secrets.token_urlsafe(_ID_BYTES)
         of_tenant = f"{self._namespace}:t:{tenant}:leftovers"
         keys = (self._key(tenant, owner, name), f"{of_tenant}:ends", f"{of_tenant}:sizes")
-        mac = await _at_once(len(body), lambda: self._seal.make(keys[0], content_type.encode(), body))
+        mac = await run_large(tenant, len(body), self._seal.make, keys[0], content_type.encode(), body)
         charge = max(len(body), self._least)  # guard: small-results-charged
         limits = (*self._limits, mac, self._memory_share)
         is_kept = await self._keep(keys, content_type, body, charge, self._life_ms, *limits)
@@ -159,7 +154,7 @@ class ResultOverflow:
         content_type, body, mac = await self._read((key,))
         if content_type is None or body is None:
             return None
-        is_ours = await _at_once(len(body), lambda: self._seal.holds(key, content_type, body, mac=mac))
+        is_ours = await run_large(tenant, len(body), self._seal.holds, key, content_type, body, mac=mac)
         if not is_ours:  # guard: kept-result-seal
             log.error("kept_result_refused", tenant_id=tenant)
             return None
@@ -168,8 +163,3 @@ class ResultOverflow:
     def _key(self, tenant: TenantId, owner: str, name: str) -> str:
         owner_digest = hashlib.sha256(owner.encode("utf-8", "surrogatepass")).hexdigest()[:32]
         return f"{self._namespace}:t:{tenant}:leftover:{owner_digest}:{name}"
-
-
-async def _at_once(size: int, work: Callable[[], _Output]) -> _Output:
-    """Run `work` on a body of `size` bytes; a large body is processed in a thread, not to block the event loop."""
-    return work() if size <= _MAX_INLINE_BYTES else await anyio.to_thread.run_sync(work)

@@ -9,13 +9,16 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import anyio.to_thread
-
+from gateway.domain.fairness.thread_kinds import AUDIT_FILES
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import TenantId
+from gateway.errors import LimitExceeded
 
 _MAX_BYTES = 256 * 1024 * 1024
 """Bytes that are read from the end of the file; earlier heads are not compared."""
 _MAX_HEADS = 10_000
+_HEADS = "audit heads"
+"""The party of writes, which are of all tenants."""
 
 
 class FileHeads:
@@ -34,7 +37,10 @@ class FileHeads:
             OSError: the file cannot be written.
         """
         lines = b"".join(head + b"\n" for head in heads.values())
-        await anyio.to_thread.run_sync(self._append, lines, abandon_on_cancel=True)
+        try:
+            await run_in_thread(AUDIT_FILES, _HEADS, self._append, lines)
+        except LimitExceeded as refused:  # earlier writes hang
+            raise OSError(refused.message) from None
 
     async def get(self, tenant: TenantId) -> Sequence[bytes]:
         """The newest 10,000 heads of the tenant in the last 256 MiB of the file; empty if there is no file.
@@ -42,7 +48,10 @@ class FileHeads:
         Raises:
             OSError: the file cannot be read.
         """
-        return await anyio.to_thread.run_sync(self._read, tenant, abandon_on_cancel=True)
+        try:
+            return await run_in_thread(AUDIT_FILES, tenant, self._read, tenant)
+        except LimitExceeded as refused:  # earlier reads hang
+            raise OSError(refused.message) from None
 
     def _append(self, lines: bytes) -> None:
         handle = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)

@@ -6,12 +6,12 @@ so a concurrent change is neither lost nor undone.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
-import anyio.to_thread
 from sqlalchemy import RowMapping, Table, select, update
 
+from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import TenantId
 from gateway.errors import SecretUnreadable
 from gateway.store import credentials, secrets
@@ -81,7 +81,7 @@ async def reseal_batch(
     found = (await db.execute(locked)).mappings().all()
     if not found:
         return Resealed(0, 0, None)
-    resealed, unreadable = await anyio.to_thread.run_sync(partial(_reseal, tenant, cipher, sealed, found, to))
+    resealed, unreadable = await run_in_thread(CATALOG_CHANGES, tenant, _reseal, tenant, cipher, sealed, found, to)
     for row_id, values in resealed.items():
         own = (rows.c.tenant_id == tenant, rows.c.id == row_id)
         await db.execute(update(rows).where(*own).values(data_key_id=to.id, **values))

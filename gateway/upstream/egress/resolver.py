@@ -3,14 +3,12 @@
 import asyncio
 import socket
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Protocol
 
-from gateway.domain.fairness.share import FairSlotPool
+from gateway.domain.fairness.thread_kinds import NAME_LOOKUPS
+from gateway.domain.fairness.threads import thread_pool
 from gateway.errors import LimitExceeded
-
-_THREADS = 32
-_MAX_QUEUE_LENGTH = 1024
 
 
 class Lookup(Protocol):
@@ -18,10 +16,6 @@ class Lookup(Protocol):
 
     async def resolve(self, host: str, port: int) -> Sequence[str]:
         """Return the addresses as text, in the order to try them."""
-        ...
-
-    def close(self) -> None:
-        """Stop the resolver; later lookups fail."""
         ...
 
 
@@ -33,9 +27,7 @@ class SystemLookup:
     """
 
     def __init__(self) -> None:
-        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="lookup")
         self._asked: dict[str, asyncio.Future[list[str]]] = {}
-        self.slot_pool = FairSlotPool("name lookups", slots=_THREADS, queue=_MAX_QUEUE_LENGTH)
 
     async def resolve(self, host: str, port: int) -> Sequence[str]:
         """Return the addresses of a name; a numeric spelling such as 0x7f000001 resolves to the address it denotes.
@@ -45,36 +37,31 @@ class SystemLookup:
         """
         running = self._asked.get(host)
         if running is None:
-            domain = _domain_of(host)  # guard: share-of-lookups
+            domain, slot_pool = _domain_of(host), thread_pool(NAME_LOOKUPS).slot_pool  # guard: share-of-lookups
             try:
-                await self.slot_pool.take(domain)
+                await slot_pool.take(domain)
             except LimitExceeded as error:
                 raise OSError(error.message) from None
             running = self._asked.get(host)  # started while this call waited
             if running is not None:
-                self.slot_pool.free(domain)
+                slot_pool.free(domain)
                 return await asyncio.shield(running)
             running = self._ask(host, port, domain)
         return await asyncio.shield(running)
 
     def _ask(self, host: str, port: int, domain: str) -> "asyncio.Future[list[str]]":
         """Start the lookup in a thread; its slot is held until the lookup ends, even if all callers are cancelled."""
-        running = asyncio.get_running_loop().run_in_executor(self._threads, _ask_system, host, port)
+        running = thread_pool(NAME_LOOKUPS).start(domain, partial(_ask_system, host, port))
         self._asked[host] = running
 
         def end(ended: "asyncio.Future[list[str]]") -> None:
             self._asked.pop(host, None)
-            self.slot_pool.free(domain)
             # retrieves the exception, because asyncio logs unretrieved ones
             if not ended.cancelled():
                 ended.exception()
 
         running.add_done_callback(end)
         return running
-
-    def close(self) -> None:
-        """Cancel queued lookups; running ones continue in their threads."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 def _domain_of(host: str) -> str:

@@ -12,9 +12,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import anyio
-import anyio.to_thread
 
 from gateway.domain.fairness.share import FairSlotPool
+from gateway.domain.fairness.thread_kinds import SECRET_FILES
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import TenantId
 from gateway.domain.refusals import SecretUnavailable
 from gateway.domain.tenancy.secret_references import SecretReference, SecretStoreKind
@@ -105,10 +106,12 @@ class SecretStores:
         assert self._folder is not None
         read = partial(read_secret_file, self._folder / slug, path)
         try:
-            content = await anyio.to_thread.run_sync(read, abandon_on_cancel=True)
+            content = await run_in_thread(SECRET_FILES, slug, read)
             return content.decode()
         except FileRefused as refused:
             raise SecretUnavailable(str(refused)) from None
+        except LimitExceeded as refused:  # earlier reads of the tenant's files hang
+            raise SecretUnavailable(refused.message) from None
         except UnicodeDecodeError:
             raise SecretUnavailable("the file is not UTF-8 text") from None
 

@@ -12,12 +12,13 @@ from typing import Any, cast
 from urllib.parse import quote
 
 import anyio
-import anyio.to_thread
 import msgspec
 
+from gateway.domain.fairness.thread_kinds import SECRET_FILES
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.http.requests import UpstreamRequest, UpstreamResponse
 from gateway.domain.refusals import SecretUnavailable
-from gateway.errors import GatewayError
+from gateway.errors import GatewayError, LimitExceeded
 from gateway.upstream.auth.credentials import digest_of
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.serialize.header_checks import is_header_value
@@ -116,8 +117,8 @@ class VaultClient:
         if not role.startswith(KUBERNETES):
             return "approle", {"role_id": role, "secret_id": self._settings.secret_id or ""}
         try:
-            account = await anyio.to_thread.run_sync(self._settings.service_account.read_text)
-        except (OSError, UnicodeDecodeError):
+            account = await run_in_thread(SECRET_FILES, KUBERNETES, self._settings.service_account.read_text)
+        except (OSError, UnicodeDecodeError, LimitExceeded):
             raise SecretUnavailable("the service account of the pod cannot be read") from None
         return "kubernetes", {"role": role.removeprefix(KUBERNETES), "jwt": account.strip()}
 

@@ -8,10 +8,12 @@ import pytest
 from gateway.calls.field_selection import select_fields, take_fields
 from gateway.catalog.snapshots.field_argument import offers_fields, with_fields
 from gateway.domain.http.requests import UpstreamResponse
+from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.errors import ArgumentsInvalid
 
+ACME = TenantId("ten_acme")
 PETS: Any = {
     "items": [{"id": 1, "n": {"a/b": 2, "": 3}}, {"id": 12345678901234567890123, "n": None}],
     "total": 2,
@@ -24,7 +26,7 @@ async def selected(
 ) -> tuple[Any, str | None]:
     """The body that is left, and the note."""
     answer = UpstreamResponse(status=status, content_type=kind, body=json.dumps(value).encode())
-    found, note = await select_fields(answer, paths)
+    found, note = await select_fields(ACME, answer, paths)
     return json.loads(found.body), note
 
 
@@ -56,7 +58,7 @@ async def test_other_results_stay_complete_and_say_so(value: Any, more: dict[str
     """Ours: a call that has run does not lose its result (OAS-10)."""
     if more:
         answer = UpstreamResponse(status=200, content_type="text/plain", body=b"a,b\n")
-        found, note = await select_fields(answer, ("/a",))
+        found, note = await select_fields(ACME, answer, ("/a",))
         assert found is answer
     else:
         left, note = await selected(value, "/a")

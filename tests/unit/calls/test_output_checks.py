@@ -92,6 +92,7 @@ async def test_large_contents_are_checked_in_a_thread() -> None:
     threads: set[int] = set()
 
     class _Bound:
+        tenant = ACME
         uri = "gateway+result://x"
 
         @property

@@ -1,6 +1,7 @@
 """Summaries of large results: what they replace, what stays, and what happens without a store."""
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import orjson
@@ -11,7 +12,9 @@ from gateway.calls.result_summary import summarise
 from gateway.definitions.large_results.document import read_document
 from gateway.definitions.large_results.pages import PartRequest, read_part
 from gateway.domain.http.requests import UpstreamResponse
+from gateway.domain.identifiers import TenantId
 
+ACME = TenantId("ten_acme")
 LIMIT = 256 * 1024
 ITEMS = {"items": [{"id": number, "name": "x" * 20} for number in range(1000)], "total": 1000}
 
@@ -32,7 +35,7 @@ class _Shelf:
 
 
 async def _summary(shelf: _Shelf, members: bytes, threshold: int = 4096) -> dict[str, Any]:
-    found = await summarise(members, threshold, limit=LIMIT, keep=shelf.keep)
+    found = await summarise(ACME, members, threshold, limit=LIMIT, keep=shelf.keep)
     result: dict[str, Any] = json.loads(b"{" + found + b"}")
     return result
 
@@ -66,7 +69,7 @@ async def test_small_results_and_errors_stay() -> None:
     failed = b'"content":[{"type":"text","text":"' + b"x" * 9000 + b'"}],"isError":true'
 
     for members in (small, failed):
-        assert await summarise(members, 4096, limit=LIMIT, keep=shelf.keep) == members
+        assert await summarise(ACME, members, 4096, limit=LIMIT, keep=shelf.keep) == members
     assert shelf.kept == []
 
 
@@ -135,7 +138,7 @@ async def test_nothing_of_a_large_answer_is_lost(body: bytes, kind: str) -> None
     shelf = _Shelf()
 
     class _Owner:
-        principal: Any = None
+        principal: Any = SimpleNamespace(tenant=ACME)
         result_owner = "anna"
 
     answer = _answer(body, kind, headers=(("x-total-count", "7"),))

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import msgspec
 import orjson
-from anyio import to_thread
 
 from gateway.admin.crud import endpoint
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Plain
@@ -19,6 +18,8 @@ from gateway.admin.routes.try_calls import trial_principal
 from gateway.catalog.etags import tag_of
 from gateway.catalog.identity import access_rules
 from gateway.catalog.snapshots.access_report import AccessFinding, find_access, report_access, warn_generally
+from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.tenancy.access import AccessRule, AccessRules, RoleRule, roles_of
 
 
@@ -55,8 +56,9 @@ async def report_access_rules(admin: AdminDependencies, call: AdminRequest[Acces
     access_rules.check_size(access)
     unknown = await access_rules.find_unknown(call.tenant, admin.catalog, access)
     async with admin.connections.open(await trial_principal(admin, call)) as registry:
-        found = await to_thread.run_sync(report_access, registry.view.snapshot, access, unknown)
-        warnings = await to_thread.run_sync(warn_generally, registry.view.snapshot, access, unknown)
+        reported = registry.view.snapshot, access, unknown
+        found = await run_in_thread(CATALOG_CHANGES, call.tenant, report_access, *reported)
+        warnings = await run_in_thread(CATALOG_CHANGES, call.tenant, warn_generally, *reported)
     return AdminResponse(content=AccessReport(rules=[RuleMatchesShown.of(one) for one in found], warnings=warnings))
 
 
@@ -71,7 +73,7 @@ async def check_access(admin: AdminDependencies, call: AdminRequest[AccessCheck,
     rules = registry.view.rules_for(principal)
     listing = f"access?{orjson.dumps([body.client.model_dump(), body.family]).decode()}"
     after = "" if body.cursor is None else admin.cursors.open(call.tenant, FACE, listing, body.cursor)
-    found = await to_thread.run_sync(find_access, registry.view.snapshot, rules)
+    found = await run_in_thread(CATALOG_CHANGES, call.tenant, find_access, registry.view.snapshot, rules)
     wanted = [one for one in found if one.position > after and body.family in {None, one.family}]
     page = wanted[: body.limit]
     cursor = None

@@ -3,15 +3,16 @@
 import json
 from collections.abc import Mapping
 
-import anyio.to_thread
-
 from gateway.admin.endpoint import AdminResponse
 from gateway.admin.requests.sources import Credentials, DocumentOptions, LoginObject, ReferenceObject, SecretObject
 from gateway.admin.responses.source_changes import ChangesShown
 from gateway.admin.responses.sources import ImportTried, ReportShown, SourceImported
 from gateway.catalog.etags import tag_of
 from gateway.catalog.sources.replacement import Imported
+from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.http.requests import Credential
+from gateway.domain.identifiers import TenantId
 from gateway.openapi.options import DocumentForm
 
 
@@ -44,9 +45,9 @@ def _credential(sent: str | list[str] | SecretObject | LoginObject | ReferenceOb
             return Credential(username=username, value=password)
 
 
-async def show_import(imported: Imported, name: str) -> AdminResponse:
+async def show_import(tenant: TenantId, imported: Imported, name: str) -> AdminResponse:
     """Build the response with an import, or with the report of a dry run."""
-    content = await anyio.to_thread.run_sync(_show, imported, name)
+    content = await run_in_thread(CATALOG_CHANGES, tenant, _show, imported, name)
     return AdminResponse(content=content, tag=None if imported.source is None else tag_of(imported.source))
 
 

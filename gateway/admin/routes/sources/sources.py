@@ -93,7 +93,7 @@ async def update_source(admin: AdminDependencies, call: AdminRequest[SourceUpdat
 async def _create(admin: AdminDependencies, call: AdminRequest[SourceReplace, NoQuery], name: str) -> AdminResponse:
     draft = _revise(call.body, SourceDraft(name=name), fields=SourceReplace.model_fields)
     imported = await imports.import_source(call.tenant, admin.catalog, draft, by=call.by)
-    response = await show_import(imported, name)
+    response = await show_import(call.tenant, imported, name)
     return response if imported.source is None else _NOUN.to_created(call, imported.source, response)
 
 
@@ -112,7 +112,7 @@ async def _response_to_update(
 ) -> AdminResponse:
     name = call.path["name"]
     imported = await imports.update_source(call.tenant, admin.catalog, name, revise, by=call.by, expected=call.expected)
-    return await show_import(imported, name)
+    return await show_import(call.tenant, imported, name)
 
 
 def _revise(body: SourceOptions, draft: SourceDraft, *, fields: Collection[str]) -> SourceDraft:

@@ -2,8 +2,6 @@
 
 from functools import partial
 
-import anyio.to_thread
-
 from gateway.admin.crud import Options, endpoint
 from gateway.admin.endpoint import LARGE_BODY, AdminDependencies, AdminRequest, AdminResponse, Plain
 from gateway.admin.limits import WorkKind
@@ -24,6 +22,9 @@ from gateway.catalog.sources import proposals, refreshes, versions
 from gateway.catalog.sources.proposals import ProposedDocument, version_tag
 from gateway.catalog.sources.replacement import Imported
 from gateway.catalog.sources.versions import Activation
+from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
+from gateway.domain.fairness.threads import run_in_thread
+from gateway.domain.identifiers import TenantId
 from gateway.domain.updates.source_versions import SourceProposal
 from gateway.errors import NotFound
 
@@ -39,7 +40,7 @@ async def refresh_source(admin: AdminDependencies, call: AdminRequest[SourceRefr
     run = partial(refreshes.refresh_source, call.tenant, admin.catalog, call.path["name"])
     found = await run(allow_removals=call.body.allow_removals, by=call.by, expected=call.expected)
     source = found.source
-    proposal = None if found.proposal is None else await _build_proposal(source.name, found.proposal)
+    proposal = None if found.proposal is None else await _build_proposal(call.tenant, source.name, found.proposal)
     shown = SourceRefreshed(
         name=source.name, outcome=found.outcome, active_version=source.active_version, proposal=proposal
     )
@@ -53,7 +54,7 @@ async def propose_source(admin: AdminDependencies, call: AdminRequest[ProposalSe
     sent = ProposedDocument(document=document, form=form, dry_run=body.dry_run, allow_removals=body.allow_removals)
     made = await proposals.propose_source(call.tenant, admin.catalog, name, sent, by=call.by, expected=call.expected)
     if isinstance(made, Imported):
-        return await show_import(made, name)
+        return await show_import(call.tenant, made, name)
     return await _proposal_response(admin, call)
 
 
@@ -101,19 +102,19 @@ async def activate_source_version(
         dry_run=body.dry_run,
     )
     activate = partial(versions.activate_version, call.tenant, admin.catalog, name, activation)
-    return await show_import(await activate(by=call.by, expected=call.expected), name)
+    return await show_import(call.tenant, await activate(by=call.by, expected=call.expected), name)
 
 
 async def _proposal_response(
     admin: AdminDependencies, call: AdminRequest[ProposalSent, NoQuery] | Plain
 ) -> AdminResponse:
     source, proposal = await proposals.get_proposal(call.tenant, admin.catalog, call.path["name"])
-    shown = await _build_proposal(source.name, proposal)
+    shown = await _build_proposal(call.tenant, source.name, proposal)
     return AdminResponse(content=shown, tag=version_tag(source, proposal.number))
 
 
-async def _build_proposal(name: str, proposal: SourceProposal) -> ProposalShown:
-    return await anyio.to_thread.run_sync(ProposalShown.of, name, proposal)
+async def _build_proposal(tenant: TenantId, name: str, proposal: SourceProposal) -> ProposalShown:
+    return await run_in_thread(CATALOG_CHANGES, tenant, ProposalShown.of, name, proposal)
 
 
 def _parse_number(text: str) -> int:

@@ -9,9 +9,10 @@ from typing import Any, cast, get_type_hints
 import msgspec
 
 from gateway.app.python.provider.context import ProviderContext
+from gateway.domain.fairness.thread_kinds import HANDLERS
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.results import ABSENT, Result
 from gateway.handlers.python import results
-from gateway.handlers.python.thread_pool import ThreadPool
 
 _ARGUMENTS = "Arguments"
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
@@ -47,7 +48,7 @@ class ProvidedFunction:
         }
         return {**schema, "$defs": components} if components else schema
 
-    async def run(self, arguments: Mapping[str, object], context: ProviderContext, threads: ThreadPool) -> object:
+    async def run(self, arguments: Mapping[str, object], context: ProviderContext) -> object:
         """Call the function; a plain one runs in a thread.
 
         Raises:
@@ -62,7 +63,7 @@ class ProvidedFunction:
             given[self.context] = context
         if inspect.iscoroutinefunction(self.function):
             return await cast("Awaitable[object]", self.function(**given))
-        return await threads.run("", lambda: self.function(**given))
+        return await run_in_thread(HANDLERS, "", self.function, **given)
 
 
 def read_function(function: Callable[..., object]) -> ProvidedFunction:

@@ -10,6 +10,7 @@ from urllib.parse import urljoin
 from msgspec.structs import replace
 
 from gateway.domain.http.requests import Credential, UpstreamRequest
+from gateway.domain.identifiers import TenantId
 from gateway.domain.live_sources import LiveSource
 from gateway.domain.refusals import LiveSourceFailed
 from gateway.domain.tenancy.principals import ToolCaller
@@ -50,7 +51,7 @@ class SourceAccess(Protocol):
         """Record that the source responded with status 401 to a request with these secrets."""
         ...
 
-    async def redact(self, raw: bytes, credentials: Credentials) -> bytes:
+    async def redact(self, tenant: TenantId, raw: bytes, credentials: Credentials) -> bytes:
         """Return the JSON text without the secrets."""
         ...
 
@@ -125,7 +126,8 @@ class AuthorizedEndpoint:
         """Return the JSON text without the credential."""
         if not self._credentials:
             return raw
-        return await self._endpoint.access.redact(raw, self._credentials)  # guard: live-credential-echo
+        access, tenant = self._endpoint.access, self._endpoint.source.tenant
+        return await access.redact(tenant, raw, self._credentials)  # guard: live-credential-echo
 
     def join(self, reference: str) -> str:
         """Resolve a URL reference of the server.

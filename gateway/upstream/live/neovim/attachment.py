@@ -14,6 +14,9 @@ from typing import Any, cast
 import anyio
 import msgspec
 
+from gateway.domain.fairness.thread_kinds import LARGE_RESULTS
+from gateway.domain.fairness.threads import run_in_thread
+from gateway.domain.identifiers import TenantId
 from gateway.domain.json_text import load_json, refuse_many_values
 from gateway.domain.live_sources import DiscoveredPrimitive, Discovery, LiveSource
 from gateway.domain.primitives import Family
@@ -64,6 +67,7 @@ class NeovimAttachment:
     """Implementation of `LiveAttachment` for an editor; the connector opens it."""
 
     def __init__(self, source: LiveSource, listener: LiveListener, *, timeout_s: float) -> None:
+        self._tenant = source.tenant
         self._listener = listener
         self._timeout_s = timeout_s
         self._resources = EditorResources(source.name)
@@ -108,7 +112,7 @@ class NeovimAttachment:
         if self._missing is not None:
             notice = f"The plugin mcp_gateway is not installed in the editor: {self._missing}"
             return Discovery(title=self._title, notices=(notice,))
-        found = await _parse(await self._ask("discover"))
+        found = await _parse(self._tenant, await self._ask("discover"))
         tools, notices = found.get("tools"), found.get("notices")
         if not isinstance(tools, list) or not isinstance(notices, list):
             raise _invalid()
@@ -182,7 +186,9 @@ class NeovimAttachment:
         name, arguments = params.get("name"), params.get("arguments")
         if not isinstance(name, str) or self._missing is not None:
             raise NotFound("The editor has no such tool.")
-        result = await _parse(await self._ask("execute", name, _encode({} if arguments is None else arguments)))
+        result = await _parse(
+            self._tenant, await self._ask("execute", name, _encode({} if arguments is None else arguments))
+        )
         if not isinstance(result.get("content"), list):
             raise _invalid()
         return result
@@ -250,11 +256,14 @@ def _add_part(reply: _Reply, part: bytes) -> bool:
     return True
 
 
-async def _parse(raw: bytes) -> dict[str, Any]:
+async def _parse(tenant: TenantId, raw: bytes) -> dict[str, Any]:
     """Parse the JSON object of a reply, with the limits of request bodies."""
     try:
         refuse_many_values(raw, values=_MAX_VALUES, containers=_MAX_VALUES)
-        value = load_json(raw) if len(raw) < _INLINE_PARSE_BYTES else await asyncio.to_thread(load_json, raw)
+        if len(raw) < _INLINE_PARSE_BYTES:
+            value = load_json(raw)
+        else:
+            value = await run_in_thread(LARGE_RESULTS, tenant, load_json, raw)
     except (InvalidBody, DocumentTooLarge) as error:
         raise LiveSourceFailed(f"The editor sent invalid JSON: {error.message}") from None
     if not isinstance(value, dict):

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from gateway.domain.identifiers import TenantId
-from gateway.domain.results import StoredResult
-from gateway.redis.caches.result_overflow import MAX_RESULT_BYTES, ResultOverflow
+from gateway.domain.results import MAX_STORED_BYTES, StoredResult
+from gateway.redis.caches.result_overflow import ResultOverflow
 from gateway.redis.event_bus import EventBus
 
 ACME, GLOBEX = TenantId("ten_acme"), TenantId("ten_globex")
@@ -71,7 +71,7 @@ async def test_what_a_tenant_keeps_is_bounded(bus: EventBus) -> None:
 
 async def test_what_is_too_large_is_not_kept(bus: EventBus) -> None:
     """Ours: one result has a bound too."""
-    assert await ResultOverflow(bus).keep(ACME, "anna", "text/plain", bytes(MAX_RESULT_BYTES + 1)) is None
+    assert await ResultOverflow(bus).keep(ACME, "anna", "text/plain", bytes(MAX_STORED_BYTES + 1)) is None
 
 
 async def test_a_busy_owner_evicts_its_own(bus: EventBus) -> None:

@@ -46,7 +46,6 @@ async def connections(
         yield opened
     finally:
         await opened.close()
-        lookup.close()
         assert len(opened) == 0
 
 

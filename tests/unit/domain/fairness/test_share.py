@@ -66,6 +66,17 @@ async def test_waiters_are_served_round_robin_by_tenant() -> None:
 
     assert (bench.gate.busy, bench.gate.waiting) == (0, 0)
 
+    several = Bench(FairSlotPool("workers", slots=8))  # one tenant may hold two
+    async with anyio.create_task_group() as group:
+        for name in ("c1", "c2", "d1", "d2", "e1", "e2", "f1", "f2", "a1", "a2", "b1"):
+            group.start_soon(several.work, name)
+        await anyio.wait_all_tasks_blocked()
+        for name in ("c1", "c2", "d1"):
+            several.ends[name].set()
+        await anyio.wait_all_tasks_blocked()
+        assert several.began[8:] == ["a1", "b1", "a2"]
+        group.cancel_scope.cancel()
+
 
 async def test_the_queue_is_shared_like_the_places() -> None:
     """ISO-3: a tenant fills a quarter of the queue; the refusal names the pool and the share."""
@@ -120,20 +131,76 @@ async def test_a_cancelled_waiter_passes_its_place_on(is_granted_first: bool) ->
     assert gate.try_take("c")
 
 
-async def test_any_mix_of_ends_leaves_every_place_free() -> None:
+async def test_a_holder_takes_several_places_at_once() -> None:
+    """ISO-3: units of memory are shared like places; they are saved up for a large request, and given back in parts."""
+    gate, got = FairSlotPool("units", slots=16), list[str]()
+
+    async def take(tenant: str, count: int) -> None:
+        await gate.take(tenant, count)
+        got.append(f"{tenant}{count}")
+
+    assert gate.try_take("a", 3)
+    assert not gate.try_take("a", 2)  # the share is 4
+    assert gate.try_take("b", 9)  # a tenant that holds nothing may have more than its share
+    assert gate.try_take("c", 3)
+    async with anyio.create_task_group() as group:
+        for tenant, count in (("a", 2), ("d", 4), ("e", 1)):
+            group.start_soon(take, tenant, count)
+            await anyio.wait_all_tasks_blocked()
+        assert (gate.busy, gate.waiting, got) == (15, 3, [])
+        assert not gate.try_take("f")  # one unit is free, but it is saved up for `d`
+        gate.free("c", 2)
+        await anyio.wait_all_tasks_blocked()
+        assert got == []
+        gate.free("b", 1)
+        await anyio.wait_all_tasks_blocked()
+        assert (gate.busy, gate.held("d"), got) == (16, 4, ["d4"])
+        gate.free("a", 2)  # leaves one, so that two more fit into the share
+        await anyio.wait_all_tasks_blocked()
+        assert got == ["d4", "e1"]
+        gate.free("b", 8)
+        await anyio.wait_all_tasks_blocked()
+        assert got == ["d4", "e1", "a2"]
+    for tenant, count in (("a", 3), ("c", 1), ("d", 4), ("e", 1)):
+        gate.free(tenant, count)
+    assert (gate.busy, gate.waiting) == (0, 0)
+
+
+async def test_a_large_request_that_is_cancelled_lets_smaller_ones_pass() -> None:
+    """Ours: units that were saved up for a request are free when it ends (ISO-3)."""
+    gate = FairSlotPool("units", slots=8, timeout_s=60)
+    assert gate.try_take("a", 7)
+    large, small = asyncio.create_task(gate.take("b", 2)), asyncio.create_task(gate.take("c"))
+    await anyio.wait_all_tasks_blocked()
+    assert (small.done(), gate.waiting) == (False, 2)
+    large.cancel()
+    with anyio.fail_after(30):
+        await small
+    with pytest.raises(LimitExceeded):
+        await gate.take("b", within_s=0)
+
+    assert (gate.held("c"), gate.busy, gate.waiting) == (1, 8, 0)
+
+
+@pytest.mark.parametrize("most", [1, 2])
+async def test_any_mix_of_ends_leaves_every_place_free(most: int) -> None:
     """Ours: 2,000 tries with random ends lose no place, and no tenant is ever above its share."""
     random, gate = Random(3), FairSlotPool("workers", slots=8, queue=24, timeout_s=0.05)
     above: list[str] = []
 
     async def work(tenant: str) -> None:
+        count = random.randint(1, most)
         with anyio.move_on_after(random.choice((0, 0.001, 0.005, 5))):
             try:
-                async with gate.hold(tenant):
-                    if gate.held(tenant) > gate.share or gate.busy > gate.slots:
-                        above.append(tenant)
-                    await anyio.sleep(random.choice((0, 0.001)))
+                await gate.take(tenant, count)
             except LimitExceeded:
-                pass
+                return
+            try:
+                if gate.held(tenant) > gate.share or gate.busy > gate.slots:
+                    above.append(tenant)
+                await anyio.sleep(random.choice((0, 0.001)))
+            finally:
+                gate.free(tenant, count)
 
     with anyio.fail_after(60):
         async with anyio.create_task_group() as group:

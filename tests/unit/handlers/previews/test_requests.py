@@ -3,8 +3,11 @@
 import pytest
 
 from gateway.domain.http.requests import Credential, UpstreamRequest
+from gateway.domain.identifiers import TenantId
 from gateway.handlers.previews.requests import MAX_PREVIEW_LENGTH, blank_members, escape, finish, show_request
 from gateway.handlers.redaction.redaction import Redaction
+
+ACME = TenantId("ten_acme")
 
 
 def _shown(body: bytes, content_type: str, *headers: tuple[str, str], url: str = "https://api/x") -> list[str]:
@@ -84,8 +87,8 @@ def test_a_text_without_an_end_is_blanked_to_its_end() -> None:
 async def test_a_stored_credential_is_blanked_wherever_it_stands() -> None:
     """Ours: a caller that knows a stored credential cannot have it shown, encoded or not (TEN-4)."""
     held = (Credential(value="s3cr3t-value", username="bo"),)
-    shown = await finish("GET https://api/x?q=s3cr3t%2Dvalue\n\ns3cr3t-value", Redaction(), held)
+    shown = await finish(ACME, "GET https://api/x?q=s3cr3t%2Dvalue\n\ns3cr3t-value", Redaction(), held)
 
     assert "s3cr3t" not in shown
-    assert len(await finish("x" * 100_000, Redaction(), ())) < MAX_PREVIEW_LENGTH + 50
+    assert len(await finish(ACME, "x" * 100_000, Redaction(), ())) < MAX_PREVIEW_LENGTH + 50
     assert escape("a\ud800") == "a\\ud800"
