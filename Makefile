@@ -42,14 +42,14 @@ test-long: $(STAMP) ## Run what takes minutes by its nature: installs, older rel
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m long
 	@$(BIN)/python -m pytest -q tests/soak
 
-check: $(STAMP) ## Lint, type-check, hold layers, ceilings, threads and prose; ask for known vulnerabilities
+check: $(STAMP) ## Lint, type-check, hold layers, ceilings and prose; ask for known vulnerabilities
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/lint-imports --no-logo 2>/dev/null || $(BIN)/lint-imports
 	@$(BIN)/mypy
 	@$(BIN)/pyright
 	@$(BIN)/python -m tests.ceilings
-	@$(BIN)/python -m tests.thread_use
+	@$(BIN)/python -m tests.refused_calls
 	@$(BIN)/python -m tests.prose
 	@$(BIN)/python -m tests.advisories
 

@@ -1124,7 +1124,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
     "tests/behaviour/openapi/test_shortened_tools.py": {
         "validated-in-full": (ALWAYS, "test_calls_are_validated_against_what_is_not_listed"),
         "pinned-argument-validated": (
-            swap("_encode(_without(msgspec.json.decode(schema), names))", "schema"),
+            swap("_encode(_without(decode_json(schema), names))", "schema"),
             "test_a_pinned_argument_is_neither_listed_nor_validated_in_a_shortened_tool",
         ),
         "details-of-listed-tools": (NEVER, "test_the_details_of_a_shortened_tool_are_its_full_input"),

@@ -14,6 +14,7 @@ from gateway.definitions.json_schema.validator import DeferredCheck, Validator
 from gateway.definitions.large_results.json_parts import text_of
 from gateway.domain.fairness.large_work import run_large
 from gateway.domain.identifiers import TenantId
+from gateway.domain.json_decoders import decode_json
 from gateway.domain.results import ABSENT, Completions, Contents, Messages, Result
 from gateway.errors import BadInput, Fault, HandlerFailed, LimitExceeded, OutputInvalid, Unavailable
 from gateway.handlers.binding import BoundPrompt, BoundResource
@@ -124,7 +125,7 @@ def _violation(error: OutputInvalid, content: Sequence[object], encoded_meta: by
     """The members of an error result: the violation, and the upstream's content."""
     detail = "\n".join((error.message, *(f"{fault.pointer or '/'}: {fault.reason}" for fault in error.faults)))
     blocks = _with_spaced_members(_json([{"type": "text", "text": detail}, *content]))
-    meta: dict[str, object] = msgspec.json.decode(encoded_meta or b"{}")
+    meta: dict[str, object] = decode_json(encoded_meta or b"{}")
     encoded = _json({**meta, "gateway/error": {"code": error.code}})
     return b'"content":' + blocks + b',"isError":true,"_meta":' + encoded
 

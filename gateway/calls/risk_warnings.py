@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 import msgspec
 
 from gateway.domain.calls.approvals import RequestShown
+from gateway.domain.json_decoders import decode_json
 from gateway.domain.primitives import Primitive
 from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.handlers.interfaces import Prepared
@@ -108,7 +109,7 @@ def _list_lengths(body: bytes | None) -> Iterator[str]:
     if not body or len(body) > _MAX_COUNTED_LENGTH:
         return
     try:
-        found: object = msgspec.json.decode(body)
+        found: object = decode_json(body)
     except (msgspec.DecodeError, RecursionError):
         return
     if isinstance(found, list):

@@ -15,6 +15,7 @@ from typing import Any, NoReturn, cast
 
 import msgspec
 
+from gateway.domain.json_decoders import decode_json
 from gateway.errors import DocumentTooLarge, Fault, InvalidBody
 
 MAX_DEPTH = 64
@@ -86,7 +87,7 @@ def _parse_fast(raw: bytes) -> object:
     """
     if b"\\" in raw or (len(raw) > MAX_DIGITS and _TOO_LONG in raw.translate(_ZEROES)):  # guard: json-digits-read-fast
         raise _NotStrict
-    value: object = msgspec.json.decode(raw)
+    value: object = decode_json(raw)
     if msgspec.json.encode(value).count(b'"') != raw.count(b'"'):  # guard: json-duplicates-without-escapes
         raise _NotStrict
     return value

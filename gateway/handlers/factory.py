@@ -25,6 +25,7 @@ from gateway.domain.fairness.thread_kinds import SNAPSHOT_LOADS
 from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.http.requests import UpstreamResponse
 from gateway.domain.identifiers import TenantId
+from gateway.domain.json_decoders import decode_json
 from gateway.domain.live_sources import LiveKind
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tools import PrimitiveOrigin, Tool
@@ -247,7 +248,7 @@ class HandlerFactory:
 def _read_spec(handler: bytes, family: Family) -> HandlerSpec | UnavailableHandler:
     """Return the parsed declaration, or a handler that refuses each call if this version cannot read it."""
     try:
-        return parse_handler(msgspec.json.decode(handler), family)
+        return parse_handler(decode_json(handler), family)
     except (BadInput, msgspec.MsgspecError) as error:
         reason = shorten(str(error), _MAX_REASON_LENGTH)
         return UnavailableHandler(f"the stored handler is not valid in this version; replace it: {reason}")

@@ -6,12 +6,12 @@ import msgspec
 
 from gateway.definitions.handlers.specs import ResultSpec
 from gateway.domain.http.requests import UpstreamResponse
+from gateway.domain.json_decoders import decode_object
 from gateway.domain.tools import Tool
 from gateway.handlers.http_request import project_answer
 from gateway.handlers.interfaces import Call, Handler, Prepared
 
 _FIRST_ERROR = 300
-_decode = msgspec.json.Decoder(dict[str, object]).decode
 _decode_result = msgspec.json.Decoder(ResultSpec).decode
 
 
@@ -20,7 +20,7 @@ class OverriddenHandler:
 
     def __init__(self, tool: Tool, handler: Handler[UpstreamResponse]) -> None:
         self._handler = handler
-        self._pinned: Mapping[str, object] = _decode(tool.pinned) if tool.pinned else {}
+        self._pinned: Mapping[str, object] = decode_object(tool.pinned) if tool.pinned else {}
         self._result = _decode_result(tool.result) if tool.result else ResultSpec()
 
     def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:

@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, Generic, TypeVar, cast
 
-import msgspec
-
 from gateway.definitions.json_schema.validator import Validator, find_faults
 from gateway.definitions.templates.template import Tree
 from gateway.domain.fairness.large_work import run_large
 from gateway.domain.http.requests import UpstreamResponse
+from gateway.domain.json_decoders import decode_json
 from gateway.domain.tools import Tool
 from gateway.errors import ArgumentsInvalid, HandlerFailed
 from gateway.handlers.declared_results import variables_of
@@ -30,7 +29,7 @@ class PinnedHandler(Generic[_Result]):
         fixed: Tree,
         form: ResultForm[_Result],
     ) -> None:
-        schema: dict[str, Any] = msgspec.json.decode(operation.definition)["inputSchema"]
+        schema: dict[str, Any] = decode_json(operation.definition)["inputSchema"]
         self._known = frozenset(cast("dict[str, object]", schema.get("properties", {})))
         self._handler = handler
         self._validator = validator

@@ -21,6 +21,7 @@ from jwt.utils import from_base64url_uint
 
 from gateway.domain.identifiers import TenantId
 from gateway.domain.json_access import unescape_token
+from gateway.domain.json_decoders import decode_json
 from gateway.domain.tenancy.issuers import ALGORITHMS, IdentityClaims, Issuer, TenantIssuers, is_subject
 
 CLOCK_SKEW_S = 60
@@ -194,7 +195,7 @@ def _parse_key(jwk: Mapping[str, Any], algorithm: str) -> jwt.PyJWK | None:
 
 @lru_cache(_MAX_CACHED_KEYS)
 def _parse_key_once(text: bytes, algorithm: str) -> jwt.PyJWK | None:
-    return read_key(msgspec.json.decode(text), algorithm)
+    return read_key(decode_json(text), algorithm)
 
 
 def bearer_token(authorization: str | None, scheme: bytes = b"bearer") -> bytes | None:

@@ -29,6 +29,7 @@ from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.fairness.fair_cache import FairCache
 from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import IssuerId, TenantId
+from gateway.domain.json_decoders import decode_object
 from gateway.domain.refusals import SecretUnavailable
 from gateway.domain.tenancy.issuers import IntrospectionClient, Issuer, TenantIssuers
 from gateway.errors import GatewayError, LimitExceeded, Unavailable
@@ -174,7 +175,7 @@ class Introspection:
             state = await self._find(tenant, issuer, text, ())
         except TokenRejected:
             return frozenset()
-        return claimed_audiences(msgspec.json.decode(state.members, type=dict[str, Any]))
+        return claimed_audiences(decode_object(state.members))
 
     async def _find(
         self, tenant: TenantId, issuer: Issuer, text: str, limits: _Limits, *, is_invented: bool = False
@@ -281,7 +282,7 @@ def _check(answer: _TokenState, issuer: Issuer, audiences: tuple[str, ...]) -> M
     The claims are signed with a temporary key, so that the verification of JWTs applies to them.
     """
     try:
-        members = msgspec.json.decode(answer.members, type=dict[str, Any])
+        members = decode_object(answer.members)
         for name, kinds in _KINDS.items():
             if name in members and str(members[name]).lower() not in kinds:  # guard: introspection-kind
                 raise TokenRejected("type", issuer)

@@ -7,8 +7,8 @@ from itertools import accumulate
 from typing import Any, Generic, TypeVar
 
 import anyio
-import msgspec
 
+from gateway.domain.json_decoders import decode_json
 from gateway.domain.primitives import Primitive
 from gateway.domain.tools import Tool
 
@@ -53,7 +53,7 @@ class ListPage(Generic[Item]):
         """The definitions of some items of the page as clients receive them."""
         if self._listed is not None:
             return [self._listed(item) for item in items]
-        return [msgspec.json.decode(item.definition) for item in items]
+        return [decode_json(item.definition) for item in items]
 
 
 class PagedList(Generic[Item]):

@@ -4,20 +4,19 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Self
 
-import msgspec
 from pydantic import Field
 
 from gateway.admin.fields import CreatedAt, Id, Name, UpdatedAt
 from gateway.admin.responses.models import CopiedModel, Page, ResponseModel
 from gateway.catalog.live.overview import LiveOverview, LivePrimitiveState, LivePrimitiveView, differences
 from gateway.domain.json_access import as_object
+from gateway.domain.json_decoders import decode_object
 from gateway.domain.live_sources import AttachmentState, LiveKind, LiveSource
 from gateway.domain.primitives import Family
 from gateway.domain.sources import Exposure
 from gateway.domain.tenancy.policy import Safety
 
 _MAX_WAITING = 50
-_decode = msgspec.json.Decoder(dict[str, object]).decode
 
 Json = Mapping[str, object]
 
@@ -86,8 +85,8 @@ class LivePrimitiveShown(ResponseModel):
             safety=declared or found.safety,
             safety_reasons=found.safety_reasons,
             digest=found.digest,
-            definition=_decode(found.definition),
-            accepted=None if accepted is None else _decode(accepted),
+            definition=decode_object(found.definition),
+            accepted=None if accepted is None else decode_object(accepted),
             changed=differences(accepted, found.definition),
         )
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-import msgspec
 from pydantic import Field
 
 from gateway.admin.fields import Id, Name
@@ -12,11 +11,10 @@ from gateway.admin.responses.models import Page, ResponseModel
 from gateway.admin.responses.overrides import OverrideShown
 from gateway.catalog.primitives.primitives import DryRun
 from gateway.catalog.primitives.queries import Listed
+from gateway.domain.json_decoders import decode_object
 from gateway.domain.primitives import Primitive
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import PrimitiveOrigin, Tool
-
-_decode = msgspec.json.Decoder(dict[str, object]).decode
 
 Json = Mapping[str, object]
 
@@ -53,7 +51,7 @@ class DocumentShown(ResponseModel):
     @classmethod
     def of(cls, tool: Tool) -> Self:
         """Build the response from a tool without its override."""
-        return cls(safety=tool.safety, definition=_decode(tool.definition))
+        return cls(safety=tool.safety, definition=decode_object(tool.definition))
 
 
 class ToolShown(PrimitiveShown):
@@ -139,7 +137,7 @@ class PrimitiveValid(ResponseModel):
             safety=made.safety,
             safety_reasons=made.safety_reasons,
             replaces=tried.replaces,
-            definition=_decode(made.definition),
+            definition=decode_object(made.definition),
         )
 
 
@@ -188,8 +186,8 @@ def _shared_fields(listed: Listed) -> dict[str, Any]:
         "safety_reasons": item.safety_reasons,
         "declared_safety": _declared_safety(listed),
         "hides_code": listed.hides_code,
-        "definition": _decode(item.definition),
-        "handler": _decode(item.handler) if stored is not None and stored.handler else None,
+        "definition": decode_object(item.definition),
+        "handler": decode_object(item.handler) if stored is not None and stored.handler else None,
         "created_at": None if stored is None else stored.created_at,
         "updated_at": None if stored is None else stored.updated_at,
     }

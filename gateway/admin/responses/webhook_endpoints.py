@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Self
 
-import msgspec
 from pydantic import Field
 
 from gateway.admin.fields import DESCRIPTION, CreatedAt, Id, Name, UpdatedAt
 from gateway.admin.responses.models import CopiedModel, Page
+from gateway.domain.json_decoders import decode_json
 from gateway.domain.updates.webhook_endpoints import DeliveryState, OutboundDelivery, OutboundWebhook
 
 
@@ -86,7 +86,7 @@ class WebhookDeliveryShown(WebhookDeliveryListed):
         """Build the response from a delivery."""
         assert isinstance(copied, OutboundDelivery)  # what the catalog returns
         listed = WebhookDeliveryListed.of(copied).model_dump()
-        return cls(**listed, payload=msgspec.json.decode(copied.payload))
+        return cls(**listed, payload=decode_json(copied.payload))
 
 
 class WebhookDeliveryPage(Page[WebhookDeliveryListed]):

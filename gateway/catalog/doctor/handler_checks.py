@@ -19,6 +19,7 @@ from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
 from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.findings import Finding, fine, list_names, warning
 from gateway.domain.json_access import as_object
+from gateway.domain.json_decoders import decode_object
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tenancy.tenants import Tenant
 from gateway.errors import BadInput, GatewayError
@@ -32,8 +33,6 @@ _REMEDY = (
     "each call fails until the handler is replaced; `gateway tool validate FILE`, or the same command of resource, "
     "resource-template or prompt, lists the faults"
 )
-
-_decode = msgspec.json.Decoder(dict[str, object]).decode
 
 
 async def check_handlers(store: Store) -> Finding:
@@ -84,7 +83,7 @@ def _label(primitive: Primitive) -> str:
 def _first_fault(primitive: Primitive) -> str | None:
     """Pointer to the first fault that prevents every valid result; None if there is none."""
     try:
-        spec = parse_handler(_decode(primitive.handler), primitive.family)
+        spec = parse_handler(decode_object(primitive.handler), primitive.family)
         faults = find_faults(_definition_of(primitive), spec)
     except BadInput as wrong:
         return wrong.faults[0].pointer if wrong.faults else "/handler"
@@ -95,7 +94,7 @@ def _first_fault(primitive: Primitive) -> str | None:
 
 def _definition_of(primitive: Primitive) -> Definition:
     """The members of a stored definition that constrain results; all members were validated when it was stored."""
-    list_names = _decode(primitive.definition)
+    list_names = decode_object(primitive.definition)
     mime_type = list_names.get("mimeType")
     kind = mime_type if isinstance(mime_type, str) else None
     match primitive.family:

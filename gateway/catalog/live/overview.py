@@ -5,21 +5,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-import msgspec
-
 from gateway.catalog.live.live_sources import find_live_source
 from gateway.catalog.live.visible_primitives import LiveView, view_live
 from gateway.catalog.primitives.constraints import code_of
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.identifiers import TenantId
 from gateway.domain.json_access import as_object, point
+from gateway.domain.json_decoders import decode_object
 from gateway.domain.live_sources import LiveSource, RememberedPrimitive
 from gateway.domain.order import KEYED, Order, follows
 from gateway.domain.primitives import Family
 from gateway.store.live import live_primitives
 
 _MAX_DIFFERENCES = 50
-_decode = msgspec.json.Decoder(dict[str, object]).decode
 
 
 class LivePrimitiveState(StrEnum):
@@ -111,7 +109,7 @@ def differences(accepted: bytes | None, held: bytes) -> Sequence[str]:
     if accepted is None:
         return []
     found: list[str] = []
-    pending: list[tuple[str, object, object]] = [("", _decode(accepted), _decode(held))]
+    pending: list[tuple[str, object, object]] = [("", decode_object(accepted), decode_object(held))]
     while pending and len(found) < _MAX_DIFFERENCES:
         pointer, old, new = pending.pop()
         before, after = as_object(old), as_object(new)

@@ -12,6 +12,7 @@ from typing import Any, cast
 import msgspec
 
 from gateway.domain.json_access import unescape_token
+from gateway.domain.json_decoders import decode_json, decode_object
 from gateway.domain.overrides import LoadedOperation, OverrideFields
 from gateway.domain.tools import FULL_INPUT_META, Tool
 
@@ -66,7 +67,7 @@ def overlay(tool: Tool, changes: OverrideFields) -> Tool:
 
 def arguments_of(definition: bytes) -> frozenset[str]:
     """The names of a tool's arguments."""
-    schema: dict[str, Any] = msgspec.json.decode(_decode(definition)["inputSchema"])
+    schema: dict[str, Any] = decode_json(_decode(definition)["inputSchema"])
     return frozenset(cast("Mapping[str, object]", schema.get("properties", {})))
 
 
@@ -75,7 +76,7 @@ def without_pinned(schema: bytes, pinned: bytes) -> bytes:
     if not pinned:
         return schema
     names = frozenset(msgspec.json.decode(pinned, type=dict[str, msgspec.Raw]))
-    return _encode(_without(msgspec.json.decode(schema), names))  # guard: pinned-argument-validated
+    return _encode(_without(decode_json(schema), names))  # guard: pinned-argument-validated
 
 
 def _define(tool: Tool, changes: OverrideFields, pinned: frozenset[str]) -> bytes:
@@ -92,10 +93,10 @@ def _define(tool: Tool, changes: OverrideFields, pinned: frozenset[str]) -> byte
     if changes.result and changes.description is None and "description" in stored:
         members["description"] = _without_returns(members["description"])
     if pinned:  # guard: pinned-argument-listed
-        members["inputSchema"] = _without(msgspec.json.decode(stored["inputSchema"]), pinned)
+        members["inputSchema"] = _without(decode_json(stored["inputSchema"]), pinned)
     if changes.annotations:
         known = stored.get("annotations", msgspec.Raw(b"{}"))
-        members["annotations"] = {**msgspec.json.decode(known, type=dict[str, object]), **changes.annotations}
+        members["annotations"] = {**decode_object(known), **changes.annotations}
     if changes.result:
         members.pop("outputSchema", None)  # the output schema describes results before the override selects parts
     return _encode(members)

@@ -13,6 +13,7 @@ from gateway.definitions.field_reader import Faults, FieldReader
 from gateway.definitions.handlers.requests import read_result
 from gateway.definitions.json_schema.validator import compile_input, find_faults
 from gateway.domain.json_access import point
+from gateway.domain.json_decoders import decode_json
 from gateway.domain.overrides import OverrideFields
 from gateway.errors import Fault, ToolValidationError
 
@@ -55,7 +56,7 @@ def pinned_faults(definition: bytes, pinned: Mapping[str, object]) -> Sequence[F
         return [Fault(pointer="/pinned", reason="cannot be written as JSON")]
     if size > _MAX_PINNED_BYTES:
         return [Fault(pointer="/pinned", reason=f"is larger than {_MAX_PINNED_BYTES} bytes")]
-    schema: dict[str, Any] = msgspec.json.decode(definition)["inputSchema"]
+    schema: dict[str, Any] = decode_json(definition)["inputSchema"]
     known: dict[str, object] = schema.get("properties", {})
     argument_names = ", ".join(list(known)[:_MAX_NAMED]) or "none"
     missing = [name for name in pinned if name not in known]

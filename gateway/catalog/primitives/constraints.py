@@ -6,8 +6,6 @@ result is still valid at the commit.
 
 from collections.abc import Mapping, Sequence
 
-import msgspec
-
 from gateway.catalog.ceilings import policy_in_force
 from gateway.catalog.live.visible_primitives import visible_live
 from gateway.catalog.origins import find_origin
@@ -21,6 +19,7 @@ from gateway.definitions.uri.shapes import shape_of
 from gateway.domain.credentials import StoredCredential
 from gateway.domain.identifiers import PrimitiveId, TenantId
 from gateway.domain.json_access import as_object, point
+from gateway.domain.json_decoders import decode_json
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tenancy.policy import Policy
 from gateway.domain.tools import Tool
@@ -208,7 +207,7 @@ def _operation_faults(reference: PinnedOperation, known: _TenantNames) -> Sequen
 
 def _argument_faults(reference: PinnedOperation, operation: Tool) -> Sequence[Fault]:
     """Faults for names that are not arguments of the operation, if the operation refuses unknown arguments."""
-    input_schema: Mapping[str, object] = msgspec.json.decode(operation.definition)["inputSchema"]
+    input_schema: Mapping[str, object] = decode_json(operation.definition)["inputSchema"]
     known = as_object(input_schema.get("properties")) or {}
     if input_schema.get("additionalProperties") is not False:
         return []

@@ -4,8 +4,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-import msgspec
-
 from gateway.catalog.calls.approvals import supersede_approvals
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.live.visible_primitives import visible_live
@@ -18,6 +16,7 @@ from gateway.domain.events import ResourceUpdated, TemplateChanged
 from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
 from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import PrimitiveId, TenantId, new_primitive_id
+from gateway.domain.json_decoders import decode_object
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import PrimitiveOrigin
@@ -31,7 +30,6 @@ _ACTIONS = {Family.TOOL: "call", Family.RESOURCE: "read", Family.PROMPT: "get"}
 """The action of an approval for each family."""
 
 _PREFIXES = {Family.TOOL: "tol", Family.RESOURCE: "res", Family.TEMPLATE: "tpl", Family.PROMPT: "pro"}
-_decode = msgspec.json.Decoder(dict[str, object]).decode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,8 +209,8 @@ async def find_primitive(tenant: TenantId, catalog: CatalogContext, db: Db, addr
 def draft_of(primitive: Primitive) -> PrimitiveDraft:
     """The draft of a stored primitive, as the input of a revision."""
     return PrimitiveDraft(
-        definition=_decode(primitive.definition),
-        handler=_decode(primitive.handler),
+        definition=decode_object(primitive.definition),
+        handler=decode_object(primitive.handler),
         safety=primitive.override,
         enabled=primitive.enabled,
     )

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from gateway.definitions.projection import MAX_POINTER_LENGTH
+from gateway.domain.json_decoders import decode_json
 from gateway.domain.tools import FIELDS, PrimitiveOrigin, Tool
 
 MAX_FIELDS = 50
@@ -39,7 +40,7 @@ def offers_fields(tool: Tool) -> bool:
 
 def with_fields_of_operations(definition: bytes) -> bytes:
     """Return the definition of `call_endpoint` with `_fields` among the arguments of an operation."""
-    found: dict[str, Any] = msgspec.json.decode(definition)
+    found: dict[str, Any] = decode_json(definition)
     found["inputSchema"]["properties"]["arguments"]["properties"] = {FIELDS: _SCHEMA}
     return msgspec.json.encode(found)
 
@@ -51,7 +52,7 @@ def _properties(definition: bytes) -> Mapping[str, object]:
 
 def with_fields(definition: bytes) -> bytes:
     """Return the definition with the argument, and without the output schema, because a selection may not match it."""
-    found: dict[str, Any] = msgspec.json.decode(definition)
+    found: dict[str, Any] = decode_json(definition)
     found.pop("outputSchema", None)
     schema = dict(found["inputSchema"])
     found["inputSchema"] = schema | {"properties": {**schema.get("properties", {}), FIELDS: _SCHEMA}}

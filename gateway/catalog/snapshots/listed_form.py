@@ -10,6 +10,7 @@ from gateway.catalog.snapshots.field_argument import offers_fields, with_fields,
 from gateway.definitions.large_results.read_result import READ_DEFINITION, READ_RESULT, TEMPLATE, TEMPLATE_DEFINITION
 from gateway.domain.identifiers import PrimitiveId
 from gateway.domain.json_access import Object
+from gateway.domain.json_decoders import decode_json
 from gateway.domain.listed.client_limits import (
     ClientFinding,
     find_count_limits,
@@ -121,6 +122,6 @@ def added_templates(profile: Profile | None) -> Sequence[Primitive]:
 
 
 def _without_output(definition: bytes) -> bytes:
-    found: dict[str, Any] = msgspec.json.decode(definition)
+    found: dict[str, Any] = decode_json(definition)
     found.pop("outputSchema", None)
     return msgspec.json.encode(found)

@@ -9,6 +9,7 @@ from gateway.catalog.origins import find_origin
 from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.definitions.policy.paths import readings_of_uri
 from gateway.definitions.policy.primitive_policy import PolicySubject, PrimitivePolicy, find_policy
+from gateway.domain.json_decoders import decode_object
 from gateway.domain.primitives import Primitive
 from gateway.domain.tenancy.guardrails import Guardrail
 from gateway.domain.tools import PrimitiveOrigin, Tool
@@ -25,7 +26,6 @@ class _CalledOperation(msgspec.Struct):
 _ARGUMENTS_OF_OPERATIONS = ("/arguments",)
 """The argument of `call_endpoint` that contains the arguments of the operation."""
 _decode_called = msgspec.json.Decoder(_CalledOperation).decode
-_decode_fixed = msgspec.json.Decoder(dict[str, object]).decode
 
 
 def policy_of(snapshot: Snapshot, item: Tool | Primitive, profile: str, uri: str | None = None) -> PrimitivePolicy:
@@ -48,7 +48,7 @@ def subject_of(snapshot: Snapshot, item: Tool | Primitive, uri: str | None = Non
         operation_names=() if operation is None else _names(snapshot, operation),
         operation_source="" if operation is None else operation.source_name,
         readings=() if uri is None else readings_of_uri(uri),
-        fixed=_decode_fixed(pinned) if pinned else {},
+        fixed=decode_object(pinned) if pinned else {},
         unrecorded=_ARGUMENTS_OF_OPERATIONS if item.origin is PrimitiveOrigin.BUILTIN else (),  # guard: recorded-inner
     )
 

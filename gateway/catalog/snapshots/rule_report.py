@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-import msgspec
-
 from gateway.catalog.snapshots.access_coverage import all_items
 from gateway.catalog.snapshots.primitive_policies import subject_of
 from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.definitions.policy.primitive_policy import PolicySubject, is_about
 from gateway.domain.json_access import tokens_of
+from gateway.domain.json_decoders import decode_json
 from gateway.domain.primitives import Primitive
 from gateway.domain.tenancy.policy import PolicyRule
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
@@ -82,6 +81,6 @@ def _has_argument(items: Sequence[Tool | Primitive], pointer: str) -> bool:
 
 
 def _declares(definition: bytes, name: str) -> bool:
-    schema = cast("dict[str, dict[str, object]]", msgspec.json.decode(definition)).get("inputSchema", {})
+    schema = cast("dict[str, dict[str, object]]", decode_json(definition)).get("inputSchema", {})
     properties = schema.get("properties")
     return not isinstance(properties, dict) or name in properties

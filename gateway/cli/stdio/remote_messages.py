@@ -7,6 +7,7 @@ import httpx
 import msgspec
 
 from gateway.cli.input.json_fields import JsonObject, text_at, to_object, to_objects
+from gateway.domain.json_decoders import decode_json
 from gateway.errors import Forbidden, GatewayError, LimitExceeded, NotFound, Unauthenticated, Unavailable, UpstreamError
 from gateway.protocol.stdio.messages import error_response
 
@@ -62,7 +63,7 @@ def read_remote(text: bytes) -> RemoteMessage | None:
 def object_of(text: bytes | msgspec.Raw) -> JsonObject:
     """Parse a JSON object; return an empty one for any other text."""
     try:
-        return to_object(msgspec.json.decode(text))
+        return to_object(decode_json(text))
     except _PARSE_ERRORS:
         return {}
 

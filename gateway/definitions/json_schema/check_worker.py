@@ -14,6 +14,7 @@ from typing import BinaryIO
 import msgspec
 
 from gateway.definitions.json_schema.validator import Validator
+from gateway.domain.json_decoders import decode_json
 from gateway.errors import Fault
 from gateway.sandbox.frames import LENGTH_BYTES, read_frame, write_frame
 from gateway.sandbox.rlimits import isolate, limit, limit_request, peak_bytes
@@ -74,7 +75,7 @@ def serve(source: BinaryIO, sink: BinaryIO) -> None:
         limit_request(task.cpu_s)  # guard: child-cpu-time
         end = start + task.definition_bytes
         raw = frame[end:]
-        found = _validator(frame[start:end], task.member).check_unbounded(msgspec.json.decode(raw), raw)
+        found = _validator(frame[start:end], task.member).check_unbounded(decode_json(raw), raw)
         write_frame(sink, msgspec.json.encode(CheckResult(found)))
         limit_request(0)
         if peak_bytes() > task.memory_bytes // _GROWN:

@@ -18,6 +18,7 @@ from gateway.definitions.json_schema.dialects import compile_schema
 from gateway.definitions.json_schema.tree import SchemaTree, TooLarge
 from gateway.definitions.json_schema.violations import all_violations, summarize_violations
 from gateway.definitions.json_schema.work_bound import ENDLESS, UNKNOWN, WorkBound, work_of
+from gateway.domain.json_decoders import decode_json
 from gateway.errors import Fault
 
 MAX_LOOP_UNITS = 1_000_000
@@ -110,7 +111,7 @@ class Validator:
         if is_large or containers > MAX_CONTAINERS_READ:  # guard: result-unread
             units = self.work.units(containers=containers, values=values, size=len(raw), depth=containers)
             return DeferredCheck(definition=self._text, member=self._member, instance=raw, units=units)
-        return self.check(msgspec.json.decode(raw))
+        return self.check(decode_json(raw))
 
     def check_unbounded(self, instance: object, raw: bytes) -> tuple[Fault, ...]:
         """Return the violations without an estimate of the work; only for a child process that can be killed."""
@@ -196,5 +197,5 @@ def _work(schema: Mapping[str, object]) -> WorkBound:
 
 
 def _read(text: bytes, member: str) -> dict[str, object]:
-    definition: dict[str, dict[str, object]] = msgspec.json.decode(text)
+    definition: dict[str, dict[str, object]] = decode_json(text)
     return definition[member]

@@ -7,12 +7,11 @@ digest of their definition, up to a capacity. Tenants with identical definitions
 import hashlib
 from collections.abc import Callable
 
-import msgspec
-
 from gateway.definitions.json_schema.validator import Validator, compile_input, compile_output
 from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.fairness.thread_kinds import SNAPSHOT_LOADS
 from gateway.domain.fairness.threads import run_in_thread
+from gateway.domain.json_decoders import decode_json
 
 _INLINE_BYTES = 8 * 1024
 
@@ -29,7 +28,7 @@ class Validators:
 
     async def of_output(self, definition: bytes) -> Validator | None:
         """Return the validator of a definition's output schema; None without an output schema."""
-        if b'"outputSchema"' not in definition or "outputSchema" not in msgspec.json.decode(definition):
+        if b'"outputSchema"' not in definition or "outputSchema" not in decode_json(definition):
             return None
         return await self._find(definition, b"output", compile_output)
 

@@ -8,6 +8,7 @@ import msgspec
 
 from gateway.definitions.large_results.json_parts import is_container, look_up, split, text_of
 from gateway.domain.json_access import tokens_of
+from gateway.domain.json_decoders import decode_json
 
 _MAX_STEPS: Final = 200_000
 """Limit on the tokens and values that the conditions of one page read; 200,000 small parses take about 0.4 s."""
@@ -79,7 +80,7 @@ def _is_met(part: bytes, condition: ElementCondition) -> bool:
 
 def _equals(raw: bytes, value: Scalar) -> bool:
     try:
-        found = text_of(raw) if raw.startswith(b'"') else msgspec.json.decode(raw)
+        found = text_of(raw) if raw.startswith(b'"') else decode_json(raw)
     except msgspec.MsgspecError:  # a number beyond the range of floats
         return False
     return isinstance(found, bool) is isinstance(value, bool) and found == value

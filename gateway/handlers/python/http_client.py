@@ -11,6 +11,7 @@ from yarl import URL
 
 from gateway.domain.http.requests import UpstreamRequest
 from gateway.domain.identifiers import TenantId
+from gateway.domain.json_decoders import decode_json
 from gateway.domain.results import ABSENT, Absent
 from gateway.errors import EgressDenied, HandlerFailed, UpstreamTimeout
 from gateway.handlers.call_memo import CallMemo
@@ -47,7 +48,7 @@ class HttpResponse:
             HandlerFailed: the body is not JSON.
         """
         try:
-            return msgspec.json.decode(self.content)
+            return decode_json(self.content)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             raise HandlerFailed("an upstream returned a response that is not JSON") from None
 

@@ -6,6 +6,7 @@ import msgspec
 
 from gateway.definitions.contract.metadata import is_mime_type
 from gateway.domain.http.requests import UpstreamResponse
+from gateway.domain.json_decoders import decode_json
 from gateway.errors import HandlerFailed
 from gateway.handlers.response_body import kinds
 from gateway.handlers.response_body.charsets import decode_text
@@ -33,7 +34,7 @@ def read_json(response: UpstreamResponse) -> object:
     """
     _refuse_many(response.body)  # guard: answer-values
     try:
-        return msgspec.json.decode(response.body.removeprefix(codecs.BOM_UTF8))
+        return decode_json(response.body.removeprefix(codecs.BOM_UTF8))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise HandlerFailed("the upstream returned a response that is not JSON") from None
 

@@ -22,6 +22,7 @@ import msgspec
 from gateway.domain.fairness.fair_cache import FairCache
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import TenantId
+from gateway.domain.json_decoders import decode_object
 from gateway.domain.refusals import ClientRefused
 from gateway.domain.tenancy.grants import ClientKind, OAuthClient
 from gateway.domain.tenancy.redirect_uris import MAX_REDIRECT_URIS, fault_of
@@ -52,7 +53,6 @@ _RATE, _BURST = 1.0, 30.0
 _NETWORK_RATE, _NETWORK_BURST = 0.25, 8.0
 """Fetch rate and burst of one client network at one tenant, for clients that are not known."""
 _URL = re.compile(r"https://[a-z0-9.-]+(?::[0-9]{1,5})?(/[A-Za-z0-9._~!$&'()*+,;=:@-]+)+/?")
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 FindKnown = Callable[[TenantId, str], Awaitable[bool]]
 """Returns True for a client that a person of the tenant has authorized."""
@@ -187,7 +187,7 @@ def read_document(url: str, body: bytes) -> OAuthClient:
         ClientRefused: the document is for another client id, or requires an unsupported feature.
     """
     try:
-        members = _decode(body)
+        members = decode_object(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise ClientRefused("The client's metadata document is no JSON object.") from None
     if members.get("client_id") != url:  # guard: client-document-own

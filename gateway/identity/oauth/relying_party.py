@@ -16,6 +16,7 @@ import msgspec
 
 from gateway.domain.http.requests import Credential, UpstreamRequest
 from gateway.domain.identifiers import TenantId
+from gateway.domain.json_decoders import decode_object
 from gateway.domain.refusals import SignInFailed
 from gateway.domain.tenancy.issuers import IdentityClaims, Issuer, SignInClient
 from gateway.domain.tenancy.sign_ins import ProviderTokens
@@ -182,7 +183,7 @@ class RelyingParty:
         if answer.status >= _SERVER_ERROR:
             raise SignInFailed(f"The provider's UserInfo endpoint responded with status {answer.status}.")
         try:
-            return msgspec.json.decode(answer.body, type=dict[str, Any]) if answer.status == _OK else {}
+            return decode_object(answer.body) if answer.status == _OK else {}
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return {}
 

@@ -6,6 +6,7 @@ from typing import TypeVar, cast
 import msgspec
 
 from gateway.domain.json_access import as_list, as_object
+from gateway.domain.json_decoders import decode_json
 from gateway.openapi.query.api import ApiView
 from gateway.openapi.query.limits import DEFAULT_LIMIT, MAX_ANSWER_BYTES, MAX_DEPTH
 from gateway.openapi.query.outline import OutlinedOperation, SchemaEntry
@@ -107,7 +108,7 @@ def get_endpoint_details(views: Sequence[ApiView], query: QueryCall) -> Answer:
     """Return everything that applies to one operation."""
     view, endpoint = find_named(views, query.arguments)
     resolver = Resolver(view.api.outline)
-    details = _open(cast("Answer", msgspec.json.decode(endpoint.details)), resolver)
+    details = _open(cast("Answer", decode_json(endpoint.details)), resolver)
     tool = view.tools.get(endpoint.identity)
     head: Answer = {"source": view.source, "operation": endpoint.identity}
     head |= {"path": endpoint.path, "method": endpoint.method}
@@ -120,8 +121,8 @@ def get_endpoint_details(views: Sequence[ApiView], query: QueryCall) -> Answer:
     )
     whole: Answer = head | detail | cast("Answer", resolver.resolve(details, query.depth))
     if tool is not None:
-        listed: Answer = msgspec.json.decode(tool.definition)
-        full: object = listed["inputSchema"] if query.full_input is None else msgspec.json.decode(query.full_input)
+        listed: Answer = decode_json(tool.definition)
+        full: object = listed["inputSchema"] if query.full_input is None else decode_json(query.full_input)
         whole |= {"tool": tool.name, "inputSchema": full}
     return _cut_to_size(whole, head, query)
 
@@ -136,7 +137,7 @@ def list_schemas(views: Sequence[ApiView], query: QueryCall) -> Answer:
 def get_schema_details(views: Sequence[ApiView], query: QueryCall) -> Answer:
     """Return one schema, the schemas that it references, and the schemas and operations that reference it."""
     view, entry = _find_schema(views, query.text("name") or "")
-    schema = Resolver(view.api.outline).resolve(msgspec.json.decode(entry.schema), query.depth, within=entry.name)
+    schema = Resolver(view.api.outline).resolve(decode_json(entry.schema), query.depth, within=entry.name)
     seen = {known.name for known in view.schemas}
     users = view.api.dependants(entry.name) & seen
     callers = [

@@ -5,6 +5,7 @@ from typing import TypeAlias
 import msgspec
 
 from gateway.domain.json_access import Object, as_list, as_object, point
+from gateway.domain.json_decoders import decode_json
 from gateway.openapi.document.references import find_step, ref_tokens
 from gateway.openapi.query.limits import MAX_DEPTH
 from gateway.openapi.query.links import canonical_pointer
@@ -102,7 +103,7 @@ class Resolver:
         pointer = canonical_pointer(ref)
         if pointer not in self._read:
             raw = self._targets.get(pointer)
-            self._read[pointer] = self._inside(pointer) if raw is None else msgspec.json.decode(raw)
+            self._read[pointer] = self._inside(pointer) if raw is None else decode_json(raw)
         return self._read[pointer]
 
     def _inside(self, pointer: str) -> Json:
@@ -111,7 +112,7 @@ class Resolver:
             return None
         name, *rest = ref_tokens("#" + pointer[len(self._section) :])
         raw = self._schemas.get(name)
-        node: Json = None if raw is None else msgspec.json.decode(raw)
+        node: Json = None if raw is None else decode_json(raw)
         for token in rest:
             node, _ = find_step(node, token)
         return node

@@ -1,11 +1,12 @@
 """The tools of a live source in the form in which the query tools show operations of documents."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from gateway.domain.json_access import as_object
+from gateway.domain.json_decoders import decode_object
 from gateway.domain.tools import Tool
 from gateway.openapi.query.outline import Outline, OutlinedOperation
 
@@ -14,7 +15,6 @@ REMOTE_METHOD: Final = "TOOL"
 _MAX_SUMMARY_LENGTH = 200
 _MAX_PARAMETERS = 100
 _SHOWN = ("outputSchema", "annotations")
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def outline_tools(name: str, tools: Mapping[str, Tool]) -> Outline:
@@ -37,7 +37,7 @@ def _operation(tool: Tool) -> OutlinedOperation:
 
 
 def _endpoint(tool: Tool) -> OutlinedOperation:
-    definition = _decode(tool.definition)
+    definition = decode_object(tool.definition)
     description = str(definition.get("description") or "")
     summary = str(definition.get("title") or description.strip().partition("\n")[0])
     properties = as_object(definition["inputSchema"].get("properties")) or {}

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from gateway.domain.json_access import as_list, as_object, point
+from gateway.domain.json_decoders import decode_json
 from gateway.domain.updates.source_changes import Difference, DifferenceKind, Impact
 from gateway.openapi.query.outline import Outline, decode_outline
 from gateway.openapi.review.excerpts import make_difference
@@ -97,7 +98,7 @@ class _OutlineComparison:
 def _opened(value: object) -> object:
     """The value of encoded JSON, or the members of an outline's entry without those that are derived from others."""
     if isinstance(value, msgspec.Raw):
-        return msgspec.json.decode(value)
+        return decode_json(value)
     if isinstance(value, msgspec.Struct):
         return {name: getattr(value, name) for name in value.__struct_fields__ if name not in _DERIVED}
     return value
@@ -109,4 +110,4 @@ def _text(pointer: str, old: object, new: object) -> Difference:
 
 def _shown(value: object) -> object:
     """The value in a form that can be encoded."""
-    return msgspec.json.decode(msgspec.json.encode(value))
+    return decode_json(msgspec.json.encode(value))

@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any
 
 import anyio
-import msgspec
 import structlog
 from mcp_types import ClientCapabilities
 
+from gateway.domain.json_decoders import decode_json
 from gateway.domain.task_supervisor import Spawn
 from gateway.errors import ClientSilent, RedisUnavailable
 from gateway.handlers.interfaces import InputRequest, LogLevel
@@ -220,7 +220,7 @@ class _RepeatableEvent:
 
 
 def _parse_response(text: bytes, input_request: InputRequest) -> Mapping[str, Any]:
-    response: dict[str, Any] = msgspec.json.decode(text)
+    response: dict[str, Any] = decode_json(text)
     result = response.get("result")
     if result is None:
         raise ClientSilent("the client responded with an error")

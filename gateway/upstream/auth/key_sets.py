@@ -15,6 +15,7 @@ import msgspec
 
 from gateway.domain.fairness.fair_cache import FairCache
 from gateway.domain.identifiers import TenantId
+from gateway.domain.json_decoders import decode_object
 from gateway.errors import DocumentTooLarge, FetchFailed, GatewayError, Unavailable, UpstreamError
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.document_fetch import fetch_document
@@ -32,7 +33,6 @@ _MAX_BYTES = 16 * 1024 * 1024
 """Limit on the documents of all cached sets, of which one tenant has at most a quarter: usual sets have 2 to 5 kB."""
 _ENTRY_BYTES = 1000
 _MAX_WAITING = 64
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class _CachedSet:
@@ -127,7 +127,7 @@ async def fetch_metadata(upstream: UpstreamClient, tenant: TenantId, issuer: str
     for url in _metadata_urls(issuer):
         try:
             with anyio.fail_after(_FETCH_S):
-                found = _decode(await fetch_document(upstream, url, limit=_LIMIT_BYTES, tenant=tenant))
+                found = decode_object(await fetch_document(upstream, url, limit=_LIMIT_BYTES, tenant=tenant))
         except (FetchFailed, UpstreamError, DocumentTooLarge) as error:
             reasons.append(f"{url}: {error.message}")
             continue
@@ -160,7 +160,7 @@ def read_keys(body: bytes) -> tuple[Jwk, ...]:
         FetchFailed: the body is not a JWK set, or has more than 100 keys.
     """
     try:
-        keys = _decode(body).get("keys")
+        keys = decode_object(body).get("keys")
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         keys = None
     if not isinstance(keys, list):

@@ -18,6 +18,7 @@ from gateway.domain.credentials import TokenExchange
 from gateway.domain.http.plans import SchemePlan
 from gateway.domain.http.requests import AccessToken, Credential, UpstreamRequest, UpstreamResponse
 from gateway.domain.identifiers import TenantId
+from gateway.domain.json_decoders import decode_object
 from gateway.errors import TokenRefused
 from gateway.upstream.auth.credentials import digest_of
 from gateway.upstream.client import UpstreamClient
@@ -237,7 +238,7 @@ def _error(response: UpstreamResponse) -> str | None:
 
 def _members(response: UpstreamResponse) -> dict[str, Any]:
     try:
-        return msgspec.json.decode(response.body, type=dict[str, Any])
+        return decode_object(response.body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return {}
 

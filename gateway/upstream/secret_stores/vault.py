@@ -17,6 +17,7 @@ import msgspec
 from gateway.domain.fairness.thread_kinds import SECRET_FILES
 from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.http.requests import UpstreamRequest, UpstreamResponse
+from gateway.domain.json_decoders import decode_object
 from gateway.domain.refusals import SecretUnavailable
 from gateway.errors import GatewayError, LimitExceeded
 from gateway.upstream.auth.credentials import digest_of
@@ -133,7 +134,7 @@ class VaultClient:
 
 def _members(response: UpstreamResponse) -> dict[str, Any]:
     try:
-        return msgspec.json.decode(response.body, type=dict[str, Any])
+        return decode_object(response.body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return {}
 

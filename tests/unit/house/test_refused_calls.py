@@ -1,10 +1,10 @@
-"""The rule for threads can fail: each way to start one is found, however its name is imported."""
+"""The rules can fail: each way to start a thread or to read slow floats is found, however its name is imported."""
 
 from pathlib import Path
 
 import pytest
 
-from tests.thread_use import ALLOWED, METHODS, REFUSED, complaints
+from tests.refused_calls import ALLOWED, METHODS, REFUSED, complaints
 
 NAMES = [name.rsplit(".", 1) for name in REFUSED if "." in name]
 
@@ -47,6 +47,26 @@ def test_a_plain_function_of_a_route_is_refused(tmp_path: Path) -> None:
 
     found = [each for each in complaints(tmp_path) if each.startswith("gateway/health.py:")]
     assert [each.split()[1] for each in found] == ["plain:", "plain:"]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "msgspec.json.decode(raw)",
+        "msgspec.json.decode(raw, type=dict[str, Any])",
+        "msgspec.json.Decoder().decode",
+        "msgspec.json.Decoder(dict[str, object])",
+        "json.Decoder(type=object, float_hook=float)",
+    ],
+)
+def test_json_of_any_type_has_one_decoder(call: str, tmp_path: Path) -> None:
+    """ISO-2: 1 MB of such floats as 1.5e300 would hold up every tenant for a second."""
+    module = tmp_path / "gateway" / "calls.py"
+    module.parent.mkdir()
+    module.write_text(f"import msgspec\nfrom msgspec import json\nmsgspec.json.decode(raw, type=Row)\n{call}")
+
+    found = [each for each in complaints(tmp_path) if each.startswith("gateway/calls.py:")]
+    assert [each.split()[0] for each in found] == ["gateway/calls.py:4"]
 
 
 def test_a_permission_that_nothing_uses_is_reported(tmp_path: Path) -> None:
