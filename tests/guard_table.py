@@ -1568,6 +1568,10 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "parked-bodies-leave-the-bulkhead": (SKIP, "test_a_body_that_waits_leaves_the_bulkhead_and_ends_with_its_call"),
         "one-body-of-a-call": (SKIP, "test_a_call_holds_the_room_of_one_body"),
     },
+    "tests/integration/upstream/live/test_large_messages.py": {
+        "large-live-messages-wait": (NEVER, "test_a_large_message_has_room_until_it_is_parsed"),
+        "live-message-values": (SKIP, "test_a_message_of_very_many_values_is_refused"),
+    },
     "tests/integration/calls/test_large_results.py": {
         "steps-hold-no-body": (SKIP, "test_calls_with_several_bodies_do_not_wait_for_one_another"),
         "bodies-end-with-their-call": (SKIP, "test_every_end_of_a_call_releases_its_room"),

@@ -11,6 +11,7 @@ from gateway.calls import result_rendering
 from gateway.calls.budget import CallBudget
 from gateway.calls.call_peer import CallPeer
 from gateway.domain.audit import AuditKind, CallRecord
+from gateway.domain.fairness.large_work import run_large
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.queries import Queried
 from gateway.domain.results import Contents
@@ -230,8 +231,7 @@ class Invocation:
             raise NotFound(f"there is no tool {name[:128]!r}")
         inner = self._inner(inside, key, ("call", bound.tool.name))
         members = await self._inner_calls.call_tool(inner, bound, arguments)
-        result: dict[str, Any] = result_rendering.decode(members)
-        return result
+        return await run_large(self.principal.tenant, len(members), result_rendering.decode, members)
 
     def queried(self) -> Sequence[Queried]:
         """The sources and operations that the query tools may show to this principal; see `Call`."""

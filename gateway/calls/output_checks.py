@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 
@@ -12,7 +12,7 @@ from gateway.calls.result_summary import WHOLE_START, read_result
 from gateway.definitions.contract.contents import validate_content, validate_contents, validate_messages
 from gateway.definitions.json_schema.validator import DeferredCheck, Validator
 from gateway.definitions.large_results.json_parts import text_of
-from gateway.domain.fairness.large_work import run_large
+from gateway.domain.fairness.large_work import MAX_INLINE_BYTES, run_large
 from gateway.domain.identifiers import TenantId
 from gateway.domain.json_decoders import decode_json
 from gateway.domain.results import ABSENT, Completions, Contents, Messages, Result
@@ -28,6 +28,8 @@ _INLINE = 1024 * 1024
 """Bytes above which a result without structured content is not decoded."""
 _TEXT_START = b'"content":[{"type":"text","text":"'
 _CHARACTERS = re.compile(rb'(?:[^"\\]|\\u[0-9A-Fa-f]{4}|\\[^u])*+')
+_ITEM_BYTES = 8
+"""Bytes of JSON of a member or element beside its text, about."""
 _MAX_VALUES = 100
 _MAX_VALUE_LENGTH = 4096
 _STRUCTURED = b',"structuredContent":'
@@ -58,11 +60,41 @@ def encode(result: Result) -> tuple[bytes, bytes]:
     return _limit_size(b"".join(members)), structured
 
 
+def estimate_size(result: Result) -> int:
+    """Return about the size of a result as JSON; of a large one, any size above `MAX_INLINE_BYTES`."""
+    pending: list[Any] = [result.content, result.structured, result.meta]
+    size = 0
+    while pending and size <= MAX_INLINE_BYTES:
+        value = pending.pop()
+        kind = type(value)  # `isinstance` with an abstract class costs 1 µs for each value
+        if kind is str:
+            size += len(value)
+        elif kind is dict or kind is list or kind is tuple:
+            size += _ITEM_BYTES * len(value)
+            pending += value.values() if kind is dict else value
+        elif isinstance(value, msgspec.Raw):
+            size += len(bytes(value))
+        elif isinstance(value, Mapping):
+            pending.append(dict(cast("Mapping[object, object]", value)))
+    return size
+
+
 class ResultChecks:
     """Checks results against the output schema of their tool."""
 
     def __init__(self, checks: CostlyValidation) -> None:
         self._checks = checks
+
+    async def encode_checked(self, tenant: TenantId, output: Validator | None, result: Result) -> bytes:
+        """Return the members of a tool's result, checked against its output schema; see `encode`.
+
+        Raises:
+            HandlerFailed, OutputInvalid, ResultBusy: the result is not returned.
+        """
+        members, structured = await run_large(tenant, estimate_size(result), encode, result)
+        if output is not None and not result.is_error:
+            await self.check_structured(tenant, output, structured)
+        return members
 
     async def check_structured(self, tenant: TenantId, output: Validator, structured: bytes) -> None:
         """Check structured content, given as JSON.

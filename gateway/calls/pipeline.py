@@ -18,7 +18,7 @@ from gateway.calls.costly_validation import CostlyValidation
 from gateway.calls.field_selection import may_select, select_fields, take_fields
 from gateway.calls.guardrails.chain import Guardrails
 from gateway.calls.invocation import Invocation, Limiter, PrimitiveLookup
-from gateway.calls.output_checks import ResultChecks, check_completions, check_contents, check_messages, encode
+from gateway.calls.output_checks import ResultChecks, check_completions, check_contents, check_messages
 from gateway.calls.policy import CONFIRM, CONFIRMED, REFUSALS, UNAPPROVED, Confirmation, ask_user, authorise, decide
 from gateway.calls.prompts import check_arguments, embed_resources
 from gateway.calls.recorded_call import AuditSink, RecordedCall, log_failure
@@ -334,9 +334,7 @@ class CallPipeline:
     async def _render(self, call: Invocation, bound: BoundTool, response: UpstreamResponse | Result) -> bytes:
         tenant = call.principal.tenant
         if isinstance(response, Result):
-            members, structured = encode(response)
-            if bound.output is not None and not response.is_error:
-                await self._results.check_structured(tenant, bound.output, structured)
+            members = await self._results.encode_checked(tenant, bound.output, response)
             return _end(call, "error" if response.is_error else "ok", members)
         note = None
         if call.fields:

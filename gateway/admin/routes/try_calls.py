@@ -16,6 +16,7 @@ from gateway.admin.responses.primitives import TrialShown, TriedRequest
 from gateway.calls import result_rendering
 from gateway.catalog.primitives.queries import get_listed
 from gateway.catalog.tenants import get_tenant
+from gateway.domain.fairness.large_work import run_large
 from gateway.domain.identifiers import KeyId
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.keys import Scope
@@ -41,7 +42,8 @@ async def try_tool(admin: AdminDependencies, call: AdminRequest[ToolTry, NoQuery
             principal, bound, call.body.arguments, correlation_id=correlation_id, lookup=registry
         )
         summary = await _summarise(bound.handler, prepared)
-    return _to_response(prepared, summary, result_rendering.decode(members))
+    result = await run_large(call.tenant, len(members), result_rendering.decode, members)
+    return _to_response(prepared, summary, result)
 
 
 async def try_resource(admin: AdminDependencies, call: AdminRequest[NoBody, UriQuery]) -> AdminResponse:

@@ -9,6 +9,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from gateway.calls import result_rendering
 from gateway.calls.pipeline import CallPipeline
 from gateway.domain.calls.mcp_tasks import McpTask, TaskSupport
+from gateway.domain.fairness.large_work import run_large
 from gateway.domain.refusals import AccountRequired
 from gateway.domain.task_supervisor import Spawn
 from gateway.errors import CapabilityMissing
@@ -78,7 +79,7 @@ class Tools:
         if version in MODERN_PROTOCOL_VERSIONS or version in STRUCTURED:
             members = context.registry.finish_result(members, is_modern=version in MODERN_PROTOCOL_VERSIONS)
         if context.finished is None:
-            return _decode(members, version)
+            return await run_large(context.principal.tenant, len(members), _decode, members, version)
         context.finished.members = members
         return _FINISHED
 

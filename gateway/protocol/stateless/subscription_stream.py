@@ -38,6 +38,7 @@ from gateway.catalog.calls.mcp_tasks import TaskRecords
 from gateway.domain.calls.mcp_tasks import McpTask
 from gateway.domain.json_access import as_list, as_object
 from gateway.domain.primitives import Family
+from gateway.domain.refusals import ResultBusy
 from gateway.errors import GatewayError, NotFound, Unavailable
 from gateway.protocol.errors import TASKS, to_mcp
 from gateway.protocol.http import jsonrpc, sse_encoding
@@ -176,8 +177,9 @@ async def _notification(
         return jsonrpc.list_changed(change, meta)
     if isinstance(change, ChangedTask):
         try:
-            return jsonrpc.notification(_TASK_NOTIFICATION, {**detailed_task(await find(change.id)), "_meta": meta})
-        except (NotFound, Unavailable):
+            shown = await detailed_task(await find(change.id))
+            return jsonrpc.notification(_TASK_NOTIFICATION, {**shown, "_meta": meta})
+        except (NotFound, Unavailable, ResultBusy):
             return None
     return jsonrpc.resource_updated(change, meta)
 

@@ -50,7 +50,7 @@ class TaskMethods:
 
     async def _get(self, params: TaskParams) -> HandlerResult:
         _, task = await self._find(params)
-        return {**detailed_task(task), **_COMPLETE}
+        return {**await detailed_task(task), **_COMPLETE}
 
     async def _update(self, params: TaskUpdateParams) -> HandlerResult:
         owner, _ = await self._find(params)

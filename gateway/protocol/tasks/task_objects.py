@@ -8,6 +8,7 @@ from mcp_types import CLIENT_CAPABILITIES_META_KEY
 
 from gateway.calls import result_rendering
 from gateway.domain.calls.mcp_tasks import McpTask, TaskState
+from gateway.domain.fairness.large_work import run_large
 from gateway.domain.json_access import as_object
 from gateway.handlers.interfaces import InputRequest
 from gateway.protocol.errors import TASKS
@@ -32,8 +33,13 @@ def created_task(task: McpTask) -> dict[str, Any]:
     return {"resultType": "task", **_members(task)}
 
 
-def detailed_task(task: McpTask) -> dict[str, Any]:
-    """The full state of a task: its open requests to the client, or its result or error."""
+async def detailed_task(task: McpTask) -> dict[str, Any]:
+    """The full state of a task: its open requests to the client, or its result or error; a large one uses a thread."""
+    size = 0 if task.outcome is None else len(task.outcome.members or b"")
+    return await run_large(task.owner.tenant, size, _detailed, task)
+
+
+def _detailed(task: McpTask) -> dict[str, Any]:
     members = _members(task)
     if task.state is TaskState.INPUT_REQUIRED:
         members["inputRequests"] = {

@@ -39,7 +39,7 @@ class ChildChannel:
 
     def __init__(self, process: asyncio.subprocess.Process, tenant: TenantId, name: str) -> None:
         self._process = process
-        self._tenant = tenant
+        self.tenant = tenant
         self._name = name
         self._logging = asyncio.get_running_loop().create_task(self._log())
 
@@ -128,7 +128,7 @@ class ChildChannel:
             count += 1
             if count <= _MAX_LOGGED:
                 text = show(piece.decode("utf-8", "replace").strip(), _MAX_LOGGED_LENGTH)
-                log.info("live_command_wrote", tenant_id=self._tenant, live_source=self._name, text=text)
+                log.info("live_command_wrote", tenant_id=self.tenant, live_source=self._name, text=text)
 
 
 def _kill_started(starting: "asyncio.Future[asyncio.subprocess.Process]") -> None:

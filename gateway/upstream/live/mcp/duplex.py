@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import structlog
 
+from gateway.domain.identifiers import TenantId
 from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
 from gateway.domain.task_supervisor import Spawn
 from gateway.errors import GatewayError
@@ -24,7 +25,7 @@ from gateway.upstream.live.mcp.messages import (
     RemoteRefusal,
     is_object,
     is_response,
-    read_message,
+    parse_message,
     write_message,
 )
 from gateway.upstream.live.mcp.response_messages import MAX_MESSAGES
@@ -50,6 +51,11 @@ _REQUEST_NOTIFICATIONS = frozenset({"notifications/message", "notifications/canc
 
 class Channel(Protocol):
     """A transport for messages in both directions."""
+
+    @property
+    def tenant(self) -> TenantId:
+        """The tenant of the live source."""
+        ...
 
     async def send(self, raw: bytes) -> None:
         """Send one message."""
@@ -208,7 +214,7 @@ class DuplexSession:
         try:
             while (raw := await self._channel.receive()) is not None:
                 await asyncio.sleep(0)  # yield to the readers, because a full inbox drops notifications
-                if not self._dispatch(read_message(raw)):
+                if not self._dispatch(await parse_message(self._channel.tenant, raw)):
                     if loop.time() - began > UNSOLICITED_S:
                         began, others = loop.time(), 0
                     others += 1

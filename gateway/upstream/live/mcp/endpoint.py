@@ -16,6 +16,7 @@ from gateway.domain.refusals import LiveSourceFailed
 from gateway.domain.tenancy.principals import ToolCaller
 from gateway.errors import UpstreamAnswerTooLarge
 from gateway.upstream.auth.credentials import digest_of_headers
+from gateway.upstream.body_room import RoomForBody
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.egress.origins import read_url
 from gateway.upstream.live.interfaces import LiveClient
@@ -89,6 +90,15 @@ class AuthorizedEndpoint:
         """The digest of the credential; sessions of different credentials are never shared."""
         return self._request.credential
 
+    @property
+    def tenant(self) -> TenantId:
+        """The tenant of the live source."""
+        return self._endpoint.source.tenant
+
+    def open_room(self) -> RoomForBody:
+        """Return the room of one large message, which its reader has to release."""
+        return self._endpoint.upstream.room.open(self.tenant)
+
     async def open(
         self,
         method: str,
@@ -126,8 +136,8 @@ class AuthorizedEndpoint:
         """Return the JSON text without the credential."""
         if not self._credentials:
             return raw
-        access, tenant = self._endpoint.access, self._endpoint.source.tenant
-        return await access.redact(tenant, raw, self._credentials)  # guard: live-credential-echo
+        access = self._endpoint.access
+        return await access.redact(self.tenant, raw, self._credentials)  # guard: live-credential-echo
 
     def join(self, reference: str) -> str:
         """Resolve a URL reference of the server.
@@ -150,7 +160,9 @@ class AuthorizedEndpoint:
         if stream.status == _UNAUTHENTICATED:
             await self._endpoint.access.note_refusal(self._endpoint.source, self._caller, self._credentials)
         try:
-            raw = await stream.read_whole()
+            raw = b""
+            while len(raw) < _MAX_ERROR_BODY_BYTES and (piece := await stream.read()):
+                raw += piece
             error = read_message(await self.redact(raw)).get("error") if len(raw) < _MAX_ERROR_BODY_BYTES else None
         except (LiveSourceFailed, UpstreamAnswerTooLarge):
             error = None

@@ -31,6 +31,11 @@ class EventParser:
         self._buffer = bytearray()
         self._scanned = 0
 
+    @property
+    def size(self) -> int:
+        """Number of bytes of the incomplete event."""
+        return len(self._buffer)
+
     def feed(self, piece: bytes) -> list[Event]:
         """Add a chunk, and return the completed events, without comments and empty blocks.
 

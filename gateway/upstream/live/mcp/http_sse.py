@@ -3,6 +3,7 @@
 from collections import deque
 from typing import Self
 
+from gateway.domain.identifiers import TenantId
 from gateway.domain.refusals import LiveSourceFailed
 from gateway.upstream.event_stream import is_event_stream
 from gateway.upstream.live.mcp.endpoint import AuthorizedEndpoint
@@ -44,6 +45,11 @@ class SseChannel:
             await channel.close()
             raise
         return channel
+
+    @property
+    def tenant(self) -> TenantId:
+        """The tenant of the live source."""
+        return self._endpoint.tenant
 
     async def send(self, raw: bytes) -> None:
         """POST one message."""

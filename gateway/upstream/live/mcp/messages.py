@@ -9,14 +9,18 @@ from typing import Any, NoReturn, TypeGuard
 
 import msgspec
 
-from gateway.domain.json_text import load_json
+from gateway.domain.fairness.large_work import run_large
+from gateway.domain.identifiers import TenantId
+from gateway.domain.json_text import load_json, refuse_many_values
 from gateway.domain.refusals import LiveSourceFailed
-from gateway.errors import BadInput, CapabilityMissing, GatewayError, InvalidBody, NotFound
+from gateway.errors import BadInput, CapabilityMissing, DocumentTooLarge, GatewayError, InvalidBody, NotFound
 
 Message = Mapping[str, Any]
 
 MAX_MESSAGE_BYTES = 10 * 1024 * 1024
 """Limit on the size of one message, equal to the limit on the result of a call."""
+MAX_VALUES, MAX_CONTAINERS = 200_000, 50_000
+"""Limits on the JSON values of one message, and on the objects and lists among them, which parsing makes in 50 ms."""
 
 METHOD_UNKNOWN, INTERNAL = -32601, -32603
 _CAPABILITY_MISSING = -32021
@@ -59,12 +63,23 @@ def read_message(raw: bytes) -> Message:
     if len(raw) > MAX_MESSAGE_BYTES:
         raise LiveSourceFailed(f"the server sent a message of more than {MAX_MESSAGE_BYTES:,} bytes")
     try:
+        refuse_many_values(raw, values=MAX_VALUES, containers=MAX_CONTAINERS)  # guard: live-message-values
         message = load_json(raw)
-    except InvalidBody as error:
+    except (InvalidBody, DocumentTooLarge) as error:
         raise LiveSourceFailed(f"the server sent no valid message: {show(error.message)}") from None
     if not is_object(message) or message.get("jsonrpc") != "2.0":
         raise LiveSourceFailed("the server sent a message that is not JSON-RPC")
     return message
+
+
+async def parse_message(tenant: TenantId, raw: bytes) -> Message:
+    """Parse one message; a large one in a thread.
+
+    Raises:
+        LiveSourceFailed: as for `read_message`.
+        ResultBusy: too many large messages and results are in work.
+    """
+    return await run_large(tenant, len(raw), read_message, raw)
 
 
 def is_object(value: object) -> TypeGuard[dict[str, Any]]:

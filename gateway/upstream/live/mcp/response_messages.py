@@ -8,10 +8,11 @@ from typing import Self
 
 from gateway.domain.refusals import LiveSourceFailed
 from gateway.errors import UpstreamUnreachable
+from gateway.upstream.body_room import SMALL_BODY_BYTES
 from gateway.upstream.event_stream import is_event_stream
 from gateway.upstream.live.mcp.endpoint import AuthorizedEndpoint
 from gateway.upstream.live.mcp.event_parser import EventParser
-from gateway.upstream.live.mcp.messages import Message, read_message
+from gateway.upstream.live.mcp.messages import MAX_MESSAGE_BYTES, Message, parse_message
 from gateway.upstream.response_stream import ResponseStream
 
 Resume = Callable[[str], Awaitable[ResponseStream]]
@@ -32,6 +33,7 @@ class ResponseMessages:
         self._stream = stream
         self._resume = resume
         self._parser: EventParser | None = None
+        self._room = endpoint.open_room()
         self._ready: deque[bytes] = deque()
         self._count = self._resumed = 0
         self._last_id: str | None = None
@@ -51,12 +53,14 @@ class ResponseMessages:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stream.__exit__(kind, error, trace)
+        self._room.release()
 
     async def read(self) -> Message | None:
         """Return the next message, or None at the end.
 
         Raises:
             LiveSourceFailed: a message is invalid or too large, or there are too many.
+            ResultBusy: there was no room for a large message in time.
             UpstreamError: the response was cut short, and could not be resumed.
         """
         while not self._ready:
@@ -66,12 +70,16 @@ class ResponseMessages:
         self._count += 1
         if self._count > MAX_MESSAGES:  # guard: live-message-count
             raise LiveSourceFailed(f"the server sent more than {MAX_MESSAGES:,} messages in one response")
-        return read_message(await self._endpoint.redact(self._ready.popleft()))
+        try:
+            return await parse_message(self._endpoint.tenant, await self._endpoint.redact(self._ready.popleft()))
+        finally:
+            if not self._ready:
+                self._room.release()
 
     async def _fill(self) -> None:
         if self._parser is None:
             self._has_ended = True
-            if raw := await self._stream.read_whole():
+            if raw := await self._read_body():
                 self._ready.append(raw)
             return
         try:
@@ -83,12 +91,28 @@ class ResponseMessages:
         if not piece:
             await self._open_next()
             return
-        for event in self._parser.feed(piece):
+        events = self._parser.feed(piece)
+        await self._admit(self._parser.size)
+        for event in events:
             self._last_id = event.id or self._last_id
             if event.retry_s is not None:
                 self._retry_s = min(max(event.retry_s, _MIN_RETRY_S), _MAX_RETRY_S)
             if event.data and event.kind == "message":
                 self._ready.append(event.data)
+
+    async def _read_body(self) -> bytes:
+        pieces: list[bytes] = []
+        size = 0
+        while piece := await self._stream.read():
+            pieces.append(piece)
+            size += len(piece)
+            await self._admit(size)
+        return b"".join(pieces)
+
+    async def _admit(self, size: int) -> None:
+        """Wait for room once a message is no longer small; it is held until the message is parsed."""
+        if size > SMALL_BODY_BYTES and not self._room.is_taken:  # guard: large-live-messages-wait
+            await self._room.take(MAX_MESSAGE_BYTES)
 
     async def _open_next(self) -> None:
         """Resume a stream that ended before its response (MCP 2025-11-25, Streamable HTTP, resumability)."""
