@@ -1,14 +1,13 @@
 """`python -m benchmarks.large_answers`: effect of one tenant's large answers on another tenant, and on memory.
 
-A gateway with its default limits serves two tenants. The upstream of one answers 9.4 MiB of JSON, and one of its clients
-makes many calls at once. The other tenant calls a tool of its own every 20 ms. Upstream and load run at niceness 15, so
-that the figures are those of the gateway.
+A gateway with its default limits serves two tenants. The upstream of one answers 9.4 MiB of JSON, and one of its
+clients makes many calls at once. The other tenant calls a tool of its own every 20 ms. Upstream and load run at
+niceness 15, so that the figures are those of the gateway.
 """
 
 import argparse
 import asyncio
 import contextlib
-import http.client
 import json
 import os
 import re
@@ -33,7 +32,7 @@ _PAUSE_S = 0.02
 _SETTLE_S = 2.0
 _TIMEOUT_S = 90.0
 _CODE = re.compile(rb'"code":"([a-z._]+)"')
-_COLUMNS = ("answer of 9.4 MiB", "calls at once", "took, s", "other median", "p95", "worst, ms")
+_COLUMNS = ("answer of 9.4 MiB", "calls at once", "took, s", "other median", "p95", "worst, ms", "CPU per answer, ms")
 _MEMORY = ("memory before", "highest", "after, MiB", "results")
 _ITEM = {"type": "object", "properties": {"i": {"type": "integer"}}}
 _OUTPUT = {"type": "object", "properties": {"items": {"type": "array", "items": _ITEM}}}
@@ -154,13 +153,13 @@ def _row(gateway: RunningGateway, keys: Mapping[str, str], case: Case) -> tuple[
     path = f"/t/{LARGE}/{case.profile}/mcp" if case.profile else f"/t/{LARGE}/mcp"
     raw = modern(path, "tools/call", {"name": f"{case.shape}_{case.tool}", "arguments": {}}, key=keys[LARGE])
     with _watching(gateway.port, keys[OTHER]) as waits:
-        began = time.monotonic()
+        began, used = time.monotonic(), _cpu_s(gateway.pid)
         command = ["--calls", str(gateway.port), raw.decode(), str(case.calls)]
         counts: dict[str, int] = json.loads(_run(command))
-        took = time.monotonic() - began
+        took, used = time.monotonic() - began, _cpu_s(gateway.pid) - used
     time.sleep(_SETTLE_S)  # memory is given back after the last result
     milliseconds = [wait * 1000 for wait in waits]
-    figures = (*(percentile(milliseconds, share) for share in (50, 95)), max(milliseconds))
+    figures = (*(percentile(milliseconds, share) for share in (50, 95)), max(milliseconds), used * 1000 / case.calls)
     memory = (before, _memory(gateway.pid, "VmHWM"), _memory(gateway.pid, "VmRSS"))
     shown = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
     return (case.title, str(case.calls), f"{took:.1f}", *(f"{one:.0f}" for one in (*figures, *memory)), shown)
@@ -249,7 +248,9 @@ async def _serve(port: int) -> None:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
                 body = bodies.get(head.split(b" ", 2)[1][1:].decode(), b"{}")
-                writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(body))
+                writer.write(
+                    b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(body)
+                )
                 for start in range(0, len(body), 2**20):
                     writer.write(body[start : start + 2**20])
                     await writer.drain()
@@ -257,6 +258,12 @@ async def _serve(port: int) -> None:
 
     server = await asyncio.start_server(answer, "127.0.0.1", port)
     await server.serve_forever()
+
+
+def _cpu_s(pid: int) -> float:
+    """Return the seconds of CPU that a process has used, with those of threads that have ended."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _memory(pid: int, name: str) -> int:

@@ -1572,6 +1572,15 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "large-live-messages-wait": (NEVER, "test_a_large_message_has_room_until_it_is_parsed"),
         "live-message-values": (SKIP, "test_a_message_of_very_many_values_is_refused"),
     },
+    "tests/integration/calls/test_result_processes.py": {
+        "large-results-in-processes": (
+            swap("size <= MAX_THREAD_BYTES", "True"),
+            "test_large_and_costly_bodies_are_read_in_processes_of_their_tenant",
+        ),
+        "result-child-memory": (SKIP, "test_a_process_beyond_its_limits_is_killed"),
+        "result-child-cpu-time": (SKIP, "test_a_process_beyond_its_limits_is_killed"),
+        "result-child-wall-time": (swap("limits.wall_s", "60"), "test_a_process_beyond_its_limits_is_killed"),
+    },
     "tests/integration/calls/test_large_results.py": {
         "steps-hold-no-body": (SKIP, "test_calls_with_several_bodies_do_not_wait_for_one_another"),
         "bodies-end-with-their-call": (SKIP, "test_every_end_of_a_call_releases_its_room"),

@@ -2,7 +2,7 @@
 
 Every name that starts a thread, or that uses the default executor of the event loop, is refused in `gateway`: work goes
 through `gateway.domain.fairness.threads.run_in_thread` with a kind of `thread_kinds`, so that each pool has a size and
-a share for each tenant. JSON without a declared type is decoded by `gateway.domain.json_decoders`, because `msgspec`
+a share for each tenant. JSON without a declared type is decoded by `gateway.domain.json_text`, because `msgspec`
 alone takes 20 µs for some floats.
 """
 
@@ -49,7 +49,7 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
 }
 
 
-DECODER = "gateway/domain/json_decoders.py"
+DECODER = "gateway/domain/json_text.py"
 """The module whose decoders read JSON without a declared type."""
 
 

@@ -31,6 +31,7 @@ from gateway.domain.tenancy.policy import Limits
 from gateway.handlers.api_query import Queries
 from gateway.handlers.binding import Binder
 from gateway.handlers.factory import HandlerDependencies
+from gateway.handlers.response_body.result_processes import ResultProcesses
 from gateway.handlers.result_reader import ResultReader
 from gateway.identity.authenticator import Authenticator
 from gateway.identity.dpop import ProofChecks
@@ -81,6 +82,7 @@ class Runtime:
     providers: OpenProviders
     signer: AssertionSigner
     people: People
+    processes: ResultProcesses
 
 
 def build_runtime(
@@ -103,8 +105,10 @@ def build_runtime(
     live = build_live_parts(infrastructure, build_connectors(infrastructure, secrets, delegations))
     spawn = infrastructure.tasks.spawn
     stores = session_stores(infrastructure.bus, spawn=spawn, idle_s=settings.session_idle_s)
-    results = ResultReader(stores.overflow, infrastructure.upstream.room)
-    dependencies = HandlerDependencies(code, tokens, queries, live.requests, delegations, results)
+    processes = ResultProcesses()
+    renderer = ResultRenderer(stores.overflow, processes)
+    results = ResultReader(stores.overflow, infrastructure.upstream.room, processes)
+    dependencies = HandlerDependencies(code, tokens, queries, live.requests, delegations, results, processes)
     binder = Binder(infrastructure.upstream, secrets, Validators(), dependencies)
     pages = PageLimits(items=settings.list_page_items, size=settings.list_page_bytes)
     views = ViewCache(binder, code=code, limits=pages)
@@ -122,7 +126,7 @@ def build_runtime(
         credentials=credentials,
         key_uses=key_uses,
         connections=connections,
-        calls=CallPipeline(limiter, infrastructure.refusals, ResultRenderer(stores.overflow), metrics, safeguards),
+        calls=CallPipeline(limiter, infrastructure.refusals, renderer, metrics, safeguards),
         approvals=approvals,
         limiter=limiter,
         stores=stores,
@@ -131,6 +135,7 @@ def build_runtime(
         providers=OpenProviders(credentials),
         signer=signer,
         people=people,
+        processes=processes,
     )
 
 

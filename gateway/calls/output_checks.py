@@ -1,6 +1,5 @@
 """Checks of handler results: the form that the protocol requires, the size, and the tool's output schema."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import cast
 
@@ -8,13 +7,12 @@ import msgspec
 
 from gateway.calls import result_rendering
 from gateway.calls.costly_validation import CostlyValidation
-from gateway.calls.result_summary import WHOLE_START, read_result
+from gateway.calls.result_plan import WHOLE_START, read_result, start_of_text, structure_of
 from gateway.definitions.contract.contents import validate_content, validate_contents, validate_messages
 from gateway.definitions.json_schema.validator import DeferredCheck, Validator
-from gateway.definitions.large_results.json_parts import text_of
 from gateway.domain.fairness.large_work import MAX_INLINE_BYTES, run_large
 from gateway.domain.identifiers import TenantId
-from gateway.domain.json_decoders import decode_json
+from gateway.domain.json_text import decode_json
 from gateway.domain.results import ABSENT, Completions, Contents, Messages, Result
 from gateway.errors import BadInput, Fault, HandlerFailed, LimitExceeded, OutputInvalid, Unavailable
 from gateway.handlers.binding import BoundPrompt, BoundResource
@@ -26,8 +24,6 @@ _INVALID_FORM = "the handler's result does not have the form that the protocol r
 _NO_STRUCTURE = "the result has no structured content, which the tool's output schema promises"
 _INLINE = 1024 * 1024
 """Bytes above which a result without structured content is not decoded."""
-_TEXT_START = b'"content":[{"type":"text","text":"'
-_CHARACTERS = re.compile(rb'(?:[^"\\]|\\u[0-9A-Fa-f]{4}|\\[^u])*+')
 _ITEM_BYTES = 8
 """Bytes of JSON of a member or element beside its text, about."""
 _MAX_VALUES = 100
@@ -130,7 +126,8 @@ class ResultChecks:
         if members.startswith(WHOLE_START):
             return await self._check_whole(tenant, output, members)
         if len(members) > _INLINE and _STRUCTURED not in members:  # guard: unstructured-result-cut
-            return _violation(OutputInvalid(_NO_STRUCTURE), _start_of_text(members))
+            start = start_of_text(members, result_rendering.MAX_TEXT_BYTES)
+            return _violation(OutputInvalid(_NO_STRUCTURE), [msgspec.Raw(start)] if start else [])
         result = read_result(members)
         if result.is_error:
             return members
@@ -148,7 +145,7 @@ class ResultChecks:
 
     async def _check_whole(self, tenant: TenantId, output: Validator, members: bytes) -> bytes:
         """Check a result that will be summarised; on a violation, the error result contains the start of its JSON."""
-        structured = members[len(WHOLE_START) : members.rfind(_IS_ERROR)]
+        structured = structure_of(members)
         try:
             await self._check_encoded(tenant, output, structured)
         except OutputInvalid as error:
@@ -164,16 +161,6 @@ def _violation(error: OutputInvalid, content: Sequence[object], encoded_meta: by
     meta: dict[str, object] = decode_json(encoded_meta or b"{}")
     encoded = _json({**meta, "gateway/error": {"code": error.code}})
     return b'"content":' + blocks + b',"isError":true,"_meta":' + encoded
-
-
-def _start_of_text(members: bytes) -> Sequence[Mapping[str, object]]:
-    """Return the first text block of a result, cut to the size limit of its JSON string."""
-    start = len(_TEXT_START)
-    if not members.startswith(_TEXT_START):
-        return ()
-    found = _CHARACTERS.match(members, start, start + result_rendering.MAX_TEXT_BYTES)
-    shown = b"" if found is None else found[0].decode("utf-8", "ignore").encode()
-    return ({"type": "text", "text": text_of(b'"' + shown + b'"')},)
 
 
 async def check_contents(contents: Contents, bound: BoundResource) -> tuple[Contents, int]:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from gateway.calls import result_rendering
 from gateway.calls.costly_validation import CostlyValidation
-from gateway.calls.field_selection import may_select, select_fields, take_fields
+from gateway.calls.field_selection import may_select, take_fields
 from gateway.calls.guardrails.chain import Guardrails
 from gateway.calls.invocation import Invocation, Limiter, PrimitiveLookup
 from gateway.calls.output_checks import ResultChecks, check_completions, check_contents, check_messages
@@ -338,7 +338,7 @@ class CallPipeline:
             return _end(call, "error" if response.is_error else "ok", members)
         note = None
         if call.fields:
-            response, note = await select_fields(tenant, response, call.fields)
+            response, note = await self._shaper.select(call, response, call.fields)
         has_schema = bound.output is not None and not call.fields
         if len(response.body) <= result_rendering.MAX_TEXT_BYTES:
             members = result_rendering.content(response)

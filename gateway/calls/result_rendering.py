@@ -16,7 +16,8 @@ import orjson
 import structlog
 
 from gateway.calls.duplicate_members import has_repeated_names
-from gateway.calls.result_summary import WHOLE_START, summarise
+from gateway.calls.result_plan import WHOLE_START
+from gateway.calls.result_summary import Summaries
 from gateway.calls.truncation import Truncated, cut_json, cut_start, cut_text, describe, has_many_parts
 from gateway.calls.upstream_errors import FIRST_ERROR, error_result, quote
 from gateway.calls.upstream_head import add_head, describe_head
@@ -28,6 +29,8 @@ from gateway.domain.tenancy.principals import Principal
 from gateway.errors import Fault, GatewayError, HandlerFailed, RedisUnavailable
 from gateway.handlers.response_body.charsets import declared_charset, decode_text
 from gateway.handlers.response_body.kinds import is_json, is_text, is_utf8, kind_of
+from gateway.handlers.response_body.projection import select_fields
+from gateway.handlers.response_body.result_processes import ResultProcesses
 
 log = structlog.get_logger(__name__)
 
@@ -79,8 +82,16 @@ class OverflowStore(Protocol):
 class ResultRenderer:
     """Renders upstream responses, and stores the complete body of a truncated response for its caller."""
 
-    def __init__(self, overflow: OverflowStore | None = None) -> None:
+    def __init__(self, overflow: OverflowStore | None = None, processes: ResultProcesses | None = None) -> None:
         self._overflow = overflow
+        self._processes = processes or ResultProcesses()
+        self._summaries = Summaries(self._processes, limit=MAX_TEXT_BYTES)
+
+    async def select(
+        self, call: ResultOwner, response: UpstreamResponse, paths: Sequence[str]
+    ) -> tuple[UpstreamResponse, str | None]:
+        """Return the response with the selected fields, and a note about missing ones; see `projection`."""
+        return await select_fields(self._processes, call.principal.tenant, response, paths)
 
     async def content(
         self, call: ResultOwner, response: UpstreamResponse, *, is_kept: bool, is_whole: bool, has_schema: bool = False
@@ -101,9 +112,7 @@ class ResultRenderer:
 
     async def summarise(self, call: ResultOwner, members: bytes, threshold: int) -> bytes:
         """Return the members of a result with summaries in place of its large parts; see `result_summary`."""
-        return await summarise(
-            call.principal.tenant, members, threshold, limit=MAX_TEXT_BYTES, keep=partial(self._keep, call)
-        )
+        return await self._summaries.summarise(call.principal.tenant, members, threshold, partial(self._keep, call))
 
     async def _keep(self, call: ResultOwner, content_type: str, body: bytes) -> str | None:
         if self._overflow is None:

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 import msgspec
 
 from gateway.domain.calls.approvals import RequestShown
-from gateway.domain.json_decoders import decode_json
+from gateway.domain.json_text import decode_json
 from gateway.domain.primitives import Primitive
 from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.handlers.interfaces import Prepared

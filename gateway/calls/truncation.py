@@ -19,6 +19,8 @@ from gateway.definitions.large_results.json_parts import parts_of, split_list
 from gateway.domain.json_access import point
 
 _MAX_PARTS = 300_000
+_COUNTED_BYTES = 1024 * 1024
+"""Bytes that are counted at once: the start shows most JSON of very many parts."""
 _MAX_SCANNED_MEMBERS = 10_000
 """Members of an object with very many commas that are looked at; each takes about 3 µs."""
 _MAX_WORK = 128 * 1024 * 1024
@@ -61,7 +63,13 @@ def cut_json(compact: bytes, limit: int, *, max_parts: int = _MAX_PARTS) -> Trun
 
 def has_many_parts(raw: bytes, max_parts: int = _MAX_PARTS) -> bool:
     """True if only the kept part of the JSON text is read."""
-    return raw.count(b",") > max_parts or raw.count(b":") > max_parts
+    commas = colons = 0
+    for start in range(0, len(raw), _COUNTED_BYTES):
+        commas += raw.count(b",", start, start + _COUNTED_BYTES)
+        colons += raw.count(b":", start, start + _COUNTED_BYTES)
+        if max(commas, colons) > max_parts:
+            return True
+    return False
 
 
 def cut_start(raw: bytes, limit: int) -> Truncated:

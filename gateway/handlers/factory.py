@@ -25,7 +25,7 @@ from gateway.domain.fairness.thread_kinds import SNAPSHOT_LOADS
 from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.http.requests import UpstreamResponse
 from gateway.domain.identifiers import TenantId
-from gateway.domain.json_decoders import decode_json
+from gateway.domain.json_text import decode_json
 from gateway.domain.live_sources import LiveKind
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tools import PrimitiveOrigin, Tool
@@ -45,6 +45,7 @@ from gateway.handlers.pinned_operation import PinnedHandler
 from gateway.handlers.previews.steps import StepPreview
 from gateway.handlers.python.registry import PythonHandler, PythonHandlers
 from gateway.handlers.python.runner import PythonAction
+from gateway.handlers.response_body.result_processes import ResultProcesses
 from gateway.handlers.result_forms import ResultForm
 from gateway.handlers.result_reader import NO_RESULTS, ReadResultHandler, ResultReader, ResultResource
 from gateway.handlers.steps import StepsAction
@@ -121,6 +122,7 @@ class HandlerDependencies:
     live: LiveRequests | None = None
     delegations: Delegations | None = None
     results: ResultReader | None = None
+    processes: ResultProcesses | None = None
 
 
 class HandlerFactory:
@@ -140,7 +142,8 @@ class HandlerFactory:
         self._code = parts.code
         self._queries = parts.queries
         self._live = parts.live
-        self._results = parts.results or ResultReader(NO_RESULTS, BodyRoom())
+        self._processes = parts.processes or ResultProcesses()
+        self._results = parts.results or ResultReader(NO_RESULTS, BodyRoom(), self._processes)
         self._tokens = parts.tokens or Tokens(upstream)
         self._delegations = parts.delegations
         self._schemas = None if parts.queries is None else parts.queries.schemas
@@ -159,7 +162,7 @@ class HandlerFactory:
             tokens=self._tokens,
             delegations=self._delegations,
         )
-        return OverriddenHandler(tool, handler) if tool.pinned or tool.result else handler
+        return OverriddenHandler(tool, handler, self._processes) if tool.pinned or tool.result else handler
 
     async def validator(self, tenant: TenantId, tool: Tool) -> Validator:
         """Return the validator of a tool's arguments: of the full input schema, if the listed one is shortened.
@@ -196,6 +199,7 @@ class HandlerFactory:
             secrets=self._secrets,
             origins=snapshot.http_origins,
             delegations=self._delegations,
+            processes=self._processes,
         )
         subject = HandlerSubject(name=item.name, definition=item.definition, handler=item.handler)
         runs: Runs

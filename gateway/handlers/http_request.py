@@ -8,19 +8,18 @@ from dataclasses import dataclass, field
 
 import anyio
 import msgspec
-from msgspec.structs import replace
 
-from gateway.definitions.handlers.specs import HttpSpec, ResultSpec
-from gateway.definitions.projection import drop, keep, point
-from gateway.domain.fairness.large_work import run_large
+from gateway.definitions.handlers.specs import HttpSpec
 from gateway.domain.http.requests import NamedCredential, UpstreamRequest, UpstreamResponse
 from gateway.domain.identifiers import TenantId
-from gateway.errors import EgressDenied, HandlerFailed, TemplateFailed, UpstreamTimeout
+from gateway.errors import EgressDenied, TemplateFailed, UpstreamTimeout
 from gateway.handlers.credentials import find_named, is_among, of_caller, with_credential
 from gateway.handlers.interfaces import Call, SecretReader
 from gateway.handlers.previews.requests import finish, show_request
 from gateway.handlers.redaction.redaction import Redaction
-from gateway.handlers.response_body.reading import JSON, TEXT, read_json
+from gateway.handlers.response_body.projection import project
+from gateway.handlers.response_body.reading import JSON, TEXT
+from gateway.handlers.response_body.result_processes import ResultProcesses
 from gateway.upstream.auth.delegation import Delegations
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.serialize.header_checks import is_argument_header, is_header_value
@@ -31,7 +30,6 @@ _ACCEPT = "application/json, */*;q=0.5"
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "QUERY"})
 _IDEMPOTENT = _SAFE | {"PUT", "DELETE"}
 _DECLARABLE = frozenset({"accept", "content-type"})
-_FIRST_ERROR = 300
 UNAUTHORISED = 401
 
 
@@ -45,6 +43,7 @@ class EgressContext:
     origins: frozenset[str] | None
     redaction: Redaction = field(default_factory=Redaction)
     delegations: Delegations | None = None
+    processes: ResultProcesses = field(default_factory=ResultProcesses)
 
 
 class HttpRequester:
@@ -129,10 +128,7 @@ class HttpRequester:
                         await self._egress.delegations.renew(stored, call.principal, renewed.credential)
             redaction, tenant = self._egress.redaction, self._egress.tenant
             response = await redaction.apply(tenant, response, tuple(sent))  # guard: handler-credential-echo
-        if response.status >= _FIRST_ERROR or not response.body or not is_projected(self._spec.result):
-            return response
-        tenant, size = self._egress.tenant, len(response.body)
-        return await run_large(tenant, size, project_answer, response, self._spec.result)
+        return await project(self._egress.processes, self._egress.tenant, response, self._spec.result)
 
     async def _send(self, request: UpstreamRequest, call: Call, limit_bytes: int | None) -> UpstreamResponse:
         try:
@@ -153,32 +149,6 @@ class HttpRequester:
         if name is None:
             return None
         return await find_named(self._egress.secrets, self._egress.tenant, name, url)
-
-
-def project_answer(response: UpstreamResponse, spec: ResultSpec) -> UpstreamResponse:
-    """Return the response with its JSON projected as declared.
-
-    Raises:
-        HandlerFailed: the response is not JSON, or has no value at the pointer.
-    """
-    if not is_projected(spec):
-        return response
-    value = read_json(response)
-    if spec.pointer is not None:
-        value = point(value, spec.pointer)
-    if spec.keep:
-        value = keep(value, spec.keep)
-    if spec.drop:
-        value = drop(value, spec.drop)
-    try:
-        return replace(response, body=msgspec.json.encode(value), content_type=JSON)
-    except (TypeError, ValueError, RecursionError):
-        raise HandlerFailed("the upstream's response cannot be written as JSON") from None
-
-
-def is_projected(spec: ResultSpec) -> bool:
-    """True if the spec changes a response."""
-    return spec.pointer is not None or bool(spec.keep or spec.drop)
 
 
 def _header(name: str, value: str) -> str:

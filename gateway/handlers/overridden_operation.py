@@ -6,20 +6,21 @@ import msgspec
 
 from gateway.definitions.handlers.specs import ResultSpec
 from gateway.domain.http.requests import UpstreamResponse
-from gateway.domain.json_decoders import decode_object
+from gateway.domain.json_text import decode_object
 from gateway.domain.tools import Tool
-from gateway.handlers.http_request import project_answer
 from gateway.handlers.interfaces import Call, Handler, Prepared
+from gateway.handlers.response_body.projection import project
+from gateway.handlers.response_body.result_processes import ResultProcesses
 
-_FIRST_ERROR = 300
 _decode_result = msgspec.json.Decoder(ResultSpec).decode
 
 
 class OverriddenHandler:
     """Runs an operation with pinned arguments, which replace any values of the caller, and projects the response."""
 
-    def __init__(self, tool: Tool, handler: Handler[UpstreamResponse]) -> None:
+    def __init__(self, tool: Tool, handler: Handler[UpstreamResponse], processes: ResultProcesses) -> None:
         self._handler = handler
+        self._processes = processes
         self._pinned: Mapping[str, object] = decode_object(tool.pinned) if tool.pinned else {}
         self._result = _decode_result(tool.result) if tool.result else ResultSpec()
 
@@ -43,4 +44,4 @@ class OverriddenHandler:
             UpstreamError: there is no response.
         """
         response = await self._handler.run(prepared, call)
-        return project_answer(response, self._result) if response.status < _FIRST_ERROR and response.body else response
+        return await project(self._processes, call.principal.tenant, response, self._result)

@@ -7,7 +7,7 @@ from gateway.definitions.json_schema.validator import Validator, find_faults
 from gateway.definitions.templates.template import Tree
 from gateway.domain.fairness.large_work import run_large
 from gateway.domain.http.requests import UpstreamResponse
-from gateway.domain.json_decoders import decode_json
+from gateway.domain.json_text import decode_json
 from gateway.domain.tools import Tool
 from gateway.errors import ArgumentsInvalid, HandlerFailed
 from gateway.handlers.declared_results import variables_of

@@ -7,15 +7,13 @@ results stored before a change of the rules, are reported as missing.
 import hashlib
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final, Protocol, cast
 from urllib.parse import parse_qsl
 
 import msgspec
 
-from gateway.definitions.large_results.document import read_document
 from gateway.definitions.large_results.element_conditions import ElementCondition, Scalar
-from gateway.definitions.large_results.pages import PartRequest, read_part
+from gateway.definitions.large_results.pages import PAGE, PageHead, PartRequest
 from gateway.definitions.large_results.read_result import (
     MAX_CONDITION_POINTER,
     MAX_LIMIT,
@@ -34,6 +32,7 @@ from gateway.errors import ArgumentsInvalid, Fault, HandlerFailed, NotFound
 from gateway.handlers.interfaces import Call, Prepared
 from gateway.handlers.local_handler import HandlerSubject, build_prepared_call
 from gateway.handlers.previews.requests import escape
+from gateway.handlers.response_body.result_processes import ResultProcesses
 from gateway.upstream.body_room import BodyRoom
 
 DEFAULT_ROOM: Final = 64 * 1024
@@ -43,8 +42,8 @@ _PREFIX: Final = f"{RESULT_SCHEME}://"
 _OCTET_STREAM: Final = "application/octet-stream"
 _JSON: Final = "application/json"
 _MAX_SHALLOW_LEVELS: Final = 16
-_COSTLY_FACTOR: Final = 64
-"""Cost of a page with conditions or a deep pointer, relative to a plain page of the same result."""
+_COSTLY_FACTOR: Final = 32
+"""Cost of a page with conditions or a deeper pointer, relative to a plain page of the same result."""
 _MAX_RESULT_BYTES: Final = 10 * 1024 * 1024 - 64 * 1024
 """Limit on the JSON of a whole result; the rest of the result limit is for the other members of the content."""
 _SHORT_ESCAPES: Final = b'"\\\b\f\n\r\t'
@@ -79,9 +78,10 @@ NO_RESULTS: Final = _NoResults()
 class ResultReader:
     """Reads stored results. Each has room like the large body of a response, until its call has ended."""
 
-    def __init__(self, store: ResultStore, rooms: BodyRoom) -> None:
+    def __init__(self, store: ResultStore, rooms: BodyRoom, processes: ResultProcesses) -> None:
         self._store = store
         self._rooms = rooms
+        self._processes = processes
 
     async def read_whole(self, call: Call, uri: str) -> Mapping[str, object]:
         """Return a result of the caller as the content of a resource.
@@ -115,8 +115,9 @@ class ResultReader:
         room = call.summary_threshold or DEFAULT_ROOM
         found = await self._read(call, uri)
         is_shallow = not request.where and request.pointer.count("/") <= _MAX_SHALLOW_LEVELS
-        size = len(found.body) * (1 if is_shallow else _COSTLY_FACTOR)
-        return await run_large(call.principal.tenant, size, _page, found, request, room)
+        weight = len(found.body) * (1 if is_shallow else _COSTLY_FACTOR)
+        head = PageHead(request, room)
+        return await self._processes.run(call.principal.tenant, PAGE, head, found.body, weight=weight)
 
 
 class ReadResultHandler:
@@ -259,16 +260,6 @@ def _number(text: str, location: str, maximum: int) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) <= len(str(maximum)) and int(text) <= maximum):
         raise _invalid(location, f"must be a number up to {maximum}")
     return int(text)
-
-
-def _page(found: StoredResult, request: PartRequest, room: int) -> bytes:
-    document = read_document(found.body)
-    if document is None:
-        raise HandlerFailed("the result is binary; read the whole resource")
-    try:
-        return read_part(document, request, room=room)
-    except RecursionError:  # deeper than the parser reads
-        return read_part(replace(document, is_json=False), request, room=room)
 
 
 def _content(uri: str, found: StoredResult) -> Mapping[str, object]:

@@ -21,7 +21,7 @@ from jwt.utils import from_base64url_uint
 
 from gateway.domain.identifiers import TenantId
 from gateway.domain.json_access import unescape_token
-from gateway.domain.json_decoders import decode_json
+from gateway.domain.json_text import decode_json
 from gateway.domain.tenancy.issuers import ALGORITHMS, IdentityClaims, Issuer, TenantIssuers, is_subject
 
 CLOCK_SKEW_S = 60

@@ -29,7 +29,7 @@ from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.fairness.fair_cache import FairCache
 from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import IssuerId, TenantId
-from gateway.domain.json_decoders import decode_object
+from gateway.domain.json_text import decode_object
 from gateway.domain.refusals import SecretUnavailable
 from gateway.domain.tenancy.issuers import IntrospectionClient, Issuer, TenantIssuers
 from gateway.errors import GatewayError, LimitExceeded, Unavailable

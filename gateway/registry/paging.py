@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 import anyio
 
-from gateway.domain.json_decoders import decode_json
+from gateway.domain.json_text import decode_json
 from gateway.domain.primitives import Primitive
 from gateway.domain.tools import Tool
 

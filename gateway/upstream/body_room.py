@@ -20,8 +20,8 @@ from gateway.errors import LimitExceeded
 SMALL_BODY_BYTES: Final = 256 * 1024
 """Size in bytes up to which a body needs no room: the bodies of all calls at once have 16 MiB per tenant then."""
 UNIT_BYTES: Final = 1024 * 1024
-_UNITS: Final = 128
-"""Units of a replica; a tenant has a quarter, room for three bodies of 10 MiB. A body has up to three copies."""
+_UNITS: Final = 256
+"""Units of a replica; a tenant has a quarter, room for six bodies of 10 MiB. Two of all bodies are copied at a time."""
 _MAX_QUEUE_LENGTH: Final = 1024
 _WAIT_S: Final = 30.0
 _MARGIN_S: Final = 1.0

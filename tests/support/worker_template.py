@@ -16,7 +16,7 @@ import socket
 import sys
 from pathlib import Path
 
-MODULES = ("gateway.openapi.worker", "gateway.definitions.json_schema.check_worker")
+MODULES = ("gateway.openapi.worker", "gateway.definitions.json_schema.check_worker", "gateway.calls.result_worker")
 NUMBER = 4
 """Bytes of a process id and of an exit status, which is signed: negative for a signal."""
 

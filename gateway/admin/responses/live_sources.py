@@ -10,7 +10,7 @@ from gateway.admin.fields import CreatedAt, Id, Name, UpdatedAt
 from gateway.admin.responses.models import CopiedModel, Page, ResponseModel
 from gateway.catalog.live.overview import LiveOverview, LivePrimitiveState, LivePrimitiveView, differences
 from gateway.domain.json_access import as_object
-from gateway.domain.json_decoders import decode_object
+from gateway.domain.json_text import decode_object
 from gateway.domain.live_sources import AttachmentState, LiveKind, LiveSource
 from gateway.domain.primitives import Family
 from gateway.domain.sources import Exposure

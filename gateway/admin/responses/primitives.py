@@ -11,7 +11,7 @@ from gateway.admin.responses.models import Page, ResponseModel
 from gateway.admin.responses.overrides import OverrideShown
 from gateway.catalog.primitives.primitives import DryRun
 from gateway.catalog.primitives.queries import Listed
-from gateway.domain.json_decoders import decode_object
+from gateway.domain.json_text import decode_object
 from gateway.domain.primitives import Primitive
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import PrimitiveOrigin, Tool

@@ -19,7 +19,7 @@ from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
 from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.findings import Finding, fine, list_names, warning
 from gateway.domain.json_access import as_object
-from gateway.domain.json_decoders import decode_object
+from gateway.domain.json_text import decode_object
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tenancy.tenants import Tenant
 from gateway.errors import BadInput, GatewayError

@@ -11,7 +11,7 @@ from gateway.catalog.primitives.constraints import code_of
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.identifiers import TenantId
 from gateway.domain.json_access import as_object, point
-from gateway.domain.json_decoders import decode_object
+from gateway.domain.json_text import decode_object
 from gateway.domain.live_sources import LiveSource, RememberedPrimitive
 from gateway.domain.order import KEYED, Order, follows
 from gateway.domain.primitives import Family

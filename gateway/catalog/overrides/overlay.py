@@ -12,7 +12,7 @@ from typing import Any, cast
 import msgspec
 
 from gateway.domain.json_access import unescape_token
-from gateway.domain.json_decoders import decode_json, decode_object
+from gateway.domain.json_text import decode_json, decode_object
 from gateway.domain.overrides import LoadedOperation, OverrideFields
 from gateway.domain.tools import FULL_INPUT_META, Tool
 

@@ -13,7 +13,7 @@ from gateway.definitions.field_reader import Faults, FieldReader
 from gateway.definitions.handlers.requests import read_result
 from gateway.definitions.json_schema.validator import compile_input, find_faults
 from gateway.domain.json_access import point
-from gateway.domain.json_decoders import decode_json
+from gateway.domain.json_text import decode_json
 from gateway.domain.overrides import OverrideFields
 from gateway.errors import Fault, ToolValidationError
 

@@ -19,7 +19,7 @@ from gateway.definitions.uri.shapes import shape_of
 from gateway.domain.credentials import StoredCredential
 from gateway.domain.identifiers import PrimitiveId, TenantId
 from gateway.domain.json_access import as_object, point
-from gateway.domain.json_decoders import decode_json
+from gateway.domain.json_text import decode_json
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tenancy.policy import Policy
 from gateway.domain.tools import Tool

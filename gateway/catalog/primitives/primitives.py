@@ -16,7 +16,7 @@ from gateway.domain.events import ResourceUpdated, TemplateChanged
 from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
 from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import PrimitiveId, TenantId, new_primitive_id
-from gateway.domain.json_decoders import decode_object
+from gateway.domain.json_text import decode_object
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import PrimitiveOrigin

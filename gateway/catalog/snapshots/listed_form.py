@@ -10,7 +10,7 @@ from gateway.catalog.snapshots.field_argument import offers_fields, with_fields,
 from gateway.definitions.large_results.read_result import READ_DEFINITION, READ_RESULT, TEMPLATE, TEMPLATE_DEFINITION
 from gateway.domain.identifiers import PrimitiveId
 from gateway.domain.json_access import Object
-from gateway.domain.json_decoders import decode_json
+from gateway.domain.json_text import decode_json
 from gateway.domain.listed.client_limits import (
     ClientFinding,
     find_count_limits,
@@ -64,7 +64,7 @@ class ListedForm:
 
 def to_stored(tool: Tool) -> dict[str, Any]:
     """Return the stored definition as an object."""
-    stored: dict[str, Any] = msgspec.json.decode(tool.definition)
+    stored: dict[str, Any] = decode_json(tool.definition)
     return stored
 
 
@@ -83,7 +83,7 @@ class ToolListing:
     def __call__(self, tool: Tool) -> dict[str, Any]:
         """Return the definition that clients receive."""
         shown = tool if self.form is None else self.form(tool)
-        stored, name = msgspec.json.decode(shown.definition), self.names.listed(tool.name)
+        stored, name = decode_json(shown.definition), self.names.listed(tool.name)
         return renamed_definition(stored, name) if is_exact(tool, stored) else listed_definition(stored, name)
 
     def lists_the_same(self, tools: Sequence[Tool], other: "ToolListing", others: Sequence[Tool]) -> bool:

@@ -9,7 +9,7 @@ from gateway.catalog.origins import find_origin
 from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.definitions.policy.paths import readings_of_uri
 from gateway.definitions.policy.primitive_policy import PolicySubject, PrimitivePolicy, find_policy
-from gateway.domain.json_decoders import decode_object
+from gateway.domain.json_text import decode_object
 from gateway.domain.primitives import Primitive
 from gateway.domain.tenancy.guardrails import Guardrail
 from gateway.domain.tools import PrimitiveOrigin, Tool

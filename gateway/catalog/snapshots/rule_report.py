@@ -9,7 +9,7 @@ from gateway.catalog.snapshots.primitive_policies import subject_of
 from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.definitions.policy.primitive_policy import PolicySubject, is_about
 from gateway.domain.json_access import tokens_of
-from gateway.domain.json_decoders import decode_json
+from gateway.domain.json_text import decode_json
 from gateway.domain.primitives import Primitive
 from gateway.domain.tenancy.policy import PolicyRule
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE

@@ -7,7 +7,7 @@ import httpx
 import msgspec
 
 from gateway.cli.input.json_fields import JsonObject, text_at, to_object, to_objects
-from gateway.domain.json_decoders import decode_json
+from gateway.domain.json_text import decode_json
 from gateway.errors import Forbidden, GatewayError, LimitExceeded, NotFound, Unauthenticated, Unavailable, UpstreamError
 from gateway.protocol.stdio.messages import error_response
 

@@ -14,7 +14,7 @@ from typing import BinaryIO
 import msgspec
 
 from gateway.definitions.json_schema.validator import Validator
-from gateway.domain.json_decoders import decode_json
+from gateway.domain.json_text import decode_json
 from gateway.errors import Fault
 from gateway.sandbox.frames import LENGTH_BYTES, read_frame, write_frame
 from gateway.sandbox.rlimits import isolate, limit, limit_request, peak_bytes

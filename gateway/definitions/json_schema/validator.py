@@ -18,7 +18,7 @@ from gateway.definitions.json_schema.dialects import compile_schema
 from gateway.definitions.json_schema.tree import SchemaTree, TooLarge
 from gateway.definitions.json_schema.violations import all_violations, summarize_violations
 from gateway.definitions.json_schema.work_bound import ENDLESS, UNKNOWN, WorkBound, work_of
-from gateway.domain.json_decoders import decode_json
+from gateway.domain.json_text import decode_json
 from gateway.errors import Fault
 
 MAX_LOOP_UNITS = 1_000_000

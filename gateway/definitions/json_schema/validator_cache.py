@@ -11,7 +11,7 @@ from gateway.definitions.json_schema.validator import Validator, compile_input, 
 from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.fairness.thread_kinds import SNAPSHOT_LOADS
 from gateway.domain.fairness.threads import run_in_thread
-from gateway.domain.json_decoders import decode_json
+from gateway.domain.json_text import decode_json
 
 _INLINE_BYTES = 8 * 1024
 

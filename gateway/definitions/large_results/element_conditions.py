@@ -8,7 +8,7 @@ import msgspec
 
 from gateway.definitions.large_results.json_parts import is_container, look_up, split, text_of
 from gateway.domain.json_access import tokens_of
-from gateway.domain.json_decoders import decode_json
+from gateway.domain.json_text import decode_json
 
 _MAX_STEPS: Final = 200_000
 """Limit on the tokens and values that the conditions of one page read; 200,000 small parses take about 0.4 s."""

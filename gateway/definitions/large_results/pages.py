@@ -5,13 +5,14 @@ larger than a page, so that a client can request them separately. The values of 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final
 
+import msgspec
 import orjson
 
-from gateway.definitions.large_results.document import ResultDocument, json_of
+from gateway.definitions.large_results.document import ResultDocument, json_of, read_document
 from gateway.definitions.large_results.element_conditions import ConditionTests, ElementCondition
 from gateway.definitions.large_results.json_parts import (
     Part,
@@ -23,7 +24,8 @@ from gateway.definitions.large_results.json_parts import (
 )
 from gateway.definitions.large_results.read_result import MAX_POINTER
 from gateway.domain.json_access import point, tokens_of
-from gateway.errors import ArgumentsInvalid, Fault
+from gateway.errors import ArgumentsInvalid, Fault, HandlerFailed
+from gateway.sandbox.result_tasks import ResultTask
 
 _MAX_TESTED: Final = 100_000
 """Limit on the elements that are tested for one page; a longer list continues on the next page."""
@@ -65,6 +67,27 @@ class _Page:
     indexes: list[int] = field(default_factory=list[int])
     omitted: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
     next_offset: int | None = None
+
+
+class PageHead(msgspec.Struct, frozen=True):
+    """The request for a page of at most about `room` bytes."""
+
+    request: PartRequest
+    room: int
+
+
+def _read_page(head: PageHead, body: bytes) -> bytes:
+    document = read_document(body)
+    if document is None:
+        raise HandlerFailed("the result is binary; read the whole resource")
+    try:
+        return read_part(document, head.request, room=head.room)
+    except RecursionError:  # deeper than the parser reads
+        return read_part(replace(document, is_json=False), head.request, room=head.room)
+
+
+PAGE: Final = ResultTask("page", _read_page, PageHead, bytes)
+"""Reads one page of a stored result, given by its bytes."""
 
 
 def read_part(document: ResultDocument, request: PartRequest, *, room: int) -> bytes:

@@ -4,9 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from gateway.domain.json_access import Object, as_object
+from gateway.domain.json_text import decode_json
 from gateway.domain.listed.arguments import describe_original, renamed_arguments
 from gateway.domain.listed.schema import listed_output_schema, listed_schema
 
@@ -35,7 +34,7 @@ def listed_definition(stored: Object, name: str) -> dict[str, Any]:
 
 def served_bytes(definition: bytes) -> int:
     """Return the bytes of an imported tool in a list, under its stored name."""
-    stored = msgspec.json.decode(definition)
+    stored = decode_json(definition)
     return len(written(listed_definition(stored, stored["name"])))
 
 

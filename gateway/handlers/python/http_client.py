@@ -11,7 +11,7 @@ from yarl import URL
 
 from gateway.domain.http.requests import UpstreamRequest
 from gateway.domain.identifiers import TenantId
-from gateway.domain.json_decoders import decode_json
+from gateway.domain.json_text import decode_json
 from gateway.domain.results import ABSENT, Absent
 from gateway.errors import EgressDenied, HandlerFailed, UpstreamTimeout
 from gateway.handlers.call_memo import CallMemo

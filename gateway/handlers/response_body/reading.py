@@ -6,7 +6,7 @@ import msgspec
 
 from gateway.definitions.contract.metadata import is_mime_type
 from gateway.domain.http.requests import UpstreamResponse
-from gateway.domain.json_decoders import decode_json
+from gateway.domain.json_text import decode_json
 from gateway.errors import HandlerFailed
 from gateway.handlers.response_body import kinds
 from gateway.handlers.response_body.charsets import decode_text
@@ -17,7 +17,7 @@ TEXT = "text/plain"
 
 _MAX_CONTAINERS = 150_000
 _MAX_VALUES = 500_000
-"""Limits on objects and lists, and on all values, that are decoded on the event loop, which takes up to 50 ms."""
+"""Limits on objects and lists, and on all values, that are decoded in this process, which takes up to 50 ms."""
 
 
 def kind_of(response: UpstreamResponse) -> str:
@@ -30,24 +30,34 @@ def read_json(response: UpstreamResponse) -> object:
     """Return the body as a JSON value; integers keep every digit.
 
     Raises:
-        HandlerFailed: the body is not JSON, or has more values than may be decoded on the event loop.
+        HandlerFailed: the body is not JSON, or has more values than this process reads.
     """
-    _refuse_many(response.body)  # guard: answer-values
-    try:
-        return decode_json(response.body.removeprefix(codecs.BOM_UTF8))
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        raise HandlerFailed("the upstream returned a response that is not JSON") from None
-
-
-def _refuse_many(body: bytes) -> None:
-    if len(body) <= _MAX_CONTAINERS:  # the usual case: a small body, because each value takes at least one byte
-        return
-    containers = body.count(b"{") + body.count(b"[")
-    if containers > _MAX_CONTAINERS or containers + body.count(b",") > _MAX_VALUES:
+    if has_many_values(response.body):  # guard: answer-values
         raise HandlerFailed(
             f"the upstream's response has too many JSON values (limit {_MAX_VALUES}, of which {_MAX_CONTAINERS} "
             f"objects and lists); request less data"
         )
+    return decode_body(response.body)
+
+
+def decode_body(body: bytes) -> object:
+    """Return the JSON value of a body with any number of values; see `read_json`.
+
+    Raises:
+        HandlerFailed: the body is not JSON.
+    """
+    try:
+        return decode_json(body.removeprefix(codecs.BOM_UTF8))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        raise HandlerFailed("the upstream returned a response that is not JSON") from None
+
+
+def has_many_values(body: bytes) -> bool:
+    """True if reading the body would hold the interpreter lock for more than about 50 ms."""
+    if len(body) <= _MAX_CONTAINERS:  # the usual case: a small body, because each value takes at least one byte
+        return False
+    containers = body.count(b"{") + body.count(b"[")
+    return containers > _MAX_CONTAINERS or containers + body.count(b",") > _MAX_VALUES
 
 
 def read_text(response: UpstreamResponse) -> str | None:

@@ -22,7 +22,7 @@ import msgspec
 from gateway.domain.fairness.fair_cache import FairCache
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import TenantId
-from gateway.domain.json_decoders import decode_object
+from gateway.domain.json_text import decode_object
 from gateway.domain.refusals import ClientRefused
 from gateway.domain.tenancy.grants import ClientKind, OAuthClient
 from gateway.domain.tenancy.redirect_uris import MAX_REDIRECT_URIS, fault_of

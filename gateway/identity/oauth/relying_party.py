@@ -16,7 +16,7 @@ import msgspec
 
 from gateway.domain.http.requests import Credential, UpstreamRequest
 from gateway.domain.identifiers import TenantId
-from gateway.domain.json_decoders import decode_object
+from gateway.domain.json_text import decode_object
 from gateway.domain.refusals import SignInFailed
 from gateway.domain.tenancy.issuers import IdentityClaims, Issuer, SignInClient
 from gateway.domain.tenancy.sign_ins import ProviderTokens

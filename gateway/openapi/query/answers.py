@@ -6,7 +6,7 @@ from typing import TypeVar, cast
 import msgspec
 
 from gateway.domain.json_access import as_list, as_object
-from gateway.domain.json_decoders import decode_json
+from gateway.domain.json_text import decode_json
 from gateway.openapi.query.api import ApiView
 from gateway.openapi.query.limits import DEFAULT_LIMIT, MAX_ANSWER_BYTES, MAX_DEPTH
 from gateway.openapi.query.outline import OutlinedOperation, SchemaEntry

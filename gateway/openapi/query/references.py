@@ -5,7 +5,7 @@ from typing import TypeAlias
 import msgspec
 
 from gateway.domain.json_access import Object, as_list, as_object, point
-from gateway.domain.json_decoders import decode_json
+from gateway.domain.json_text import decode_json
 from gateway.openapi.document.references import find_step, ref_tokens
 from gateway.openapi.query.limits import MAX_DEPTH
 from gateway.openapi.query.links import canonical_pointer

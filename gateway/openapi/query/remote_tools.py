@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from gateway.domain.json_access import as_object
-from gateway.domain.json_decoders import decode_object
+from gateway.domain.json_text import decode_object
 from gateway.domain.tools import Tool
 from gateway.openapi.query.outline import Outline, OutlinedOperation
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from gateway.domain.json_access import as_list, as_object, point
-from gateway.domain.json_decoders import decode_json
+from gateway.domain.json_text import decode_json
 from gateway.domain.updates.source_changes import Difference, DifferenceKind, Impact
 from gateway.openapi.query.outline import Outline, decode_outline
 from gateway.openapi.review.excerpts import make_difference

@@ -15,7 +15,7 @@ import msgspec
 
 from gateway.domain.fairness.fair_cache import FairCache
 from gateway.domain.identifiers import TenantId
-from gateway.domain.json_decoders import decode_object
+from gateway.domain.json_text import decode_object
 from gateway.errors import DocumentTooLarge, FetchFailed, GatewayError, Unavailable, UpstreamError
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.document_fetch import fetch_document

@@ -18,7 +18,7 @@ from gateway.domain.credentials import TokenExchange
 from gateway.domain.http.plans import SchemePlan
 from gateway.domain.http.requests import AccessToken, Credential, UpstreamRequest, UpstreamResponse
 from gateway.domain.identifiers import TenantId
-from gateway.domain.json_decoders import decode_object
+from gateway.domain.json_text import decode_object
 from gateway.errors import TokenRefused
 from gateway.upstream.auth.credentials import digest_of
 from gateway.upstream.client import UpstreamClient

@@ -17,7 +17,7 @@ import msgspec
 from gateway.domain.fairness.thread_kinds import SECRET_FILES
 from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.http.requests import UpstreamRequest, UpstreamResponse
-from gateway.domain.json_decoders import decode_object
+from gateway.domain.json_text import decode_object
 from gateway.domain.refusals import SecretUnavailable
 from gateway.errors import GatewayError, LimitExceeded
 from gateway.upstream.auth.credentials import digest_of

@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 
-from gateway.calls.field_selection import select_fields, take_fields
+from gateway.calls.field_selection import take_fields
 from gateway.catalog.snapshots.field_argument import offers_fields, with_fields
 from gateway.domain.http.requests import UpstreamResponse
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.errors import ArgumentsInvalid
+from gateway.handlers.response_body.projection import select_fields
+from gateway.handlers.response_body.result_processes import ResultProcesses
 
 ACME = TenantId("ten_acme")
 PETS: Any = {
@@ -26,7 +28,7 @@ async def selected(
 ) -> tuple[Any, str | None]:
     """The body that is left, and the note."""
     answer = UpstreamResponse(status=status, content_type=kind, body=json.dumps(value).encode())
-    found, note = await select_fields(ACME, answer, paths)
+    found, note = await select_fields(ResultProcesses(), ACME, answer, paths)
     return json.loads(found.body), note
 
 
@@ -58,7 +60,7 @@ async def test_other_results_stay_complete_and_say_so(value: Any, more: dict[str
     """Ours: a call that has run does not lose its result (OAS-10)."""
     if more:
         answer = UpstreamResponse(status=200, content_type="text/plain", body=b"a,b\n")
-        found, note = await select_fields(ACME, answer, ("/a",))
+        found, note = await select_fields(ResultProcesses(), ACME, answer, ("/a",))
         assert found is answer
     else:
         left, note = await selected(value, "/a")

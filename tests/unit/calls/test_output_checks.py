@@ -8,8 +8,8 @@ import pytest
 
 from gateway.calls.costly_validation import CostlyValidation
 from gateway.calls.output_checks import ResultChecks, check_contents
+from gateway.calls.result_plan import WHOLE_START
 from gateway.calls.result_rendering import MAX_TEXT_BYTES, content
-from gateway.calls.result_summary import WHOLE_START
 from gateway.definitions.json_schema.validator import DeferredCheck, Validator
 from gateway.domain.http.requests import UpstreamResponse
 from gateway.domain.identifiers import TenantId

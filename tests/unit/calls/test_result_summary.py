@@ -8,11 +8,12 @@ import orjson
 import pytest
 
 from gateway.calls.result_rendering import ResultRenderer, content
-from gateway.calls.result_summary import summarise
+from gateway.calls.result_summary import Summaries
 from gateway.definitions.large_results.document import read_document
 from gateway.definitions.large_results.pages import PartRequest, read_part
 from gateway.domain.http.requests import UpstreamResponse
 from gateway.domain.identifiers import TenantId
+from gateway.handlers.response_body.result_processes import ResultProcesses
 
 ACME = TenantId("ten_acme")
 LIMIT = 256 * 1024
@@ -35,7 +36,7 @@ class _Shelf:
 
 
 async def _summary(shelf: _Shelf, members: bytes, threshold: int = 4096) -> dict[str, Any]:
-    found = await summarise(ACME, members, threshold, limit=LIMIT, keep=shelf.keep)
+    found = await Summaries(ResultProcesses(), limit=LIMIT).summarise(ACME, members, threshold, shelf.keep)
     result: dict[str, Any] = json.loads(b"{" + found + b"}")
     return result
 
@@ -69,7 +70,7 @@ async def test_small_results_and_errors_stay() -> None:
     failed = b'"content":[{"type":"text","text":"' + b"x" * 9000 + b'"}],"isError":true'
 
     for members in (small, failed):
-        assert await summarise(ACME, members, 4096, limit=LIMIT, keep=shelf.keep) == members
+        assert await Summaries(ResultProcesses(), limit=LIMIT).summarise(ACME, members, 4096, shelf.keep) == members
     assert shelf.kept == []
 
 

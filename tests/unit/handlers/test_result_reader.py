@@ -13,6 +13,7 @@ from gateway.definitions.large_results.pages import PartRequest
 from gateway.domain.identifiers import TenantId
 from gateway.domain.results import MAX_STORED_BYTES, StoredResult
 from gateway.errors import ArgumentsInvalid, HandlerFailed
+from gateway.handlers.response_body.result_processes import ResultProcesses
 from gateway.handlers.result_reader import ResultReader, request_of_query, size_as_json
 from gateway.upstream.body_room import UNIT_BYTES, BodyRoom
 
@@ -100,7 +101,7 @@ class _Reading:
 async def test_few_results_are_in_memory_at_a_time(is_page: bool) -> None:
     """Ours: a neighbour that reads many large results waits for its own, and others have their turn (OAS-10)."""
     store, rooms = _SlowStore(), BodyRoom()
-    reader = ResultReader(store, rooms)
+    reader = ResultReader(store, rooms, ResultProcesses())
 
     async def read() -> None:
         call: Any = _Reading()
@@ -158,19 +159,21 @@ class _OneResult:
 async def test_costly_reads_of_small_results_run_in_threads(wanted: PartRequest, is_inline: bool) -> None:
     """Ours: conditions and deep pointers on 2 kB may cost more than the event loop has time for (ISO-2)."""
     store = _OneResult(b"[" * 20 + b"1" * 2048 + b"]" * 20)
-    await ResultReader(store, BodyRoom()).read_page(cast("Any", _Reading()), "gateway+result://x", wanted)
+    await ResultReader(store, BodyRoom(), ResultProcesses()).read_page(
+        cast("Any", _Reading()), "gateway+result://x", wanted
+    )
 
     assert (store.body.threads == {threading.get_ident()}) is is_inline
 
 
 async def test_a_whole_result_that_is_too_large_as_json_is_refused_early() -> None:
     """Ours: escapes are counted in a thread before they are written (ISO-2)."""
-    reader, call = ResultReader(_OneResult(b"\x01" * 2_000_000), BodyRoom()), cast("Any", _Reading())
+    reader, call = ResultReader(_OneResult(b"\x01" * 2_000_000), BodyRoom(), ResultProcesses()), cast("Any", _Reading())
     with pytest.raises(HandlerFailed, match="too large for one result; read parts of it"):
         await reader.read_whole(call, "gateway+result://x")
 
     store = _OneResult(b"a" * 2_000_000)
-    content = await ResultReader(store, BodyRoom()).read_whole(call, "gateway+result://x")
+    content = await ResultReader(store, BodyRoom(), ResultProcesses()).read_whole(call, "gateway+result://x")
     assert content["text"] == "a" * 2_000_000
     assert threading.get_ident() not in store.body.threads
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.domain.json_decoders import decode_json, decode_object
+from gateway.domain.json_text import decode_json, decode_object
 
 
 @pytest.mark.parametrize("decode", [decode_json, decode_object])
