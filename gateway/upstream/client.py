@@ -19,6 +19,7 @@ from gateway.domain.refusals import ResultBusy
 from gateway.errors import (
     UpstreamAnswerBroken,
     UpstreamAnswerTooLarge,
+    UpstreamBusy,
     UpstreamTimeout,
     UpstreamUnreachable,
 )
@@ -47,6 +48,7 @@ _TICK_S = 0.25
 _MIN_RETRY_WINDOW_S = 1.0
 """Minimum remaining time for a retry, in seconds."""
 _REDIRECTS, _ERRORS = 300, 400
+_NO_ROOM = "Too many large responses are being read for the tenant, or for all tenants; retry later."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,13 +133,14 @@ class UpstreamClient:
 
         Raises:
             EgressDenied: the gateway may not dial the URL or an address behind it; this attempt sent nothing.
-            UpstreamBusy: the tenant has too many calls to this upstream, or connections; this attempt sent nothing.
+            UpstreamBusy: the tenant has too many calls to this upstream, or connections, and this attempt sent nothing;
+                or, without a holder, its large body had no room in time.
             UpstreamSuspended: the circuit of this upstream is open; nothing was sent.
             UpstreamUnreachable: no connection was established, it was lost, or the method or a header cannot be sent.
             UpstreamTimeout: a deadline passed, or the response is an event stream beyond its bounds.
             UpstreamAnswerTooLarge: the declared length or the decompressed body exceeds the limit.
             UpstreamAnswerBroken: the response is not HTTP, or its content encoding is invalid or was not offered.
-            ResultBusy: the upstream has answered, but its large body had no room in time.
+            ResultBusy: the upstream has answered, but its large body, which the holder keeps, had no room in time.
             Unavailable: the tenant's allow-list cannot be read.
         """
         return _answer(await self._send_complete(request, tenant, limit_bytes, holder))
@@ -160,7 +163,7 @@ class UpstreamClient:
         """Send one request, as `send` does, and return the response with all its headers.
 
         Raises:
-            UpstreamError, ResultBusy, Unavailable: as for `send`.
+            UpstreamError, Unavailable: as for `send` without a holder.
         """
         response, body, _ = await self._send_complete(request, tenant, limit_bytes, None)
         return FullResponse(status=response.status, headers=response.headers(), body=body)
@@ -261,9 +264,14 @@ class UpstreamClient:
                 bulkhead.fail(loop)
                 raise UpstreamTimeout("The upstream did not respond in time.") from None
             raise
-        except (UpstreamAnswerBroken, UpstreamAnswerTooLarge, ResultBusy):
+        except (UpstreamAnswerBroken, UpstreamAnswerTooLarge):
             bulkhead.succeed()
             raise
+        except ResultBusy as error:
+            bulkhead.succeed()
+            if call.holder is not None:
+                raise
+            raise UpstreamBusy(_NO_ROOM, retry_after_s=error.retry_after_s) from None  # no call has run
         except FAULTS as error:
             ours = translate(error)
             if isinstance(ours, UpstreamUnreachable | UpstreamTimeout):

@@ -14,6 +14,7 @@ from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.http.requests import UpstreamResponse
 from gateway.domain.identifiers import TenantId
 from gateway.domain.refusals import ResultBusy
+from gateway.errors import UpstreamBusy
 from gateway.upstream.body_room import SMALL_BODY_BYTES, UNIT_BYTES
 from gateway.upstream.bulkhead import BulkheadLimits
 from gateway.upstream.client import UpstreamClient
@@ -189,7 +190,9 @@ async def test_without_room_in_time_the_call_says_that_it_has_run() -> None:
         assert place.pool.try_take(ACME, 64)
         for _ in range(6):
             with pytest.raises(ResultBusy, match=r"has run.*its share of the megabytes of large results.*64 of 256"):
-                await place.get("/length")
+                await place.get("/length", holder=Holder())
+        with pytest.raises(UpstreamBusy, match="large responses are being read"):  # of a watch, or a document
+            await place.get("/length")
         assert (await place.get("/small")).body == b"ok"
         assert place.pool.waiting == 0
 
