@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,7 +47,7 @@ def _objects() -> bytes:
     return json.dumps({"items": items}).encode()
 
 
-_BODIES = {
+_BODIES: Mapping[str, Callable[[], bytes]] = {
     "empties": lambda: b'{"items":[' + b",".join([b"{}"] * 3_200_000) + b"]}",
     "objects": _objects,
     "numbers": lambda: b'{"items":[' + b",".join([b"1"] * 4_900_000) + b"]}",

@@ -16,6 +16,7 @@ from gateway.definitions.uri.templates import UriTemplate
 from gateway.domain.calls.mcp_tasks import TaskSupport
 from gateway.domain.http.requests import UpstreamResponse
 from gateway.domain.identifiers import PrimitiveId, TenantId
+from gateway.domain.json_text import decode_object
 from gateway.domain.listed.arguments import restore_arguments
 from gateway.domain.listed.definition import renamed_of
 from gateway.domain.primitives import Family, Primitive
@@ -148,7 +149,6 @@ class _Listed(msgspec.Struct, rename="camel"):
     arguments: list[_Argument] | None = None
 
 
-_decode = msgspec.json.Decoder(dict[str, object]).decode
 _decode_listed = msgspec.json.Decoder(_Listed).decode
 
 
@@ -295,7 +295,7 @@ class Binder:
         if tool.origin is PrimitiveOrigin.BUILTIN:
             return self._kinds.builtin(snapshot.tenant, tool)
         behind = await self._kinds.behind(snapshot, tool, Family.TOOL)
-        handler, stored = behind.handler(ToolForm()), _decode(tool.definition)
+        handler, stored = behind.handler(ToolForm()), decode_object(tool.definition)
         renamed: Mapping[str, str] = {} if is_exact(tool, stored) else renamed_of(stored)
         return _RenamedArguments(handler, renamed) if renamed else handler, behind.is_interactive
 

@@ -4,13 +4,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import anyio
-import anyio.to_thread
 
 from gateway.catalog.doctor.handler_checks import all_tenants
 from gateway.catalog.snapshots.composition import Composition, compose
 from gateway.catalog.snapshots.listed_form import find_client_limits
 from gateway.catalog.snapshots.python_primitives import PythonPrimitives, primitives_for
 from gateway.catalog.snapshots.snapshots import load_offer
+from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.findings import Finding, fine, list_names, warning
 from gateway.domain.listed.client_limits import ClientFinding
 from gateway.errors import GatewayError
@@ -39,7 +40,7 @@ async def check_clients(store: Store, code: PythonPrimitives | None) -> Finding:
                     offer = await load_offer(tenant.id, db)
                 added = primitives_for(code, tenant.slug)
                 composing = partial(compose, imported, own, added, with_queries=is_queried, offer=offer)
-                for one in await anyio.to_thread.run_sync(_examine, composing):
+                for one in await run_in_thread(CATALOG_CHANGES, tenant.id, _examine, composing):
                     found.setdefault((", ".join(one.clients), one.text), []).append(tenant.slug)
                 examined += 1
     except GatewayError as error:

@@ -20,6 +20,9 @@ SNAPSHOT_LOADS: Final = ThreadKind(name="snapshot loads", threads=4, queue=1024)
 """Composition of snapshots, outlines, validators and handlers at their first use, which calls wait for; apart from
 changes, so that imports do not delay calls."""
 
+LIST_PAGES: Final = ThreadKind(name="list pages", threads=2, queue=1024)
+"""Pages of lists that clients receive, rendered once for each protocol revision, in steps of 25 definitions."""
+
 TEMPLATE_MATCHES: Final = ThreadKind(name="template matches", threads=2, queue=256)
 """Matches of many URIs with a tenant's URI templates, up to tens of milliseconds."""
 
@@ -48,6 +51,7 @@ THREAD_KINDS: Final[Sequence[ThreadKind]] = (
     LARGE_RESULTS,
     CATALOG_CHANGES,
     SNAPSHOT_LOADS,
+    LIST_PAGES,
     TEMPLATE_MATCHES,
     QUERIES,
     HANDLERS,

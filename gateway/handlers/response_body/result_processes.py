@@ -36,7 +36,7 @@ _Answer = TypeVar("_Answer")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultLimits:
-    """Limits of one task in a child process. Usual bodies of 10 MiB take about 0.3 s of them; hostile ones take more."""
+    """Limits of one task in a child process. Usual bodies of 10 MiB take about 0.3 s of CPU; hostile ones take more."""
 
     cpu_s: float = 3.0
     wall_s: float = 15.0

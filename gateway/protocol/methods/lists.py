@@ -10,13 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import anyio
 import structlog
 from mcp.server.context import HandlerResult
 from mcp_types import PaginatedRequestParams
 from mcp_types import methods as surface
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from gateway.domain.fairness.thread_kinds import LIST_PAGES
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.listed.definition import written
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tools import Tool
@@ -34,9 +35,6 @@ _INLINE = 32 * 1024
 
 _PART = 25
 """Definitions that the SDK validates in one step, during which no other thread runs."""
-
-_THREADS: Final = anyio.CapacityLimiter(1)
-"""One page at a time: rendering needs the interpreter's lock, so further threads would delay the event loop only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +58,7 @@ async def respond_with_list(ctx: SdkContext, params: PaginatedRequestParams) -> 
 
     Raises:
         MCPError: the family was not declared.
-        InvalidCursor: the cursor does not belong to this list.
+        InvalidCursor, LimitExceeded: as for `render_list`.
     """
     context = CURRENT_REQUEST.get()
     require(is_declared(context.registry, ctx.method), ctx.method)
@@ -88,6 +86,7 @@ async def render_list(registry: Registry, method: str, cursor: str | None, versi
 
     Raises:
         InvalidCursor: the cursor does not belong to this list.
+        LimitExceeded: the tenant's pages, or those of all tenants, are not rendered in time.
     """
     page = registry.page(LISTS[method].family, cursor)
     found = page.rendered.get(version)
@@ -98,9 +97,8 @@ async def render_list(registry: Registry, method: str, cursor: str | None, versi
             if page.size <= _INLINE:
                 page.rendered[version] = _render(page, method, version)
             else:
-                page.rendered[version] = await anyio.to_thread.run_sync(
-                    _render, page, method, version, limiter=_THREADS
-                )
+                party = registry.principal.tenant
+                page.rendered[version] = await run_in_thread(LIST_PAGES, party, _render, page, method, version)
         return page.rendered[version]
 
 
