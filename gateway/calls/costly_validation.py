@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import anyio
+import anyio.to_thread
 import structlog
 
 from gateway.definitions.json_schema.check_worker import OUT_OF_MEMORY, CheckTask, decode_result, frame_parts
@@ -27,12 +28,15 @@ COMMAND = (sys.executable, "-I", "-m", "gateway.definitions.json_schema.check_wo
 CONCURRENT_CHECKS = 4
 """Child processes of one replica; one tenant uses at most one of them."""
 
+_CONCURRENT_COMPILERS = 1
+"""Threads that compile metered schemas. A schema is compiled once, in up to 100 ms, and needs the GIL meanwhile."""
+
 _MAX_QUEUE_LENGTH = 256
 """Waiting checks of all tenants, a quarter of them of one tenant. Each holds its value, as its request does anyway."""
 
 _QUEUE_TIMEOUT_S = 30.0
 
-_ADVICE = "send less in one call, or simplify the tool's schema"
+_ADVICE = "send less in one call; the tool's author can simplify its schema"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +64,7 @@ class CostlyValidation:
         )
         self.processes = WarmChildren(command, limit=self.slot_pool.slots)
         """The child processes; they stay warm while the block of `async with processes` runs."""
+        self._compilers = anyio.CapacityLimiter(_CONCURRENT_COMPILERS)
 
     async def check(self, tenant: TenantId, validator: Validator, instance: object) -> tuple[Fault, ...]:
         """Return the violations, none for a valid value; a check that exceeds its limits is a violation.
@@ -72,10 +77,12 @@ class CostlyValidation:
         return await self.finish(tenant, found) if isinstance(found, DeferredCheck) else found
 
     async def finish(self, tenant: TenantId, check: DeferredCheck) -> tuple[Fault, ...]:
-        """Return the violations that a child process finds; see `check`."""
-        refusal = check.refusal
-        if refusal is not None:
-            return (refusal,)
+        """Return the violations of a deferred check, from a child process unless a metered check ends; see `check`."""
+        if not check.validator.is_prepared:
+            await anyio.to_thread.run_sync(check.validator.prepare, limiter=self._compilers)
+            found = check.validator.check_text(check.instance)
+            if not isinstance(found, DeferredCheck):
+                return found
         async with self.slot_pool.hold(tenant):
             started = time.monotonic()
             try:
@@ -85,17 +92,17 @@ class CostlyValidation:
                 return (self._limit_violation(),)
             except ChildEnded as ended:
                 return self._ended(ended.status)
-            log.info("value_checked", seconds=round(time.monotonic() - started, 3), units=check.units)
+            log.info("value_checked", seconds=round(time.monotonic() - started, 3))
         return decode_result(response).faults
 
     def _request(self, check: DeferredCheck) -> tuple[bytes, ...]:
         task = CheckTask(
             memory_bytes=self._limits.memory_bytes,
             cpu_s=self._limits.cpu_s,
-            member=check.member,
-            definition_bytes=len(check.definition),
+            member=check.validator.member,
+            definition_bytes=len(check.validator.text),
         )
-        return frame_parts(task, check.definition, check.instance)
+        return frame_parts(task, check.validator.text, check.instance)
 
     def _ended(self, status: int) -> tuple[Fault, ...]:
         """Return the violation of a process that its limits ended; raise Unavailable for any other end."""
@@ -107,7 +114,7 @@ class CostlyValidation:
     def _limit_violation(self) -> Fault:
         limits = self._limits
         reason = (
-            f"is too large for this schema: checking it takes more than the {limits.cpu_s} seconds or the"
+            f"cannot be checked: that takes more than the {limits.cpu_s} seconds or the"
             f" {limits.memory_bytes // 2**20} MiB that one check may take; {_ADVICE}"
         )
         return Fault(pointer="", reason=reason)

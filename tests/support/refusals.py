@@ -25,7 +25,6 @@ class Measured:
 
     is_costly: bool
     faults: list[str]
-    units: int
     peak_bytes: int
     body_bytes: int
 
@@ -87,7 +86,6 @@ def _measure(schema: dict[str, Any], instance: object, *, examine: bool) -> Meas
     return Measured(
         is_costly=is_costly,
         faults=[] if isinstance(found, DeferredCheck) else [f"{fault.pointer}: {fault.reason}" for fault in found],
-        units=found.units if isinstance(found, DeferredCheck) else 0,
         peak_bytes=peak,
         body_bytes=len(raw),
     )

@@ -24,6 +24,14 @@ def load_spec(name: str) -> bytes:
     return gzip.decompress((specs_dir() / f"{name}.gz").read_bytes())
 
 
+def load_document(name: str) -> bytes:
+    """One document of the second folder (../shared/look-3/documents); a test that asks for it is skipped without it."""
+    path = _FOLDER / ".." / "look-3" / "documents" / f"{name}.gz"
+    if not path.is_file():
+        pytest.skip("the folder of real documents (../shared/look-3/documents) is not here")
+    return gzip.decompress(path.read_bytes())
+
+
 def all_specs() -> list[str]:
     """The names of all documents of one file, for parametrising; one that skips where the folder is missing."""
     return sorted(_index()) or [_MISSING]

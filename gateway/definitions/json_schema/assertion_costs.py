@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, cast
 
 from gateway.definitions.json_schema.pattern_costs import BYTE, cost_of_pattern
+from gateway.definitions.json_schema.tree import types_of
 from gateway.domain.json_access import Object, as_list, as_object, is_number
 
 
@@ -105,8 +106,8 @@ def _of_patterns(schema: Object) -> int:
 
 
 def _has_plain_items(schema: Object) -> bool:
-    items = as_object(schema.get("items")) or {}
-    return items.get("type") in _QUICKLY_COMPARED
+    types = types_of(as_object(schema.get("items")) or {})
+    return bool(types) and _QUICKLY_COMPARED.issuperset(types)
 
 
 def _required(value: object) -> Load:

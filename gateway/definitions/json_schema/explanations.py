@@ -4,11 +4,12 @@ The nearest branch of `anyOf` or `oneOf` accepts the type and the constants of t
 Its first three violations are listed. At most 200 branches and 20 violations of each are compared.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from gateway.definitions.json_schema.metered_schema import unmetered
 from gateway.domain.json_access import as_list, as_object, point
 from gateway.errors import Fault
 
@@ -19,6 +20,7 @@ _MAX_COMPARED = 20
 _MAX_OF_BRANCH = 3
 _MAX_DEPTH = 5
 _MAX_VALUES = 20
+_VALUES_LENGTH = 200
 _MAX_NAME_LENGTH = 60
 _CHOICES = frozenset(("anyOf", "oneOf"))
 _CONSTANT_KEYWORDS = frozenset(("const", "enum"))
@@ -67,7 +69,7 @@ def explain(error: Any, schema: object, *, at: Sequence[str] = (), depth: int = 
         yield fixed
         return
     number = min(range(len(branches)), key=lambda number: _distance(branches[number], error))
-    name = _branch_name(error, schema, number)
+    name = _name_of_branch(error, schema, number)
     yield Fault(pointer=where, reason=f"{_SHORT_REASONS[error.kind.name]}; the nearest is {name}")
     found = [fault for inner in branches[number] for fault in explain(inner, schema, at=at, depth=depth + 1)]
     yield from (
@@ -102,26 +104,45 @@ def _fixed_faults(choice: Any, branches: Sequence[Sequence[Any]], at: Sequence[s
         wanted.update(dict.fromkeys(_json(value) for value in values or ()))
     if path is None:
         return None
-    named = ", ".join(list(wanted)[:_MAX_VALUES])
-    more = f" or {len(wanted) - _MAX_VALUES} others" if len(wanted) > _MAX_VALUES else ""
-    reason = f"must be one of {named}{more}"
+    reason = f"must be one of {_listed(wanted)}"
     if len(reason) > MAX_REASON_LENGTH:
         reason = f"must be one of {len(wanted)} values that the schema names"
     return Fault(pointer=point(*at, *path), reason=reason)
 
 
-def _branch_name(choice: Any, schema: object, number: int) -> str:
-    """The name of the schema that a branch references, its title, or its number."""
-    for token in choice.schema_path:
-        items = as_list(schema)
-        schema = items[token] if items is not None and isinstance(token, int) else (as_object(schema) or {}).get(token)
-    branches = as_list(schema) or ()
-    branch = (as_object(branches[number]) if number < len(branches) else None) or {}
+def one_of(values: Iterable[object]) -> str:
+    """Return the values as JSON: as many as a reason has room for, and the number of the others."""
+    return _listed(dict.fromkeys(_json(value) for value in values))
+
+
+def _listed(texts: Collection[str]) -> str:
+    shown: list[str] = []
+    room = _VALUES_LENGTH
+    for text in texts:
+        room -= len(text) + 2
+        if len(shown) == _MAX_VALUES or (room < 0 and shown):
+            break
+        shown.append(text)
+    more = len(texts) - len(shown)
+    return ", ".join(shown) + (f" or {more} other{'s' if more > 1 else ''}" if more else "")
+
+
+def branch_name(branch: Mapping[str, object], number: int, count: int) -> str:
+    """Return the name of the schema that a branch references, its title, or its number."""
     ref, title = branch.get("$ref"), branch.get("title")
     named = ref.rpartition("/")[2] if isinstance(ref, str) else title
     if isinstance(named, str) and named:
         return f"'{named[:_MAX_NAME_LENGTH]}'"
-    return f"branch {number + 1} of {len(choice.kind.context)}"
+    return f"branch {number + 1} of {count}"
+
+
+def _name_of_branch(choice: Any, schema: object, number: int) -> str:
+    for token in choice.schema_path:
+        items = as_list(schema)
+        schema = items[token] if items is not None and isinstance(token, int) else (as_object(schema) or {}).get(token)
+    branches = as_list(schema) or ()
+    branch = unmetered((as_object(branches[number]) if number < len(branches) else None) or {})
+    return branch_name(branch, number, len(choice.kind.context))
 
 
 def _reason(error: Any) -> str:
@@ -132,7 +153,7 @@ def _reason(error: Any) -> str:
     name = error.kind.name
     short = f"does not satisfy `{name}`"
     words = _SHORT_REASONS.get(name, short)
-    limit = ", ".join(_json(item) for item in as_list(error.kind.value) or (error.kind.value,))
+    limit = one_of(as_list(error.kind.value) or (error.kind.value,))
     reason = f"the value {words.format(limit)}"
     return reason if len(reason) <= MAX_REASON_LENGTH else f"the value {short}"
 

@@ -4,7 +4,7 @@ The keywords of 2020-12, 2019-09 and draft-07 are read together. A keyword that 
 tree larger than necessary.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TypeAlias
@@ -80,6 +80,14 @@ class SchemaNode:
     schema: Object
     edges: list[SchemaEdge] = field(default_factory=list[SchemaEdge])
     refs: list[int] = field(default_factory=list[int])
+    targets: dict[str, int] = field(default_factory=dict[str, int])
+    """The numbers in `refs`, by the keyword of the reference."""
+
+
+def types_of(schema: Object) -> Sequence[str]:
+    """Return the types that a schema names, as one or as a list; none if it names no type."""
+    named = schema.get("type")
+    return [one for one in as_list(named) or (named,) if isinstance(one, str)]
 
 
 class TooLarge(Exception):
@@ -151,6 +159,7 @@ class SchemaTree:
                     self.unresolved.append(((*node.path, keyword), str(ref)))
                 else:
                     node.refs.append(target)
+                    node.targets[keyword] = target
 
     def _resolve(self, ref: object) -> int | None:
         if not isinstance(ref, str) or not ref.startswith("#"):

@@ -1,49 +1,62 @@
-"""Validators: compiled schemas with an upper bound on the work of a check, computed before the check begins.
+"""Validators: compiled schemas whose checks are bounded before they begin, or metered, or left to a child process.
 
-A check of at most `MAX_LOOP_UNITS` units runs on the event loop. A larger check is returned as `DeferredCheck`: the
-caller runs it in a child process with its own limits, or refuses it above `MAX_CHILD_UNITS` units.
+An upper bound of the work is computed first. A check of at most `MAX_LOOP_UNITS` units runs on the event loop. A check
+with a higher bound runs there too, but metered: it ends after `METERED_UNITS` units of work that was really done. What
+then remains is returned as `DeferredCheck`: the caller runs it in a child process with its own limits.
 
 `jsonschema-rs` creates all violations before it returns the first; each contains a copy of the violating value. So
-`Validator` collects violations only for values of at most 16 KiB and at most `MAX_COPIES` copies. For other values,
-`summarize_violations` finds the missing and wrong arguments.
+violations are collected only for values of at most 16 KiB and at most `MAX_COPIES` copies, by bound or metered. For
+other values, `summarize_violations` finds the missing and wrong arguments.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 import msgspec
+import structlog
 
-from gateway.definitions.json_schema.dialects import compile_schema
+from gateway.definitions.json_schema.dialects import compile_argument, compile_schema
+from gateway.definitions.json_schema.metered_schema import MeteredSchema
 from gateway.definitions.json_schema.tree import SchemaTree, TooLarge
-from gateway.definitions.json_schema.violations import all_violations, summarize_violations
+from gateway.definitions.json_schema.violations import ArgumentChecks, list_faults, summarize_violations
 from gateway.definitions.json_schema.work_bound import ENDLESS, UNKNOWN, WorkBound, work_of
 from gateway.domain.json_text import decode_json
 from gateway.errors import Fault
 
-MAX_LOOP_UNITS = 1_000_000
-"""Units that may be spent on the event loop: at most 40 ms, and 2 to 15 ms for most schemas."""
+log = structlog.get_logger(__name__)
 
-MAX_CHILD_UNITS = 200_000_000
-"""Units above which a check is refused: seconds of work, which the CPU limit of the child process would interrupt."""
+MAX_LOOP_UNITS: Final = 1_000_000
+"""Units of an unmetered check on the event loop: at most 40 ms, and 2 to 15 ms for most schemas."""
 
-MAX_COPIES = 40_000
+METERED_UNITS: Final = 500_000
+"""Units of a metered check: at most 20 ms. It takes 5 to 20 times as long as the same check without the meter."""
+
+_CHILD_UNITS: Final = 50_000_000
+"""Units of the check of one argument in a child process, about a second."""
+
+MAX_COPIES: Final = 40_000
 """Limit on the values that `jsonschema-rs` copies into violations; each copy costs about 180 bytes and 0.5 µs."""
 
-MAX_EXPLAINED_BYTES = 16 * 1024
+MAX_EXPLAINED_BYTES: Final = 16 * 1024
 """Limit on the bytes of JSON of a value whose violations are collected."""
 
-MAX_CONTAINERS_READ = 50_000
-MAX_VALUES_READ = 200_000
-MAX_BYTES_READ = 1024 * 1024
+MAX_CONTAINERS_READ: Final = 50_000
+MAX_VALUES_READ: Final = 200_000
+MAX_BYTES_READ: Final = 1024 * 1024
 """Limits on JSON text that is decoded on the event loop, which takes up to 20 ms."""
 
 _MAX_SCHEMAS = 20_000
 _MAX_MEASURED = 2_000
-_UNCHECKED = (
-    "is too large to be validated against this schema: about {units} steps (limit {limit}); send less data in one "
-    "call, or simplify the schema"
-)
+_INLINE_BYTES = 8 * 1024
+"""Bytes of a definition that is metered on the event loop when it is needed: compiling it takes a few milliseconds."""
+
+_NO_JSON = "is not JSON"
+_CRASHED = "cannot be checked against its schema; the gateway's log has the reason"
+_PANIC = "PanicException"
+"""The name of the exception of a defect in `jsonschema-rs`, which is no `Exception`."""
+
+_UNCHECKED = "cannot be checked here: that takes too long; send less in one call"
 
 
 class CompiledSchema(Protocol):
@@ -60,33 +73,29 @@ class CompiledSchema(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeferredCheck:
-    """A check that is too expensive for the event loop: the definition and the value, as JSON."""
+    """A check that is too expensive for the event loop; `instance` is the value as JSON.
 
-    definition: bytes
-    member: str
+    It may still be possible here after `validator.prepare`, otherwise it needs a child process.
+    """
+
+    validator: "Validator"
     instance: bytes
-    units: int
-
-    @property
-    def refusal(self) -> Fault | None:
-        """The fault that refuses a check beyond `MAX_CHILD_UNITS`; None if a child process may run it."""
-        if self.units <= MAX_CHILD_UNITS:  # guard: check-budget-child
-            return None
-        return Fault(pointer="", reason=_UNCHECKED.format(units=min(self.units, ENDLESS), limit=MAX_CHILD_UNITS))
 
 
 class Validator:
     """A compiled schema with its work bound. It shares the JSON of the definition with the tool."""
 
-    __slots__ = ("_compiled", "_free", "_member", "_text", "work")
+    __slots__ = ("_compiled", "_free", "_metered", "is_prepared", "member", "text", "work")
 
     def __init__(self, text: bytes, member: str) -> None:
-        self._text = text
-        self._member = member
+        self.text = text
+        self.member = member
         schema = _read(text, member)
         self._compiled: CompiledSchema = compile_schema(schema)
         self.work = _work(schema)
         self._free = _free_size(self.work)
+        self._metered: MeteredSchema | None = None
+        self.is_prepared = False
 
     def check(self, instance: object) -> tuple[Fault, ...] | DeferredCheck:
         """Return the violations, empty for a conforming value; or `DeferredCheck` if the check is too expensive
@@ -95,27 +104,68 @@ class Validator:
         try:
             raw = msgspec.json.encode(instance)
         except (TypeError, ValueError, OverflowError, RecursionError):
-            return (Fault(pointer="", reason="is not JSON"),)
-        if len(raw) > self._free:
-            units = self._units(instance, raw)
-            if units > MAX_LOOP_UNITS:  # guard: check-budget-loop
-                return DeferredCheck(definition=self._text, member=self._member, instance=raw, units=units)
-        if self._compiled.is_valid(instance):
-            return ()
-        return self._explain(instance, raw)
+            return (Fault(pointer="", reason=_NO_JSON),)
+        try:
+            return self._check(instance, raw)
+        except ValueError:  # a value of Python that is no JSON, such as a set
+            return (Fault(pointer="", reason=_NO_JSON),)
+        except BaseException as error:  # guard: check-crash
+            if not isinstance(error, Exception) and type(error).__name__ != _PANIC:
+                raise
+            log.exception("check_failed")
+            return (Fault(pointer="", reason=_CRASHED),)
+
+    def _check(self, instance: object, raw: bytes) -> tuple[Fault, ...] | DeferredCheck:
+        if self._is_dear(instance, raw):  # guard: check-budget-loop
+            metered = self._meter()
+            is_valid = None if metered is None else metered.is_valid(instance, METERED_UNITS)
+            if is_valid is None:
+                return self._deferred(raw)
+        else:
+            is_valid = self._compiled.is_valid(instance)
+        return () if is_valid else self._explain(instance, raw)
 
     def check_text(self, raw: bytes) -> tuple[Fault, ...] | DeferredCheck:
         """Check a value given as JSON text, like `check`. JSON with too many values is not decoded here."""
         containers, values = _count(raw)
         is_large = len(raw) > MAX_BYTES_READ or values > MAX_VALUES_READ
         if is_large or containers > MAX_CONTAINERS_READ:  # guard: result-unread
-            units = self.work.units(containers=containers, values=values, size=len(raw), depth=containers)
-            return DeferredCheck(definition=self._text, member=self._member, instance=raw, units=units)
+            return self._deferred(raw)
         return self.check(decode_json(raw))
 
     def check_unbounded(self, instance: object, raw: bytes) -> tuple[Fault, ...]:
         """Return the violations without an estimate of the work; only for a child process that can be killed."""
-        return () if self._compiled.is_valid(instance) else self._explain(instance, raw)
+        if self._compiled.is_valid(instance):
+            return ()
+        self.prepare()
+        return self._explain(instance, raw, units=_CHILD_UNITS)
+
+    def prepare(self) -> None:
+        """Compile the metered schema, once; for a thread or a child process, because a large one takes up to 100 ms."""
+        if self.is_prepared:
+            return
+        schema = _read(self.text, self.member)
+        try:
+            self._metered = MeteredSchema(schema, SchemaTree(schema, limit=_MAX_SCHEMAS))
+        except (TooLarge, ValueError) as error:  # its checks run in child processes
+            log.warning("schema_not_metered", reason=str(error)[:200])
+        self.is_prepared = True
+
+    def _meter(self) -> MeteredSchema | None:
+        """Return the metered schema; None if it cannot be compiled here."""
+        if not self.is_prepared and len(self.text) <= _INLINE_BYTES:
+            self.prepare()
+        return self._metered
+
+    def _deferred(self, raw: bytes) -> DeferredCheck:
+        return DeferredCheck(validator=self, instance=raw)
+
+    def is_bounded(self, instance: object) -> bool:
+        """True if the work of a check is bounded before it begins; otherwise it is metered."""
+        return not self._is_dear(instance, msgspec.json.encode(instance))
+
+    def _is_dear(self, instance: object, raw: bytes) -> bool:
+        return len(raw) > self._free and self._units(instance, raw) > MAX_LOOP_UNITS
 
     def _units(self, instance: object, raw: bytes) -> int:
         containers, values = _count(raw)
@@ -124,21 +174,60 @@ class Validator:
             depth = depth_of(instance) if containers <= _MAX_MEASURED else containers
         return self.work.units(containers=containers, values=values, size=len(raw), depth=min(depth, ENDLESS))
 
-    def _explain(self, instance: object, raw: bytes) -> tuple[Fault, ...]:
-        schema = _read(self._text, self._member)
-        if self._is_explained_whole(instance, raw):
-            return all_violations(self._compiled, instance, schema)
-        return summarize_violations(schema, instance, is_explained_whole=self._is_small)
+    def _explain(self, instance: object, raw: bytes, *, units: int = METERED_UNITS) -> tuple[Fault, ...]:
+        schema = _read(self.text, self.member)
+        metered = self._meter()
+        is_small = len(raw) <= MAX_EXPLAINED_BYTES  # guard: explain-size
+        if self._is_dear(instance, raw):
+            checks: ArgumentChecks | None = None if metered is None else _MeteredArguments(metered, units)
+        else:
+            checks = _PlainArguments(schema, self._copies)
+            if is_small and self._copies(instance, raw) <= MAX_COPIES:  # guard: explain-copies
+                return list_faults(self._compiled.iter_errors(instance), schema)
+        if is_small and metered is not None:
+            found = metered.violations(instance, MAX_COPIES)
+            if found is not None:
+                return list_faults(found, metered.schema)
+        return summarize_violations(schema, instance, checks)
 
-    def _is_small(self, part: object) -> bool:
-        """True if the violations of one argument can be collected; the whole schema's bound also holds for a part."""
-        return self._is_explained_whole(part, msgspec.json.encode(part))
-
-    def _is_explained_whole(self, instance: object, raw: bytes) -> bool:
-        if len(raw) > MAX_EXPLAINED_BYTES:  # guard: explain-size
-            return False
+    def _copies(self, instance: object, raw: bytes) -> int:
         _, values = _count(raw)
-        return self.work.copies(values=values, depth=depth_of(instance)) <= MAX_COPIES  # guard: explain-copies
+        return self.work.copies(values=values, depth=depth_of(instance))
+
+
+class _PlainArguments:
+    """Checks of arguments of a value whose check is bounded; the bounds of the whole schema also hold for a part."""
+
+    def __init__(self, schema: Mapping[str, object], copies: Callable[[object, bytes], int]) -> None:
+        self._schema = schema
+        self._copies = copies
+
+    def is_valid(self, name: str, value: object) -> bool:
+        is_valid: bool = compile_argument(self._schema, name).is_valid(value)
+        return is_valid
+
+    def faults(self, name: str, value: object) -> Sequence[Fault] | None:
+        raw = msgspec.json.encode(value)
+        if len(raw) > MAX_EXPLAINED_BYTES or self._copies(value, raw) > MAX_COPIES:
+            return None
+        return list_faults(compile_argument(self._schema, name).iter_errors(value), self._schema, at=(name,))
+
+
+class _MeteredArguments:
+    """Checks of arguments with a metered schema."""
+
+    def __init__(self, metered: MeteredSchema, units: int) -> None:
+        self._metered = metered
+        self._units = units
+
+    def is_valid(self, name: str, value: object) -> bool | None:
+        return self._metered.is_valid(value, self._units, argument=name)
+
+    def faults(self, name: str, value: object) -> Sequence[Fault] | None:
+        if len(msgspec.json.encode(value)) > MAX_EXPLAINED_BYTES:
+            return None
+        found = self._metered.violations(value, MAX_COPIES, argument=name)
+        return None if found is None else list_faults(found, self._metered.schema, at=(name,))
 
 
 def compile_input(definition: bytes) -> Validator:
@@ -155,7 +244,7 @@ def find_faults(validator: Validator, arguments: Mapping[str, object]) -> tuple[
     """Return the violations, at most ten. A check too expensive for the event loop counts as one."""
     found = validator.check(arguments)
     if isinstance(found, DeferredCheck):
-        return (Fault(pointer="", reason=_UNCHECKED.format(units=min(found.units, ENDLESS), limit=MAX_LOOP_UNITS)),)
+        return (Fault(pointer="", reason=_UNCHECKED),)
     return found
 
 
@@ -193,6 +282,9 @@ def _work(schema: Mapping[str, object]) -> WorkBound:
     try:
         return work_of(SchemaTree(schema, limit=_MAX_SCHEMAS))
     except TooLarge:
+        return UNKNOWN
+    except Exception:  # the tool works: without a bound its checks are metered
+        log.exception("schema_not_counted")
         return UNKNOWN
 
 

@@ -7,11 +7,16 @@ digest of their definition, up to a capacity. Tenants with identical definitions
 import hashlib
 from collections.abc import Callable
 
+import structlog
+
 from gateway.definitions.json_schema.validator import Validator, compile_input, compile_output
 from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.fairness.thread_kinds import SNAPSHOT_LOADS
 from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.json_text import decode_json
+from gateway.errors import GatewayError, NotYetSupported
+
+log = structlog.get_logger(__name__)
 
 _INLINE_BYTES = 8 * 1024
 
@@ -23,7 +28,11 @@ class Validators:
         self._compiled = BoundedCache[bytes, Validator](capacity)
 
     async def of(self, definition: bytes) -> Validator:
-        """Return the validator of a definition's input schema. One above 8 KiB is compiled in a thread."""
+        """Return the validator of a definition's input schema. One above 8 KiB is compiled in a thread.
+
+        Raises:
+            NotYetSupported: this version cannot compile the stored schema.
+        """
         return await self._find(definition, b"input", compile_input)
 
     async def of_output(self, definition: bytes) -> Validator | None:
@@ -38,9 +47,17 @@ class Validators:
         if found is not None:
             self._compiled.move_to_end(digest)
             return found
-        if len(definition) > _INLINE_BYTES:
-            made = await run_in_thread(SNAPSHOT_LOADS, digest.hex(), make, definition)
-        else:
-            made = make(definition)
+        try:
+            if len(definition) > _INLINE_BYTES:
+                made = await run_in_thread(SNAPSHOT_LOADS, digest.hex(), make, definition)
+            else:
+                made = make(definition)
+        except GatewayError:
+            raise
+        except Exception as error:  # whatever a library has against a schema that it took before
+            log.exception("schema_not_compiled")
+            raise NotYetSupported(  # guard: schema-compiled
+                "this version cannot compile the schema of this tool; register the tool or import its source again"
+            ) from error
         self._compiled[digest] = made
         return made

@@ -1,0 +1,1 @@
+"""Measurements of the validation of arguments over real documents: `python -m benchmarks.validation`."""
