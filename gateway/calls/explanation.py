@@ -18,7 +18,7 @@ from gateway.domain.tenancy.guardrails import Guardrail
 from gateway.domain.tenancy.policy import Decision, Judgement
 from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tools import FIELDS
-from gateway.errors import ArgumentsInvalid, GatewayError
+from gateway.errors import GatewayError
 from gateway.handlers.binding import BoundTool
 from gateway.handlers.interfaces import Prepared
 
@@ -64,15 +64,13 @@ async def explain(
         decide(bound)
         if has_fields and FIELDS in arguments:
             arguments, _ = take_fields(arguments)
-        settled = bound.handler.settle(arguments)
-        if faults := await calls.check(bound, settled):
-            raise ArgumentsInvalid("the arguments do not match the tool's input schema", faults=faults)
+        settled = await calls.acceptance.accept(bound, bound.handler.settle(arguments))
         explanation = replace(explanation, judgement=evaluate(bound, settled))
         decide(bound, settled)
         found = await calls.guardrails.try_chain(principal.tenant, bound.guardrails, of_arguments(settled))
         explanation = replace(explanation, findings=found)
         refuse_blocked_call(found)
-        prepared = bound.handler.prepare(settled)
+        prepared = await calls.acceptance.prepare(bound, settled)
         explanation = replace(explanation, prepared=prepared)
         return replace(explanation, preview=await bound.handler.preview(prepared))
     except GatewayError as error:

@@ -8,10 +8,13 @@ from collections.abc import Mapping
 from typing import cast
 
 from gateway.calls.invocation import Invocation
-from gateway.catalog.snapshots.field_argument import MAX_FIELDS, offers_fields
+from gateway.catalog.snapshots.field_argument import FIELDS_SCHEMA, MAX_FIELDS, offers_fields
+from gateway.definitions.json_schema.coercion import readings
 from gateway.definitions.projection import MAX_POINTER_LENGTH, is_path
 from gateway.domain.tools import FIELDS, Tool
 from gateway.errors import ArgumentsInvalid, Fault
+
+_ARGUMENTS: Mapping[str, object] = {"type": "object", "properties": {FIELDS: FIELDS_SCHEMA}}
 
 
 def may_select(call: Invocation, tool: Tool) -> bool:
@@ -31,6 +34,9 @@ def take_fields(arguments: Mapping[str, object]) -> tuple[Mapping[str, object], 
     raw_paths = arguments[FIELDS]
     if raw_paths is None:
         return others, ()
+    if not isinstance(raw_paths, list):
+        read = readings(_ARGUMENTS, {FIELDS: raw_paths})  # one path, or the list as JSON text
+        raw_paths = read[0][FIELDS] if len(read) == 1 else raw_paths
     paths = cast("list[object]", raw_paths) if isinstance(raw_paths, list) else []
     if not 0 < len(paths) <= MAX_FIELDS:  # guard: fields-bounded
         raise _invalid(f"/{FIELDS}", f"must be a list of 1 to {MAX_FIELDS} JSON Pointers")

@@ -14,6 +14,7 @@ import structlog
 from msgspec.structs import replace
 
 from gateway.calls import result_rendering
+from gateway.calls.argument_acceptance import ArgumentAcceptance
 from gateway.calls.costly_validation import CostlyValidation
 from gateway.calls.field_selection import may_select, take_fields
 from gateway.calls.guardrails.chain import Guardrails
@@ -24,7 +25,7 @@ from gateway.calls.prompts import check_arguments, embed_resources
 from gateway.calls.recorded_call import AuditSink, RecordedCall, log_failure
 from gateway.calls.safeguards import BoundCall, LookupRenewed, Safeguards
 from gateway.calls.upstream_head import append_text
-from gateway.definitions.json_schema.validator import DeferredCheck
+from gateway.definitions.json_schema.validator import Checked
 from gateway.definitions.policy.argument_selection import ArgumentSelection
 from gateway.domain.audit import AuditKind
 from gateway.domain.http.requests import UpstreamResponse
@@ -39,7 +40,6 @@ from gateway.errors import (
     BadInput,
     CallError,
     CapabilityMissing,
-    Fault,
     GatewayError,
     NotFound,
     PolicyDenied,
@@ -47,7 +47,7 @@ from gateway.errors import (
     UpstreamError,
 )
 from gateway.handlers.binding import BoundPrompt, BoundResource, BoundTemplate, BoundTool
-from gateway.handlers.interfaces import Handler, InputRequired, Peer, Prepared
+from gateway.handlers.interfaces import Handler, InputRequired, Peer, Prepared, UncheckedCall
 from gateway.handlers.null_peer import NULL_PEER
 from gateway.telemetry.metrics import Metrics
 
@@ -80,10 +80,11 @@ class CallPipeline:
         safeguards: Safeguards = NO_SAFEGUARDS,
     ) -> None:
         self._approvals = safeguards.approvals
-        self._checks = CostlyValidation()
-        self.check_pool = self._checks.slot_pool
-        self.check_processes = self._checks.processes
-        self._results = ResultChecks(self._checks)
+        checks = CostlyValidation()
+        self.check_pool = checks.slot_pool
+        self.check_processes = checks.processes
+        self.acceptance = ArgumentAcceptance(checks)
+        self._results = ResultChecks(checks)
         self._limiter = limiter
         self._audit = audit
         self._shaper = shaper or result_rendering.ResultRenderer()
@@ -165,14 +166,6 @@ class CallPipeline:
                 checked = await self.guardrails.check_messages(call, bound.guardrails, checked)
             return checked
 
-    async def check(self, bound: BoundTool, arguments: Mapping[str, object]) -> tuple[Fault, ...]:
-        """Return the violations of settled arguments; the admin API shows them without a call.
-
-        Raises:
-            LimitExceeded, Unavailable: the arguments cannot be checked now.
-        """
-        return await self._checks.check(bound.tenant, bound.validator, arguments)
-
     async def complete(
         self,
         principal: Principal,
@@ -237,13 +230,17 @@ class CallPipeline:
             arguments, call.fields = take_fields(arguments)
         judged, handler = decide(bound), bound.handler
         settled = handler.settle(arguments)
-        if found := bound.validator.check(settled):
-            await self._refuse_invalid(call, found)
+        found = bound.validator.check(settled)
+        if found or bound.validator.has_files:
+            settled = await self._read(call, bound, settled, found)
         if bound.policy.rules:  # guard: policy-conditions
             judged = decide(bound, settled)
         if bound.guardrails:  # guard: guardrail-arguments
             await self.guardrails.check_call(call, bound.guardrails, settled)
-        prepared = handler.prepare(settled)
+        try:
+            prepared = handler.prepare(settled)
+        except UncheckedCall as unchecked:
+            prepared = await self.acceptance.resume(bound.tenant, unchecked)
         call.digest = prepared.digest
         needs_person = judged.decision is not _ALLOW  # guard: policy-confirm
         if needs_person and await self._needs_approval(call, judged, handler, prepared):
@@ -281,10 +278,14 @@ class CallPipeline:
             raise PolicyDenied(UNAPPROVED)
         return self._approvals.approved(call, bound, handler, prepared)
 
-    async def _refuse_invalid(self, call: Invocation, found: tuple[Fault, ...] | DeferredCheck) -> None:
-        faults = await self._checks.finish(call.principal.tenant, found) if isinstance(found, DeferredCheck) else found
-        if faults:  # guard: arguments-validated
-            raise ArgumentsInvalid("the arguments do not match the tool's input schema", faults=faults)
+    async def _read(
+        self, call: Invocation, bound: BoundTool, settled: Mapping[str, object], found: Checked
+    ) -> Mapping[str, object]:
+        """Return the arguments as they are read; from here on nothing sees them as they were sent."""
+        read = await self.acceptance.accept(bound, settled, found)
+        if read is not settled and bound.policy.recorded is not None:  # guard: coercion-recorded
+            self._record_arguments(call, bound.policy.recorded, read)
+        return read
 
     def _record_arguments(
         self, call: Invocation, selection: ArgumentSelection, arguments: Mapping[str, object]
@@ -370,7 +371,7 @@ class CallPipeline:
         judged = decide(bound, settled)  # guard: policy-deny-all
         if bound.guardrails:  # guard: guardrail-arguments-all
             await self.guardrails.check_call(call, bound.guardrails, settled)
-        prepared = handler.prepare(settled)
+        prepared = await self.acceptance.prepare(bound, settled)
         call.digest = prepared.digest
         needs_person = judged.decision is not _ALLOW  # guard: policy-confirm-all
         if needs_person and await self._needs_approval(call, judged, handler, prepared):

@@ -34,6 +34,10 @@ class HttpHandler(Generic[_Result]):
         request = self._requester.request(variables_of(arguments))
         return Prepared(request=request, digest=digest_of(request))
 
+    async def require_credentials(self) -> None:
+        """Check that the credential of the request is stored for its origin; see `NeedsCredentials`."""
+        await self._requester.require_credential()
+
     async def preview(self, prepared: Prepared) -> str:
         """Show the request; a credential that is not stored raises CredentialMissing."""
         if prepared.request is None:

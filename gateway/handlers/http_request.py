@@ -139,6 +139,14 @@ class HttpRequester:
         except TimeoutError:
             raise UpstreamTimeout("The upstream did not respond in time.") from None
 
+    async def require_credential(self) -> None:
+        """Check the credential of the declared origin, before a request is built.
+
+        Raises:
+            CredentialMissing: see `credential`.
+        """
+        await self.credential(self._spec.url.origin)
+
     async def credential(self, url: str) -> NamedCredential | None:
         """Return the stored credential for a request to this URL.
 

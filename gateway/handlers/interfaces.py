@@ -1,12 +1,13 @@
 """Interfaces of handlers and calls: the pipeline prepares a call, checks it, and then runs it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
+from gateway.definitions.json_schema.validator import DeferredCheck
 from gateway.domain.http.requests import Credential, NamedCredential, UpstreamRequest, UpstreamResponse
 from gateway.domain.identifiers import SourceId, TenantId
 from gateway.domain.queries import Queried
@@ -46,6 +47,15 @@ class InputRequest:
 
     kind: InputRequestKind
     params: Mapping[str, object]
+
+
+class UncheckedCall(Exception):  # not an error: the pipeline checks the arguments and resumes the call
+    """The arguments that a handler has merged need a check that it cannot make; `resume` returns the prepared call."""
+
+    def __init__(self, check: DeferredCheck, resume: Callable[[], Prepared]) -> None:
+        super().__init__("unchecked arguments")
+        self.check = check
+        self.resume = resume
 
 
 class InputRequired(Exception):  # not an error: the call continues with the client's responses
@@ -207,6 +217,7 @@ class Handler(Protocol[Result_co]):
         Raises:
             ArgumentsInvalid, EgressDenied, HandlerFailed, TemplateFailed: no call can be built from these
                 arguments.
+            UncheckedCall: the merged arguments have to be checked first.
         """
         ...
 
@@ -225,6 +236,19 @@ class Handler(Protocol[Result_co]):
         Raises:
             CallError, NotFound, TemplateFailed, UpstreamError: the call failed.
             InputRequired: the call needs a response from the client first.
+        """
+        ...
+
+
+@runtime_checkable
+class NeedsCredentials(Protocol):
+    """A handler whose calls need stored credentials."""
+
+    async def require_credentials(self) -> None:
+        """Check that the credentials which every call needs are stored.
+
+        Raises:
+            CredentialMissing: one is missing, or is not stored for the origin of its request.
         """
         ...
 

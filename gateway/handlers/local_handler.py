@@ -79,6 +79,11 @@ class LocalHandler(Generic[_Result]):
         """Return the call for these arguments."""
         return build_prepared_call(self._subject, arguments)
 
+    async def require_credentials(self) -> None:
+        """Check the credentials of requests outside branches; see `NeedsCredentials`."""
+        if self._outline is not None:
+            await self._outline.credentials()
+
     async def preview(self, prepared: Prepared) -> str:
         """Show the name, the arguments, and the requests known in advance; see `interfaces.Handler`."""
         text = f"{escape(self._subject.name)} {show_json(_encode(dict(prepared.arguments)))}"

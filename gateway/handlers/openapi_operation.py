@@ -73,17 +73,25 @@ class OperationHandler:
             seen.update(request.body)
         return Prepared(request=request, digest=seen.digest())
 
+    async def require_credentials(self) -> None:
+        """Check that the credentials of one security alternative are stored; see `NeedsCredentials`."""
+        await self._stored_credentials()
+
     async def preview(self, prepared: Prepared) -> str:
         """Show the request; without a needed credential, raise CredentialMissing."""
         request = prepared.request
         if request is None:
             raise TypeError("an operation is prepared as one request")
+        stored = await self._stored_credentials()
+        return await finish(self._tenant, show_request(request), self._redaction, tuple(stored.values()))
+
+    async def _stored_credentials(self) -> Mapping[str, Credential]:
         security = self._plan.security
         stored: Mapping[str, Credential] = {}
         if security:
             stored = await self._secrets.credentials(self._tenant, self._source)
         require(security, stored)
-        return await finish(self._tenant, show_request(request), self._redaction, tuple(stored.values()))
+        return stored
 
     async def run(self, prepared: Prepared, call: Call, /) -> UpstreamResponse:
         """Send the request and return the response; an echoed credential is redacted.

@@ -8,7 +8,7 @@ from gateway.definitions.handlers.specs import ResultSpec
 from gateway.domain.http.requests import UpstreamResponse
 from gateway.domain.json_text import decode_object
 from gateway.domain.tools import Tool
-from gateway.handlers.interfaces import Call, Handler, Prepared
+from gateway.handlers.interfaces import Call, Handler, NeedsCredentials, Prepared
 from gateway.handlers.response_body.projection import project
 from gateway.handlers.response_body.result_processes import ResultProcesses
 
@@ -31,6 +31,11 @@ class OverriddenHandler:
     def prepare(self, arguments: Mapping[str, object]) -> Prepared:
         """Return the request for these arguments and the pinned ones; the pinned ones take precedence."""
         return self._handler.prepare(self._handler.settle({**arguments, **self._pinned}))  # guard: pinned-argument
+
+    async def require_credentials(self) -> None:
+        """Check the stored credentials of the operation; see `NeedsCredentials`."""
+        if isinstance(self._handler, NeedsCredentials):
+            await self._handler.require_credentials()
 
     async def preview(self, prepared: Prepared) -> str:
         """Show the operation's preview."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Generic, TypeVar, cast
 
-from gateway.definitions.json_schema.validator import Validator, find_faults
+from gateway.definitions.json_schema.validator import DeferredCheck, Validator
 from gateway.definitions.templates.template import Tree
 from gateway.domain.fairness.large_work import run_large
 from gateway.domain.http.requests import UpstreamResponse
@@ -11,7 +11,7 @@ from gateway.domain.json_text import decode_json
 from gateway.domain.tools import Tool
 from gateway.errors import ArgumentsInvalid, HandlerFailed
 from gateway.handlers.declared_results import variables_of
-from gateway.handlers.interfaces import Call, Handler, Prepared
+from gateway.handlers.interfaces import Call, Handler, NeedsCredentials, Prepared, UncheckedCall
 from gateway.handlers.result_forms import ResultForm
 
 _Result = TypeVar("_Result")
@@ -46,16 +46,24 @@ class PinnedHandler(Generic[_Result]):
         Raises:
             ArgumentsInvalid: the arguments together do not match the operation's input schema.
             HandlerFailed, TemplateFailed: the fixed arguments cannot be filled.
+            UncheckedCall: their check does not end on the event loop.
         """
         fixed = self._fixed.render(variables_of(arguments))
         if not isinstance(fixed, dict):
             raise HandlerFailed("the fixed arguments are not an object")
         given = {name: value for name, value in arguments.items() if name in self._known}
         merged = self._handler.settle({**given, **cast("dict[str, object]", fixed)})  # guard: pinned-arguments
-        faults = find_faults(self._validator, merged)
-        if faults:
-            raise ArgumentsInvalid("the arguments do not match the operation's input schema", faults=faults)
+        found = self._validator.check(merged)
+        if isinstance(found, DeferredCheck):
+            raise UncheckedCall(found, lambda: self._handler.prepare(merged))
+        if found:
+            raise ArgumentsInvalid("the arguments do not match the operation's input schema", faults=found)
         return self._handler.prepare(merged)
+
+    async def require_credentials(self) -> None:
+        """Check the stored credentials of the operation; see `NeedsCredentials`."""
+        if isinstance(self._handler, NeedsCredentials):
+            await self._handler.require_credentials()
 
     async def preview(self, prepared: Prepared) -> str:
         """Show the operation's preview."""

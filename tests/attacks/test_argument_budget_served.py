@@ -11,6 +11,7 @@ import pytest
 from tests.support.gateway import RunningGateway, gateway_beside_upstream
 from tests.support.primitives import static_tool, tool
 from tests.support.servers import TestServers
+from tests.support.upstream import RecordingUpstream
 
 COSTLY = {
     "type": "object",
@@ -24,6 +25,7 @@ class Evil:
     """A tenant that writes its own schemas, and a key to call its tools."""
 
     gateway: RunningGateway
+    upstream: RecordingUpstream
     key: str
 
     async def add(self, name: str, schema: dict[str, Any]) -> None:
@@ -43,11 +45,11 @@ class Evil:
 @pytest.fixture(scope="module")
 async def evil(servers: TestServers) -> AsyncGenerator[Evil]:
     """The tenant on a gateway of this module."""
-    async with gateway_beside_upstream(servers) as (gateway, _):
+    async with gateway_beside_upstream(servers) as (gateway, upstream):
         await gateway.create_tenant("evil")
         limits = {"calls_per_second": 1_000, "burst": 1_000}
         (await gateway.admin.put("/tenants/evil/policy", json={"limits": limits})).raise_for_status()
-        yield Evil(gateway, await gateway.create_key("evil"))
+        yield Evil(gateway, upstream, await gateway.create_key("evil"))
 
 
 def _unevaluated(depth: int) -> dict[str, Any]:
@@ -128,6 +130,35 @@ async def test_a_result_is_held_to_a_dear_schema_within_the_same_bounds(evil: Ev
 
     assert result["isError"] is True
     assert "takes more than the 2 seconds" in _text(result)
+
+
+async def test_merged_arguments_are_checked_within_the_same_bounds(evil: Evil) -> None:
+    """Ours: what an own tool passes to an operation is checked by a child process where that is dear (ISO-2, CAL-2)."""
+    schema = {
+        "type": "object",
+        "properties": {"x": {"items": {"anyOf": [{"type": "string"}] * 99 + [{"type": "integer"}]}}},
+    }
+    content = {"application/json": {"schema": schema}}
+    node = {"operationId": "big", "requestBody": {"content": content}, "responses": {"200": {"description": "ok"}}}
+    document = {
+        "openapi": "3.1.0",
+        "info": {"title": "Big", "version": "1"},
+        "servers": [{"url": evil.upstream.url}],
+        "paths": {"/big": {"post": node}},
+    }
+    await evil.gateway.import_document("evil", document)
+    made = tool(
+        "merged", {"kind": "openapi", "source": "api", "operation": "big", "arguments": {"body": {"x": "{{ x }}"}}}
+    )
+    made["definition"]["inputSchema"] = {"type": "object", "properties": {"x": {}}}
+    (await evil.gateway.admin.post("/tenants/evil/tools", json=made)).raise_for_status()
+
+    good = await evil.call("merged", {"x": [1] * 19_000})
+    bad = await evil.call("merged", {"x": [1] * 18_999 + [True]})
+
+    assert good["isError"] is False, good
+    assert "/body" in _text(bad)
+    assert len(evil.upstream.seen) == 1
 
 
 async def test_trying_a_dear_call_has_the_same_bounds(evil: Evil) -> None:

@@ -73,14 +73,29 @@ def month_named(name: str) -> Month | None:
     return Month(name, number, (following - date(2023, number, 1)).days)
 
 
+def read_dates(context: Context, *names: str) -> list[date]:
+    """Return the dates in these arguments; none if one is no date, because the gateway does not check formats."""
+    try:
+        return [date.fromisoformat(context.arguments[name]) for name in names]
+    except ValueError:
+        return []
+
+
+INVALID_DATE = error("INVALID_DATE", "A date has the form 2026-07-28.", {})
+
+
 def describe_weekday(context: Context) -> Result:
     """A synchronous handler, which runs in a thread."""
-    return success({"weekday": weekday_of(date.fromisoformat(context.arguments["date"]))})
+    dates = read_dates(context, "date")
+    return success({"weekday": weekday_of(dates[0])}) if dates else INVALID_DATE
 
 
 async def count_days(context: Context) -> Result:
     """An async handler, which reports progress and calls another tool with all checks."""
-    start, end = (date.fromisoformat(context.arguments[name]) for name in ("start", "end"))
+    dates = read_dates(context, "start", "end")
+    if not dates:
+        return INVALID_DATE
+    start, end = dates
     if end < start:
         return error("END_BEFORE_START", "The end is before the start.", {"start": str(start), "end": str(end)})
     await context.progress(1, 2, "counted")

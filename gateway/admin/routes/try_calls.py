@@ -22,7 +22,7 @@ from gateway.domain.primitives import Family
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import ArgumentsInvalid, Conflict, CredentialMissing, Fault, NotFound
-from gateway.handlers.binding import BoundPrompt, BoundResource, BoundTool
+from gateway.handlers.binding import BoundTool
 from gateway.handlers.interfaces import Handler, Prepared
 
 _MAX_BODY_LENGTH = 64 * 1024
@@ -54,7 +54,7 @@ async def try_resource(admin: AdminDependencies, call: AdminRequest[NoBody, UriQ
         if bound is None:
             await _name_of(admin, call, Family.RESOURCE, uri)
             raise NotFound("no such resource")
-        prepared = _prepare(bound, bound.variables)
+        prepared = await admin.calls.acceptance.prepare(bound, bound.handler.settle(bound.variables))
         correlation_id = call.by.correlation_id
         found = await admin.calls.read(principal, bound, correlation_id=correlation_id, lookup=registry)
         summary = await _summarise(bound.handler, prepared)
@@ -70,7 +70,7 @@ async def try_prompt(admin: AdminDependencies, call: AdminRequest[PromptTry, NoQ
             raise NotFound("no such prompt")
         arguments, correlation_id = call.body.arguments, call.by.correlation_id
         got = await admin.calls.get_prompt(principal, bound, arguments, correlation_id=correlation_id, lookup=registry)
-        prepared = _prepare(bound, arguments)
+        prepared = await admin.calls.acceptance.prepare(bound, bound.handler.settle(arguments))
         summary = await _summarise(bound.handler, prepared)
     described = {} if got.description is None else {"description": got.description}
     return _to_response(prepared, summary, {**described, "messages": list(got.messages)})
@@ -98,16 +98,12 @@ async def _name_of(admin: AdminDependencies, call: AnyRequest, family: Family, n
 
 
 async def _prepare_tool(admin: AdminDependencies, bound: BoundTool, given: Mapping[str, object]) -> Prepared:
-    arguments = bound.handler.settle(given)
-    found = await admin.calls.check(bound, arguments)
-    if found:
-        faults = [Fault(pointer=f"/arguments{fault.pointer}", reason=fault.reason) for fault in found]
-        raise ArgumentsInvalid("the arguments do not match the tool's input schema", faults=faults)
-    return bound.handler.prepare(arguments)
-
-
-def _prepare(bound: BoundResource | BoundPrompt, given: Mapping[str, str]) -> Prepared:
-    return bound.handler.prepare(bound.handler.settle(given))
+    try:
+        arguments = await admin.calls.acceptance.accept(bound, bound.handler.settle(given))
+    except ArgumentsInvalid as error:
+        faults = [Fault(pointer=f"/arguments{fault.pointer}", reason=fault.reason) for fault in error.faults]
+        raise ArgumentsInvalid(error.message, faults=faults) from None
+    return await admin.calls.acceptance.prepare(bound, arguments)
 
 
 async def _summarise(handler: Handler[Any], prepared: Prepared) -> str:

@@ -22,7 +22,7 @@ class _ListedDefinition(msgspec.Struct):
 
 _decode = msgspec.json.Decoder(_ListedDefinition).decode
 _OWN = f'"{FIELDS}"'.encode()
-_SCHEMA: Mapping[str, object] = {
+FIELDS_SCHEMA: Mapping[str, object] = {
     "type": "array",
     "items": {"type": "string", "maxLength": MAX_POINTER_LENGTH},
     "minItems": 1,
@@ -41,7 +41,7 @@ def offers_fields(tool: Tool) -> bool:
 def with_fields_of_operations(definition: bytes) -> bytes:
     """Return the definition of `call_endpoint` with `_fields` among the arguments of an operation."""
     found: dict[str, Any] = decode_json(definition)
-    found["inputSchema"]["properties"]["arguments"]["properties"] = {FIELDS: _SCHEMA}
+    found["inputSchema"]["properties"]["arguments"]["properties"] = {FIELDS: FIELDS_SCHEMA}
     return msgspec.json.encode(found)
 
 
@@ -55,5 +55,5 @@ def with_fields(definition: bytes) -> bytes:
     found: dict[str, Any] = decode_json(definition)
     found.pop("outputSchema", None)
     schema = dict(found["inputSchema"])
-    found["inputSchema"] = schema | {"properties": {**schema.get("properties", {}), FIELDS: _SCHEMA}}
+    found["inputSchema"] = schema | {"properties": {**schema.get("properties", {}), FIELDS: FIELDS_SCHEMA}}
     return msgspec.json.encode(found)

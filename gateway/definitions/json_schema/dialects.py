@@ -27,15 +27,16 @@ class Dialect:
         *,
         registry: jsonschema_rs.Registry | None = None,
         keywords: dict[str, type] | None = None,
+        asserts_formats: bool = True,
     ) -> Any:
-        """Compile a schema, with further keywords if given. Formats are asserted; no reference is fetched.
+        """Compile a schema, with further keywords if given. No reference is fetched.
 
         Raises:
             ValueError: the schema is not valid in this dialect.
         """
         return self.validator(
             dict(schema),
-            validate_formats=True,
+            validate_formats=asserts_formats,
             offline=True,  # guard: schema-offline
             pattern_options=jsonschema_rs.RegexOptions(),  # guard: pattern-engine
             registry=registry,
@@ -79,6 +80,7 @@ def compile_argument(
     *,
     inside: Sequence[str] = (),
     keywords: dict[str, type] | None = None,
+    asserts_formats: bool = True,
 ) -> Any:
     """Compile the part of a schema for one of its properties; it takes up to milliseconds for a large schema.
 
@@ -87,13 +89,15 @@ def compile_argument(
     dialect = dialect_of(schema)
     registry = jsonschema_rs.Registry([(_WHOLE, dict(schema))], draft=dialect.draft)
     pointer = quote(point(*inside, "properties", name))
-    return dialect.compile({"$ref": f"{_WHOLE}#{pointer}"}, registry=registry, keywords=keywords)
+    return dialect.compile(
+        {"$ref": f"{_WHOLE}#{pointer}"}, registry=registry, keywords=keywords, asserts_formats=asserts_formats
+    )
 
 
-def compile_schema(schema: Mapping[str, object]) -> Any:
+def compile_schema(schema: Mapping[str, object], *, asserts_formats: bool = True) -> Any:
     """Compile a schema in its own dialect.
 
     Raises:
         ValueError: the schema is not valid in its dialect.
     """
-    return dialect_of(schema).compile(schema)
+    return dialect_of(schema).compile(schema, asserts_formats=asserts_formats)

@@ -30,7 +30,7 @@ _OUTSIDE: Final = ("$schema", "$id", "$anchor", "$dynamicAnchor", "$recursiveAnc
 class MeteredSchema:
     """A compiled metered schema. One check runs at a time; a second one in another thread gets no result."""
 
-    def __init__(self, schema: Mapping[str, object], tree: SchemaTree) -> None:
+    def __init__(self, schema: Mapping[str, object], tree: SchemaTree, *, asserts_formats: bool = True) -> None:
         """Compile the schema; `tree` is its tree.
 
         Raises:
@@ -50,7 +50,8 @@ class MeteredSchema:
 
         metered = _Rewriting(tree.nodes, leaves).schema()
         self._keywords: dict[str, type] = {KEYWORD: Keyword}
-        self._compiled = dialect_of(schema).compile(metered, keywords=self._keywords)
+        self._asserts_formats = asserts_formats
+        self._compiled = dialect_of(schema).compile(metered, keywords=self._keywords, asserts_formats=asserts_formats)
         self._text = msgspec.json.encode(metered)
 
     @property
@@ -80,7 +81,9 @@ class MeteredSchema:
             return None if self._meter.is_exhausted else found
 
     def _compile_argument(self, name: str) -> Any:
-        return compile_argument(self.schema, name, inside=(_INNER,), keywords=self._keywords)
+        return compile_argument(
+            self.schema, name, inside=(_INNER,), keywords=self._keywords, asserts_formats=self._asserts_formats
+        )
 
 
 def unmetered(schema: Mapping[str, object]) -> Mapping[str, object]:

@@ -11,11 +11,12 @@ other values, `summarize_violations` finds the missing and wrong arguments.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Protocol, TypeAlias, cast
 
 import msgspec
 import structlog
 
+from gateway.definitions.json_schema.coercion import readings
 from gateway.definitions.json_schema.dialects import compile_argument, compile_schema
 from gateway.definitions.json_schema.metered_schema import MeteredSchema
 from gateway.definitions.json_schema.tree import SchemaTree, TooLarge
@@ -51,6 +52,8 @@ _MAX_MEASURED = 2_000
 _INLINE_BYTES = 8 * 1024
 """Bytes of a definition that is metered on the event loop when it is needed: compiling it takes a few milliseconds."""
 
+_INPUT = "inputSchema"
+_FILE_MARK = b'"contentEncoding":"base64"'
 _NO_JSON = "is not JSON"
 _CRASHED = "cannot be checked against its schema; the gateway's log has the reason"
 _PANIC = "PanicException"
@@ -82,31 +85,57 @@ class DeferredCheck:
     instance: bytes
 
 
-class Validator:
-    """A compiled schema with its work bound. It shares the JSON of the definition with the tool."""
+Checked: TypeAlias = tuple[Fault, ...] | DeferredCheck
+"""The violations that a check has found, none for a conforming value; or the check, if it is too expensive here."""
 
-    __slots__ = ("_compiled", "_free", "_metered", "is_prepared", "member", "text", "work")
+
+class Validator:
+    """A compiled schema with its work bound. It shares the JSON of the definition with the tool.
+
+    In an input schema `format` is an annotation, because APIs accept more than their documents describe; otherwise
+    formats are asserted.
+    """
+
+    __slots__ = (
+        "_asserts_formats",
+        "_compiled",
+        "_free",
+        "_metered",
+        "has_files",
+        "is_prepared",
+        "member",
+        "text",
+        "work",
+    )
 
     def __init__(self, text: bytes, member: str) -> None:
         self.text = text
         self.member = member
         schema = _read(text, member)
-        self._compiled: CompiledSchema = compile_schema(schema)
+        self._asserts_formats = member != _INPUT
+        self._compiled: CompiledSchema = compile_schema(schema, asserts_formats=self._asserts_formats)
         self.work = _work(schema)
         self._free = _free_size(self.work)
         self._metered: MeteredSchema | None = None
         self.is_prepared = False
+        self.has_files = member == _INPUT and _FILE_MARK in text
+        """True if an argument may be a file; then also `readings` of valid arguments count."""
 
-    def check(self, instance: object) -> tuple[Fault, ...] | DeferredCheck:
-        """Return the violations, empty for a conforming value; or `DeferredCheck` if the check is too expensive
-        here.
-        """
+    def check(self, instance: object) -> Checked:
+        """Check a value."""
         try:
             raw = msgspec.json.encode(instance)
         except (TypeError, ValueError, OverflowError, RecursionError):
             return (Fault(pointer="", reason=_NO_JSON),)
-        try:
-            return self._check(instance, raw)
+        try:  # no function of its own: every call comes here
+            if len(raw) <= self._free or not self._is_dear(instance, raw):  # guard: check-budget-loop
+                is_valid: bool | None = self._compiled.is_valid(instance)
+            else:
+                metered = self._meter()
+                is_valid = None if metered is None else metered.is_valid(instance, METERED_UNITS)
+            if is_valid:
+                return ()
+            return self._deferred(raw) if is_valid is None else self._explain(instance, raw)
         except ValueError:  # a value of Python that is no JSON, such as a set
             return (Fault(pointer="", reason=_NO_JSON),)
         except BaseException as error:  # guard: check-crash
@@ -115,23 +144,17 @@ class Validator:
             log.exception("check_failed")
             return (Fault(pointer="", reason=_CRASHED),)
 
-    def _check(self, instance: object, raw: bytes) -> tuple[Fault, ...] | DeferredCheck:
-        if self._is_dear(instance, raw):  # guard: check-budget-loop
-            metered = self._meter()
-            is_valid = None if metered is None else metered.is_valid(instance, METERED_UNITS)
-            if is_valid is None:
-                return self._deferred(raw)
-        else:
-            is_valid = self._compiled.is_valid(instance)
-        return () if is_valid else self._explain(instance, raw)
-
-    def check_text(self, raw: bytes) -> tuple[Fault, ...] | DeferredCheck:
+    def check_text(self, raw: bytes) -> Checked:
         """Check a value given as JSON text, like `check`. JSON with too many values is not decoded here."""
         containers, values = _count(raw)
         is_large = len(raw) > MAX_BYTES_READ or values > MAX_VALUES_READ
         if is_large or containers > MAX_CONTAINERS_READ:  # guard: result-unread
             return self._deferred(raw)
         return self.check(decode_json(raw))
+
+    def readings(self, arguments: Mapping[str, object]) -> Sequence[dict[str, object]]:
+        """Return the values that the arguments can be read as, at most four; each has to be checked."""
+        return readings(_read(self.text, self.member), arguments)
 
     def check_unbounded(self, instance: object, raw: bytes) -> tuple[Fault, ...]:
         """Return the violations without an estimate of the work; only for a child process that can be killed."""
@@ -146,7 +169,8 @@ class Validator:
             return
         schema = _read(self.text, self.member)
         try:
-            self._metered = MeteredSchema(schema, SchemaTree(schema, limit=_MAX_SCHEMAS))
+            tree = SchemaTree(schema, limit=_MAX_SCHEMAS)
+            self._metered = MeteredSchema(schema, tree, asserts_formats=self._asserts_formats)
         except (TooLarge, ValueError) as error:  # its checks run in child processes
             log.warning("schema_not_metered", reason=str(error)[:200])
         self.is_prepared = True
@@ -181,7 +205,7 @@ class Validator:
         if self._is_dear(instance, raw):
             checks: ArgumentChecks | None = None if metered is None else _MeteredArguments(metered, units)
         else:
-            checks = _PlainArguments(schema, self._copies)
+            checks = _PlainArguments(schema, self._copies, asserts_formats=self._asserts_formats)
             if is_small and self._copies(instance, raw) <= MAX_COPIES:  # guard: explain-copies
                 return list_faults(self._compiled.iter_errors(instance), schema)
         if is_small and metered is not None:
@@ -198,19 +222,25 @@ class Validator:
 class _PlainArguments:
     """Checks of arguments of a value whose check is bounded; the bounds of the whole schema also hold for a part."""
 
-    def __init__(self, schema: Mapping[str, object], copies: Callable[[object, bytes], int]) -> None:
+    def __init__(
+        self, schema: Mapping[str, object], copies: Callable[[object, bytes], int], *, asserts_formats: bool
+    ) -> None:
         self._schema = schema
         self._copies = copies
+        self._asserts_formats = asserts_formats
 
     def is_valid(self, name: str, value: object) -> bool:
-        is_valid: bool = compile_argument(self._schema, name).is_valid(value)
+        is_valid: bool = self._compile(name).is_valid(value)
         return is_valid
+
+    def _compile(self, name: str) -> Any:
+        return compile_argument(self._schema, name, asserts_formats=self._asserts_formats)
 
     def faults(self, name: str, value: object) -> Sequence[Fault] | None:
         raw = msgspec.json.encode(value)
         if len(raw) > MAX_EXPLAINED_BYTES or self._copies(value, raw) > MAX_COPIES:
             return None
-        return list_faults(compile_argument(self._schema, name).iter_errors(value), self._schema, at=(name,))
+        return list_faults(self._compile(name).iter_errors(value), self._schema, at=(name,))
 
 
 class _MeteredArguments:
@@ -232,7 +262,7 @@ class _MeteredArguments:
 
 def compile_input(definition: bytes) -> Validator:
     """Compile the input schema of a listed definition."""
-    return Validator(definition, "inputSchema")
+    return Validator(definition, _INPUT)
 
 
 def compile_output(definition: bytes) -> Validator:

@@ -20,6 +20,8 @@ IN_PLACE_LISTS = frozenset(("allOf", "anyOf", "oneOf"))
 
 _COMPOSED = frozenset(("$ref", "allOf", "anyOf", "oneOf", "not", "if", "const"))
 _BOUNDS = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
+_WIDE_FORMATS = frozenset(("int64", "uint64"))
+_AS_TEXT = "as text beyond 2^53"
 ANNOTATIONS = ("title", "description", "default", "deprecated")
 
 
@@ -43,6 +45,18 @@ def with_null(schema: dict[str, object]) -> dict[str, object]:
     types = schema.get("type")
     named = [types] if isinstance(types, str) else as_list(types) or ()
     return schema if not named or "null" in named else schema | {"type": [*named, "null"]}
+
+
+def complete_types(out: dict[str, object], types: Sequence[str], *, is_request: bool) -> None:
+    """Add `items` to a list without any, and to an argument of 64 bits how a client sends it that has no such integers.
+
+    JavaScript rounds integers beyond 2^53, so such clients have to send digits as text (docs/tool-schema.md).
+    """
+    if "array" in types:
+        out.setdefault("items", {})
+    if is_request and "integer" in types and out.get("format") in _WIDE_FORMATS:
+        words = out.get("description")
+        out["description"] = f"{words} ({_AS_TEXT})" if isinstance(words, str) and words else _AS_TEXT.capitalize()
 
 
 def settle_bounds(out: dict[str, object], node: Object) -> Sequence[str]:

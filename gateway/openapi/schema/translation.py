@@ -24,6 +24,7 @@ from gateway.openapi.schema.keywords import (
     CHILD,
     IN_PLACE,
     IN_PLACE_LISTS,
+    complete_types,
     is_accepted,
     is_nullable,
     settle_bounds,
@@ -237,8 +238,7 @@ class _SchemaTranslator:
             del out["default"]
             self._remark_value("default")
         self.has_values = self.has_values or ("default" in out and bool(self.links))
-        if "array" in types:
-            out.setdefault("items", {})
+        complete_types(out, types, is_request=self._dialect.hidden == "readOnly")
         if self._dialect.shows_examples and (found := schema_examples(node)):
             out["examples"] = list(found)
             self.has_values = True

@@ -84,7 +84,7 @@ async def test_editors_of_equal_tools_are_called_at_any_replica(replicas: Replic
                 await listed(client, "one_whoami", "two_whoami")
                 assert (await called(client, "one_whoami")).content[0].text == "first"
                 assert (await called(client, "two_whoami")).content[0].text == "second"
-                loud = await called(client, "two_whoami", loud=True)
+                loud = await called(client, "two_whoami", loud="true")
                 fault = {"code": "LOUD", "message": "second!", "data": {"name": "second"}}
                 assert (loud.is_error, loud.meta["error"]) == (True, fault)
                 wrong = await called(client, "one_whoami", connection_id="two")

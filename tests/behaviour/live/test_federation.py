@@ -106,7 +106,7 @@ async def test_every_primitive_of_the_server_is_served_at_every_replica(
 ) -> None:
     """DYN-5: tools, resources, templates, prompts and completions, in both eras, wherever the client connects."""
     async with federation.client(mode, replica) as client:
-        called = await client.call_tool("their_add", {"a": 2, "b": 40})
+        called = await client.call_tool("their_add", {"a": 2, "b": "40"})
         assert text(called) == "42"
         assert called.structured_content == {"result": 42}
         read = await client.read_resource("notes://one")

@@ -99,6 +99,8 @@ async def test_tools_appear_run_and_disappear(replicas: tuple[RunningGateway, Ru
             await until(partial(tools, gateway, "appear", key), {"double"})
             answer = await call(gateway, "appear", key, "double", number=4)
             assert answer["result"]["structuredContent"] == {"number": 8}
+            spelled = await call(gateway, "appear", key, "double", number="4")
+            assert spelled["result"]["structuredContent"] == {"number": 8}
         await until(lambda: tools(first, "other", other_key), {"double"})
 
         @provider.tool()

@@ -57,10 +57,12 @@ async def test_an_error_of_code_has_its_code_message_and_data(tenant: Tenant) ->
 
 async def test_arguments_of_code_are_validated_before_it_runs(tenant: Tenant) -> None:
     """Ours: a function never sees arguments that break its schema (CAL-2)."""
-    for arguments in ({}, {"date": "no date"}, {"date": "2026-07-28", "more": 1}):
+    for arguments in ({}, {"date": 7}, {"date": "2026-07-28", "more": 1}):
         result = (await tenant.rpc("tools/call", {"name": "weekday_of", "arguments": arguments}))["result"]
         assert result["isError"] is True
         assert result["_meta"]["gateway/error"]["code"] == "call.arguments_invalid"
+    of_another_format = {"name": "weekday_of", "arguments": {"date": "no date"}}
+    assert (await tenant.rpc("tools/call", of_another_format))["result"]["_meta"]["error"]["code"] == "INVALID_DATE"
 
 
 async def test_progress_of_code_reaches_the_client(tenant: Tenant) -> None:

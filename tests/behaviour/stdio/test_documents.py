@@ -55,11 +55,14 @@ async def test_invalid_arguments_and_unknown_tools_send_nothing(upstream: Record
         await client.shake_hands()
         refused = await client.call("get_pet", {"id": "seven"})
         unknown = await client.ask("tools/call", {"name": "no_such_tool"})
+        assert upstream.seen == []
+        spelled = await client.call("get_pet", {"id": "7"})
 
+    assert spelled["isError"] is False
+    assert [seen.target for seen in upstream.seen] == ["/v1/pets/7"]
     assert refused["isError"] is True
     assert "/id" in refused["content"][0]["text"]
     assert unknown["error"]["code"] == -32602
-    assert upstream.seen == []
 
 
 @pytest.mark.parametrize(("answer", "is_made"), [({"confirm": True}, True), ({"confirm": False}, False)])

@@ -345,18 +345,20 @@ async def test_a_long_body_is_shown_in_part_and_says_so(house: Household) -> Non
 
 
 async def test_nobody_is_asked_about_a_call_that_cannot_be_made(house: Household) -> None:
-    """Ours: arguments are validated and credentials looked up before the user is asked (SAF-2, CAL-2)."""
+    """Ours: credentials are looked up and arguments validated before the user is asked (SAF-2, CAL-2)."""
     schema = {"type": "object", "properties": {"who": {"type": "string"}}, "required": ["who"]}
     house.has_tool("orders", _ORDERS, schema=schema, safety=Safety.MODERATE)
+    house.has_tool("open", {**_ORDERS, "credential": None}, schema=schema, safety=Safety.MODERATE)
     steps = [{"http": {"method": "POST", "url": "https://api.example.com/", "credential": "orders"}}]
     house.has_tool("orders_by_steps", {"kind": "steps", "steps": steps}, safety=Safety.MODERATE)
     peer = TalkingPeer(answers={CONFIRM: accepted(confirm=True)})
 
-    wrong = await house.call("orders", {"who": 7}, peer)
+    wrong = await house.call("open", {"who": 7}, peer)
+    both = await house.call("orders", {"who": 7}, peer)
     lacking = await house.call("orders", {"who": "Bo"}, peer)
     by_steps = await house.call("orders_by_steps", {}, peer)
 
     assert "/who" in wrong["content"][0]["text"]
-    for result in (lacking, by_steps):
+    for result in (both, lacking, by_steps):
         assert result["_meta"]["gateway/error"]["code"] == "upstream.credential_missing"
     assert peer.asked == {}

@@ -77,8 +77,8 @@ async def test_other_arguments_are_judged_by_the_level(house: Household) -> None
     assert len(paid) == 2
 
 
-async def test_arguments_are_validated_before_they_are_judged(house: Household) -> None:
-    """Ours: conditions read valid arguments only (SAF-5)."""
+async def test_arguments_are_validated_and_read_before_they_are_judged(house: Household) -> None:
+    """Ours: conditions see valid arguments only, as the handler does, however they are spelled (SAF-5, CLN-2)."""
     house.has_code(
         Family.TOOL,
         "pays",
@@ -87,7 +87,9 @@ async def test_arguments_are_validated_before_they_are_judged(house: Household) 
     )
     _rules(house, LARGE)
 
-    assert _code(await house.call("pays", {"amount": "1001"})) == "call.arguments_invalid"
+    assert _code(await house.call("pays", {"amount": "a lot"})) == "call.arguments_invalid"
+    assert _code(await house.call("pays", {"amount": "1001"})) == "policy.denied"
+    assert not (await house.call("pays", {"amount": "5"}))["isError"]
 
 
 async def test_a_condition_asks_the_user(house: Household) -> None:

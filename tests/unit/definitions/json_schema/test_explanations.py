@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.definitions.json_schema.explanations import MAX_REASON_LENGTH
-from gateway.definitions.json_schema.validator import compile_input, find_faults
+from gateway.definitions.json_schema.validator import compile_output, find_faults
 
 CAT = {"type": "object", "properties": {"kind": {"const": "cat"}, "lives": {"type": "integer"}}, "required": ["kind"]}
 DOG = {"type": "object", "properties": {"kind": {"const": "dog"}, "bark": {"type": "string"}}, "required": ["kind"]}
@@ -18,7 +18,7 @@ PETS = {"oneOf": [{"$ref": "#/$defs/Cat"}, {"$ref": "#/$defs/Dog"}]}
 def faults(schema: Any, value: Any) -> list[tuple[str, str]]:
     """The faults of one argument, as a caller reads them."""
     whole = {"type": "object", "properties": {"v": schema}, "$defs": SHARED}
-    validator = compile_input(json.dumps({"inputSchema": whole}).encode())
+    validator = compile_output(json.dumps({"outputSchema": whole}).encode())  # its formats are asserted
     return [(fault.pointer, fault.reason) for fault in find_faults(validator, {"v": value})]
 
 

@@ -57,7 +57,8 @@ def test_every_schema_is_refused_with_words_or_judges_as_the_library_does(seed: 
         return
     text = msgspec.json.encode(tool)
     schema, validator = tool["inputSchema"], compile_input(text)
-    plain, metered = compile_schema(schema), MeteredSchema(schema, SchemaTree(schema))
+    plain = compile_schema(schema, asserts_formats=False)
+    metered = MeteredSchema(schema, SchemaTree(schema), asserts_formats=False)
     for value in _values(made, chance):
         is_valid = plain.is_valid(value)
         found = validator.check(value)
