@@ -29,6 +29,7 @@ from gateway.handlers.factory import HandlerDependencies, HandlerFactory
 from gateway.handlers.interfaces import (
     Call,
     Completer,
+    NeedsCredentials,
     Prepared,
     PromptHandler,
     ResourceHandler,
@@ -314,6 +315,11 @@ class _RenamedArguments:
     def prepare(self, arguments: Mapping[str, object]) -> Prepared:
         """Return the call for settled arguments."""
         return self._handler.prepare(arguments)
+
+    async def require_credentials(self) -> None:
+        """Check the stored credentials of the tool; see `NeedsCredentials`."""
+        if isinstance(self._handler, NeedsCredentials):
+            await self._handler.require_credentials()
 
     async def preview(self, prepared: Prepared) -> str:
         """Show the tool's preview."""

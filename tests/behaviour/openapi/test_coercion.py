@@ -133,9 +133,21 @@ async def test_what_has_no_single_reading_is_refused_with_its_place(desk: Desk) 
 async def test_a_missing_credential_is_told_before_wrong_arguments(desk: Desk) -> None:
     """Ours: better arguments would not help a call that lacks its credential (CAL-2)."""
     await desk.import_document(_document(desk.upstream.url))
-    result = await desk.call("locked", {"limit": "many"})
+    secret = {"place": "bearer", "value": "s3cret-token", "origins": [desk.upstream.url]}
+    stored = await desk.gateway.admin.post(f"/tenants/{SLUG}/credentials", json={"name": "moved", **secret})
+    handler = {"kind": "http", "method": "GET", "url": f"{desk.upstream.url}/own", "credential": "moved"}
+    schema = {"type": "object", "properties": {"the limit": INTEGER}}
+    await add(desk.gateway, SLUG, "tools", tool("own", handler, schema=schema))
+    moved = await desk.gateway.admin.put(
+        f"/tenants/{SLUG}/credentials/moved",
+        json={**secret, "origins": ["https://api.example.com"]},
+        headers={"if-match": stored.headers["etag"]},
+    )
+    moved.raise_for_status()
 
-    assert result["_meta"]["gateway/error"]["code"] == "upstream.credential_missing"
+    for name, arguments in (("locked", {"limit": "many"}), ("own", {"the_limit": "many"})):
+        result = await desk.call(name, arguments)
+        assert result["_meta"]["gateway/error"]["code"] == "upstream.credential_missing", name
     asked = await desk.gateway.admin.post(
         f"/tenants/{SLUG}/tools/locked/explain", json={"arguments": {"limit": "many"}}
     )
