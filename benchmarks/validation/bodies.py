@@ -138,7 +138,8 @@ class Bodies:
         return [one for number, one in enumerate(made) if one not in made[:number]] if node.get("uniqueItems") else made
 
     def _string(self, node: Schema) -> str:
-        least, most = node.get("minLength", 0), node.get("maxLength", 10**6)
+        least: int = node.get("minLength", 0)
+        most: int = node.get("maxLength", 10**6)
         pattern = node.get("pattern")
         given = [one for one in node.get("examples", ()) if isinstance(one, str)]
         given += [one for one in (node.get("default"),) if isinstance(one, str)]

