@@ -27,7 +27,21 @@ HEADERS = (
 )
 FORM_TYPE = "application/x-www-form-urlencoded"
 FORM = {"Content-Type": FORM_TYPE}
+PARTS = {"Content-Type": "multipart/form-data; boundary=b"}
 URL = "https://api.example.com/pets"
+HARMLESS = (
+    f"{URL}/{{{{ c }}}}",
+    f"{URL}?s={{{{ c }}}}",
+    f"{URL}/{{{{ c }}}}?x=1",
+    f"{URL}/{{{{ c }}}}/orders/{{{{ d }}}}?state=open&page={{{{ p }}}}",
+    f"{URL}/{{{{ c }}}}=1?x=1",
+    f"{URL}?state=open&{{% if p %}}page={{{{ p }}}}&{{% endif %}}limit=3",
+    f"{URL}{{% if p %}}?page={{{{ p }}}}{{% endif %}}",
+    f"{URL}?filter[{{{{ column }}}}]={{{{ value }}}}",
+    f"{URL}?{{{{ flag }}}}",
+    f"{URL}?next=/a?{{{{ b }}}}=1",
+)
+"""Requests that no argument can give another method."""
 
 
 def _http(method: str = "GET", url: str = URL, **more: Any) -> dict[str, Any]:
@@ -66,8 +80,24 @@ async def test_a_stored_handler_of_before_does_not_send_one(name: str) -> None:
         (_http(url=f"{URL}?_method={{{{ m }}}}"), Safety.DANGEROUS),
         (_http(url=f"{URL}?_method=PUT"), Safety.MODERATE),
         (_http(url=f"{URL}?{{{{ n }}}}=DELETE"), Safety.DANGEROUS),
-        (_http("POST", url=f"{URL}?a=1&x{{{{ n }}}}y={{{{ m }}}}"), Safety.DANGEROUS),
-        (_http("POST", body="a=1&{{ n }}=2"), Safety.DANGEROUS),
+        (_http("POST", url=f"{URL}?a=1&_{{{{ n }}}}d={{{{ m }}}}&b=2"), Safety.DANGEROUS),
+        (_http("POST", body="%5{{ n | url_encode }}={{ m | url_encode }}", headers=FORM), Safety.DANGEROUS),
+        (_http(url=f"{URL}?_method=GET&_method=DELETE"), Safety.DANGEROUS),
+        (_http(url=f"{URL}?a=1;_method=DELETE"), Safety.DANGEROUS),
+        (_http(url=f"{URL}?+.Method=DELETE"), Safety.DANGEROUS),
+        (_http(url=f"{URL}?_{{% comment %}}x{{% endcomment %}}method=DELETE"), Safety.DANGEROUS),
+        (_http(url=f"{URL}?{{% if a %}}_met{{% else %}}b{{% endif %}}hod=DELETE"), Safety.DANGEROUS),
+        (_http(url=URL + "?" + "{% if a %}x{% else %}y{% endif %}" * 9 + "=1"), Safety.DANGEROUS),
+        (_http("POST", body="a=1&{{ n | url_encode }}=2", headers=FORM), Safety.DANGEROUS),
+        (_http("POST", body="a=1&_method=delete", headers=FORM), Safety.DANGEROUS),
+        (
+            _http("POST", body="--b {{ n }}", headers=PARTS),
+            Safety.DANGEROUS,
+        ),
+        (
+            _http("POST", body='--b name="_method"', headers=PARTS),
+            Safety.DANGEROUS,
+        ),
         (_http(url=f"{URL}?a={{{{ n }}}}&b={{{{ m }}}}"), Safety.SAFE),
         (_http("POST", body={"_method": "DELETE"}), Safety.DANGEROUS),
         (_http("POST", body={"_method": "{{ m }}"}), Safety.DANGEROUS),
@@ -96,6 +126,9 @@ async def test_a_stored_handler_of_before_does_not_send_one(name: str) -> None:
         (_http("DELETE", url=f"{URL}?_method=GET"), Safety.DANGEROUS),
         (_http(url=f"{URL}?a_method=DELETE"), Safety.SAFE),
         (_http("POST", body={"a": {"_method": "DELETE"}}), Safety.MODERATE),
+        *((_http(method, url=url), Safety.SAFE) for method in ("GET", "HEAD", "OPTIONS") for url in HARMLESS),
+        (_http("POST", url=f"{URL}?a=1&x{{{{ n }}}}y={{{{ m }}}}"), Safety.MODERATE),
+        (_http("POST", body="Dear {{ n }}, the total = {{ m }}"), Safety.MODERATE),
     ],
 )
 def test_a_method_in_a_field_counts(handler: dict[str, Any], level: Safety) -> None:

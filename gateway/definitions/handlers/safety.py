@@ -1,9 +1,8 @@
 """Safety level of a declared handler, derived from its parts."""
 
-import re
 from collections.abc import Callable, Iterator, Sequence
-from urllib.parse import unquote
 
+from gateway.definitions.handlers.method_fields import methods_in_fields
 from gateway.definitions.handlers.specs import (
     CallStep,
     HandlerSpec,
@@ -16,17 +15,11 @@ from gateway.definitions.handlers.specs import (
     StepsSpec,
     TemplateSpec,
 )
-from gateway.definitions.templates.template import Template, is_open
 from gateway.domain.http.headers import METHOD_FIELD
-from gateway.domain.json_access import as_object
 from gateway.domain.tenancy.policy import Safety
 
 _SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS", "QUERY"))
 _METHODS = _SAFE_METHODS | {"POST", "PUT", "PATCH", "DELETE"}
-_FIELD = re.compile(rf"(?:^|[?&]){METHOD_FIELD}=([^&#]*)")
-_FILLED_NAME = re.compile(r"(?:^|[?&])[^=&#]*\{\{[^{}]*\}\}[^=&#]*=")
-"""A field whose name has a placeholder: the caller can fill in `METHOD_FIELD`."""
-_ANY_METHOD = "*"
 _RANKS = {Safety.SAFE: 0, Safety.MODERATE: 1, Safety.DANGEROUS: 2}
 
 
@@ -80,38 +73,13 @@ def _of_steps(steps: Sequence[Step], safety_of: Callable[[str], Safety | None] |
 
 def _of_request(spec: HttpSpec) -> tuple[Safety, str]:
     level, what = safety_of_method(spec.method), f"sends {spec.method} to {spec.url.origin}"
-    method = _override(spec)
-    if method is None:  # guard: method-override-fields
+    methods = methods_in_fields(spec)
+    if not methods:  # guard: method-override-fields
         return level, what
-    other = safety_of_method(method) if method.upper() in _METHODS else Safety.DANGEROUS
-    return max(level, other, key=_RANKS.__getitem__), f"{what} with a field {METHOD_FIELD}, which can change the method"
-
-
-def _override(spec: HttpSpec) -> str | None:
-    """The value of `METHOD_FIELD`, which web frameworks use as the method; `*` if a caller can name the field."""
-    body: object = None if spec.body is None else spec.body.source
-    members = as_object(body)
-    if members is not None and METHOD_FIELD in members:
-        return str(members[METHOD_FIELD])
-    for text in (spec.url.source, body):
-        if not isinstance(text, str):
-            continue
-        found = _FIELD.search(unquote(text))
-        if found is not None:
-            return found[1]
-        if _FILLED_NAME.search(text):  # guard: method-override-filled-names
-            return _ANY_METHOD
-    text = None if spec.body is None else spec.body.node
-    # guard: method-override-form-text
-    if isinstance(text, Template) and _is_form(spec) and not text.is_filtered_by("url_encode"):
-        return _ANY_METHOD  # an unencoded value can end its field and begin another one
-    return None
-
-
-def _is_form(spec: HttpSpec) -> bool:
-    """True if the body is sent as a form, or if a caller chooses the content type."""
-    kinds = (value.source.lower() for name, value in spec.headers if name.lower() == "content-type")
-    return any("form-urlencoded" in kind or is_open(kind) for kind in kinds)
+    named = [safety_of_method(name) if name.upper() in _METHODS else Safety.DANGEROUS for name in methods]
+    return max(
+        level, *named, key=_RANKS.__getitem__
+    ), f"{what} with a field {METHOD_FIELD}, which can change the method"
 
 
 def _of_named(what: str, level: Safety | None) -> tuple[Safety, str]:
