@@ -1,27 +1,26 @@
 """The Python API: a gateway inside another program, with functions of that program as tools, resources and prompts."""
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 import anyio
 
 from gateway.app.asgi_app import GatewayApp
-from gateway.app.python.plugins import extras_of, load_extras
+from gateway.app.python.plugins import load_extras, serve_registry
 from gateway.app.python.primitives import (
     Extra,
     ExtraPrompt,
     ExtraResource,
     ExtraResourceTemplate,
     ExtraTool,
-    Level,
-    raw_of,
     to_registration,
 )
 from gateway.app.python.registrations import Registered, Tenants
 from gateway.app.python.typed_definitions import PromptShape, ResourceShape, TemplateShape, ToolShape
 from gateway.app.python.typed_schemas import AnySchema, ObjectSchema, Schema
 from gateway.app.server.serve import Ready, Running, serve
+from gateway.definitions.contract.metadata import Level
 from gateway.definitions.contract.prompts import PromptDefinition
 from gateway.definitions.contract.resources import ResourceDefinition, ResourceTemplateDefinition
 from gateway.definitions.contract.tool_registry import ToolRegistry
@@ -32,7 +31,6 @@ from gateway.domain.tenancy.policy import Safety
 from gateway.errors import (
     DefinitionInvalid,
     DuplicateToolError,
-    Fault,
     HandlerInvalid,
     NameTaken,
     PromptValidationError,
@@ -116,9 +114,9 @@ class Gateway:
 
     Primitives can be registered while the gateway serves; open connections receive the change.
 
-    Without `settings`, the environment is read. Extras that the settings name are registered first, then the tools of
-    `registry`, then the extras that are passed here. A name that is already registered raises an error. Tools that are
-    added to the registry later are registered by the next `asgi` or `serve`.
+    Without `settings`, the environment is read. Extras that the settings name are registered first, then the extras
+    that are passed here, then the tools of `registry`. A name that is already registered raises an error. A tool that
+    is added to the registry later is registered at once, or its `register` raises the error of `register_tool`.
     """
 
     def __init__(
@@ -132,11 +130,10 @@ class Gateway:
     ) -> None:
         self.settings = load_settings() if settings is None else settings
         self._code = load_extras(self.settings)
-        self._registry = ToolRegistry() if registry is None else registry
-        self._served: set[str] = set()
-        self._adopt_registry()
         for extra in (*extra_tools, *extra_resources, *extra_prompts):
             self._register(extra)
+        if registry is not None:
+            serve_registry(registry, self._code)
 
     def register_tool(
         self,
@@ -162,8 +159,9 @@ class Gateway:
             NameTaken: the name belongs to one of the gateway's own tools.
             Unavailable: the tenants' catalogs cannot be read; nothing was registered.
         """
-        named = cast(ToolShape, _named("name", name, definition, ToolValidationError))
-        return self._register(ExtraTool(definition=named, handler=handler, safety=safety, tenants=tenants))
+        return self._register(
+            ExtraTool(name=name, definition=definition, handler=handler, safety=safety, tenants=tenants)
+        )
 
     def register_resource(
         self,
@@ -180,8 +178,9 @@ class Gateway:
             ResourceValidationError: the definition violates the contract, or contains another URI.
             HandlerInvalid, DefinitionInvalid, NameTaken, Unavailable: as in `register_tool`.
         """
-        named = cast(ResourceShape, _named("uri", uri, definition, ResourceValidationError))
-        return self._register(ExtraResource(definition=named, handler=handler, safety=safety, tenants=tenants))
+        return self._register(
+            ExtraResource(uri=uri, definition=definition, handler=handler, safety=safety, tenants=tenants)
+        )
 
     def register_resource_template(
         self,
@@ -199,9 +198,15 @@ class Gateway:
             ResourceValidationError: the definition violates the contract, or contains another template.
             HandlerInvalid, DefinitionInvalid, NameTaken, Unavailable: as in `register_tool`.
         """
-        named = cast(TemplateShape, _named("uriTemplate", uri_template, definition, ResourceValidationError))
         return self._register(
-            ExtraResourceTemplate(definition=named, handler=handler, complete=complete, safety=safety, tenants=tenants)
+            ExtraResourceTemplate(
+                uri_template=uri_template,
+                definition=definition,
+                handler=handler,
+                complete=complete,
+                safety=safety,
+                tenants=tenants,
+            )
         )
 
     def register_prompt(
@@ -220,9 +225,10 @@ class Gateway:
             PromptValidationError: the definition violates the contract, or contains another name.
             HandlerInvalid, DefinitionInvalid, NameTaken, Unavailable: as in `register_tool`.
         """
-        named = cast(PromptShape, _named("name", name, definition, PromptValidationError))
         return self._register(
-            ExtraPrompt(definition=named, handler=handler, complete=complete, safety=safety, tenants=tenants)
+            ExtraPrompt(
+                name=name, definition=definition, handler=handler, complete=complete, safety=safety, tenants=tenants
+            )
         )
 
     def tool(
@@ -328,7 +334,6 @@ class Gateway:
 
     def asgi(self) -> GatewayApp:
         """Return the gateway as an ASGI application for another server, which must send lifespan events."""
-        self._adopt_registry()
         return GatewayApp(self.settings, self._code)
 
     async def serve(self, *, ready: Ready | None = None) -> None:
@@ -339,38 +344,11 @@ class Gateway:
             EmbeddedServerFailed: an embedded server did not start.
             DatabaseUnavailable, RedisUnavailable: a server does not respond or cannot be used.
         """
-        self._adopt_registry()
         await serve(self.settings, ready=ready, code=self._code)
 
     def run(self) -> None:
         """Serve from a program that has no running event loop; see `serve`."""
         anyio.run(self.serve, backend_options={"use_uvloop": sys.platform != "win32"})
 
-    def _adopt_registry(self) -> None:
-        """Register the tools of the registry that are not registered yet."""
-        for extra in extras_of(self._registry):
-            name = cast(ToolDefinition, extra.definition).name
-            if name not in self._served:
-                self._register(extra)
-                self._served.add(name)
-
     def _register(self, extra: Extra) -> Registered:
         return self._code.add(to_registration(extra))
-
-
-def _named(
-    field: str,
-    name: str,
-    definition: object,
-    invalid: type[DefinitionInvalid],
-) -> dict[str, Any]:
-    """Return the definition with the name of the registration; refuse a definition that contains another name."""
-    raw = raw_of(definition)
-    if not isinstance(raw, Mapping):
-        message = "the definition must be an object"
-        raise invalid(message, faults=[Fault(pointer="", reason=message)])
-    members = cast(Mapping[str, Any], raw)
-    if members.get(field, name) != name:
-        message = f"{field}: the definition has {members[field]!r}, but it is registered as {name!r}"
-        raise invalid(message, faults=[Fault(pointer=f"/{field}", reason=message)])
-    return {**members, field: name}

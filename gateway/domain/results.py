@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, Literal
 
+from gateway.errors import HandlerFailed
+
 
 class _Absent(Enum):
     ABSENT = "absent"
@@ -39,10 +41,22 @@ class Contents:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Messages:
-    """Result of getting a prompt: a list of `{"role", "content"}`."""
+    """Result of getting a prompt: a list of `{"role", "content"}`.
+
+    Raises:
+        HandlerFailed: a message has the role `system`. Constant messages thus fail where they are declared.
+    """
 
     messages: Sequence[Mapping[str, object]]
     description: str | None = None
+
+    def __post_init__(self) -> None:
+        messages: object = self.messages
+        for index, message in enumerate(messages if isinstance(messages, list | tuple) else ()):
+            if isinstance(message, Mapping) and message.get("role") == "system":
+                raise HandlerFailed(
+                    f"/messages/{index}/role: must be user or assistant; MCP has no role system: use user"
+                )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,8 @@ startup; its message names the setting and the object.
 """
 
 import importlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final, cast
 
 import structlog
@@ -19,7 +20,8 @@ from gateway.app.python.primitives import (
     to_registration,
 )
 from gateway.app.python.registrations import Registrations
-from gateway.definitions.contract.tool_registry import ToolRegistry
+from gateway.definitions.contract.tool_registry import RegisteredTool, ToolRegistry
+from gateway.domain.primitives import Family
 from gateway.errors import BrokenSetting, Fault, GatewayError, HandlerInvalid
 from gateway.handlers.python.signatures import ToolFunction
 from gateway.settings import PREFIX, Settings
@@ -43,25 +45,33 @@ def load_extras(settings: Settings) -> Registrations:
     for setting, wanted in _TYPES_BY_SETTING.items():
         for path in cast(tuple[str, ...], getattr(settings, setting)):
             location = f"{PREFIX}{setting.upper()}: {path}"
-            for label, extra in _extras_in(_import(path, location), location, wanted):
-                try:
+            found = _import(path, location)
+            if isinstance(found, ToolRegistry) and ExtraTool in wanted:
+                with _named_in_errors(location):
+                    serve_registry(found, registrations)
+                continue
+            for label, extra in _extras_in(found, location, wanted):
+                with _named_in_errors(label):
                     registrations.add(to_registration(extra))
-                except GatewayError as error:
-                    raise BrokenSetting(f"{label}: {_message(error)}") from error
     return registrations
 
 
-def extras_of(registry: ToolRegistry) -> Iterator[ExtraTool]:
-    """Yield the tools of a registry with their functions.
+def serve_registry(registry: ToolRegistry, registrations: Registrations) -> None:
+    """Register the tools of a registry, and each tool that is added to it later.
 
     Raises:
-        HandlerInvalid: a tool has no function.
+        GatewayError: a tool has no function, or its name is taken; no tool of the registry is registered.
     """
-    for tool in registry:
+
+    def serve(tool: RegisteredTool) -> Callable[[], object]:
         if not callable(tool.handler):
             text = f"the tool {tool.name} was registered without a function"
             raise HandlerInvalid(text, faults=[Fault(pointer="/handler", reason=text)])
-        yield ExtraTool(definition=tool.definition, handler=cast(ToolFunction, tool.handler))
+        handler = cast(ToolFunction, tool.handler)
+        registrations.add(to_registration(ExtraTool(definition=tool.definition, handler=handler, safety=tool.safety)))
+        return lambda: registrations.remove(tool.name, Family.TOOL)
+
+    registry.attach(serve)
 
 
 def _import(path: str, location: str) -> object:
@@ -92,19 +102,23 @@ def _extras_in(found: object, location: str, wanted: tuple[type, ...]) -> Iterat
 
 
 def _iterate(found: object, location: str, wanted: tuple[type, ...]) -> Iterable[object]:
-    if isinstance(found, ToolRegistry):
-        try:
-            return tuple(extras_of(found))
-        except HandlerInvalid as error:
-            raise BrokenSetting(f"{location}: {error.message}") from error
     kind = type(found).__name__
-    if not isinstance(found, Iterable) or isinstance(found, str | bytes | Mapping):
+    if not isinstance(found, Iterable) or isinstance(found, str | bytes | Mapping | ToolRegistry):
         raise BrokenSetting(f"{location}: is a {kind}, not {_describe_types(wanted)} or an iterable of them")
     return cast(Iterable[object], found)
 
 
 def _describe_types(kinds: tuple[type, ...]) -> str:
     return " or ".join(f"an {kind.__name__}" for kind in kinds)
+
+
+@contextmanager
+def _named_in_errors(label: str) -> Generator[None]:
+    """Raise a refused registration as BrokenSetting with this label."""
+    try:
+        yield
+    except GatewayError as error:
+        raise BrokenSetting(f"{label}: {_message(error)}") from error
 
 
 def _message(error: GatewayError) -> str:

@@ -11,6 +11,7 @@ import msgspec
 from gateway.app.python.registrations import Registration
 from gateway.app.python.typed_definitions import PromptShape, ResourceShape, TemplateShape, ToolShape
 from gateway.catalog.snapshots.python_primitives import PythonPrimitive
+from gateway.definitions.contract.metadata import Level, read_level
 from gateway.definitions.contract.prompts import PromptDefinition, validate_prompt_definition
 from gateway.definitions.contract.resources import (
     ResourceDefinition,
@@ -22,25 +23,33 @@ from gateway.definitions.contract.tools import ToolDefinition, validate_tool_def
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tenancy.tenants import SLUG
-from gateway.errors import DefinitionInvalid, Fault, HandlerInvalid
+from gateway.errors import (
+    DefinitionInvalid,
+    Fault,
+    HandlerInvalid,
+    PromptValidationError,
+    ResourceValidationError,
+    ToolValidationError,
+)
 from gateway.handlers.python.registry import TIMEOUT_S, PythonHandler
 from gateway.handlers.python.signatures import CompletionFunction, PromptFunction, ResourceFunction, ToolFunction
 
-Level = Safety | str
-
 _UNDECLARED_REASONS = ("it runs the operator's code, and no safety level was declared",)
 _DECLARED_REASONS = ("declared at its registration",)
+_LEVELS_BY_HINT = (("destructiveHint", Safety.DANGEROUS), ("readOnlyHint", Safety.SAFE))
+"""Annotations that set the level of a tool without `safety`, in order of precedence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtraTool:
-    """A tool. `tenants`: slugs of the tenants that get it; None for all."""
+    """A tool. `name` may be in the definition instead. `tenants`: slugs of the tenants that get it; None for all."""
 
     definition: ToolDefinition | ToolShape
     handler: ToolFunction
     safety: Level | None = None
     tenants: Collection[str] | None = None
     timeout_s: float = TIMEOUT_S
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +61,7 @@ class ExtraResource:
     safety: Level | None = None
     tenants: Collection[str] | None = None
     timeout_s: float = TIMEOUT_S
+    uri: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +74,7 @@ class ExtraResourceTemplate:
     safety: Level | None = None
     tenants: Collection[str] | None = None
     timeout_s: float = TIMEOUT_S
+    uri_template: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +87,7 @@ class ExtraPrompt:
     safety: Level | None = None
     tenants: Collection[str] | None = None
     timeout_s: float = TIMEOUT_S
+    name: str | None = None
 
 
 Extra = ExtraTool | ExtraResource | ExtraResourceTemplate | ExtraPrompt
@@ -88,7 +100,7 @@ def to_registration(extra: Extra) -> Registration:
         DefinitionInvalid: the definition, a function, the safety level, the tenants or the timeout is invalid.
     """
     family, name, definition = _definition_of(extra)
-    safety = Safety.MODERATE if extra.safety is None else _level(extra.safety)
+    safety, reasons = _assess(extra, definition)
     complete = extra.complete if isinstance(extra, ExtraResourceTemplate | ExtraPrompt) else None
     if complete is not None:
         _check_function(complete, "complete")
@@ -100,7 +112,7 @@ def to_registration(extra: Extra) -> Registration:
             name=name,
             definition=msgspec.json.encode(definition),
             safety=safety,
-            safety_reasons=_UNDECLARED_REASONS if extra.safety is None else _DECLARED_REASONS,
+            safety_reasons=reasons,
             tenants=None if extra.tenants is None else _slugs(extra.tenants),
         ),
         handler=PythonHandler(
@@ -116,32 +128,60 @@ def _definition_of(extra: Extra) -> tuple[Family, str, Mapping[str, Any]]:
     """Return family, name and wire format. A definition built in Python is validated like one sent to the admin API."""
     match extra:
         case ExtraTool():
-            tool = validate_tool_definition(raw_of(extra.definition))
+            tool = validate_tool_definition(_named("name", extra.name, extra.definition, ToolValidationError))
             return Family.TOOL, tool.name, tool.to_wire()
         case ExtraResource():
-            resource = validate_resource_definition(raw_of(extra.definition))
+            resource = validate_resource_definition(_named("uri", extra.uri, extra.definition, ResourceValidationError))
             return Family.RESOURCE, resource.uri, resource.to_wire()
         case ExtraResourceTemplate():
-            template = validate_resource_template_definition(raw_of(extra.definition))
+            raw = _named("uriTemplate", extra.uri_template, extra.definition, ResourceValidationError)
+            template = validate_resource_template_definition(raw)
             return Family.TEMPLATE, template.uri_template, template.to_wire()
         case ExtraPrompt():
-            prompt = validate_prompt_definition(raw_of(extra.definition))
+            prompt = validate_prompt_definition(_named("name", extra.name, extra.definition, PromptValidationError))
             return Family.PROMPT, prompt.name, prompt.to_wire()
 
 
-def raw_of(definition: object) -> object:
+def _named(field: str, name: str | None, definition: object, invalid: type[DefinitionInvalid]) -> object:
+    """Return the definition in wire format, with the name of the registration.
+
+    Raises:
+        DefinitionInvalid: the definition is not an object, or contains another name.
+    """
+    raw = _raw_of(definition)
+    if name is None:
+        return raw
+    if not isinstance(raw, Mapping):
+        message = "the definition must be an object"
+        raise invalid(message, faults=[Fault(pointer="", reason=message)])
+    members = cast(Mapping[str, Any], raw)
+    if members.get(field, name) != name:
+        message = f"{field}: the definition has {members[field]!r}, but it is registered as {name!r}"
+        raise invalid(message, faults=[Fault(pointer=f"/{field}", reason=message)])
+    return {**members, field: name}
+
+
+def _raw_of(definition: object) -> object:
     """Return a definition object in wire format; return any other value unchanged."""
     if isinstance(definition, ToolDefinition | ResourceDefinition | ResourceTemplateDefinition | PromptDefinition):
         return definition.to_wire()
     return definition
 
 
-def _level(declared: Level) -> Safety:
-    try:
-        return Safety(declared)
-    except ValueError:
-        message = f"safety must be one of {', '.join(Safety)}"
-        raise DefinitionInvalid(message, faults=[Fault(pointer="/safety", reason=message)]) from None
+def _assess(extra: Extra, definition: Mapping[str, Any]) -> tuple[Safety, tuple[str, ...]]:
+    """Return the declared level, or the level that a tool's annotations declare, and the reasons.
+
+    The annotations of the operator's own code count, unlike those of a live source: they come from the same author as
+    `safety`.
+    """
+    if extra.safety is not None:
+        return read_level(extra.safety), _DECLARED_REASONS
+    hints: Mapping[str, object] = definition.get("annotations") or {}
+    if isinstance(extra, ExtraTool):
+        for hint, level in _LEVELS_BY_HINT:
+            if hints.get(hint) is True:
+                return level, (f"its definition declares {hint}",)
+    return Safety.MODERATE, _UNDECLARED_REASONS
 
 
 def _slugs(tenants: Collection[str]) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Metadata fields that all primitives share: title, description, icons, annotations and `_meta`."""
+"""Metadata that all primitives share: title, description, icons, annotations, `_meta`, and a declared safety level."""
 
 import base64
 import binascii
@@ -11,6 +11,8 @@ import orjson
 
 from gateway.definitions.field_reader import FieldReader
 from gateway.domain.json_access import as_object, point
+from gateway.domain.tenancy.policy import Safety
+from gateway.errors import DefinitionInvalid, Fault
 
 MAX_TITLE_LENGTH = 200
 MAX_DESCRIPTION_LENGTH = 16_384
@@ -18,6 +20,7 @@ ICON_FIELDS = ("src", "mimeType", "sizes", "theme")
 ANNOTATION_FIELDS = ("audience", "priority", "lastModified")
 THEMES = ("light", "dark")
 ROLES = ("user", "assistant")
+Level = Safety | str
 
 _MAX_ICONS = 16
 _MAX_ICON_LENGTH = 64 * 1024
@@ -137,3 +140,16 @@ def _is_time(text: str) -> bool:
     except ValueError:
         return False
     return "T" in text or len(text) == len("2030-01-31")
+
+
+def read_level(declared: Level) -> Safety:
+    """Return the declared safety level.
+
+    Raises:
+        DefinitionInvalid: there is no such level.
+    """
+    try:
+        return Safety(declared)
+    except ValueError:
+        message = f"safety must be one of {', '.join(Safety)}"
+        raise DefinitionInvalid(message, faults=[Fault(pointer="/safety", reason=message)]) from None

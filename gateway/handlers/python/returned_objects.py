@@ -16,6 +16,8 @@ _RESULT = frozenset(("content", "structuredContent", "isError", "_meta", "result
 _CONTENTS = frozenset(("contents", "resultType", "ttlMs", "cacheScope"))  # the gateway sets how long a result is valid
 _MESSAGES = frozenset(("messages", "description", "resultType"))
 _TOOL_RESULT_MEMBERS = ("content", "isError", "is_error")
+_SDK_NAMES = frozenset(("is_error", "structured_content"))
+"""Python names under which the SDK's objects are serialized without aliases."""
 _COMPLETE = "complete"
 _MAX_DEPTH = 8
 """Levels that are searched for nulls; the protocol's objects have fewer (messages, content, annotations, audience)."""
@@ -27,7 +29,8 @@ def read_result(returned: Mapping[str, object]) -> Result | None:
     A mapping with `isError: true` and `content` is treated as a result or refused, so it never becomes a success.
 
     Raises:
-        HandlerFailed: the mapping is a result, but has unknown members or another `resultType` than `complete`.
+        HandlerFailed: the mapping is a result, but has unknown members, a content without a type, or another
+            `resultType` than `complete`.
     """
     if returned.keys().isdisjoint(_TOOL_RESULT_MEMBERS):
         return None
@@ -75,7 +78,10 @@ def read_messages(returned: Mapping[str, object] | Sequence[object]) -> Messages
 
 def refuse(returned: object) -> HandlerFailed:
     """Return the error for a value that functions of the family must not return."""
-    error = HandlerFailed("the handler returned a value that is not a valid result of its family")
+    error = HandlerFailed(
+        "the handler returned a value that is not a valid result of its family: a tool returns a string, an object or a"
+        " result; a resource a string, bytes or contents; a prompt a string or messages"
+    )
     error.add_note(f"it returned {type(returned).__name__}")  # for the log, not for the client
     return error
 
@@ -83,22 +89,31 @@ def refuse(returned: object) -> HandlerFailed:
 def _is_result(members: Mapping[str, object]) -> bool:
     """True if a mapping is a result: it has only result members and content blocks, or it is an error result.
 
-    `is_error` is the Python name under which the SDK's objects may be serialized.
+    Raises:
+        HandlerFailed: it has only result members, but an element of its content has no type.
     """
-    is_closed = members.keys() <= _RESULT
+    is_closed = members.keys() <= _RESULT | _SDK_NAMES
     if any(members.get(name, False) is not False for name in ("isError", "is_error")):
         return "content" in members or is_closed
     blocks = as_list(members.get("content"))
     has_content = blocks is not None and (
         bool(blocks) or len(members) > 1
     )  # an empty page of data can be {"content": []}
-    return has_content and is_closed and all(_is_block(block) for block in blocks or ())
+    if not (has_content and is_closed):
+        return False
+    kinds = [_kind_of(block) for block in blocks or ()]
+    if None in kinds:
+        raise HandlerFailed(
+            f"the handler returned /content/{kinds.index(None)} without a `type`: content is a list of blocks with a"
+            " type; return any other list under another name, or with `json(…)`"
+        )
+    return all(kind in BLOCK_FIELDS for kind in kinds)
 
 
-def _is_block(block: object) -> bool:
+def _kind_of(block: object) -> str | None:
     members = as_object(block)
     kind = None if members is None else members.get("type")
-    return isinstance(kind, str) and kind in BLOCK_FIELDS
+    return kind if isinstance(kind, str) else None
 
 
 def _refuse_others(members: Mapping[str, object], known: frozenset[str]) -> None:

@@ -1,6 +1,7 @@
 """Whether the registry of definitions is a pure store that keeps its promises."""
 
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from types import MappingProxyType
@@ -8,9 +9,10 @@ from typing import Any, cast
 
 import pytest
 
-from gateway.definitions.contract.tool_registry import ToolRegistry
+from gateway.definitions.contract.tool_registry import RegisteredTool, Serve, ToolRegistry
 from gateway.definitions.contract.tools import ToolDefinition, validate_tool_definition
-from gateway.errors import DuplicateToolError, NameTaken, ToolValidationError
+from gateway.domain.tenancy.policy import Safety
+from gateway.errors import DefinitionInvalid, DuplicateToolError, NameTaken, ToolValidationError
 
 
 def raw(name: str) -> dict[str, Any]:
@@ -115,3 +117,35 @@ def test_a_definition_of_read_only_mappings_is_taken() -> None:
 
     plain = {"type": "object", "properties": {"n": {"type": "integer"}}}
     assert [tool["inputSchema"] for tool in registry.to_mcp_tools()] == [plain, plain]
+
+
+def test_a_registry_that_is_served_adds_a_tool_to_all_servers_or_to_none() -> None:
+    """Ours: a later tool appears at once; a refusal is raised where the tool is registered (PRG-2, PRG-4)."""
+    registry = ToolRegistry()
+    registry.register(raw("a"), safety="safe")
+    served: list[list[str]] = [[], [], []]
+
+    def server(number: int, *refused: str) -> Serve:
+        names = served[number]
+
+        def serve(tool: RegisteredTool) -> Callable[[], object]:
+            if tool.name in refused:
+                raise DuplicateToolError(tool.name)
+            names.append(tool.name)
+            return lambda: names.remove(tool.name)
+
+        return serve
+
+    registry.attach(server(0))
+    registry.attach(server(1, "c"))
+    registry.register(raw("b"))
+    with pytest.raises(DuplicateToolError, match="'c'"):
+        registry.register(raw("c"))
+    with pytest.raises(DuplicateToolError, match="'b'"):
+        registry.attach(server(2, "b"))
+    registry.register(raw("d"))
+
+    assert served == [["a", "b", "d"], ["a", "b", "d"], []]
+    assert [(tool.name, tool.safety) for tool in registry] == [("a", Safety.SAFE), ("b", None), ("d", None)]
+    with pytest.raises(DefinitionInvalid, match="safety must be one of"):
+        registry.register(raw("e"), safety="harmless")

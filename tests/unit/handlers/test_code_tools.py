@@ -126,9 +126,8 @@ async def test_a_mapping_in_the_protocols_form_is_the_result_that_it_says(
     "returned",
     [
         {"content": "all of the file"},
-        {"content": ["one", "two"]},
         {"content": [{"type": "paragraph", "text": "x"}]},
-        {"content": [{"text": "x"}]},
+        {"content": [{"text": "x"}], "totalPages": 1},
         {"content": []},
         {"content": [_NO], "id": "msg_1", "role": "assistant"},
         {"content": "x", "isError": False},
@@ -273,6 +272,25 @@ async def test_whatever_a_function_raises_is_a_clean_error(
     assert any(line["correlation_id"] == "c-1" for line in logs)
     assert house.desk.lines == ["call breaks call crashed"]
     assert (await _answer(house, "still here"))["isError"] is False
+
+
+@pytest.mark.parametrize(
+    ("returned", "place"),
+    [
+        ({"content": [{"text": "x"}]}, "/content/0"),
+        ({"content": [_NO, {"text": "x"}], "isError": False}, "/content/1"),
+        ({"content": ["one", "two"]}, "/content/0"),
+        ({"content": [{"type": None, "text": "x"}], "structuredContent": {"n": 1}}, "/content/0"),
+        ({"content": ({"type": 3},), "is_error": False, "structured_content": None}, "/content/0"),
+    ],
+)
+async def test_content_without_a_type_is_refused_with_its_place(house: Household, returned: object, place: str) -> None:
+    """Ours: a result that misses a type is never passed on as data (CAL-1, CAL-4)."""
+    result = await _answer(house, returned)
+
+    assert result["isError"] is True
+    assert "structuredContent" not in result
+    assert place in result["content"][0]["text"]
 
 
 @pytest.mark.parametrize(

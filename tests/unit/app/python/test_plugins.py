@@ -6,8 +6,10 @@ from collections.abc import Generator
 import pytest
 
 from gateway.app.python.plugins import load_extras
+from gateway.definitions.contract.tool_registry import ToolRegistry
 from gateway.domain.primitives import Family
-from gateway.errors import BrokenSetting
+from gateway.domain.tenancy.policy import Safety
+from gateway.errors import BrokenSetting, DuplicateToolError, HandlerInvalid
 from gateway.settings import Settings
 
 MODULE = """
@@ -127,3 +129,22 @@ def test_the_variables_are_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GATEWAY_EXTRA_TOOLS", "a:b, c.d:e ,")
 
     assert Settings().extra_tools == ("a:b", "c.d:e")  # type: ignore[call-arg]  # all have defaults
+
+
+def test_a_tool_that_joins_a_served_registry_later_is_registered_or_refused() -> None:
+    """Ours: a registry that the settings name is not read once only (PRG-2, PRG-4)."""
+    registry = ToolRegistry()
+    sys.modules["operators_extras"].__dict__["LATER"] = registry
+    registered = load_extras(_settings(extra_tools=("operators_extras:ONE", "operators_extras:LATER")))
+    definition = {"description": "Says it.", "inputSchema": {"type": "object", "properties": {}}}
+    registry.register({"name": "eight", **definition}, repr, safety="safe")
+    with pytest.raises(HandlerInvalid, match="nine was registered without a function"):
+        registry.register({"name": "nine", **definition})
+    with pytest.raises(DuplicateToolError, match="'one'"):
+        registry.register({"name": "one", **definition}, repr)
+
+    assert [(shown.name, shown.safety) for shown in registered.primitives()] == [
+        ("one", Safety.MODERATE),
+        ("eight", Safety.SAFE),
+    ]
+    assert len(registry) == 1

@@ -3,7 +3,8 @@
 import math
 import threading
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 
@@ -17,15 +18,18 @@ from gateway.app.python.primitives import (
     to_registration,
 )
 from gateway.app.python.registrations import Registrations
+from gateway.app.python.typed_definitions import ToolShape
 from gateway.definitions.contract.tools import ToolDefinition
 from gateway.domain.identifiers import TenantId
 from gateway.domain.primitives import Family, OwnedName
+from gateway.domain.results import Messages
 from gateway.domain.tenancy.policy import Safety
 from gateway.errors import (
     Conflict,
     DatabaseUnavailable,
     DefinitionInvalid,
     DuplicateToolError,
+    HandlerFailed,
     HandlerInvalid,
     NameTaken,
     NotFound,
@@ -323,3 +327,49 @@ async def test_while_names_cannot_be_looked_up_nothing_is_registered() -> None:
         registrations.add(to_registration(_tool()))
 
     assert (registrations.generation, registrations.primitives()) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("hints", "declared", "level"),
+    [
+        ({}, None, Safety.MODERATE),
+        ({"readOnlyHint": True}, None, Safety.SAFE),
+        ({"readOnlyHint": False, "destructiveHint": False}, None, Safety.MODERATE),
+        ({"readOnlyHint": True, "destructiveHint": True}, None, Safety.DANGEROUS),
+        ({"readOnlyHint": True}, "moderate", Safety.MODERATE),
+        ({"destructiveHint": True}, "safe", Safety.SAFE),
+    ],
+)
+def test_the_hints_of_own_code_give_its_level(hints: dict[str, bool], declared: str | None, level: Safety) -> None:
+    """Ours: the program's own annotations count, and `safety` decides where it is given (SAF-1)."""
+    definition = {"description": "Says it.", "inputSchema": {"type": "object", "properties": {}}, "annotations": hints}
+    primitive = to_registration(
+        ExtraTool(name="echo", definition=cast(ToolShape, definition), handler=say, safety=declared)
+    ).primitive
+
+    assert (primitive.name, primitive.safety) == ("echo", level)
+    assert "declare" in primitive.safety_reasons[0]
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        _tool(name="other"),
+        ExtraResource(uri="docs://b", definition={"uri": "docs://a", "name": "a"}, handler=say),
+        ExtraResourceTemplate(uri_template="b://{i}", definition={"uriTemplate": "a://{i}", "name": "a"}, handler=say),
+        ExtraPrompt(name="b", definition={"name": "a"}, handler=say),
+    ],
+    ids=lambda extra: type(extra).__name__,
+)
+def test_a_name_beside_the_definition_is_the_one_in_it(extra: Extra) -> None:
+    """Ours: extras have the parameters of `register_tool` and its siblings (PRG-2)."""
+    if isinstance(extra, ExtraTool):
+        extra = replace(extra, name="another")
+    with pytest.raises(DefinitionInvalid, match="but it is registered as"):
+        to_registration(extra)
+
+
+def test_constant_messages_of_the_role_system_are_refused_where_they_are_declared() -> None:
+    """Ours: MCP has no such role (PRM-2)."""
+    with pytest.raises(HandlerFailed, match="/messages/1/role: must be user or assistant"):
+        Messages(messages=({"role": "user"}, {"role": "system"}))
