@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Generator
+from typing import Any
 
 import pytest
 
@@ -136,7 +137,7 @@ def test_a_tool_that_joins_a_served_registry_later_is_registered_or_refused() ->
     registry = ToolRegistry()
     sys.modules["operators_extras"].__dict__["LATER"] = registry
     registered = load_extras(_settings(extra_tools=("operators_extras:ONE", "operators_extras:LATER")))
-    definition = {"description": "Says it.", "inputSchema": {"type": "object", "properties": {}}}
+    definition: dict[str, Any] = {"description": "Says it.", "inputSchema": {"type": "object", "properties": {}}}
     registry.register({"name": "eight", **definition}, repr, safety="safe")
     with pytest.raises(HandlerInvalid, match="nine was registered without a function"):
         registry.register({"name": "nine", **definition})

@@ -4,7 +4,7 @@ import math
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -18,7 +18,6 @@ from gateway.app.python.primitives import (
     to_registration,
 )
 from gateway.app.python.registrations import Registrations
-from gateway.app.python.typed_definitions import ToolShape
 from gateway.definitions.contract.tools import ToolDefinition
 from gateway.domain.identifiers import TenantId
 from gateway.domain.primitives import Family, OwnedName
@@ -342,10 +341,9 @@ async def test_while_names_cannot_be_looked_up_nothing_is_registered() -> None:
 )
 def test_the_hints_of_own_code_give_its_level(hints: dict[str, bool], declared: str | None, level: Safety) -> None:
     """Ours: the program's own annotations count, and `safety` decides where it is given (SAF-1)."""
-    definition = {"description": "Says it.", "inputSchema": {"type": "object", "properties": {}}, "annotations": hints}
-    primitive = to_registration(
-        ExtraTool(name="echo", definition=cast(ToolShape, definition), handler=say, safety=declared)
-    ).primitive
+    schema: dict[str, Any] = {"type": "object", "properties": {}}
+    definition: Any = {"description": "Says it.", "inputSchema": schema, "annotations": hints}
+    primitive = to_registration(ExtraTool(name="echo", definition=definition, handler=say, safety=declared)).primitive
 
     assert (primitive.name, primitive.safety) == ("echo", level)
     assert "declare" in primitive.safety_reasons[0]
