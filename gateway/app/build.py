@@ -99,9 +99,7 @@ def build_app(
     pages = build_pages(infrastructure, catalog, runtime, settings)
     limits = AdminLimits(settings.admin_rate)
     pools = (*infrastructure.pools, catalog.workers.slot_pool, trails[0].slot_pool, *trails[1].pools, hooks.slot_pool)
-    pipeline = runtime.calls
-    bodies, processes = infrastructure.upstream.room.slot_pool, runtime.processes
-    calls = (pipeline.check_pool, processes.slot_pool, bodies, mcp_app.open_requests)
+    calls = (*runtime.pools, infrastructure.upstream.room.slot_pool, mcp_app.open_requests)
     connect_pools(metrics, (*THREAD_KINDS, *pools, *calls, *pages.pools, *limits.pools), paced=lambda: mcp_app.paced)
     facts = describe_installation(settings, keys, secrets.database_url, secrets.redis_url, code=code)
     probe = build_readiness_probe(infrastructure, mcp_app.heartbeat, metrics)
@@ -113,8 +111,7 @@ def build_app(
     around = build_edge_dependencies(settings, metrics, readiness)
     scheduler, attachments = build_jobs(infrastructure, catalog, runtime, mcp_app.tasks, metrics, settings)
     provide = build_provide_endpoint(infrastructure, catalog, runtime.live, attachments, runtime.providers)
-    first = (*runtime.live.parts, pipeline.check_processes, processes.processes, runtime.key_uses, rotation)
-    further = (*first, mcp_app, scheduler, attachments, runtime.providers)
+    further = (*runtime.parts, rotation, mcp_app, scheduler, attachments, runtime.providers)
     hidden = HiddenNames(catalog, code, database_url=secrets.database_url)
     lifespan = partial(_run_parts, infrastructure, runtime.connections, further, hidden, events, code)
     reread = partial(reread_secrets, secrets, infrastructure, runtime.credentials)

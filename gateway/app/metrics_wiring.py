@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
-from typing import Protocol
 
 from gateway.app.infrastructure import Infrastructure
 from gateway.app.live_sources import LiveParts
+from gateway.app.pools import Pool
 from gateway.app.readiness import Readiness
 from gateway.app.runtime import Runtime
 from gateway.jobs.audit_delivery import AuditDelivery
@@ -63,25 +63,6 @@ def connect_delivery_metrics(metrics: Metrics, delivery: AuditDelivery) -> None:
     metrics.audit_delivered.follow(lambda: delivery.delivered)
     metrics.audit_delivery_failures.follow(lambda: delivery.failures)
     metrics.audit_delivery_lag.follow(lambda: delivery.lag_s)
-
-
-class Pool(Protocol):
-    """A bounded pool of this replica."""
-
-    @property
-    def name(self) -> str:
-        """A plural noun."""
-        ...
-
-    @property
-    def refused(self) -> int:
-        """The number of requests that got no slot, or of entries that were not queued."""
-        ...
-
-    @property
-    def busy(self) -> int:
-        """The number of slots in use, or of waiting entries."""
-        ...
 
 
 def connect_pools(metrics: Metrics, pools: Sequence[Pool], *, paced: Callable[[], int]) -> None:

@@ -1,17 +1,20 @@
 """Runtime of a replica between its APIs and its infrastructure: credentials, snapshots, connections, calls."""
 
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import partial
 
 from gateway.app.infrastructure import Infrastructure
 from gateway.app.key_lookup import KeyLookup
 from gateway.app.live_sources import LiveParts, build_connectors, build_live_parts
+from gateway.app.pools import Pool
 from gateway.app.python.registrations import Registrations
 from gateway.calls.approval import ApprovalStation
+from gateway.calls.arguments.recorded_arguments import ArgumentRecorder
 from gateway.calls.guardrails.chain import Guardrails
 from gateway.calls.guardrails.http_hook import HookClient
 from gateway.calls.pipeline import CallPipeline
-from gateway.calls.recorded_arguments import ArgumentRecorder
 from gateway.calls.result_rendering import ResultRenderer
 from gateway.calls.safeguards import Safeguards
 from gateway.catalog.egress import StoredAllowLists
@@ -83,6 +86,16 @@ class Runtime:
     signer: AssertionSigner
     people: People
     processes: ResultProcesses
+
+    @property
+    def pools(self) -> Sequence[Pool]:
+        """The bounded pools of calls, for the metrics."""
+        return (self.processes.slot_pool, self.calls.check_pool)
+
+    @property
+    def parts(self) -> Sequence[AbstractAsyncContextManager[object]]:
+        """The components that run while the application serves."""
+        return (*self.live.parts, self.calls.check_processes, self.processes.processes, self.key_uses)
 
 
 def build_runtime(

@@ -6,7 +6,7 @@ from typing import cast
 import msgspec
 
 from gateway.calls import result_rendering
-from gateway.calls.costly_validation import CostlyValidation
+from gateway.calls.arguments.costly_validation import CostlyValidation
 from gateway.calls.result_plan import WHOLE_START, read_result, start_of_text, structure_of
 from gateway.definitions.contract.contents import validate_content, validate_contents, validate_messages
 from gateway.definitions.json_schema.validator import DeferredCheck, Validator

@@ -14,8 +14,8 @@ import structlog
 from msgspec.structs import replace
 
 from gateway.calls import result_rendering
-from gateway.calls.argument_acceptance import ArgumentAcceptance
-from gateway.calls.costly_validation import CostlyValidation
+from gateway.calls.arguments.acceptance import ArgumentAcceptance
+from gateway.calls.arguments.costly_validation import CostlyValidation
 from gateway.calls.field_selection import may_select, take_fields
 from gateway.calls.guardrails.chain import Guardrails
 from gateway.calls.invocation import Invocation, Limiter, PrimitiveLookup

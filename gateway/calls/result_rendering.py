@@ -15,7 +15,7 @@ import msgspec
 import orjson
 import structlog
 
-from gateway.calls.duplicate_members import has_repeated_names
+from gateway.calls.arguments.duplicate_members import has_repeated_names
 from gateway.calls.result_plan import WHOLE_START
 from gateway.calls.result_summary import Summaries
 from gateway.calls.truncation import Truncated, cut_json, cut_start, cut_text, describe, has_many_parts

@@ -3,9 +3,9 @@
 from contextlib import AbstractAsyncContextManager
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
+from gateway.calls.arguments.recorded_arguments import ArgumentRecorder
 from gateway.calls.guardrails.chain import Guardrails
 from gateway.calls.invocation import Invocation
-from gateway.calls.recorded_arguments import ArgumentRecorder
 from gateway.handlers.binding import BoundPrompt, BoundResource, BoundTool
 from gateway.handlers.interfaces import Handler, Prepared
 

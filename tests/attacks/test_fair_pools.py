@@ -13,7 +13,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from gateway.calls.costly_validation import CostlyValidation
+from gateway.calls.arguments.costly_validation import CostlyValidation
 from gateway.catalog.audit import TrailVerifier
 from gateway.catalog.sources.worker_pool import CONCURRENT_WORKERS, WorkerPool
 from gateway.domain.fairness.share import FairSlotPool, share_of

@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 from gateway.app.server.http_protocol import MAX_CONNECTIONS
-from gateway.calls import costly_validation as dear_checks
-from gateway.calls.costly_validation import CheckLimits
+from gateway.calls.arguments import costly_validation as dear_checks
+from gateway.calls.arguments.costly_validation import CheckLimits
 from gateway.catalog.doctor.environment_checks import check_disk
 from gateway.catalog.sources.worker_pool import CONCURRENT_WORKERS, WorkerLimits
 from gateway.domain.findings import Verdict

@@ -7,8 +7,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from gateway.calls.arguments.recorded_arguments import ArgumentRecorder
 from gateway.calls.pipeline import CallPipeline
-from gateway.calls.recorded_arguments import ArgumentRecorder
 from gateway.calls.safeguards import Safeguards
 from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.definitions.json_schema.validator_cache import Validators

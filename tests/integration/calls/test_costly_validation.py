@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 import gateway
-from gateway.calls.costly_validation import CheckLimits, CostlyValidation
+from gateway.calls.arguments.costly_validation import CheckLimits, CostlyValidation
 from gateway.calls.output_checks import ResultChecks
 from gateway.definitions.json_schema.validator import DeferredCheck, Validator, compile_input, compile_output
 from gateway.domain.fairness.share import FairSlotPool

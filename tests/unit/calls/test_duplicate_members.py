@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.calls import result_rendering
-from gateway.calls.duplicate_members import has_repeated_names
+from gateway.calls.arguments.duplicate_members import has_repeated_names
 from gateway.domain.http.requests import UpstreamResponse
 
 REPEATED = [

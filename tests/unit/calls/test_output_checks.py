@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.calls.costly_validation import CostlyValidation
+from gateway.calls.arguments.costly_validation import CostlyValidation
 from gateway.calls.output_checks import ResultChecks, check_contents
 from gateway.calls.result_plan import WHOLE_START
 from gateway.calls.result_rendering import MAX_TEXT_BYTES, content

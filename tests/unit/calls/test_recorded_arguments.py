@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from gateway.calls.recorded_arguments import MAX_RECORD_BYTES, MAX_TEXT_LENGTH, ArgumentRecorder
+from gateway.calls.arguments.recorded_arguments import MAX_RECORD_BYTES, MAX_TEXT_LENGTH, ArgumentRecorder
 from gateway.definitions.policy.argument_selection import MAX_NAME_LENGTH, MAX_READ, ArgumentSelection
 from gateway.domain.identifiers import TenantId
 from gateway.domain.primitives import Family

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.calls.argument_acceptance import ArgumentAcceptance
-from gateway.calls.costly_validation import CostlyValidation
+from gateway.calls.arguments.acceptance import ArgumentAcceptance
+from gateway.calls.arguments.costly_validation import CostlyValidation
 from gateway.definitions.json_schema.coercion import MAX_READINGS, readings
 from gateway.definitions.json_schema.dialects import compile_schema
 from gateway.definitions.json_schema.validator import compile_input

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from anyio.lowlevel import checkpoint
 
-from gateway.calls.costly_validation import CostlyValidation
+from gateway.calls.arguments.costly_validation import CostlyValidation
 from gateway.calls.safeguards import BoundCall
 from gateway.definitions.json_schema.coercion import has_odd_files
 from gateway.definitions.json_schema.validator import Checked, DeferredCheck, Validator
