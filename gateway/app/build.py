@@ -102,18 +102,18 @@ def build_app(
     calls = (*runtime.pools, infrastructure.upstream.room.slot_pool, mcp_app.open_requests)
     connect_pools(metrics, (*THREAD_KINDS, *pools, *calls, *pages.pools, *limits.pools), paced=lambda: mcp_app.paced)
     facts = describe_installation(settings, keys, secrets.database_url, secrets.redis_url, code=code)
-    probe = build_readiness_probe(infrastructure, mcp_app.heartbeat, metrics)
-    probes = build_probes(probe, runtime, readiness, secrets.metrics_key)
     rotation = SecretRotation(catalog, replica=infrastructure.bus.replica, digests=runtime.credentials.digests)
+    scheduler, attachments = build_jobs(infrastructure, catalog, runtime, mcp_app.tasks, metrics, settings)
+    provide = build_provide_endpoint(infrastructure, catalog, runtime.live, attachments, runtime.providers)
+    further = (*runtime.parts, rotation, mcp_app, scheduler, attachments, runtime.providers)
+    parts = (runtime.connections, *further, HiddenNames(catalog, code, database_url=secrets.database_url))
+    probe = build_readiness_probe(infrastructure, mcp_app.heartbeat, parts, metrics)
+    probes = build_probes(probe, runtime, readiness, secrets.metrics_key)
     doctor = Doctor(facts, examine_parts=partial(examine_parts, probe))
     admin = build_admin(catalog, trails, runtime, doctor, limits, rotation)
     closed = [*build_metrics(metrics, runtime, secrets.metrics_key), admin]
     around = build_edge_dependencies(settings, metrics, readiness)
-    scheduler, attachments = build_jobs(infrastructure, catalog, runtime, mcp_app.tasks, metrics, settings)
-    provide = build_provide_endpoint(infrastructure, catalog, runtime.live, attachments, runtime.providers)
-    further = (*runtime.parts, rotation, mcp_app, scheduler, attachments, runtime.providers)
-    hidden = HiddenNames(catalog, code, database_url=secrets.database_url)
-    lifespan = partial(_run_parts, infrastructure, runtime.connections, further, hidden, events, code)
+    lifespan = partial(_run_parts, infrastructure, runtime.connections, parts, events, code)
     reread = partial(reread_secrets, secrets, infrastructure, runtime.credentials)
     application = partial(Application, lifespan=lifespan, reread=reread)
     if settings.admin_port is None:
@@ -128,19 +128,17 @@ def build_app(
 async def _run_parts(
     infrastructure: Infrastructure,
     connections: Connections,
-    further: Sequence[AbstractAsyncContextManager[object]],
-    hidden: HiddenNames,
+    parts: Sequence[AbstractAsyncContextManager[object]],
     events: EventRouter,
     code: Registrations,
 ) -> AsyncGenerator[None]:
-    """Open the parts of a gateway in order; close them in reverse order when the block ends."""
+    """Open all parts in order, the infrastructure first; close them in reverse order when the block ends."""
     async with AsyncExitStack() as stack:
         for part in infrastructure.parts:
             await stack.enter_async_context(part)
         await infrastructure.check()  # before the parts that begin work in the background
-        for part in (connections, *further):
+        for part in parts:
             await stack.enter_async_context(part)
-        await stack.enter_async_context(hidden)
         stack.enter_context(events.listening())
         loop = asyncio.get_running_loop()
         stack.callback(code.subscribe(lambda: loop.call_soon_threadsafe(connections.renew, code.generation)))

@@ -1,9 +1,11 @@
 """Parts that calls need, for `/readyz`, the metrics and the doctor: their checks, and what a replica can do without."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
 from gateway.app.infrastructure import Infrastructure
+from gateway.domain.task_supervisor import Supervised
+from gateway.errors import Unavailable
 from gateway.identity.principals import STALE_S
 from gateway.redis.heartbeat import ReplicaHeartbeat
 from gateway.telemetry.metrics import Metrics
@@ -17,9 +19,9 @@ _REDIS_WRITES: Final = "redis_writes"
 
 
 def build_readiness_probe(
-    infrastructure: Infrastructure, heartbeat: ReplicaHeartbeat, metrics: Metrics
+    infrastructure: Infrastructure, heartbeat: ReplicaHeartbeat, further: Sequence[object], metrics: Metrics
 ) -> ReadinessProbe:
-    """Build the probe of every part that calls need; no check writes anything."""
+    """Build the probe of every part that calls need; no check writes anything. `further` has parts with loops."""
     store, bus, audit = infrastructure.store, infrastructure.bus, infrastructure.audit
     checks = (
         (_DATABASE, store.check),
@@ -29,10 +31,22 @@ def build_readiness_probe(
         (_REDIS, bus.check),
         (_REDIS_WRITES, heartbeat.check),
         ("events", bus.check_events),
+        ("background", _loop_check([*infrastructure.parts, *further])),
     )
     probe = ReadinessProbe(checks, serves=still_serves)
     metrics.parts_failing.follow(lambda: {(part,): int(part in probe.state.parts) for part in probe.parts})
     return probe
+
+
+def _loop_check(parts: Sequence[object]) -> Callable[[], Awaitable[None]]:
+    supervised = [part for part in parts if isinstance(part, Supervised)]
+
+    async def check() -> None:
+        failing = [name for part in supervised for name in part.failing]
+        if failing:
+            raise Unavailable(f"loops fail again and again: {', '.join(failing)}; see the log")
+
+    return check
 
 
 def still_serves(failing: Mapping[str, float]) -> bool:

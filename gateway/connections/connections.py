@@ -6,7 +6,7 @@ Events announce new revisions. Events can be lost, so the subscribers' revisions
 change of a key creates a revision, and by the timer, which finds expired keys.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Self
 
@@ -91,6 +91,11 @@ class Connections:
         self._comparison_due = anyio.Event()
         self._tasks = TaskSupervisor()
         self._dismissed = dismissed
+
+    @property
+    def failing(self) -> Sequence[str]:
+        """Names of its loops that fail again and again."""
+        return self._tasks.failing
 
     async def __aenter__(self) -> Self:
         self._tasks.open(self._recheck_periodically)

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self, runtime_checkable
 
 import anyio
 import structlog
@@ -25,6 +25,16 @@ _TOLERATED: Final = 2
 Work = Callable[..., Awaitable[Any]]
 Spawn = Callable[..., object]
 """Starts a background task, as `TaskSupervisor.spawn` does: a function, then its arguments."""
+
+
+@runtime_checkable
+class Supervised(Protocol):
+    """An owner of loops. `/readyz` reports those that fail again and again."""
+
+    @property
+    def failing(self) -> Sequence[str]:
+        """Names of its loops that fail again and again, so that their work is not done."""
+        ...
 
 
 class TaskSupervisor:

@@ -36,6 +36,11 @@ class KeyUseLog:
         self._waiting = BoundedCache[tuple[KeyId, int], tuple[TenantId, KeyUse]](_MAX_WAITING)
         self._tasks = TaskSupervisor()
 
+    @property
+    def failing(self) -> Sequence[str]:
+        """Names of its loops that fail again and again."""
+        return self._tasks.failing
+
     async def __aenter__(self) -> Self:
         self._tasks.open(self._run)
         return self

@@ -5,7 +5,7 @@ jobs of others.
 """
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Self
 
@@ -44,6 +44,11 @@ class JobScheduler:
         self._pause_s = pause_s
         self._running: set[tuple[TenantId, str]] = set()
         self._tasks = TaskSupervisor()
+
+    @property
+    def failing(self) -> Sequence[str]:
+        """Names of its loops that fail again and again."""
+        return self._tasks.failing
 
     async def __aenter__(self) -> Self:
         self._tasks.open(self._run_rounds)

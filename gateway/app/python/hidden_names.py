@@ -38,7 +38,13 @@ class HiddenNames:
         self._code = code
         self._look_up = blocking_lookup(database_url)
         self._changed = asyncio.Event()
+        self._tasks = TaskSupervisor()
         self._stack = AsyncExitStack()
+
+    @property
+    def failing(self) -> Sequence[str]:
+        """Names of its loops that fail again and again."""
+        return self._tasks.failing
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
@@ -46,8 +52,8 @@ class HiddenNames:
             stack.callback(self._code.consult(self._look_up))
             stack.callback(self._code.subscribe(lambda: loop.call_soon_threadsafe(self._changed.set)))
             await self._find()
-            tasks = await stack.enter_async_context(TaskSupervisor())
-            tasks.spawn_loop(self._follow)
+            await stack.enter_async_context(self._tasks)
+            self._tasks.spawn_loop(self._follow)
             self._stack = stack.pop_all()
         return self
 

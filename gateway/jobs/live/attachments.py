@@ -5,7 +5,7 @@ its sources are due again when the leases end, and other replicas attach. Until 
 """
 
 import time
-from collections.abc import AsyncGenerator, Generator, Mapping
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from datetime import UTC, datetime, timedelta
 from random import uniform
@@ -67,6 +67,11 @@ class LiveAttachments:
         self._dialled: set[SourceKey] = set()
         self._tasks = TaskSupervisor()
         self.slot_pool = FairSlotPool("discoveries", slots=4, queue=2 * MAX_HELD, timeout_s=_QUEUE_TIMEOUT_S)
+
+    @property
+    def failing(self) -> Sequence[str]:
+        """Names of its loops that fail again and again."""
+        return self._tasks.failing
 
     async def __aenter__(self) -> Self:
         self._tasks.open(self._run_rounds, self._recheck_periodically)

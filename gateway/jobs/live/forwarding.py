@@ -7,7 +7,7 @@ back. Each replica detects a crash of the other one within about 5 s.
 import asyncio
 import json
 import secrets
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Self
 
@@ -128,6 +128,11 @@ class Forwarding:
         """The requests of other replicas that run here."""
         self.sent = 0
         """Requests that were sent to other replicas."""
+
+    @property
+    def failing(self) -> Sequence[str]:
+        """Names of its loops that fail again and again."""
+        return [*self._tasks.failing, *self._inboxes.failing]
 
     async def __aenter__(self) -> Self:
         self._tasks.open(self._watch)

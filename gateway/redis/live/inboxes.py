@@ -4,7 +4,7 @@ A MAC binds a message to its inbox, so that a Redis client without the secret ca
 another inbox. A full inbox refuses messages; an inbox expires 10 s after the last message was added.
 """
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 import anyio
@@ -62,6 +62,12 @@ class ReplicaInboxes:
         self._send = bus.script(_SEND)
         self._receive = bus.script(_RECEIVE)
         self._wake = anyio.Event()
+        self._tasks = TaskSupervisor()
+
+    @property
+    def failing(self) -> Sequence[str]:
+        """Names of its loops that fail again and again."""
+        return self._tasks.failing
 
     async def send(self, replica: str, message: bytes) -> bool:
         """Add a message to a replica's inbox; False if the inbox is full.
@@ -76,14 +82,13 @@ class ReplicaInboxes:
     @asynccontextmanager
     async def receiving(self, deliver: Callable[[bytes], None]) -> AsyncGenerator[None]:
         """While the block runs, call `deliver` with each message for this replica, in order of arrival."""
-        tasks = TaskSupervisor()
 
         async def read() -> None:
             await self._read(deliver)
 
         inbox, _, channel = self._redis_keys(self._bus.replica)
-        async with self._bus.listening(channel, self._notify), tasks:
-            tasks.spawn_loop(read)
+        async with self._bus.listening(channel, self._notify), self._tasks:
+            self._tasks.spawn_loop(read)
             yield
         log.debug("inbox_closed", inbox=inbox)
 

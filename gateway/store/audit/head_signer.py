@@ -60,6 +60,11 @@ class AuditSigner:
         self._tasks = TaskSupervisor()
         self._known = BoundedCache[TenantId, TrailHead](_MAX_TENANTS)
 
+    @property
+    def failing(self) -> Sequence[str]:
+        """Names of its loops that fail again and again."""
+        return self._tasks.failing
+
     async def __aenter__(self) -> Self:
         self._tasks.open(self._run)
         return self

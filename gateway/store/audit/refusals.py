@@ -4,7 +4,7 @@ Equal refusals within a minute on one replica become one audit entry with a coun
 few rows. A credential that matches no key has no tenant, so its refusal is only logged.
 """
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -47,6 +47,11 @@ class RefusalTally:
         self._pause_s = pause_s
         self._counted: dict[TenantId, dict[CountedRefusal, _Count]] = {}
         self._tasks = TaskSupervisor()
+
+    @property
+    def failing(self) -> Sequence[str]:
+        """Names of its loops that fail again and again."""
+        return self._tasks.failing
 
     async def __aenter__(self) -> Self:
         self._tasks.open(self._run)

@@ -122,6 +122,11 @@ class SpoolDrain:
         self._looked_until = _START
         self.brought_back = 0
 
+    @property
+    def failing(self) -> Sequence[str]:
+        """Names of its loops that fail again and again."""
+        return self._tasks.failing
+
     async def __aenter__(self) -> Self:
         with suppress(*_STORE_ERRORS):  # `_run` repeats this before it drains
             await self._set_installation()

@@ -1,4 +1,4 @@
-"""Stores that answer and refuse writes: the probe, the doctor and calls, and the way back without a restart."""
+"""Parts that fail while others work: the probe, the doctor and calls, and the way back without a restart."""
 
 from collections.abc import AsyncGenerator
 from typing import Any
@@ -113,3 +113,19 @@ async def test_a_redis_that_takes_no_writes_is_seen(own_redis: OwnRedis, databas
             return await _state(gateway) == (200, "ready", [])
 
         await until(is_ready)
+
+
+async def test_a_loop_that_fails_again_and_again_is_seen(servers: TestServers, redis_url: str) -> None:
+    """Ours: a bug in background work shows at the probe, and takes no replica from its balancer (SRV-4)."""
+    rename = "alter table live_sources rename column {} to {}"
+    with servers.database() as database:
+        await execute(database.superuser_url, rename.format("enabled", "unknown"))
+        try:
+            async with running_gateway(database.app_url, redis_url) as gateway:
+
+                async def is_degraded() -> bool:
+                    return await _state(gateway) == (200, "degraded", ["background"])
+
+                await until(is_degraded)
+        finally:
+            await execute(database.superuser_url, rename.format("unknown", "enabled"))

@@ -17,7 +17,7 @@ from gateway.app.needed_parts import still_serves
         ({"audit": 0.0}, False),
         ({"database": 1.0, "redis_writes": 1.0}, False),
         ({"database_writes": 1.0, "redis": 1.0}, False),
-        ({"database_writes": 1.0, "events": 1.0}, True),
+        ({"database_writes": 1.0, "events": 1.0, "background": 3600.0}, True),
     ],
 )
 def test_a_replica_serves_while_safe_calls_succeed(failing: Mapping[str, float], expected: bool) -> None:

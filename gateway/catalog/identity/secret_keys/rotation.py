@@ -7,6 +7,7 @@ replaced when the key is used. Finally, the keys that verify older entries of th
 current secret key.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol, Self
@@ -80,6 +81,11 @@ class SecretRotation:
     def _current(self) -> str:
         """The name of the secret key that encrypts new values."""
         return self._cipher.names[0]
+
+    @property
+    def failing(self) -> Sequence[str]:
+        """Names of its loops that fail again and again."""
+        return self._tasks.failing
 
     async def __aenter__(self) -> Self:
         await self._report()
