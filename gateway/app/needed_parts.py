@@ -12,6 +12,7 @@ from gateway.telemetry.metrics import Metrics
 from gateway.web.health import ReadinessProbe
 
 _AUDIT: Final = "audit"
+_AUDIT_ENTRIES: Final = "audit_entries"
 _DATABASE: Final = "database"
 _DATABASE_WRITES: Final = "database_writes"
 _REDIS: Final = "redis"
@@ -26,7 +27,7 @@ def build_readiness_probe(
     checks = (
         (_DATABASE, store.check),
         (_DATABASE_WRITES, store.check_writes),
-        ("audit_entries", audit.check_stored),
+        (_AUDIT_ENTRIES, audit.check_stored),
         (_AUDIT, audit.check),
         (_REDIS, bus.check),
         (_REDIS_WRITES, heartbeat.check),
@@ -56,7 +57,7 @@ def still_serves(failing: Mapping[str, float]) -> bool:
     """
     if _AUDIT in failing or failing.get(_DATABASE, 0.0) > STALE_S:
         return False
-    is_unrecorded = not failing.keys().isdisjoint({_DATABASE, _DATABASE_WRITES})
+    is_unrecorded = not failing.keys().isdisjoint({_DATABASE, _DATABASE_WRITES, _AUDIT_ENTRIES})
     is_unspooled = not failing.keys().isdisjoint({_REDIS, _REDIS_WRITES})
     return not (is_unrecorded and is_unspooled)
 

@@ -43,8 +43,11 @@ _COMMIT_S = 10.0
 
 _CLOSE_TIMEOUT_S = 5.0
 _SPOOL_TIMEOUT_S = 2.0
-_REMEMBERED_S = 60.0
-"""Time for which a failure counts; without calls, no later entry shows that it is over."""
+_REMEMBERED_S = 20.0
+"""Time for which a failure counts: longer than the pause between two probes of a balancer.
+
+An unready replica gets no calls, so that no later entry shows that the failure is over.
+"""
 
 _BACK_OFF_S = 1.0
 """Back-off after the database refused a connection, if there is a spool."""
@@ -121,7 +124,7 @@ class AuditWriter:
             raise AuditUnavailable("the audit writer does not work; see the log")
 
     async def check_stored(self) -> None:
-        """Check that PostgreSQL has stored the last group of entries, unless that was a minute ago.
+        """Check that PostgreSQL has stored the last group of entries, unless that was 20 s ago.
 
         Raises:
             AuditUnavailable: it has not. Outcomes may wait in Redis.

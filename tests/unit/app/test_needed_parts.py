@@ -15,6 +15,7 @@ from gateway.app.needed_parts import still_serves
         ({"database": 61.0}, False),
         ({"database_writes": 3600.0, "audit_entries": 3600.0}, True),
         ({"audit": 0.0}, False),
+        ({"audit_entries": 1.0, "redis_writes": 1.0}, False),
         ({"database": 1.0, "redis_writes": 1.0}, False),
         ({"database_writes": 1.0, "redis": 1.0}, False),
         ({"database_writes": 1.0, "events": 1.0, "background": 3600.0}, True),
