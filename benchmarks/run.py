@@ -1,4 +1,4 @@
-"""`make bench`: cost of calls, lists, imports, starts, sessions and listeners, as one Markdown table each.
+"""`make bench`: cost of calls, lists, imports, starts, sessions, listeners and large answers, in Markdown tables.
 
 Nothing here passes or fails: figures are printed, and with --write stored in docs/benchmarks.md.
 """
@@ -15,6 +15,7 @@ from benchmarks.calls import measure_calls
 from benchmarks.credentials import measure_credentials
 from benchmarks.figures import Table
 from benchmarks.imports import DOCUMENTS, measure_imports
+from benchmarks.large_answers import measure_large_answers
 from benchmarks.listeners import measure_listeners
 from benchmarks.lists import measure_lists
 from benchmarks.machine import describe_machine
@@ -25,7 +26,7 @@ from benchmarks.processes import Failed
 from benchmarks.sessions import measure_sessions
 from benchmarks.starts import measure_starts
 
-PARTS = ("calls", "credentials", "lists", "imports", "pages", "start", "sessions", "listeners")
+PARTS = ("calls", "credentials", "lists", "imports", "pages", "start", "sessions", "listeners", "answers")
 DOCUMENT = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 _FULL = Effort(calls=4000, seconds=6, peer_seconds=2, rounds=3)
 _QUICK = Effort(calls=600, seconds=0.6, peer_seconds=0.4, rounds=1)
@@ -121,6 +122,7 @@ def _parts(
         "start": lambda: measure_starts(effort.rounds),
         "sessions": lambda: measure_sessions(effort.rounds),
         "listeners": lambda: measure_listeners(min(effort.rounds, 2)),
+        "answers": measure_large_answers,
     }
 
 

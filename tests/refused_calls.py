@@ -40,6 +40,7 @@ METHODS: Mapping[str, str] = {
 ALLOWED: Mapping[str, Mapping[str, str]] = {
     "gateway/domain/fairness/threads.py": {"threading.Thread": "the threads of all kinds"},
     "gateway/upstream/egress/resolver.py": {"socket.getaddrinfo": "runs in a thread of the kind NAME_LOOKUPS"},
+    "gateway/telemetry/line_writer.py": {"threading.Thread": "one of the process, which writes its log"},
     "gateway/telemetry/traces.py": {"threading.Thread": "one, at the end of the process"},
     "gateway/app/python/hidden_names.py": {
         "concurrent.futures.ThreadPoolExecutor": "one thread, while operators' code registers a primitive"

@@ -99,7 +99,7 @@ def build_app(
     pages = build_pages(infrastructure, catalog, runtime, settings)
     limits = AdminLimits(settings.admin_rate)
     pools = (*infrastructure.pools, catalog.workers.slot_pool, trails[0].slot_pool, *trails[1].pools, hooks.slot_pool)
-    calls = (*runtime.pools, infrastructure.upstream.room.slot_pool, mcp_app.open_requests)
+    calls = (*runtime.pools, mcp_app.open_requests)
     connect_pools(metrics, (*THREAD_KINDS, *pools, *calls, *pages.pools, *limits.pools), paced=lambda: mcp_app.paced)
     facts = describe_installation(settings, keys, secrets.database_url, secrets.redis_url, code=code)
     rotation = SecretRotation(catalog, replica=infrastructure.bus.replica, digests=runtime.credentials.digests)

@@ -76,9 +76,9 @@ class Infrastructure:
         )
 
     @property
-    def pools(self) -> tuple[FairSlotPool, FairQueue[Any]]:
-        """Bounded pools of this replica: database connections, and the queue of audit entries."""
-        return self.store.slot_pool, self.audit.queue
+    def pools(self) -> tuple[FairSlotPool, FairQueue[Any], FairSlotPool]:
+        """Bounded pools of this replica: database connections, the queue of audit entries, and large bodies."""
+        return self.store.slot_pool, self.audit.queue, self.upstream.room.slot_pool
 
     async def check(self) -> None:
         """Check Redis before the start; PostgreSQL was checked with the secret keys.
