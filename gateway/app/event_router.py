@@ -138,6 +138,7 @@ def _routes(infrastructure: Infrastructure, runtime: Runtime, mcp_app: McpApp) -
             arrival=(
                 lambda event: stores.sessions.forget(event.tenant, event.session),
                 lambda event: running.end_session(event.tenant, event.session),
+                partial(stores.spawn, runtime.live.end_sessions),
             )
         ),
         RequestCancelled: EventRoute[RequestCancelled](
@@ -151,9 +152,7 @@ def _routes(infrastructure: Infrastructure, runtime: Runtime, mcp_app: McpApp) -
             publisher=(lambda event: in_logs.note(event.tenant, event.template),),
             arrival=(lambda event: in_hub.note(event.tenant, event.template),),
         ),
-        LiveSourceChanged: EventRoute[LiveSourceChanged](
-            publisher=(runtime.live.make_due,), arrival=(runtime.live.interrupt,)
-        ),
+        LiveSourceChanged: EventRoute(publisher=(runtime.live.make_due,), arrival=(runtime.live.interrupt,)),
         ApprovalChanged: EventRoute[ApprovalChanged](arrival=(runtime.approvals.note,)),
         TaskChanged: EventRoute[TaskChanged](arrival=(mcp_app.tasks.note_change, hub.publish_task)),
         TenantRemoved: EventRoute[TenantRemoved](

@@ -9,7 +9,7 @@ import structlog
 from gateway.app.infrastructure import Infrastructure
 from gateway.catalog.snapshots.credential_cache import CredentialCache
 from gateway.catalog.transaction import CatalogContext
-from gateway.domain.events import LiveSourceChanged
+from gateway.domain.events import LiveSourceChanged, SessionEnded
 from gateway.domain.identifiers import TenantId
 from gateway.domain.live_sources import LiveKind
 from gateway.errors import RedisUnavailable
@@ -18,13 +18,16 @@ from gateway.jobs.live.agent_sources import AgentSources
 from gateway.jobs.live.attachments import LiveAttachments
 from gateway.jobs.live.forwarding import Forwarding
 from gateway.jobs.live.held import HeldAttachments
+from gateway.jobs.live.outside_messages import OutsideMessages
 from gateway.jobs.live.requests import LiveRequester
 from gateway.redis.heartbeat import LiveReplicas
 from gateway.redis.live.inboxes import ReplicaInboxes
 from gateway.redis.live.leases import AttachmentLeases, SourceKey
+from gateway.redis.live.upstream_sessions import UpstreamSessions
 from gateway.upstream.auth.delegation import Delegations
 from gateway.upstream.live.command.connector import CommandConnector
 from gateway.upstream.live.interfaces import LiveConnector
+from gateway.upstream.live.mcp.caller_sessions import SessionsInUse, SharedSessions
 from gateway.upstream.live.mcp.connector import McpConnector
 from gateway.upstream.live.neovim.connector import NeovimConnector
 from gateway.web.providers.endpoint import ProvideEndpoint
@@ -42,6 +45,7 @@ class LiveParts:
     held: HeldAttachments
     forwarding: Forwarding
     requests: LiveRequester
+    sessions: UpstreamSessions
 
     @property
     def parts(self) -> Sequence[AbstractAsyncContextManager[object]]:
@@ -57,39 +61,50 @@ class LiveParts:
 
     def interrupt_tenant(self, tenant: TenantId) -> None:
         """Close this replica's attachments and connections to the sources of a removed tenant."""
-        self.held.interrupt_tenant(tenant)
+        self.held.retire_tenant(tenant)
         self.requests.forget_tenant(tenant)
 
     def interrupt(self, event: LiveSourceChanged) -> None:
         """Close this replica's attachment and own connection to a source that was changed."""
         key = SourceKey(event.tenant, event.source)
-        self.held.interrupt(key)
+        self.held.retire(key)
         self.requests.forget(key)
 
+    async def end_sessions(self, event: SessionEnded) -> None:
+        """End the sessions that a client has at live sources, with its own one."""
+        try:
+            await self.sessions.end_of_client(event.tenant, event.session)
+        except RedisUnavailable:
+            log.warning("upstream_sessions_not_ended")  # they end when they are idle
 
-def build_connectors(
-    infrastructure: Infrastructure, secrets: CredentialCache, delegations: Delegations
-) -> Mapping[LiveKind, LiveConnector]:
-    """Build the connectors of the kinds to which the gateway connects by itself."""
-    upstream, spawn = infrastructure.upstream, infrastructure.tasks.spawn
-    return {
-        LiveKind.MCP: McpConnector(upstream, StoredSourceAccess(secrets, delegations), spawn),
+
+def build_live_parts(
+    infrastructure: Infrastructure, secrets: CredentialCache, delegations: Delegations, *, idle_s: int
+) -> LiveParts:
+    """Build the parts of a replica; none is opened. A session of a caller ends after `idle_s` seconds without use."""
+    bus, upstream, spawn, cipher = (
+        infrastructure.bus,
+        infrastructure.upstream,
+        infrastructure.tasks.spawn,
+        infrastructure.cipher,
+    )
+    held, in_use, leases = HeldAttachments(), SessionsInUse(), AttachmentLeases(bus)
+    forwarding = Forwarding(ReplicaInboxes(bus), LiveReplicas(bus), held.serve, in_use.deliver, replica=bus.replica)
+    records = UpstreamSessions(bus, secret=cipher.derive("upstream sessions"), idle_s=idle_s)
+    outside = OutsideMessages(records, forwarding)
+    sessions = SharedSessions(records, in_use, outside.pass_on, cipher.derive("upstream session keys"))
+    connectors: Mapping[LiveKind, LiveConnector] = {
+        LiveKind.MCP: McpConnector(upstream, StoredSourceAccess(secrets, delegations), spawn, sessions),
         LiveKind.NEOVIM: NeovimConnector(upstream),
         LiveKind.COMMAND: CommandConnector(spawn),  # the catalog loads such sources only if a setting allows them
     }
-
-
-def build_live_parts(infrastructure: Infrastructure, connectors: Mapping[LiveKind, LiveConnector]) -> LiveParts:
-    """Build the parts of a replica; none is opened."""
-    bus, held = infrastructure.bus, HeldAttachments()
-    leases = AttachmentLeases(bus)
-    forwarding = Forwarding(ReplicaInboxes(bus), LiveReplicas(bus), held.serve, replica=bus.replica)
     return LiveParts(
         connectors=connectors,
         leases=leases,
         held=held,
         forwarding=forwarding,
         requests=LiveRequester(held, forwarding, leases, connectors),
+        sessions=records,
     )
 
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from gateway.app.infrastructure import Infrastructure
 from gateway.app.key_lookup import KeyLookup
-from gateway.app.live_sources import LiveParts, build_connectors, build_live_parts
+from gateway.app.live_sources import LiveParts, build_live_parts
 from gateway.app.pools import Pool
 from gateway.app.python.registrations import Registrations
 from gateway.calls.approval import ApprovalStation
@@ -115,7 +115,7 @@ def build_runtime(
     tokens, signer, delegations = _build_identities(infrastructure, settings, people)
     cursors = Cursors(*infrastructure.cipher.derive_all("cursors"))
     queries = Queries(OutlineCache(infrastructure.store), cursors, StoredInputSchemas(infrastructure.store))
-    live = build_live_parts(infrastructure, build_connectors(infrastructure, secrets, delegations))
+    live = build_live_parts(infrastructure, secrets, delegations, idle_s=settings.session_idle_s)
     spawn = infrastructure.tasks.spawn
     stores = session_stores(infrastructure.bus, spawn=spawn, idle_s=settings.session_idle_s)
     processes = ResultProcesses()

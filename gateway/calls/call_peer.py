@@ -20,6 +20,11 @@ class CallPeer:
         self._prefix = prefix
 
     @property
+    def session(self) -> str:
+        """The id of the client's MCP session; see `Peer`."""
+        return self._peer.session
+
+    @property
     def approval_timeout_s(self) -> float:
         """Seconds that the request may wait for a person; see `Peer`."""
         return self._peer.approval_timeout_s

@@ -1,9 +1,11 @@
-"""MCP sessions of the handshake protocol, independent of any connection."""
+"""MCP sessions: those of clients, independent of any connection, and those of callers at live sources."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from gateway.domain.identifiers import TenantId
+import msgspec
+
+from gateway.domain.identifiers import LiveSourceId, TenantId
 from gateway.domain.primitives import Family
 
 
@@ -30,3 +32,31 @@ class SessionRecord:
     def is_open(self) -> bool:
         """True if the handshake is complete."""
         return bool(self.client)
+
+
+class SessionOwner(NamedTuple):
+    """The caller of a session: a subject, and its client's MCP session; empty in 2026-07-28, which has none."""
+
+    subject: str
+    session: str = ""
+
+
+class UpstreamSessionKey(NamedTuple):
+    """Identity of one caller's session at one live source.
+
+    `version` is that of the source's declaration: another one may name another server. `variant` is a digest of what
+    else must be equal: the credential and the capabilities of the client.
+    """
+
+    tenant: TenantId
+    source: LiveSourceId
+    version: int
+    owner: SessionOwner
+    variant: bytes
+
+
+class UpstreamSession(msgspec.Struct, frozen=True):
+    """A session that a live source has opened: its id and the protocol revision. The id is as good as a credential."""
+
+    id: str
+    revision: str

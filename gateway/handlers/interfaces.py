@@ -74,6 +74,11 @@ class Peer(Protocol):
     """The client of a call, as its handler sees it: receives notifications and requests in any protocol revision."""
 
     @property
+    def session(self) -> str:
+        """The id of the client's MCP session; empty in 2026-07-28, which has none."""
+        ...
+
+    @property
     def approval_timeout_s(self) -> float:
         """Seconds that a request may wait for a person who is not its client; 0 if it may not wait."""
         ...

@@ -12,6 +12,7 @@ from gateway.domain.live_sources import LiveSource
 from gateway.domain.primitives import Family
 from gateway.domain.refusals import LiveSourceFailed
 from gateway.domain.results import Completions
+from gateway.domain.sessions import SessionOwner
 from gateway.domain.tenancy.principals import ToolCaller
 from gateway.errors import CapabilityMissing
 from gateway.handlers.interfaces import Call, InputRequest, InputRequestKind, Peer
@@ -152,6 +153,11 @@ class CallClient:
     peer: Peer
     caller: ToolCaller
     _request_count: int = field(default=0)
+
+    @property
+    def owner(self) -> SessionOwner:
+        """The owner of the session at the source: the client's MCP session or, in 2026-07-28, the principal."""
+        return SessionOwner(self.caller.principal.subject, self.peer.session)  # guard: live-session-owner
 
     def can(self, kind: str) -> bool:
         """True if the client declared this capability."""

@@ -11,6 +11,7 @@ class _NullPeer:
     """Drops every notification and rejects every request to the client."""
 
     approval_timeout_s = 0.0
+    session = ""
 
     def can(self, kind: str) -> bool:
         """Always False: the client cannot receive requests."""

@@ -1,7 +1,7 @@
 """A FastMCP server for the gateway to attach to, run in an environment of its own: `python -P … PORT`."""
 
 # pyright: reportMissingImports=false, reportUnknownVariableType=false, reportUnknownParameterType=false
-# pyright: reportUnknownMemberType=false, reportUntypedFunctionDecorator=false
+# pyright: reportUnknownMemberType=false, reportUntypedFunctionDecorator=false, reportUnknownArgumentType=false
 import sys
 from typing import Any
 
@@ -22,6 +22,21 @@ async def work(ctx: Context) -> str:
     await ctx.report_progress(1, 2)
     await ctx.report_progress(2, 2)
     return "worked"
+
+
+@mcp.tool  # type: ignore[untyped-decorator]
+async def ask(ctx: Context) -> str:
+    """Ask the user for a name."""
+    answer: Any = await ctx.elicit("Which name?", response_type=str)
+    return str(getattr(answer, "data", answer.action))
+
+
+@mcp.tool  # type: ignore[untyped-decorator]
+async def count(ctx: Context) -> str:
+    """Count the calls in the session."""
+    counted: int = (await ctx.get_state("calls") or 0) + 1
+    await ctx.set_state("calls", counted)
+    return str(counted)
 
 
 @mcp.tool  # type: ignore[untyped-decorator]

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +18,12 @@ from benchmarks.processes import running
 from gateway.domain.live_sources import LiveKind
 from gateway.domain.primitives import Family
 from gateway.errors import NotFound
-from gateway.handlers.live_access import StoredSourceAccess
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.live.command.connector import CommandConnector
 from gateway.upstream.live.interfaces import LiveAttachment
-from gateway.upstream.live.mcp.connector import McpConnector
 from tests.conformance.node import clean_environment, find_node, find_packages
 from tests.deploy.sockets import free_port
-from tests.integration.upstream.live.parts import Client, Listener, Secrets, attached_by, source
+from tests.integration.upstream.live.parts import Client, Listener, attached_by, mcp_connector, source
 from tests.support.serving import http_client
 
 EVERYTHING = "node_modules/@modelcontextprotocol/server-everything/dist/index.js"
@@ -87,7 +84,7 @@ async def attached(url: str, **settings: object) -> AsyncGenerator[LiveAttachmen
     """Attach to a URL while the block runs."""
     authority = httpx.URL(url).netloc.decode()
     async with UpstreamClient(egress_allow=[authority]) as upstream:
-        connector = partial(McpConnector, upstream, StoredSourceAccess(Secrets()))
+        connector = mcp_connector(upstream)
         async with attached_by(connector, source({"url": url, **settings})) as attachment:
             yield attachment
 
@@ -98,11 +95,8 @@ async def call(attachment: LiveAttachment, client: Client, name: str, **argument
     return "\n".join(block.get("text", "") for block in result["content"])
 
 
-async def walk(attachment: LiveAttachment, *, can_list_roots: bool = True) -> None:
-    """Use everything that the everything server has.
-
-    Over streamable HTTP it asks for roots outside the response of the call, where no request is recognisable.
-    """
+async def walk(attachment: LiveAttachment) -> None:
+    """Use everything that the everything server has; it asks for roots outside the response of the call."""
     found = await attachment.discover()
     assert (found.title, found.can_subscribe) == ("Everything Reference Server 2.0.0", True)
     assert not found.notices
@@ -118,10 +112,8 @@ async def walk(attachment: LiveAttachment, *, can_list_roots: bool = True) -> No
     ]
     assert "Ann" in await call(attachment, client, "trigger-elicitation-request")
     assert "sampled" in await call(attachment, client, "trigger-sampling-request", prompt="p", maxTokens=5)
-    if can_list_roots:
-        assert "a root" in await call(attachment, client, "get-roots-list")
-    asked = {method for method, _ in client.asked}
-    assert asked == ANSWERS.keys() - (set() if can_list_roots else {"roots/list"})
+    assert "a root" in await call(attachment, client, "get-roots-list")
+    assert {method for method, _ in client.asked} == ANSWERS.keys()
 
     got = await attachment.request("prompts/get", {"name": "args-prompt", "arguments": {"city": "Bonn"}}, client)
     assert "Bonn" in got["messages"][0]["content"]["text"]
@@ -157,7 +149,7 @@ async def test_the_everything_server_over_streamable_http(program: list[str]) ->
     """Ours: found without a stated transport (DYN-5)."""
     with anyio.fail_after(60):
         async with serving(program, "streamableHttp") as port, attached(f"http://127.0.0.1:{port}/mcp") as attachment:
-            await walk(attachment, can_list_roots=False)
+            await walk(attachment)
 
 
 @pytest.mark.parametrize("transport", ["auto", "sse"])
@@ -178,12 +170,17 @@ async def test_fastmcp(fastmcp: str) -> None:
         async with attached(fastmcp) as attachment:
             found = await attachment.discover()
             assert {each.name for each in found.primitives} == {
-                "add", "work", "fail", "notes://one", "notes://by/{name}", "greet",
+                "add", "ask", "count", "work", "fail", "notes://one", "notes://by/{name}", "greet",
             }  # fmt: skip
             assert await call(attachment, client, "add", a=2, b=3) == "5"
             assert await call(attachment, client, "work") == "worked"
             assert client.told == [("progress", 1, 2, None), ("progress", 2, 2, None)]
             assert "no luck" in await call(attachment, client, "fail")
+            assert "unavailable" in await call(attachment, Client(abilities=frozenset()), "ask")
+            asking = Client({"elicitation/create": {"action": "accept", "content": {"value": "Ann"}}})
+            for _ in range(2):
+                assert await call(attachment, asking, "ask") == "Ann"  # it asks in sessions only
+            assert [await call(attachment, asking, "count") for _ in range(2)] == ["1", "2"]
             read = await attachment.request("resources/read", {"uri": "notes://by/Ö"}, client)
             assert read["contents"][0]["text"] == "note Ö"
             got = await attachment.request("prompts/get", {"name": "greet", "arguments": {"name": "Ann"}}, client)

@@ -15,6 +15,7 @@ import anyio
 
 from gateway.domain.identifiers import LiveSourceId, TenantId
 from gateway.domain.live_sources import LiveKind, LiveSource
+from gateway.domain.sessions import SessionOwner
 from gateway.domain.tenancy.principals import ToolCaller
 from gateway.upstream.byte_streams import dial_unix
 from gateway.upstream.client import UpstreamClient
@@ -88,6 +89,10 @@ class SilentClient:
     @property
     def caller(self) -> ToolCaller | None:
         return None
+
+    @property
+    def owner(self) -> SessionOwner | None:
+        return SessionOwner("ann", "s")
 
     def can(self, kind: str) -> bool:
         """It can nothing."""

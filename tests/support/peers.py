@@ -16,6 +16,7 @@ class TalkingPeer:
     cannot: frozenset[str] = frozenset()
     told: list[object] = field(default_factory=list[object])
     approval_timeout_s: float = 0.0
+    session: str = ""
     asked: dict[str, InputRequest] = field(default_factory=dict[str, InputRequest])
 
     def can(self, kind: str) -> bool:
@@ -59,6 +60,7 @@ class RoundsPeer:
     told: list[object] = field(default_factory=list[object])
     rounds: int = 1
     approval_timeout_s: float = 0.0
+    session: str = ""
 
     def can(self, kind: str) -> bool:
         return True

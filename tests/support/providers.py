@@ -20,6 +20,7 @@ from gateway.app.python.provider.link import ProviderLink
 from gateway.app.server.http_protocol import HardenedHttpProtocol
 from gateway.domain.identifiers import KeyId, TenantId, new_live_source_id
 from gateway.domain.live_sources import DiscoveredPrimitive, LiveKind, LiveSource
+from gateway.domain.sessions import SessionOwner
 from gateway.domain.tenancy.keys import Key, KeySecret, Scope, digest_key, mint_key
 from gateway.domain.tenancy.principals import Principal, ToolCaller
 from gateway.errors import Conflict
@@ -185,6 +186,10 @@ class RecordingClient:
     @property
     def caller(self) -> ToolCaller | None:
         return None
+
+    @property
+    def owner(self) -> SessionOwner | None:
+        return SessionOwner("ann", "s")
 
     def can(self, kind: str) -> bool:
         """It can do everything."""

@@ -156,7 +156,7 @@ class LiveAttachments:
             is_recorded = source is not None and source.status.attachment == attachment
             if source is None or not is_recorded or not await records.is_permitted(key.tenant, self._catalog, source):
                 log.warning("live_attachment_not_recorded", source=key.source)
-                self._held.interrupt(key)
+                (self._held.retire if source is None else self._held.interrupt)(key)
 
     async def _hold_lease(self, key: SourceKey) -> None:
         """Attach to a source under its lease until the attachment ends; then release the lease."""

@@ -18,6 +18,7 @@ import structlog
 
 from gateway.domain.live_sources import LiveSource
 from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
+from gateway.domain.sessions import UpstreamSessionKey
 from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.errors import GatewayError, RedisUnavailable
 from gateway.jobs.live.messages import (
@@ -29,6 +30,7 @@ from gateway.jobs.live.messages import (
     Done,
     ForwardedError,
     Log,
+    OutsideMessage,
     ProgressReport,
     decode,
     encode,
@@ -38,17 +40,18 @@ from gateway.jobs.live.messages import (
 from gateway.redis.heartbeat import LiveReplicas
 from gateway.redis.live.inboxes import ReplicaInboxes
 from gateway.redis.live.leases import SourceKey
-from gateway.upstream.live.interfaces import LiveClient, LiveMethod
+from gateway.upstream.live.interfaces import CAPABILITIES, LiveClient, LiveMethod
 
 log = structlog.get_logger(__name__)
 
 _POLL_S = 1.0
 _MAX_WAITING = 1000
 """Notifications of one request that wait for its client; further ones are dropped."""
-_ABILITIES = ("elicitation", "elicitation.url", "sampling", "roots")
-
 Serve = Callable[[SourceKey, LiveMethod, Mapping[str, object], LiveClient], Awaitable[Mapping[str, Any]]]
 """Runs a request at an attachment of this replica."""
+
+Deliver = Callable[[UpstreamSessionKey, bytes], Awaitable[None]]
+"""Handles a message that a server sent outside the response of a request, which runs at this replica."""
 
 
 class _Outgoing:
@@ -69,6 +72,7 @@ class _Incoming:
     def __init__(self, begin: Begin, send: Callable[[str, AnyMessage], Awaitable[None]], replica: str) -> None:
         self.scope = anyio.CancelScope()
         self.begin = begin
+        self.owner = begin.owner
         self._send = send
         self._replica = replica
         self._answers: dict[int, asyncio.Future[Answer]] = {}
@@ -115,7 +119,10 @@ class _Incoming:
 class Forwarding:
     """The forwarded requests of one replica, outgoing and incoming; open it with `async with` while the bus is open."""
 
-    def __init__(self, inboxes: ReplicaInboxes, replicas: LiveReplicas, serve: Serve, *, replica: str) -> None:
+    def __init__(
+        self, inboxes: ReplicaInboxes, replicas: LiveReplicas, serve: Serve, deliver: Deliver, *, replica: str
+    ) -> None:
+        self._deliver = deliver
         self._inboxes = inboxes
         self._replicas = replicas
         self._serve = serve
@@ -160,7 +167,8 @@ class Forwarding:
             source=source.id,
             method=method,
             params=write(dict(params)),
-            abilities=[kind for kind in _ABILITIES if client.can(kind)],
+            abilities=[kind for kind in CAPABILITIES if client.can(kind)],
+            owner=client.owner,
         )
         self.sent += 1
         async with self._receiving(name, holder) as messages:
@@ -169,6 +177,18 @@ class Forwarding:
                     "too many requests at the replica of the live source; retry later", retry_after_s=1.0
                 )
             return await self._handle_messages(holder, messages, client)
+
+    async def pass_on(self, runners: Sequence[str], key: UpstreamSessionKey, message: bytes) -> bool:
+        """Give a server's message to the newest of these replicas that is alive; False if there is none.
+
+        Raises:
+            RedisUnavailable: the message may be lost.
+        """
+        for replica in reversed(runners):
+            if await self._replicas.is_alive(replica):
+                outside = OutsideMessage(request="", sender=self._replica, key=key, message=message)
+                return await self._inboxes.send(replica, encode(outside))
+        return False
 
     async def _handle_messages(
         self, holder: str, messages: "asyncio.Queue[AnyMessage | None]", client: LiveClient
@@ -244,6 +264,8 @@ class Forwarding:
                 self._tasks.spawn(self._run, incoming)
             case Cancel() | Answer():
                 self._settle(message)
+            case OutsideMessage():
+                self._tasks.spawn(self._deliver, message.key, message.message)
             case _:
                 outgoing = self._outgoing.get(message.request)
                 if outgoing is None or outgoing.holder != message.sender:

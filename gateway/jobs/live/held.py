@@ -198,10 +198,10 @@ class HeldAttachments:
         """True if the source's attachment is open here."""
         return key in self._held
 
-    def interrupt_tenant(self, tenant: TenantId) -> None:
+    def retire_tenant(self, tenant: TenantId) -> None:
         """Close all attachments of a tenant that was removed."""
         for key in [key for key in self.scopes if key.tenant == tenant]:
-            self.interrupt(key)
+            self.retire(key)
 
     def attachments(self) -> Mapping[SourceKey, str]:
         """Return the identifiers of the open attachments."""
@@ -212,6 +212,12 @@ class HeldAttachments:
         scope = self.scopes.get(key)
         if scope is not None:
             scope.cancel()
+
+    def retire(self, key: SourceKey) -> None:
+        """Close the attachment of a source that was changed or removed, and end its callers' sessions."""
+        if key in self._held:
+            self._held[key].attachment.retire()
+        self.interrupt(key)
 
     def add(self, key: SourceKey, held: HeldAttachment) -> None:
         """Add an attachment; it replaces the source's earlier one."""

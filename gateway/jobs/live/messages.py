@@ -8,6 +8,7 @@ import msgspec
 
 from gateway.domain.identifiers import LiveSourceId, TenantId
 from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
+from gateway.domain.sessions import SessionOwner, UpstreamSessionKey
 from gateway.errors import (
     CapabilityMissing,
     ClientSilent,
@@ -80,6 +81,8 @@ class Begin(LiveMessage, frozen=True, kw_only=True, tag=True):
     params: bytes
     abilities: Sequence[str]
     """The capabilities of the client; see `LiveClient.can`."""
+    owner: SessionOwner | None = None
+    """The owner of the session at the source; None in messages of an earlier release."""
 
 
 class Cancel(LiveMessage, frozen=True, kw_only=True, tag=True):
@@ -125,7 +128,17 @@ class Done(LiveMessage, frozen=True, kw_only=True, tag=True):
     failure: ForwardedError | None = None
 
 
-AnyMessage = Begin | Cancel | Answer | ProgressReport | Log | Ask | Done
+class OutsideMessage(LiveMessage, frozen=True, kw_only=True, tag=True):
+    """To a replica that runs a request in a caller's session: a message of the server, received on its GET stream.
+
+    `request` is empty: the server does not name the request.
+    """
+
+    key: UpstreamSessionKey
+    message: bytes
+
+
+AnyMessage = Begin | Cancel | Answer | ProgressReport | Log | Ask | Done | OutsideMessage
 
 
 def write(value: object) -> bytes:

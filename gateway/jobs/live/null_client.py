@@ -10,7 +10,7 @@ from gateway.upstream.live.interfaces import LiveClient
 class _NullClient:
     """Ignores every notification and refuses every request."""
 
-    caller = None
+    caller = owner = None
 
     def can(self, kind: str) -> bool:
         """Always False."""

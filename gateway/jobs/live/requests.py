@@ -40,7 +40,8 @@ class _OwnAttachment:
 class LiveRequester:
     """Runs requests to live sources; open it with `async with` after the forwarding.
 
-    Another MCP server can be reached from any replica, so requests are not forwarded to the holder of its attachment.
+    Another MCP server can be reached from any replica, so requests are not forwarded to the holder of its attachment,
+    unless sessions exist only as connections of one replica (HTTP+SSE).
     """
 
     def __init__(
@@ -73,7 +74,9 @@ class LiveRequester:
             return await self._held.serve(key, method, params, client)
         if source.kind is LiveKind.MCP and source.kind in self._connectors:
             attachment = await self._open(key, source)
-            return await attachment.request(method, params, client)
+            # a forwarded request has no caller whose credential could be sent
+            if not attachment.is_local or source.caller_credential is not None:
+                return await attachment.request(method, params, client)
         holder = await self._leases.holder(key)
         if holder is None:
             raise LiveSourceDetached(f"the live source {source.name!r} is not attached", retry_after_s=1.0)
@@ -83,6 +86,8 @@ class LiveRequester:
         """Close this replica's own connection to a source that was changed or removed."""
         own = self._own.pop(key, None)
         if own is not None:
+            if own.attachment is not None:
+                own.attachment.retire()
             own.scope.cancel()
 
     def forget_tenant(self, tenant: TenantId) -> None:

@@ -77,6 +77,11 @@ class SessionPeer:
         self._throttle = NotificationThrottle(asking.spawn, self._send_log)
 
     @property
+    def session(self) -> str:
+        """The id of the session."""
+        return self._keys.session
+
+    @property
     def approval_timeout_s(self) -> float:
         """Seconds that the request may wait for a person; clients time out after about a minute."""
         return self._channel.approval_timeout_s

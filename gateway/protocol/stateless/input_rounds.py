@@ -51,6 +51,8 @@ class StatelessPeer:
     `note_intent` calls `on_intent`, which a task sets.
     """
 
+    session = ""
+
     def __init__(
         self,
         ctx: SdkContext | None,

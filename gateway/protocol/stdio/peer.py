@@ -33,6 +33,7 @@ class StdioPeer:
         self._memory: dict[str, object] = {}
 
     approval_timeout_s = 0.0
+    session = ""
 
     def can(self, kind: str) -> bool:
         """True if the client declared the capability and its revision has it."""

@@ -5,39 +5,23 @@ token was stored.
 """
 
 import hmac
-import os
-import secrets
 import time
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 
-import anyio
 import msgspec
 import structlog
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from gateway.domain.http.requests import AccessToken
 from gateway.domain.identifiers import TenantId
-from gateway.errors import RedisUnavailable
 from gateway.redis.event_bus import EventBus
+from gateway.redis.locks import WorkLocks
+from gateway.redis.sealed_values import SealedValues
 
 log = structlog.get_logger(__name__)
-
-_NONCE_BYTES = 12
-_LOCK_MS = 15_000
-"""Lifetime of the lock; longer than nearly every token request. A slower request only causes a second one."""
-_LOCK_TIMEOUT_S = 5.0
-_POLL_S = (0.02, 0.25)
 
 _GET = "return redis.call('GET', KEYS[1])"
 _PUT = "return redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])"
 _DROP = "return redis.call('DEL', KEYS[1])"
-_ACQUIRE = "return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])"
-_RELEASE = """
-if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
-return 0
-"""
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(AccessToken).decode
 
@@ -48,12 +32,11 @@ class SharedTokens:
     def __init__(self, bus: EventBus, *, secret: bytes) -> None:
         self._namespace = bus.namespace
         self._secret = secret
-        self._cipher = AESGCM(secret)
+        self._values = SealedValues(secret)
+        self._locks = WorkLocks(bus)
         self._get_script = bus.script(_GET)
         self._put_script = bus.script(_PUT)
         self._drop_script = bus.script(_DROP)
-        self._acquire_script = bus.script(_ACQUIRE)
-        self._release_script = bus.script(_RELEASE)
 
     async def get(self, tenant: TenantId, name: str) -> AccessToken | None:
         """Return the token cached under this name; None if there is none or it cannot be decrypted.
@@ -75,9 +58,7 @@ class SharedTokens:
         if left_ms <= 0:
             return
         key = self._key(tenant, name, "token")
-        nonce = os.urandom(_NONCE_BYTES)
-        sealed = nonce + self._cipher.encrypt(nonce, _encode(token), key.encode())
-        await self._put_script((key,), sealed, left_ms)
+        await self._put_script((key,), self._values.seal(key, _encode(token)), left_ms)
 
     async def drop(self, tenant: TenantId, name: str) -> None:
         """Delete a token.
@@ -87,36 +68,9 @@ class SharedTokens:
         """
         await self._drop_script((self._key(tenant, name, "token"),))
 
-    @asynccontextmanager
-    async def lock(self, tenant: TenantId, name: str) -> AsyncGenerator[None]:
-        """Acquire the lock for fetching this token; after five seconds of waiting, continue without it.
-
-        Raises:
-            RedisUnavailable: it is unknown whether another replica holds the lock.
-        """
-        key, owner = self._key(tenant, name, "token-lock"), secrets.token_hex(16)
-        is_ours = await self._wait(key, owner)
-        try:
-            yield
-        finally:
-            if is_ours:
-                with anyio.CancelScope(shield=True):
-                    await self._release(key, owner)
-
-    async def _wait(self, key: str, owner: str) -> bool:
-        pause = _POLL_S[0]
-        with anyio.move_on_after(_LOCK_TIMEOUT_S):
-            while not await self._acquire_script((key,), owner, _LOCK_MS):
-                await anyio.sleep(pause)
-                pause = min(pause * 2, _POLL_S[1])
-            return True
-        return False
-
-    async def _release(self, key: str, owner: str) -> None:
-        try:
-            await self._release_script((key,), owner)
-        except RedisUnavailable:
-            log.warning("token_lock_not_released")  # the lock expires
+    def lock(self, tenant: TenantId, name: str) -> AbstractAsyncContextManager[None]:
+        """Acquire the lock for fetching this token; see `WorkLocks.hold`."""
+        return self._locks.hold(self._key(tenant, name, "token-lock"))
 
     def _key(self, tenant: TenantId, name: str, kind: str) -> str:
         """Return the Redis key. `name` is derived from client secrets, so Redis receives only a keyed digest of it."""
@@ -124,8 +78,9 @@ class SharedTokens:
         return f"{self._namespace}:t:{tenant}:{kind}:{named}"
 
     def _open(self, key: str, sealed: bytes) -> AccessToken | None:
+        value = self._values.open(key, sealed)
         try:
-            return _decode(self._cipher.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], key.encode()))
-        except (InvalidTag, ValueError, msgspec.MsgspecError):
+            return None if value is None else _decode(value)
+        except msgspec.MsgspecError:
             log.error("token_unreadable")
             return None

@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, Literal, Protocol
 
 from gateway.domain.live_sources import Discovery, LiveSource
+from gateway.domain.sessions import SessionOwner
 from gateway.domain.tenancy.principals import ToolCaller
 
 LiveMethod = Literal[
@@ -20,6 +21,9 @@ LiveMethod = Literal[
     "completion/complete",
 ]
 
+
+CAPABILITIES: Final = ("elicitation", "elicitation.url", "sampling", "roots")
+"""Client capabilities, in the notation of `LiveClient.can`."""
 
 NO_COMPLETIONS: Final[Mapping[str, Any]] = {"completion": {"values": []}}
 """The result of a source that offers no completions."""
@@ -33,8 +37,13 @@ class LiveClient(Protocol):
         """The caller, for per-caller credentials; None for requests of the gateway itself or of another replica."""
         ...
 
+    @property
+    def owner(self) -> SessionOwner | None:
+        """The owner of the session in which the request runs; None for requests of the gateway itself."""
+        ...
+
     def can(self, kind: str) -> bool:
-        """True if the client declared the capability: `elicitation`, `elicitation.url`, `sampling` or `roots`."""
+        """True if the client declared the capability, one of `CAPABILITIES`."""
         ...
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
@@ -69,6 +78,15 @@ class LiveListener(Protocol):
 
 class LiveAttachment(Protocol):
     """An open attachment to one live source."""
+
+    @property
+    def is_local(self) -> bool:
+        """True if sessions of callers exist only at one replica, so that their requests go to the holder."""
+        ...
+
+    def retire(self) -> None:
+        """Note that the source was changed or removed: closing also ends the sessions of its callers."""
+        ...
 
     async def discover(self) -> Discovery:
         """List the source's primitives.

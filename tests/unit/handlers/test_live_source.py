@@ -12,6 +12,7 @@ from gateway.domain.live_sources import LiveKind, LiveSource
 from gateway.domain.primitives import Family
 from gateway.domain.refusals import LiveSourceFailed
 from gateway.domain.results import Contents, Result
+from gateway.domain.sessions import SessionOwner
 from gateway.domain.tenancy.principals import ToolCaller
 from gateway.errors import CapabilityMissing
 from gateway.handlers.interfaces import Call, InputRequest, Peer
@@ -20,6 +21,7 @@ from gateway.handlers.null_peer import NULL_PEER
 from gateway.handlers.result_forms import PromptForm, ResourceForm, ResultForm, ToolForm
 from gateway.upstream.live.interfaces import LiveClient, LiveMethod
 from tests.support.household import ACME
+from tests.support.peers import TalkingPeer
 
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
 SOURCE = LiveSource(
@@ -111,6 +113,13 @@ async def test_resources_and_prompts_have_their_own_requests() -> None:
     got, source = await run({"messages": messages}, Family.PROMPT, PromptForm(None), who="me")
     assert source.seen == [("prompts/get", {"name": "their-name", "arguments": {"who": "me"}})]
     assert list(got.messages) == messages
+
+
+@pytest.mark.parametrize("session", ["", "a-session"])
+def test_a_request_is_in_the_session_of_its_caller(session: str) -> None:
+    """DYN-5: that of the client's MCP session; in 2026-07-28, which has none, that of the principal."""
+    client = CallClient(TalkingPeer(session=session), ToolCaller(ACME, ("call", "x")))
+    assert client.owner == SessionOwner(ACME.subject, session)
 
 
 async def test_completions_are_texts() -> None:

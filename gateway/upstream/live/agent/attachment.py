@@ -120,6 +120,8 @@ class _Call:
 class AgentAttachment:
     """An agent's attachment; `listener` is set by the owner before primitives are registered."""
 
+    is_local = True
+
     def __init__(
         self, *, title: str, check: Check, completes: bool, reports_updates: bool, listener: LiveListener
     ) -> None:
@@ -142,6 +144,9 @@ class AgentAttachment:
     def running(self) -> int:
         """Number of running calls."""
         return len(self._calls)
+
+    def retire(self) -> None:
+        """Do nothing, because all callers share the program."""
 
     @property
     def has_ended(self) -> bool:

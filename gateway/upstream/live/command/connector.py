@@ -34,14 +34,11 @@ class ChildOpener:
         del client
         return b""
 
-    async def open(
-        self, capabilities: frozenset[str], limit: TimeLimit, client: LiveClient | None = None
-    ) -> HandshakeSession:
+    async def open(self, capabilities: frozenset[str], limit: TimeLimit) -> HandshakeSession:
         """Start the program and initialize its session.
 
         `LiveClient.ask` refuses requests that a client does not support.
         """
-        del client  # one child serves all clients, regardless of their capabilities
         settings = self._source.settings
         argv, env = settings.get("argv"), settings.get("env", {})
         if not _is_texts(argv) or not argv or not is_object(env) or not _is_texts([*env, *env.values()]):
@@ -70,7 +67,7 @@ class CommandConnector:
         with translated():
             async with TimeLimit(timeout_s) as limit:
                 home = await opener.open(ALL_CAPABILITIES, limit)
-        link = HandshakeLink(opener, home, self._spawn, timeout_s=timeout_s)
+        link = HandshakeLink(opener, home, None, timeout_s=timeout_s)
         attachment = McpAttachment(source, link, listener, timeout_s=timeout_s)
         try:
             yield attachment

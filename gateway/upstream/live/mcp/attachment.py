@@ -38,7 +38,17 @@ class McpAttachment:
         self._timeout_s = timeout_s
         self._followed: set[str] = set()
         self._following: asyncio.Task[None] | None = None
+        self._is_retired = False
         self._lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    @property
+    def is_local(self) -> bool:
+        """True if sessions of callers exist only at one replica."""
+        return self._link.is_local
+
+    def retire(self) -> None:
+        """Note that the source was changed or removed."""
+        self._is_retired = True
 
     async def discover(self) -> Discovery:
         """List the server's tools, resources, templates and prompts.
@@ -73,13 +83,13 @@ class McpAttachment:
         return await asyncio.shield(self._lost)
 
     async def close(self) -> None:
-        """Stop following changes and end all sessions."""
+        """Stop following changes and close the link; see `McpLink.close`."""
         try:
             if self._following is not None:
                 self._following.cancel()
                 await asyncio.gather(self._following, return_exceptions=True)
         finally:
-            await self._link.close()
+            await self._link.close(is_retired=self._is_retired)
 
     async def _subscribe(self, method: str, params: Mapping[str, object], limit: TimeLimit) -> Mapping[str, Any]:
         uri = params.get("uri")

@@ -1,7 +1,8 @@
 """One request to a remote server, and the server's messages until the response.
 
 Progress, log messages and server requests (elicitation, sampling, roots) are forwarded to the client of the request.
-Separate tasks wait for the client's responses, so that further messages are still read.
+Separate tasks wait for the client's responses, so that further messages are still read. A server may also send such
+messages outside the response of the request; `take` accepts them.
 """
 
 import asyncio
@@ -9,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
 from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
-from gateway.errors import CapabilityMissing, ClientSilent
+from gateway.errors import CapabilityMissing, ClientSilent, GatewayError
 from gateway.upstream.live.interfaces import LiveClient
 from gateway.upstream.live.mcp.messages import (
     INTERNAL,
@@ -47,6 +48,7 @@ class Conversation:
     def __init__(
         self, read: Read, reply: Reply, request_id: int, client: LiveClient | None, limit: TimeLimit, report: Report
     ) -> None:
+        self._taken: asyncio.Future[None] | None = None
         self._read = read
         self._reply = reply
         self._id = request_id
@@ -78,22 +80,67 @@ class Conversation:
             await asyncio.gather(*self._asking, return_exceptions=True)
         raise LiveSourceDetached("the server ended the response before the result")
 
+    def accept_outside(self) -> None:
+        """Accept messages by `take` from now on; each message of the response then costs one task more."""
+        self._taken = asyncio.get_running_loop().create_future()
+
+    async def take(self, message: Message) -> None:
+        """Handle a message that the server sent outside the response of the request; a fault ends the request."""
+        try:
+            await self._handle(message)
+        except GatewayError as error:
+            self._wake(error)
+        else:
+            self._wake()
+
+    @property
+    def asking(self) -> frozenset[asyncio.Task[None]]:
+        """The tasks that wait for responses of the client."""
+        return frozenset(self._asking)
+
+    def wait_for(self, asking: frozenset[asyncio.Task[None]]) -> None:
+        """Stop the clock of this request until the client has responded to the requests of another one."""
+        if asking:
+            self._limit.pause()
+            self._asking.add(asyncio.ensure_future(_wait_for_all(asking)))
+            self._wake()
+
+    def _wake(self, error: GatewayError | None = None) -> None:
+        if self._taken is None or self._taken.done():
+            return
+        if error is None:
+            self._taken.set_result(None)
+        else:
+            self._taken.set_exception(error)
+
     async def _next(self) -> Message | None:
         """Read the next message, while other tasks wait for the client's responses."""
-        if not self._asking:
+        if not self._asking and self._taken is None:
             return await self._read()
         reading = asyncio.ensure_future(self._read())
         try:
             while not reading.done():
-                done, _ = await asyncio.wait({reading, *self._asking}, return_when=asyncio.FIRST_COMPLETED)
-                for task in done & self._asking:
-                    self._asking.discard(task)
-                    task.result()
-                if not self._asking:
-                    self._limit.resume()
+                await self._wait_for_any(reading)
             return reading.result()
         finally:
-            reading.cancel()
+            if not reading.done():
+                reading.cancel()
+                await asyncio.gather(reading, return_exceptions=True)
+
+    async def _wait_for_any(self, reading: "asyncio.Future[Message | None]") -> None:
+        """Wait for the next message, a response of the client, or a message outside the response."""
+        waiting: set[asyncio.Future[Any]] = {reading, *self._asking}
+        if self._taken is not None:
+            if self._taken.done():
+                self._taken.result()
+                self._taken = asyncio.get_running_loop().create_future()
+            waiting.add(self._taken)
+        done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        for task in done & self._asking:
+            self._asking.discard(task)
+            task.result()
+        if not self._asking:
+            self._limit.resume()
 
     async def _handle(self, message: Message) -> None:
         method, params = message.get("method"), message.get("params")
@@ -132,6 +179,11 @@ class Conversation:
         except ClientSilent as error:
             response = {"error": error_of(error, INTERNAL)}
         await self._reply({"id": identifier, **response})
+
+
+async def _wait_for_all(tasks: frozenset[asyncio.Task[None]]) -> None:
+    """Wait until the tasks have ended, whatever their outcome."""
+    await asyncio.wait(tasks)
 
 
 async def notify(client: LiveClient, token: int, method: str, params: Mapping[str, Any]) -> None:

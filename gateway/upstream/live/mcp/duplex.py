@@ -1,8 +1,9 @@
 """Sessions over a bidirectional channel, such as HTTP+SSE or the standard streams of a program.
 
 Responses and progress are matched by id. Server requests (elicitation, sampling, roots) and log messages contain no id
-of a client request. They are assigned to the only running request, and refused if several are running. An abandoned
-request counts as running until its response arrives, because the server may still process it.
+of a client request. In a session of one client they are assigned to its newest request. Otherwise they are assigned to
+the only running request, and refused if several are running. An abandoned request counts as running until its response
+arrives, because the server may still process it.
 """
 
 import asyncio
@@ -120,6 +121,8 @@ class DuplexSession:
         self._channel = channel
         self._report = report
         self._is_shared = is_shared
+        self.has_one_client = False
+        """True if all requests of the session belong to one client."""
         self._ids = itertools.count(1)
         self._running: dict[int, tuple[Inbox, LiveClient | None]] = {}
         self._abandoned: set[int] = set()
@@ -130,11 +133,6 @@ class DuplexSession:
     def is_shared(self) -> bool:
         """True if the program behind the channel serves all clients of the attachment."""
         return self._is_shared
-
-    @property
-    def is_clean(self) -> bool:
-        """False: a late message could otherwise reach the next client of the session."""
-        return False
 
     @property
     def has_ended(self) -> bool:
@@ -243,8 +241,8 @@ class DuplexSession:
             params = message.get("params")
             number = params.get("progressToken") if is_object(params) else None
         elif "id" in message or message.get("method") in _REQUEST_NOTIFICATIONS:
-            is_single = len(self._running) == 1 and not self._abandoned
-            number = next(iter(self._running)) if is_single else None  # guard: live-question-of-one
+            is_single = self.has_one_client or (len(self._running) == 1 and not self._abandoned)
+            number = next(reversed(self._running), None) if is_single else None  # guard: live-question-of-one
             if number is None and "id" in message:
                 refusal = {"code": METHOD_UNKNOWN, "message": "the message cannot be assigned to one running request"}
                 self._spawn(self._reply, {"id": message["id"], "error": refusal})

@@ -87,7 +87,7 @@ class AuthorizedEndpoint:
 
     @property
     def identity(self) -> bytes:
-        """The digest of the credential; sessions of different credentials are never shared."""
+        """The digest of the credential, for comparisons in this process."""
         return self._request.credential
 
     @property
@@ -98,6 +98,11 @@ class AuthorizedEndpoint:
     def open_room(self) -> RoomForBody:
         """Return the room of one large message, which its reader has to release."""
         return self._endpoint.upstream.room.open(self.tenant)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The secrets of the credential."""
+        return tuple(f"{one.username or ''}:{one.value}" for one in self._credentials)
 
     async def open(
         self,

@@ -1,19 +1,11 @@
 """Interface of links to MCP servers of any protocol era, and its implementation for servers with sessions."""
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any, Protocol
 
-from gateway.domain.task_supervisor import Spawn
+from gateway.domain.sessions import SessionOwner
 from gateway.upstream.live.interfaces import LiveClient
-from gateway.upstream.live.mcp.session import (
-    ALL_CAPABILITIES,
-    CAPABILITIES,
-    HandshakeSession,
-    ServerFacts,
-    SessionExpired,
-)
-from gateway.upstream.live.mcp.session_pool import SessionPool
+from gateway.upstream.live.mcp.session import ALL_CAPABILITIES, HandshakeSession, ServerFacts
 from gateway.upstream.live.mcp.time_limit import TimeLimit
 
 
@@ -21,6 +13,11 @@ class McpLink(Protocol):
     """The protocol-level connection to one server."""
 
     facts: ServerFacts
+
+    @property
+    def is_local(self) -> bool:
+        """True if sessions of callers exist only at one replica."""
+        ...
 
     async def call(
         self, method: str, params: Mapping[str, object], client: LiveClient | None, limit: TimeLimit
@@ -41,55 +38,78 @@ class McpLink(Protocol):
         ...
 
     async def ping(self) -> None:
-        """Send a cheap request to check that the server is alive."""
+        """Send a cheap request to check that the server is alive; end idle sessions."""
         ...
 
-    async def close(self) -> None:
-        """End all sessions."""
+    async def close(self, *, is_retired: bool) -> None:
+        """Close the connection. If the source was changed or removed, the sessions of all callers end."""
         ...
 
 
-class SessionOpener(Protocol):
+class ClientSessions(Protocol):
+    """The sessions of the clients of one server."""
+
+    @property
+    def is_local(self) -> bool:
+        """True if the sessions exist only at this replica."""
+        ...
+
+    async def call(
+        self, method: str, params: Mapping[str, object], client: LiveClient, owner: SessionOwner, limit: TimeLimit
+    ) -> dict[str, Any]:
+        """Run a request in the session of its caller."""
+        ...
+
+    async def tidy(self) -> None:
+        """End idle sessions."""
+        ...
+
+    async def close(self, *, is_retired: bool) -> None:
+        """Forget the sessions; see `McpLink.close`."""
+        ...
+
+
+class HomeOpener(Protocol):
     """Opens sessions of one transport."""
 
     async def identity(self, client: LiveClient | None = None) -> bytes:
-        """Return the digest of the stored credential, or of the caller's credential if it is per caller."""
+        """Return the digest of the stored credential."""
         ...
 
-    async def open(
-        self, capabilities: frozenset[str], limit: TimeLimit, client: LiveClient | None = None
-    ) -> HandshakeSession:
-        """Open and initialize a session with the stored credential, or with the caller's if it is per caller."""
+    async def open(self, capabilities: frozenset[str], limit: TimeLimit) -> HandshakeSession:
+        """Open and initialize a session with the stored credential."""
         ...
 
 
 class HandshakeLink:
-    """Link to a server with handshake sessions: one session of the gateway, and a session pool for clients."""
+    """Link to a server with handshake sessions: one session of the gateway, and those of the callers.
 
-    def __init__(self, opener: SessionOpener, home: HandshakeSession, spawn: Spawn, *, timeout_s: float) -> None:
+    Without `callers`, the gateway's session serves all clients.
+    """
+
+    def __init__(
+        self, opener: HomeOpener, home: HandshakeSession, callers: ClientSessions | None, *, timeout_s: float
+    ) -> None:
         self.facts = home.facts
         self._opener = opener
         self._home = home
+        self._callers = callers
         self._timeout_s = timeout_s
-        self._pool = SessionPool(spawn)
         self._followed: set[str] = set()
+
+    @property
+    def is_local(self) -> bool:
+        """True if sessions exist only as connections of this replica."""
+        return self._callers is None or self._callers.is_local
 
     async def call(
         self, method: str, params: Mapping[str, object], client: LiveClient | None, limit: TimeLimit
     ) -> dict[str, Any]:
-        """Run a request in a pooled session; if the server has ended the session, repeat it in a new one."""
-        if client is None or self._home.is_shared:
+        """Run a request in the session of its caller."""
+        owner = None if client is None else client.owner
+        if client is None or owner is None or self._callers is None or self._home.is_shared:
             return await self._home.request(method, params, client, limit)
-        capabilities = frozenset(name for name in CAPABILITIES if client.can(name))
-        key = await self._opener.identity(client), capabilities
-        opened = partial(self._opener.open, capabilities, limit, client)
-        try:
-            async with self._pool.lease(key, opened) as session:
-                return await session.request(method, params, client, limit)
-        except SessionExpired:
-            self._pool.drop_idle()
-        async with self._pool.lease(key, opened) as session:
-            return await session.request(method, params, client, limit)
+        return await self._callers.call(method, params, client, owner, limit)
 
     async def subscribe(self, uri: str, limit: TimeLimit) -> None:
         """Subscribe in the gateway's own session, which receives the updates."""
@@ -109,6 +129,8 @@ class HandshakeLink:
 
     async def ping(self) -> None:
         """Send `ping`; if the stored credential has changed, replace the session instead."""
+        if self._callers is not None:
+            await self._callers.tidy()
         # guard: live-home-credential
         if not self._home.is_shared and await self._opener.identity() != self._home.identity:
             await self._renew()
@@ -116,10 +138,11 @@ class HandshakeLink:
         async with TimeLimit(self._timeout_s) as limit:
             await self._home.request("ping", {}, None, limit)
 
-    async def close(self) -> None:
-        """End all sessions."""
+    async def close(self, *, is_retired: bool) -> None:
+        """End the gateway's session; see `McpLink.close`."""
         try:
-            await self._pool.close()
+            if self._callers is not None:
+                await self._callers.close(is_retired=is_retired)
         finally:
             await self._home.close()
 

@@ -2,6 +2,9 @@
 
 The server requests input (elicitation, sampling, roots) by an intermediate result; the gateway then repeats the request
 with the client's responses. Closing the response stream cancels a request.
+
+Some servers of both eras request input in sessions only, and refuse it in this revision. `SessionFallback` then takes
+the requests of all clients that can be asked.
 """
 
 import asyncio
@@ -11,7 +14,7 @@ from contextlib import aclosing
 from typing import Any, cast
 
 from gateway.domain.refusals import LiveSourceFailed
-from gateway.upstream.live.interfaces import LiveClient
+from gateway.upstream.live.interfaces import CAPABILITIES, LiveClient
 from gateway.upstream.live.mcp.conversation import MAX_QUESTIONS, QUESTIONS, Conversation, Report, without_meta
 from gateway.upstream.live.mcp.endpoint import AuthorizedEndpoint, HttpRefusal, SourceEndpoint
 from gateway.upstream.live.mcp.messages import (
@@ -28,7 +31,6 @@ from gateway.upstream.live.mcp.pages import pages
 from gateway.upstream.live.mcp.response_messages import ResponseMessages
 from gateway.upstream.live.mcp.session import (
     ALL_CAPABILITIES,
-    CAPABILITIES,
     CLIENT_INFO,
     LOG_LEVEL,
     NOT_OFFERED,
@@ -37,6 +39,7 @@ from gateway.upstream.live.mcp.session import (
     declared,
     title_of,
 )
+from gateway.upstream.live.mcp.session_fallback import SessionFallback
 from gateway.upstream.live.mcp.time_limit import TimeLimit
 
 REVISION = "2026-07-28"
@@ -54,8 +57,13 @@ _LIST_CHANGES: Mapping[str, str] = {"tools": "toolsListChanged", "prompts": "pro
 class StatelessLink:
     """Link to one server without sessions."""
 
-    def __init__(self, endpoint: SourceEndpoint, report: Report, *, timeout_s: float) -> None:
+    is_local = False
+
+    def __init__(
+        self, endpoint: SourceEndpoint, report: Report, fallback: SessionFallback, *, timeout_s: float
+    ) -> None:
         self._report = report
+        self._fallback = fallback
         self.facts = ServerFacts(revision=REVISION)
         self._endpoint = endpoint
         self._timeout_s = timeout_s
@@ -87,6 +95,12 @@ class StatelessLink:
         )
 
     async def call(
+        self, method: str, params: Mapping[str, object], client: LiveClient | None, limit: TimeLimit
+    ) -> dict[str, Any]:
+        """Run one request: in a session of the caller, if the server requests input only there."""
+        return await self._fallback.call(self._call, method, params, client, limit)
+
+    async def _call(
         self, method: str, params: Mapping[str, object], client: LiveClient | None, limit: TimeLimit
     ) -> dict[str, Any]:
         """Run one request; if the server requires input, repeat the request with it, up to a limit of rounds."""
@@ -198,12 +212,14 @@ class StatelessLink:
                 await asyncio.gather(reading, return_exceptions=True)
 
     async def ping(self) -> None:
-        """Send `server/discover`."""
+        """Send `server/discover`, and end idle sessions."""
+        await self._fallback.tidy()
         async with TimeLimit(self._timeout_s) as limit:
-            await self.call("server/discover", {}, None, limit)
+            await self._call("server/discover", {}, None, limit)
 
-    async def close(self) -> None:
-        """Do nothing, because there are no sessions."""
+    async def close(self, *, is_retired: bool) -> None:
+        """Forget the sessions of callers; see `McpLink.close`."""
+        await self._fallback.close(is_retired=is_retired)
 
     async def _read_changes(
         self, wanted: Mapping[str, object], followed: frozenset[str], opened: Callable[[], None]

@@ -66,6 +66,8 @@ class _Reply:
 class NeovimAttachment:
     """Implementation of `LiveAttachment` for an editor; the connector opens it."""
 
+    is_local = True
+
     def __init__(self, source: LiveSource, listener: LiveListener, *, timeout_s: float) -> None:
         self._tenant = source.tenant
         self._listener = listener
@@ -77,6 +79,9 @@ class NeovimAttachment:
         self._watching = asyncio.Lock()
         self._title, self._channel = "", 0
         self._missing: str | None = None
+
+    def retire(self) -> None:
+        """Do nothing, because all callers share the editor."""
 
     def open(self, rpc: MsgpackRpc, editor: Mapping[bytes, object], check: Callable[[], Awaitable[None]]) -> None:
         """Start the attachment.

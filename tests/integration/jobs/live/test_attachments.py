@@ -68,6 +68,11 @@ class ScriptedAttachment:
     listener: LiveListener
     closed: anyio.Event = field(default_factory=anyio.Event)
     followed: list[object] = field(default_factory=list[object])
+    is_local: bool = False
+    is_retired: bool = False
+
+    def retire(self) -> None:
+        self.is_retired = True
 
     async def discover(self) -> Discovery:
         tools = [_primitive(Family.TOOL, name) for name in self.program.tools]
@@ -358,9 +363,9 @@ async def test_the_attachments_of_a_removed_tenant_are_closed(scene: Scene) -> N
     """Attack: a program or connection of a removed tenant must not go on (TEN-1)."""
     source = await scene.create()
     holder = await scene.attached(source)
-    holder.held.interrupt_tenant(TenantId("ten_another"))
+    holder.held.retire_tenant(TenantId("ten_another"))
     assert scene.program.open
-    holder.held.interrupt_tenant(scene.tenant)
+    holder.held.retire_tenant(scene.tenant)
     await until(lambda: SourceKey(scene.tenant, source.id) not in holder.held, seconds=20)
 
 

@@ -15,6 +15,7 @@ from msgspec import structs
 from gateway.domain.identifiers import LiveSourceId, TenantId
 from gateway.domain.live_sources import LiveKind, LiveSource
 from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
+from gateway.domain.sessions import SessionOwner, UpstreamSessionKey
 from gateway.domain.tenancy.principals import ToolCaller
 from gateway.errors import CapabilityMissing, GatewayError, NotFound
 from gateway.handlers.interfaces import InputRequired
@@ -46,6 +47,10 @@ class RecordingClient:
     def caller(self) -> ToolCaller | None:
         return None
 
+    @property
+    def owner(self) -> SessionOwner | None:
+        return SessionOwner("ann", "s")
+
     def can(self, kind: str) -> bool:
         return kind in self.abilities
 
@@ -69,6 +74,12 @@ class Program:
         self.started = anyio.Event()
         self.cancelled = anyio.Event()
         self.seen: list[tuple[SourceKey, LiveMethod]] = []
+        self.delivered: list[tuple[UpstreamSessionKey, bytes]] = []
+        self.has_delivery = anyio.Event()
+
+    async def deliver(self, key: UpstreamSessionKey, message: bytes) -> None:
+        self.delivered.append((key, message))
+        self.has_delivery.set()
 
     async def serve(
         self, key: SourceKey, method: LiveMethod, params: Mapping[str, object], client: LiveClient
@@ -80,7 +91,8 @@ class Program:
                 await client.progress(0.5, 1.0, "half")
                 await client.log("info", {"a": [1, None]}, "editor")
                 answer = await client.ask("elicitation/create", {"message": "sure?"})
-                return {"answer": dict(answer), "can": [client.can("elicitation"), client.can("sampling")]}
+                can = [client.can("elicitation"), client.can("sampling")]
+                return {"answer": dict(answer), "can": can, "owner": client.owner}
             case "never":
                 try:
                     await anyio.sleep_forever()
@@ -127,18 +139,28 @@ async def both(redis_url: str) -> AsyncGenerator[Both]:
     ):
         await crash.enter_async_context(ReplicaHeartbeat(there))
         sides = [
-            Forwarding(ReplicaInboxes(bus), LiveReplicas(bus), program.serve, replica=bus.replica)
+            Forwarding(ReplicaInboxes(bus), LiveReplicas(bus), program.serve, program.deliver, replica=bus.replica)
             for bus in (here, there)
         ]
         async with sides[0], sides[1]:
             yield Both(sides[0], sides[1], there.replica, program, (here, there), crash)
 
 
+async def test_a_message_outside_a_response_reaches_the_replica_that_is_alive(both: Both) -> None:
+    """DYN-5: a server's question about a request at another replica; without a living one nobody is waited for."""
+    key = UpstreamSessionKey(SOURCE.tenant, SOURCE.id, 1, SessionOwner("ann", "s"), b"\xff")
+    assert await both.here.pass_on([both.holder, "killed"], key, b"{}")
+    with anyio.fail_after(10):
+        await both.program.has_delivery.wait()
+    assert both.program.delivered == [(key, b"{}")]
+    assert not await both.here.pass_on(["killed"], key, b"{}")
+
+
 async def test_a_request_runs_at_the_holder_and_talks_to_the_client(both: Both) -> None:
     """DYN-1: progress, log messages and questions travel back, answers travel there."""
     client = RecordingClient()
     found = await both.call("talk", client)
-    assert found == {"answer": {"action": "accept"}, "can": [True, False]}
+    assert found == {"answer": {"action": "accept"}, "can": [True, False], "owner": ["ann", "s"]}
     assert client.received == [
         (0.5, 1.0, "half"),
         ("info", {"a": [1, None]}, "editor"),

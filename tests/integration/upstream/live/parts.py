@@ -1,7 +1,7 @@
-"""What tests of connectors share: a live source, a client that answers, a listener that remembers."""
+"""What tests of connectors share: a live source, a client that answers, a listener that remembers, shared sessions."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -10,12 +10,18 @@ from typing import Any
 from gateway.domain.http.requests import Credential, NamedCredential
 from gateway.domain.identifiers import LiveSourceId, SourceId, TenantId
 from gateway.domain.live_sources import LiveKind, LiveSource
+from gateway.domain.sessions import SessionOwner, UpstreamSession, UpstreamSessionKey
 from gateway.domain.task_supervisor import Spawn, TaskSupervisor
 from gateway.domain.tenancy.principals import ToolCaller
 from gateway.errors import CapabilityMissing, ClientSilent
+from gateway.handlers.live_access import StoredSourceAccess
+from gateway.upstream.client import UpstreamClient
 from gateway.upstream.live.interfaces import LiveAttachment, LiveConnector
+from gateway.upstream.live.mcp.caller_sessions import SessionsInUse, SharedSessions
+from gateway.upstream.live.mcp.connector import McpConnector
 
 TENANT = TenantId("ten_a")
+ANN = SessionOwner("ann", "s")
 _NOW = datetime(2026, 11, 23, tzinfo=UTC)
 
 
@@ -44,6 +50,7 @@ class Client:
     told: list[object] = field(default_factory=list[object])
     asked: list[tuple[str, Mapping[str, object]]] = field(default_factory=list[tuple[str, Mapping[str, object]]])
     heard: asyncio.Event = field(default_factory=asyncio.Event)
+    owner: SessionOwner | None = ANN
 
     @property
     def caller(self) -> ToolCaller | None:
@@ -98,6 +105,75 @@ class Secrets:
 
     async def named(self, tenant: TenantId, name: str) -> NamedCredential | None:
         return self.stored.get(name) if tenant == TENANT else None
+
+
+class MemoryRecords:
+    """The sessions of callers as Redis shares them, for connectors of one test process."""
+
+    def __init__(self) -> None:
+        self.stored: dict[UpstreamSessionKey, UpstreamSession] = {}
+        self.ended: list[UpstreamSession] = []
+        self.marks: set[str] = set()
+        self._lock = asyncio.Lock()
+
+    async def touch(self, key: UpstreamSessionKey) -> UpstreamSession | None:
+        return self.stored.get(key)
+
+    @asynccontextmanager
+    async def opening(self, key: UpstreamSessionKey) -> AsyncGenerator[None]:
+        del key
+        async with self._lock:
+            yield
+
+    async def store(self, key: UpstreamSessionKey, session: UpstreamSession) -> None:
+        self.stored[key] = session
+
+    async def drop(self, key: UpstreamSessionKey, session: UpstreamSession) -> None:
+        if self.stored.get(key) == session:
+            del self.stored[key]
+
+    async def take_ended(self, tenant: TenantId, source: LiveSourceId, version: int) -> Sequence[UpstreamSession]:
+        del tenant, source, version
+        taken, self.ended = self.ended, []
+        return taken
+
+    async def take_all(self, tenant: TenantId, source: LiveSourceId, version: int) -> Sequence[UpstreamSession]:
+        del tenant, source, version
+        taken, self.stored = list(self.stored.values()), {}
+        return taken
+
+    async def mark(self, key: UpstreamSessionKey, request: str) -> None:
+        del key
+        self.marks.add(request)
+
+    async def unmark(self, key: UpstreamSessionKey, request: str) -> None:
+        del key
+        self.marks.discard(request)
+
+
+PassOn = Callable[[UpstreamSessionKey, bytes], Awaitable[bool]]
+
+
+async def to_nobody(key: UpstreamSessionKey, message: bytes) -> bool:
+    """Find no other replica that runs a request."""
+    del key, message
+    return False
+
+
+def shared_sessions(
+    records: MemoryRecords | None = None, in_use: SessionsInUse | None = None, pass_on: PassOn = to_nobody
+) -> SharedSessions:
+    """The shared sessions of connectors that have these records."""
+    return SharedSessions(records or MemoryRecords(), in_use or SessionsInUse(), pass_on, b"a key of all replicas")
+
+
+def mcp_connector(
+    upstream: UpstreamClient, access: StoredSourceAccess | None = None, sessions: SharedSessions | None = None
+) -> Callable[[Spawn], McpConnector]:
+    """Build connectors of MCP servers."""
+    return lambda spawn: McpConnector(
+        upstream, access or StoredSourceAccess(Secrets()), spawn, sessions or shared_sessions()
+    )
 
 
 @asynccontextmanager

@@ -4,7 +4,6 @@ import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, TypeAlias, cast
 
 import anyio
@@ -13,8 +12,15 @@ from gateway.domain.http.requests import Credential, NamedCredential
 from gateway.handlers.live_access import StoredSourceAccess
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.live.interfaces import LiveAttachment
-from gateway.upstream.live.mcp.connector import McpConnector
-from tests.integration.upstream.live.parts import Listener, Secrets, attached_by, source
+from tests.integration.upstream.live.parts import (
+    Listener,
+    MemoryRecords,
+    Secrets,
+    attached_by,
+    mcp_connector,
+    shared_sessions,
+    source,
+)
 from tests.integration.upstream.loopback import Exchange, Loopback, body, loopback
 
 EVENTS = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
@@ -110,6 +116,7 @@ class World:
     attachment: LiveAttachment
     listener: Listener
     secrets: Secrets
+    records: MemoryRecords
 
 
 @asynccontextmanager
@@ -117,7 +124,7 @@ async def attached_to(
     script: Scripted, *, secret: str | None = None, origin: str | None = None, **settings: object
 ) -> AsyncGenerator[World]:
     """Attach to a scripted server while the block runs; the secret is a bearer token, for its origin or another one."""
-    listener, secrets = Listener(), Secrets()
+    listener, secrets, records = Listener(), Secrets(), MemoryRecords()
     with anyio.fail_after(30):
         async with loopback(script.answer) as server, UpstreamClient(egress_allow=[server.authority]) as upstream:
             here = f"http://{server.authority}"
@@ -127,6 +134,6 @@ async def attached_to(
                     place="bearer", credential=Credential(value=secret), origins=origins
                 )
             declared = source({"url": f"{here}/mcp", **settings}, credential=None if secret is None else "key")
-            connector = partial(McpConnector, upstream, StoredSourceAccess(secrets))
+            connector = mcp_connector(upstream, StoredSourceAccess(secrets), shared_sessions(records))
             async with attached_by(connector, declared, listener) as attachment:
-                yield World(script, server, attachment, listener, secrets)
+                yield World(script, server, attachment, listener, secrets, records)

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ import jwt
 import uvicorn
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context, Elicit, Resolve
-from mcp.types import ToolAnnotations
+from mcp.types import ResourceLink, ToolAnnotations
 from pydantic import BaseModel
 
 from tests.support.serving import Server
@@ -97,6 +98,44 @@ def register_tools(server: SdkServer) -> None:
         raise ValueError("no luck")
 
 
+def register_stateful(server: SdkServer) -> None:
+    """Register tools with a state for each session, and tools that ask the client in other ways."""
+    mcp, counts, kept = server.mcp, Counter[str](), dict[str, str]()
+
+    def session_of(ctx: Context[Any, Any]) -> str:
+        request: Any = ctx.request_context.request
+        return str(request.headers.get("mcp-session-id", ""))
+
+    @mcp.tool()
+    async def count_calls(ctx: Context[Any, Any]) -> str:
+        """Count the calls in the session."""
+        counts[session_of(ctx)] += 1
+        return str(counts[session_of(ctx)])
+
+    @mcp.tool()
+    async def ask_aside(ctx: Context[Any, Any]) -> str:
+        """Ask on the session's GET stream, naming no request."""
+        found = await ctx.session.elicit_form("Which colour?", {"type": "object", "properties": {}})
+        return f"user: {found.action}"
+
+    @mcp.tool()
+    async def ask_inside(ctx: Context[Any, Any]) -> str:
+        """Ask within the call, as servers did before 2026-07-28."""
+        found = await ctx.elicit("Which colour?", Colour)
+        return f"user: {found.action}"
+
+    @mcp.tool()
+    async def keep(ctx: Context[Any, Any], text: str) -> ResourceLink:
+        """Keep a text for the session; no list has its resource."""
+        kept[uri := f"kept://{len(kept)}"] = session_of(ctx)
+
+        async def read(ctx: Context[Any, Any]) -> str:
+            return text if session_of(ctx) == kept[uri] else "of another session"
+
+        mcp.resource(uri, name="kept")(read)
+        return ResourceLink(type="resource_link", uri=uri, name="kept")
+
+
 def register_others(server: SdkServer) -> None:
     """Register what can be read, and tools that change something."""
     mcp = server.mcp
@@ -138,12 +177,16 @@ async def running_sdk_server(*, is_older: bool = False, port: int = 0, **options
     async def remember(ctx: Any, call_next: Any) -> Any:
         if ctx.method == "tools/list" and is_older:
             sessions.append(ctx.session)
-        return await call_next(ctx)
+        result = await call_next(ctx)
+        if ctx.method == "resources/list":
+            result["resources"] = [one for one in result["resources"] if not one["uri"].startswith("kept:")]
+        return result
 
     mcp = MCPServer("sdk", version="3", middleware=[remember])
     state = SdkServer(listener.getsockname()[1], mcp, sessions=sessions)
     register_tools(state)
     register_others(state)
+    register_stateful(state)
     app = state.mcp.streamable_http_app(**options)
 
     async def recording(scope: Scope, receive: Any, send: Callable[[Scope], Awaitable[None]]) -> None:

@@ -14,20 +14,20 @@ import pytest
 from gateway.domain.http.requests import Credential, NamedCredential
 from gateway.domain.primitives import Family
 from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
+from gateway.domain.sessions import SessionOwner
 from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.errors import GatewayError, UpstreamBusy
-from gateway.handlers.live_access import StoredSourceAccess
 from gateway.upstream.client import UpstreamClient
+from gateway.upstream.live.mcp import local_sessions
 from gateway.upstream.live.mcp.attachment import MAX_FOLLOWED
 from gateway.upstream.live.mcp.changes import follow_changes
-from gateway.upstream.live.mcp.connector import McpConnector
 from gateway.upstream.live.mcp.conversation import MAX_QUESTIONS
 from gateway.upstream.live.mcp.link import McpLink
 from gateway.upstream.live.mcp.messages import MAX_MESSAGE_BYTES
 from gateway.upstream.live.mcp.pages import MAX_OF_A_FAMILY, MAX_PAGES
 from gateway.upstream.live.mcp.response_messages import MAX_MESSAGES
 from gateway.upstream.live.mcp.session import ServerFacts, StreamNotOffered
-from tests.integration.upstream.live.parts import Client, Listener, Secrets, source
+from tests.integration.upstream.live.parts import Client, Listener, mcp_connector, source
 from tests.integration.upstream.live.scripted_server import (
     EVENTS,
     Reply,
@@ -221,8 +221,8 @@ async def test_a_silent_server_ends_with_the_time_limit() -> None:
     assert [each["params"] for each in script.sent("notifications/cancelled")] == [{"requestId": 2}]
 
 
-async def test_a_session_with_a_cancelled_request_is_not_used_again() -> None:
-    """Ours: late messages about a cancelled request cannot reach the next client."""
+async def test_a_caller_keeps_the_session_of_a_cancelled_request() -> None:
+    """Ours: the state of a caller's session outlives a request that the server did not answer in time (DYN-5)."""
     script = Scripted()
 
     async def silent(exchange: Exchange, _: dict[str, Any]) -> None:
@@ -234,11 +234,14 @@ async def test_a_session_with_a_cancelled_request_is_not_used_again() -> None:
             await call(world)
         del script.replies["tools/call"]
         await call(world)
-    assert script.sessions == 3  # the attachment's own, the abandoned one, the next one
+    assert script.sessions == 2  # the attachment's own, and the caller's
 
 
-async def test_the_session_of_a_request_that_outlives_its_attachment_is_ended() -> None:
-    """Ours: a source that is changed during a call leaves no session at its server."""
+@pytest.mark.parametrize("is_retired", [True, False])
+async def test_the_session_of_a_request_that_outlives_its_attachment_is_ended(is_retired: bool) -> None:
+    """Ours: a source that is changed during a call leaves no session at its server; a replica that stops leaves the
+    sessions of callers to the others.
+    """
     script, began, finish = Scripted(), asyncio.Event(), asyncio.Event()
 
     async def slow(_: Exchange, message: dict[str, Any]) -> bytes:
@@ -253,19 +256,23 @@ async def test_the_session_of_a_request_that_outlives_its_attachment_is_ended() 
         TaskSupervisor() as tasks,
         asyncio.TaskGroup() as group,
     ):
-        connector = McpConnector(upstream, StoredSourceAccess(Secrets()), tasks.spawn)
+        connector = mcp_connector(upstream)(tasks.spawn)
         declared = source({"url": f"http://{server.authority}/mcp"})
         async with connector.attach(declared, Listener()) as attachment:
             running = group.create_task(attachment.request("tools/call", CALL, Client()))
             await began.wait()
+            if is_retired:
+                attachment.retire()
         assert len(script.sent("DELETE")) == 1  # the attachment's own session
         finish.set()
         assert await running == {"content": []}
-        await until(lambda: len(script.sent("DELETE")) == 2)
+        if is_retired:
+            await until(lambda: len(script.sent("DELETE")) == 2)
+    assert len(script.sent("DELETE")) == 1 + is_retired
 
 
 async def test_sessions_are_ended_also_when_the_attachment_is_cancelled() -> None:
-    """Ours: a source that is removed, or a replica that stops, leaves no session at a slow server."""
+    """Ours: a source that is removed leaves no session at a slow server."""
     script, ended = Scripted(), 0
 
     async def slow(_: Exchange, __: dict[str, Any]) -> bytes:
@@ -279,6 +286,7 @@ async def test_sessions_are_ended_also_when_the_attachment_is_cancelled() -> Non
     with anyio.CancelScope() as scope:
         async with attached_to(script) as world:
             await call(world)
+            world.attachment.retire()
             scope.cancel()
             await anyio.sleep_forever()
     assert ended == 2
@@ -475,23 +483,24 @@ async def test_sessions_serve_one_identity() -> None:
     ]
 
 
-async def test_concurrent_requests_have_sessions_of_their_own() -> None:
-    """Ours: what a server sends in a session belongs to one client."""
+async def test_concurrent_requests_of_a_caller_share_its_session() -> None:
+    """Ours: the session of a caller is one, whatever runs in it; another caller has another one (DYN-5)."""
     script = Scripted()
     both = anyio.Event()
     seen: list[str] = []
 
     async def meet(exchange: Exchange, message: dict[str, Any]) -> bytes:
         seen.extend(exchange.header("mcp-session-id"))
-        if len(seen) == 2:
+        if len(seen) == 3:
             both.set()
         await both.wait()
         return json_body(result(message, {"content": []}))
 
     script.replies["tools/call"] = meet
     async with attached_to(script) as world:
-        await asyncio.gather(call(world), call(world))
-    assert sorted(seen) == ["s-2", "s-3"]
+        await asyncio.gather(call(world), call(world), call(world, Client(owner=SessionOwner("bob", "s"))))
+    assert sorted(seen) == ["s-2", "s-2", "s-3"]
+    assert len({each["id"] for each in script.sent("tools/call")[:2]}) == 2
 
 
 @pytest.mark.parametrize("identifier", ["x" * 2000, "a b", ""])
@@ -666,8 +675,8 @@ async def test_an_endpoint_of_another_origin_is_refused(named: str) -> None:
     assert not script.sent("initialize")
 
 
-async def test_a_session_of_http_sse_serves_one_request() -> None:
-    """Ours: messages on its stream name no request, so that late ones would reach the next client."""
+async def test_a_session_of_http_sse_serves_one_caller() -> None:
+    """Ours: messages on its stream name no request, so that those of one caller would reach another (DYN-5)."""
     script = Scripted()
     streams: list[Exchange] = []
 
@@ -688,12 +697,48 @@ async def test_a_session_of_http_sse_serves_one_request() -> None:
         return body(b"", status=202)
 
     script.replies |= {"GET": stream, "tools/call": answer, "initialize": answer}
-    first, second = Client(), Client()
+    first, second = Client(), Client(owner=SessionOwner("bob", "s"))
     async with attached_to(script, transport="sse") as world:
         await call(world, first)
         await call(world, second)
     assert first.told == [("log", "info", 1, None)]
     assert second.told == [("log", "info", 2, None)]
+
+
+async def test_sessions_of_http_sse_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Attack: each is a connection; the idlest one gives way, and one in use does not (ISO-3)."""
+    monkeypatch.setattr(local_sessions, "MAX_SESSIONS", 1)
+    script, opened, ended, began = Scripted(), list[Exchange](), list[int](), asyncio.Event()
+
+    async def stream(exchange: Exchange, _: dict[str, Any]) -> None:
+        opened.append(exchange)
+        own = len(opened) - 1
+        await exchange.write(EVENTS, f"event: endpoint\ndata: /mcp?{own}\n\n".encode())
+        await exchange.reader.read()
+        ended.append(own)
+
+    async def answer(exchange: Exchange, message: dict[str, Any]) -> bytes:
+        own = int(exchange.line.rpartition("?")[2])
+        if message["method"] == "tools/call":
+            began.set()
+            if message["params"]["name"] == "wait":
+                return body(b"", status=202)
+        await opened[own].write(done(message) if message["method"] == "tools/call" else event(result(message, FACTS)))
+        return body(b"", status=202)
+
+    script.replies |= {"GET": stream, "tools/call": answer, "initialize": answer}
+    ann, bob = Client(), Client(owner=SessionOwner("bob", "s"))
+    async with attached_to(script, transport="sse", timeout_s=5) as world:
+        await call(world, ann)
+        await call(world, bob)
+        await until(lambda: ended == [1])
+        began.clear()
+        async with asyncio.TaskGroup() as group:
+            waiting = group.create_task(world.attachment.request("tools/call", {"name": "wait", "arguments": {}}, bob))
+            await began.wait()
+            with pytest.raises(LiveSourceFailed, match="too many callers"):
+                await call(world, ann)
+            waiting.cancel()
 
 
 def listening(script: Scripted) -> None:

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 
 import anyio
 import pytest
@@ -12,13 +11,11 @@ import pytest
 from gateway.domain.primitives import Family
 from gateway.domain.refusals import LiveSourceFailed
 from gateway.errors import CapabilityMissing, NotFound
-from gateway.handlers.live_access import StoredSourceAccess
 from gateway.upstream.bulkhead import BulkheadLimits
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.live.interfaces import LiveAttachment
-from gateway.upstream.live.mcp.connector import McpConnector
 from tests.deploy.sockets import free_port
-from tests.integration.upstream.live.parts import Client, Listener, Secrets, attached_by, source
+from tests.integration.upstream.live.parts import Client, Listener, attached_by, mcp_connector, source
 from tests.integration.upstream.live.sdk_server import SdkServer, running_sdk_server
 
 ERAS = ["2026-07-28", "handshake", "without sessions"]
@@ -38,7 +35,7 @@ async def attached(server: SdkServer, **settings: object) -> AsyncGenerator[Worl
     """Attach to the server while the block runs."""
     listener = Listener()
     async with UpstreamClient(egress_allow=[f"127.0.0.1:{server.port}"]) as upstream:
-        connector = partial(McpConnector, upstream, StoredSourceAccess(Secrets()))
+        connector = mcp_connector(upstream)
         async with attached_by(connector, source({"url": server.url, **settings}), listener) as attachment:
             yield World(server, attachment, listener)
 
@@ -168,7 +165,7 @@ async def test_a_server_that_comes_back_is_attached_at_once() -> None:
     declared = source({"url": f"http://127.0.0.1:{port}/mcp"})
     with anyio.fail_after(60):
         async with UpstreamClient(egress_allow=[f"127.0.0.1:{port}"]) as upstream:
-            connector = partial(McpConnector, upstream, StoredSourceAccess(Secrets()))
+            connector = mcp_connector(upstream)
             for _ in range(BulkheadLimits().failures + 1):
                 with pytest.raises(LiveSourceFailed):
                     async with attached_by(connector, declared):

@@ -23,6 +23,11 @@ COSTLY_S = 0.3
 class Restless:
     """An attachment that reports a change whenever it is discovered."""
 
+    is_local = False
+
+    def retire(self) -> None:
+        raise AssertionError
+
     def __init__(self, reports: SourceReports) -> None:
         self.reports = reports
 
