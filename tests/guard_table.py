@@ -776,7 +776,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
     },
     "tests/unit/handlers/test_live_source.py": {
         "live-session-owner": (value("SessionOwner('', '')"), "test_a_request_is_in_the_session_of_its_caller"),
-        "live-meta": (NEVER, "test_a_source_cannot_speak_for_the_gateway"),
+        "live-meta": (value("dict(meta)"), "test_a_source_cannot_speak_for_the_gateway"),
     },
     "tests/attacks/outbound/test_outbound_egress.py": {
         "egress-at-the-dial": (NEVER, "test_no_spelling_reaches_an_inner_address"),
@@ -1875,6 +1875,27 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
     "tests/integration/upstream/live/test_caller_sessions.py": {
         "live-question-of-one-caller": (NEVER, "test_a_question_while_several_requests_run"),
         "live-stream-count": (NEVER, "test_streams_are_bounded"),
+    },
+    "tests/unit/handlers/test_live_results.py": {
+        "live-link-scheme": (value("True"), "test_other_links_become_text"),
+        "live-embedded-scheme": (ALWAYS, "test_an_embedded_script_is_only_its_text"),
+        "live-page-of-its-source": (value("uri"), "test_pages_are_those_of_the_source"),
+    },
+    "tests/unit/registry/test_linked_resources.py": {
+        "access-linked": (value("True"), "test_access_rules_apply_to_linked_resources"),
+        "linked-of-the-profile": (NEVER, "test_a_profile_selects_linked_resources_by_uri_and_source"),
+        "linked-selected": (value("True"), "test_source_policy_and_patterns_apply_to_linked_resources"),
+    },
+    "tests/integration/redis/live/test_linked_resources.py": {
+        "linked-resource-count": (
+            swap("tonumber(ARGV[2])", "100000"),
+            "test_links_and_owners_are_bounded",
+        ),
+        "linked-resource-mac": (value("True"), "test_a_link_that_was_planted_is_none"),
+        "linked-resource-owner": (
+            swap("_digest(owner)", "'x'"),
+            "test_a_link_is_of_its_owner_and_the_source_that_returned_it_last",
+        ),
     },
     "tests/integration/redis/live/test_upstream_sessions.py": {
         "upstream-session-cap": (swap("if over > 0", "if false"), "test_the_idlest_session_above_a_limit_ends"),

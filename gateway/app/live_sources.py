@@ -13,17 +13,19 @@ from gateway.domain.events import LiveSourceChanged, SessionEnded
 from gateway.domain.identifiers import TenantId
 from gateway.domain.live_sources import LiveKind
 from gateway.errors import RedisUnavailable
-from gateway.handlers.live_access import StoredSourceAccess
+from gateway.handlers.live.access import StoredSourceAccess
 from gateway.jobs.live.agent_sources import AgentSources
 from gateway.jobs.live.attachments import LiveAttachments
 from gateway.jobs.live.forwarding import Forwarding
 from gateway.jobs.live.held import HeldAttachments
 from gateway.jobs.live.outside_messages import OutsideMessages
 from gateway.jobs.live.requests import LiveRequester
+from gateway.jobs.live.result_notices import ResultNotices
 from gateway.redis.heartbeat import LiveReplicas
 from gateway.redis.live.inboxes import ReplicaInboxes
 from gateway.redis.live.leases import AttachmentLeases, SourceKey
 from gateway.redis.live.upstream_sessions import UpstreamSessions
+from gateway.redis.sessions.stores import SessionStores
 from gateway.upstream.auth.delegation import Delegations
 from gateway.upstream.live.command.connector import CommandConnector
 from gateway.upstream.live.interfaces import LiveConnector
@@ -79,9 +81,9 @@ class LiveParts:
 
 
 def build_live_parts(
-    infrastructure: Infrastructure, secrets: CredentialCache, delegations: Delegations, *, idle_s: int
+    infrastructure: Infrastructure, secrets: CredentialCache, delegations: Delegations, stores: SessionStores
 ) -> LiveParts:
-    """Build the parts of a replica; none is opened. A session of a caller ends after `idle_s` seconds without use."""
+    """Build the parts of a replica; none is opened."""
     bus, upstream, spawn, cipher = (
         infrastructure.bus,
         infrastructure.upstream,
@@ -90,7 +92,7 @@ def build_live_parts(
     )
     held, in_use, leases = HeldAttachments(), SessionsInUse(), AttachmentLeases(bus)
     forwarding = Forwarding(ReplicaInboxes(bus), LiveReplicas(bus), held.serve, in_use.deliver, replica=bus.replica)
-    records = UpstreamSessions(bus, secret=cipher.derive("upstream sessions"), idle_s=idle_s)
+    records = UpstreamSessions(bus, secret=cipher.derive("upstream sessions"), idle_s=stores.idle_s)
     outside = OutsideMessages(records, forwarding)
     sessions = SharedSessions(records, in_use, outside.pass_on, cipher.derive("upstream session keys"))
     connectors: Mapping[LiveKind, LiveConnector] = {
@@ -103,7 +105,7 @@ def build_live_parts(
         leases=leases,
         held=held,
         forwarding=forwarding,
-        requests=LiveRequester(held, forwarding, leases, connectors),
+        requests=LiveRequester(held, forwarding, leases, connectors, stores.links, ResultNotices(infrastructure.store)),
         sessions=records,
     )
 

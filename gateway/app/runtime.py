@@ -115,9 +115,9 @@ def build_runtime(
     tokens, signer, delegations = _build_identities(infrastructure, settings, people)
     cursors = Cursors(*infrastructure.cipher.derive_all("cursors"))
     queries = Queries(OutlineCache(infrastructure.store), cursors, StoredInputSchemas(infrastructure.store))
-    live = build_live_parts(infrastructure, secrets, delegations, idle_s=settings.session_idle_s)
     spawn = infrastructure.tasks.spawn
     stores = session_stores(infrastructure.bus, spawn=spawn, idle_s=settings.session_idle_s)
+    live = build_live_parts(infrastructure, secrets, delegations, stores)
     processes = ResultProcesses()
     renderer = ResultRenderer(stores.overflow, processes)
     results = ResultReader(stores.overflow, infrastructure.upstream.room, processes)

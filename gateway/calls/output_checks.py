@@ -89,11 +89,21 @@ class ResultChecks:
         """Return the members of a tool's result, checked against its output schema; see `encode`.
 
         Raises:
-            HandlerFailed, OutputInvalid, ResultBusy: the result is not returned.
+            HandlerFailed, ResultBusy: the result is not returned.
+            OutputInvalid: as for `check_structured`; `OutputRejected` contains the content blocks of the result.
         """
         members, structured = await run_large(tenant, estimate_size(result), encode, result)
-        if output is not None and not result.is_error:
+        if output is None or result.is_error:
+            return members
+        try:
             await self.check_structured(tenant, output, structured)
+        except OutputInvalid as error:
+            if estimate_size(result) > MAX_INLINE_BYTES:
+                raise
+            blocks = _with_spaced_members(_json(list(result.content)))[1:-1]
+            if 0 < len(blocks) <= result_rendering.MAX_TEXT_BYTES:
+                raise result_rendering.OutputRejected(error, b"," + blocks) from None
+            raise
         return members
 
     async def check_structured(self, tenant: TenantId, output: Validator, structured: bytes) -> None:

@@ -26,7 +26,7 @@ from gateway.domain.http.requests import UpstreamResponse
 from gateway.domain.identifiers import TenantId
 from gateway.domain.refusals import ApprovalRequired
 from gateway.domain.tenancy.principals import Principal
-from gateway.errors import Fault, GatewayError, HandlerFailed, RedisUnavailable
+from gateway.errors import Fault, GatewayError, HandlerFailed, OutputInvalid, RedisUnavailable
 from gateway.handlers.response_body.charsets import declared_charset, decode_text
 from gateway.handlers.response_body.kinds import is_json, is_text, is_utf8, kind_of
 from gateway.handlers.response_body.projection import select_fields
@@ -55,6 +55,14 @@ _REPEATED = (
     "An object in this JSON has two members of the same name. JSON parsers differ in which one they keep, so the "
     "result is text only, without structured content."
 )
+
+
+class OutputRejected(OutputInvalid):
+    """A result that does not match its tool's output schema; `content` are its content blocks, each after a comma."""
+
+    def __init__(self, error: OutputInvalid, content: bytes) -> None:
+        super().__init__(error.message, faults=error.faults)
+        self.content = content
 
 
 class ResultOwner(Protocol):
@@ -162,7 +170,9 @@ def failure(error: GatewayError, correlation_id: str) -> bytes:
         (
             b'"content":[{"type":"text","text":',
             quote(text),
-            b'}],"isError":true,"_meta":',
+            b"}",
+            error.content if isinstance(error, OutputRejected) else b"",
+            b'],"isError":true,"_meta":',
             orjson.dumps(meta),
         )
     )

@@ -37,7 +37,8 @@ from gateway.handlers.declared_results import StaticAction, TemplateAction
 from gateway.handlers.http import HttpHandler
 from gateway.handlers.http_request import EgressContext, HttpRequester
 from gateway.handlers.interfaces import Completer, Handler, ResourceHandler, SecretReader, ToolHandler
-from gateway.handlers.live_source import LiveAction, LiveCompleter, LiveRequests, LiveTarget, decode_live
+from gateway.handlers.live.handlers import LiveAction, LiveCompleter, LiveRequests, LiveTarget, decode_live
+from gateway.handlers.live.results import OwnUris
 from gateway.handlers.local_handler import HandlerSubject, LocalHandler, UnavailableHandler
 from gateway.handlers.openapi_operation import OperationHandler
 from gateway.handlers.overridden_operation import OverriddenHandler
@@ -232,7 +233,12 @@ class HandlerFactory:
         origins = snapshot.http_origins if source.kind is LiveKind.MCP else None
         if origins is not None and not is_among(str(source.settings.get("url")), origins):  # guard: live-origin-called
             return UnavailableHandler("the tenant's policy does not allow requests to the origin of the live source")
-        return LiveTarget(requests=self._live, source=source, family=family, remote=live_handler.remote)
+        own = OwnUris(
+            source=source.name,
+            schemes=snapshot.live_schemes.get(source.name, frozenset()),
+            lists=lambda uri: any(one.name == uri and one.source_name == source.name for one in snapshot.resources),
+        )
+        return LiveTarget(requests=self._live, source=source, family=family, remote=live_handler.remote, own=own)
 
     async def _resolve_declared(self, snapshot: Snapshot, spec: HandlerSpec) -> Runs:
         action = spec.action

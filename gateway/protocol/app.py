@@ -13,6 +13,7 @@ from gateway.identity.authenticator import Authenticator
 from gateway.protocol.endpoint import McpEndpoint
 from gateway.protocol.fast_path import FastPath
 from gateway.protocol.http.sse_streams import KEEP_ALIVE_S, OpenStreams
+from gateway.protocol.methods.found_resources import ResourceFinder
 from gateway.protocol.methods.sdk_runner import SdkRunner
 from gateway.protocol.methods.server import build_server
 from gateway.protocol.sessions.client_ping import PING_S
@@ -57,13 +58,14 @@ class McpApp:
         self.streams = OpenStreams(stores.stream_limiter, keep_alive_s=min(KEEP_ALIVE_S, stores.idle_s / 3))
         settings = SessionSettings(stores)
         listen_streams = SubscriptionStreams(self.subscriptions, tasks.records)
-        server = build_server(tasks, listen_streams, spawn=stores.spawn)
+        finder = ResourceFinder(stores.links)
+        server = build_server(tasks, listen_streams, finder, spawn=stores.spawn)
         server.add_request_handler("resources/subscribe", SubscribeRequestParams, settings.subscribe)
         server.add_request_handler("resources/unsubscribe", UnsubscribeRequestParams, settings.unsubscribe)
         server.add_request_handler("logging/setLevel", SetLevelRequestParams, settings.set_level)
         server.middleware += request_state_middleware(state_keys, stores.nonces)
         plain = FastPath(calls)
-        kernel = SdkRunner(server)
+        kernel = SdkRunner(server, finder)
         spoken = SessionDispatcher(kernel, stores, self.running)
         listening = GetStreams(stores, self.streams, connections, ping_s=min(PING_S, stores.idle_s / 3))
         handshake = SessionTransport(spoken, stores, plain, listening, self.running, self.streams)

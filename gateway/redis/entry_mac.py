@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from gateway.redis.event_bus import EventBus
 
 SESSIONS, ANSWERS, RESULTS, MESSAGES = "session records", "session answers", "kept results", "messages"
+LINKS = "links of live sources"
 """The purposes for which `ValueMac` derives keys."""
 
 UPDATE = b"u"

@@ -7,6 +7,7 @@ import msgspec
 
 from gateway.calls.structured_once import replace_duplicate_text
 from gateway.catalog.snapshots.access_table import AccessVerdict
+from gateway.domain.identifiers import LiveSourceId
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.queries import Queried
 from gateway.domain.tenancy.principals import Principal
@@ -61,6 +62,11 @@ class Registry(msgspec.Struct, frozen=True):
         return 0 if profile is None else profile.summary_threshold
 
     @property
+    def has_live_sources(self) -> bool:
+        """True if the tenant has an enabled live source."""
+        return bool(self.view.snapshot.live_sources)
+
+    @property
     def result_scope(self) -> str:
         """Scope of the principal's stored results: profile and rules. Results of another scope cannot be read."""
         profile = self.view.snapshot.profiles.get(self.profile)
@@ -69,6 +75,11 @@ class Registry(msgspec.Struct, frozen=True):
         guardrails = ",".join(f"{one.id}.{one.version}" for one in self.view.snapshot.guardrails)
         # guard: result-scope
         return f"{self.profile}/{version}/{self.policy_version}/{guardrails}/{self.shown.variant}"
+
+    @property
+    def result_owner(self) -> str:
+        """The owner of the principal's stored results and links; see `Call.result_owner`."""
+        return f"{self.result_scope} {self.principal.subject}"
 
     def finish_result(self, members: bytes, *, is_modern: bool) -> bytes:
         """Return the members of a tool result as the profile sends them in a revision with structured content."""
@@ -114,6 +125,13 @@ class Registry(msgspec.Struct, frozen=True):
             if bound is not None:
                 return bound
         return None
+
+    async def linked_resource(self, uri: str, source: LiveSourceId) -> BoundResource | None:
+        """Return a resource of a live source that no list contains, because a tool of the source has linked to it."""
+        resource = self.view.linked_resource(uri, source)
+        if resource is None or not self.shown.permits_linked(resource):
+            return None
+        return await self.view.bind_linked(resource, self.profile)
 
     async def template(self, uri_template: str) -> BoundTemplate | None:
         """Return the resource template, bound to its handler; None if absent."""

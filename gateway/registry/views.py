@@ -7,9 +7,10 @@ from typing import Any
 
 import msgspec
 
+from gateway.catalog.snapshots.live_primitives import is_selected, unlisted_resource
 from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.domain.fairness.bounded_cache import BoundedCache
-from gateway.domain.identifiers import KeyId, TenantId
+from gateway.domain.identifiers import KeyId, LiveSourceId, TenantId
 from gateway.domain.listed.definition import with_listed_arguments
 from gateway.domain.listed.schema import listed_schema
 from gateway.domain.primitives import Primitive
@@ -94,6 +95,15 @@ class SnapshotView:
     def bind_result(self, uri: str) -> BoundResource:
         """Return the resource of a stored result."""
         return self._binder.bind_result(self.snapshot, uri)
+
+    def linked_resource(self, uri: str, source: LiveSourceId) -> Primitive | None:
+        """The resource of a live source at this URI, whether or not the source lists it; None without the source."""
+        declared = self.snapshot.live_sources.get(source)
+        return None if declared is None or not is_selected(declared, uri) else unlisted_resource(declared, uri)
+
+    async def bind_linked(self, resource: Primitive, profile: str) -> BoundResource:
+        """Return a resource that no list contains, bound to its live source."""
+        return await self._binder.bind_resource(self.snapshot, resource, profile)
 
     def rules_for(self, principal: Principal) -> int:
         """The set of access rules that apply to a caller, cached by the attributes that rules test."""

@@ -48,6 +48,7 @@ class VisiblePrimitives:
     ) -> None:
         self.rules = rules
         """The access rules that restrict the primitives; None if there are none."""
+        self._chosen = selection
         if rules is not None:
             selection = _restrict(snapshot.access, rules, selection)
         stored = snapshot.profiles.get(profile)
@@ -126,6 +127,15 @@ class VisiblePrimitives:
         assert self.rules is not None
         hidden = (one for one in self._snapshot.resources if not self._snapshot.access.allows(self.rules, one))
         return frozenset(one.name.casefold() for one in hidden)
+
+    def permits_linked(self, resource: Primitive) -> bool:
+        """True if the profile and the access rules permit a resource that no list contains."""
+        if self._chosen is not None and not self._chosen(resource):  # guard: linked-of-the-profile
+            return False
+        if self.rules is None:
+            return True
+        is_hidden = not self._hidden_uris.isdisjoint(map(str.casefold, readings_of_uri(resource.name)))
+        return not is_hidden and self._snapshot.access.allows_linked(self.rules, resource)
 
     def can_read(self, uri: str) -> bool:
         """True if the URI names a shown resource, or matches a shown template, that the policy does not deny."""

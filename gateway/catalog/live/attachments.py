@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 from gateway.catalog.ceilings import policy_in_force
 from gateway.catalog.etags import Expected, check_version
-from gateway.catalog.live.discovery import MAX_NOTICE_LENGTH, Reading, read_discovery
+from gateway.catalog.live.discovery import MAX_NOTICE_LENGTH, MAX_NOTICES, Reading, read_discovery
 from gateway.catalog.live.live_sources import draft_of, find_live_source
 from gateway.catalog.origins import find_origin
 from gateway.catalog.transaction import GATEWAY, Author, CatalogChange, CatalogContext, announce, change, record
@@ -34,7 +34,7 @@ from gateway.domain.primitives import Family
 from gateway.errors import Conflict, Fault, ReferenceMissing
 from gateway.store import primitives, tenants
 from gateway.store.calls import policies
-from gateway.store.engine import Db
+from gateway.store.engine import Db, Store
 from gateway.store.live import live_primitives, live_sources
 
 MAX_REMEMBERED = 1_000
@@ -145,6 +145,12 @@ async def record_failure(tenant: TenantId, catalog: CatalogContext, source: Live
     async with _report(tenant, catalog, source) as report:
         if report.source is not None and report.source.status.state is not AttachmentState.ATTACHED:
             report.status = _ended(report.source.status, end)
+
+
+async def add_notice(tenant: TenantId, store: Store, source: LiveSourceId, text: str) -> None:
+    """Add a notice to the status of an attached live source, unless the status has it or is full."""
+    async with store.transaction(tenant) as db:
+        await live_sources.add_notice(tenant, db, source, shorten(text, MAX_NOTICE_LENGTH), most=MAX_NOTICES)
 
 
 async def accept_changes(

@@ -84,6 +84,15 @@ class AccessTable:
         found = matching & rules
         return not found & self._denies and (self._is_open or found != 0)  # guard: access-denies
 
+    def allows_linked(self, rules: int, resource: Primitive) -> bool:
+        """True if a caller to whom these rules apply may read a resource that no list contains."""
+        if self.denies_uri(rules, resource, resource.name):
+            return False
+        facets = facets_of(resource)
+        applying = [(index, rule) for index, rule in enumerate(self.access.rules) if rules >> index & 1]
+        found = sum(1 << index for index, rule in applying if compile_rule(rule.what)(facets))
+        return not found & self._denies and (self._is_open or found != 0)  # guard: access-linked
+
     def denies(self, rules: int, item: Item) -> bool:
         """True if a deny rule hides a primitive from a caller to whom these rules apply, regardless of the default."""
         return bool(self._coverage.get(key_of(item), 0) & rules & self._denies)

@@ -7,6 +7,7 @@ calls to a name never move to another source when a program stops.
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from gateway.definitions.uri.shapes import shape_of
 from gateway.definitions.uri.templates import UriTemplate
@@ -104,15 +105,55 @@ class _OwnTemplates:
         return any(one.match(uri) is not None for prefix in prefixes for one in self._by_prefix.get(prefix, ()))
 
 
+def schemes_of(offer: LiveOffer) -> Mapping[str, frozenset[str]]:
+    """Return the schemes of the resources and templates that each source lists, by the source's name."""
+    families = {Family.RESOURCE, Family.TEMPLATE}
+    return {
+        source.name: frozenset(
+            one.primitive.name.partition(":")[0].lower()
+            for one in offer.found.get(source.id, ())
+            if one.is_offered and one.primitive.family in families
+        )
+        for source in offer.sources
+    }
+
+
+def is_selected(source: LiveSource, remote: str) -> bool:
+    """True if the patterns of the source include a remote name."""
+    is_included = not source.include or any(fnmatchcase(remote, pattern) for pattern in source.include)
+    return is_included and not any(fnmatchcase(remote, pattern) for pattern in source.exclude)  # guard: linked-selected
+
+
+def unlisted_resource(source: LiveSource, uri: str) -> Primitive:
+    """The primitive of a resource that the source does not list."""
+    return Primitive(
+        id=_id_of(source, Family.RESOURCE, uri),
+        family=Family.RESOURCE,
+        name=uri,
+        definition=b"{}",
+        handler=_handler_of(source, uri),
+        origin=PrimitiveOrigin.LIVE,
+        source_name=source.name,
+    )
+
+
+def _id_of(source: LiveSource, family: Family, remote: str) -> PrimitiveId:
+    mark = hashlib.blake2b(f"{source.id}\0{family}\0{remote}".encode(), digest_size=10).hexdigest()
+    return PrimitiveId(f"lvp_{mark}")
+
+
+def _handler_of(source: LiveSource, remote: str) -> bytes:
+    return encode_exact({"kind": "live", "source": source.id, "remote": remote})
+
+
 def _primitive(source: LiveSource, found: LivePrimitive) -> Primitive:
-    mark = hashlib.blake2b(f"{source.id}\0{found.family}\0{found.remote}".encode(), digest_size=10).hexdigest()
     declared = source.safety.get(found.remote) if found.family is Family.TOOL else None
     return Primitive(
-        id=PrimitiveId(f"lvp_{mark}"),
+        id=_id_of(source, found.family, found.remote),
         family=found.family,
         name=found.name,
         definition=found.definition,
-        handler=encode_exact({"kind": "live", "source": source.id, "remote": found.remote}),
+        handler=_handler_of(source, found.remote),
         safety=declared or found.safety,
         safety_reasons=found.safety_reasons,
         override=declared,

@@ -61,6 +61,8 @@ class Snapshot:
     """Old names of an imported tool, by its source's name and its own. Rules that name them still apply."""
     live_sources: Mapping[LiveSourceId, LiveSource] = field(default_factory=dict[LiveSourceId, LiveSource])
     """The enabled live sources with their declarations; their status contains only `can_subscribe`."""
+    live_schemes: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
+    """The schemes of the resources and templates that a live source lists, by the source's name."""
 
     names: ListedNames = UNCHANGED
     """The names under which tools are listed, by the stored names of all tools of the tenant."""

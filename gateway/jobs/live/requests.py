@@ -1,22 +1,27 @@
 """Requests to live sources: run at this replica's attachment, over a separate connection, or at another replica."""
 
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Self
 
 import anyio
+import structlog
 
 from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.identifiers import TenantId
 from gateway.domain.live_sources import LiveKind, LiveSource
 from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
 from gateway.domain.task_supervisor import TaskSupervisor
-from gateway.errors import GatewayError
+from gateway.errors import GatewayError, RedisUnavailable
 from gateway.jobs.live.forwarding import Forwarding
 from gateway.jobs.live.held import HeldAttachments, SourceReports
+from gateway.jobs.live.result_notices import ResultNotices
 from gateway.redis.live.leases import AttachmentLeases, SourceKey
+from gateway.redis.live.linked_resources import LinkedResources
 from gateway.upstream.live.interfaces import LiveAttachment, LiveClient, LiveConnector, LiveMethod
+
+log = structlog.get_logger(__name__)
 
 _MAX_OPEN = 500
 _IDLE_S = 300.0
@@ -50,7 +55,11 @@ class LiveRequester:
         forwarding: Forwarding,
         leases: AttachmentLeases,
         connectors: Mapping[LiveKind, LiveConnector],
+        links: LinkedResources,
+        notices: ResultNotices,
     ) -> None:
+        self._links = links
+        self._notices = notices
         self._held = held
         self._forwarding = forwarding
         self._leases = leases
@@ -68,7 +77,7 @@ class LiveRequester:
     async def request(
         self, source: LiveSource, method: LiveMethod, params: Mapping[str, object], client: LiveClient
     ) -> Mapping[str, Any]:
-        """Run a request; see `handlers.live_source.LiveRequests`."""
+        """Run a request; see `handlers.live.handlers.LiveRequests`."""
         key = SourceKey(source.tenant, source.id)
         if key in self._held:
             return await self._held.serve(key, method, params, client)
@@ -81,6 +90,19 @@ class LiveRequester:
         if holder is None:
             raise LiveSourceDetached(f"the live source {source.name!r} is not attached", retry_after_s=1.0)
         return await self._forwarding.request(holder, source, method, params, client)
+
+    async def note_links(self, source: LiveSource, owner: str, uris: Sequence[str]) -> None:
+        """Store links; while Redis is unavailable, they cannot be read."""
+        try:
+            await self._links.note(source.tenant, owner, source.id, uris)
+        except RedisUnavailable:
+            log.warning("live_links_lost", live_source=source.name)
+
+    def report(self, source: LiveSource, notices: Sequence[str]) -> None:
+        """Store notices in the background; see `ResultNotices`."""
+        for text in notices:
+            if self._notices.is_new(source, text):
+                self._tasks.spawn(self._notices.store, source, text)
 
     def forget(self, key: SourceKey) -> None:
         """Close this replica's own connection to a source that was changed or removed."""

@@ -10,10 +10,10 @@ from gateway.domain.refusals import AccountRequired
 from gateway.domain.task_supervisor import Spawn
 from gateway.errors import NotFound
 from gateway.handlers.interfaces import InputRequired
-from gateway.handlers.result_reader import is_result_uri
 from gateway.protocol.errors import unknown
 from gateway.protocol.methods.account_pages import open_account_page
 from gateway.protocol.methods.capabilities import has_resources, require
+from gateway.protocol.methods.found_resources import ResourceFinder
 from gateway.protocol.methods.peers import input_required_result, peer_for_request
 from gateway.protocol.request_context import CURRENT_REQUEST, SdkContext
 
@@ -28,9 +28,10 @@ _MAX_ECHOED = 2048
 class Resources:
     """Handles `resources/read`."""
 
-    def __init__(self, calls: CallPipeline, spawn: Spawn) -> None:
+    def __init__(self, calls: CallPipeline, spawn: Spawn, finder: ResourceFinder) -> None:
         self._calls = calls
         self._spawn = spawn
+        self._finder = finder
 
     async def read(self, ctx: SdkContext, params: ReadResourceRequestParams) -> HandlerResult:
         """Read one resource.
@@ -41,9 +42,8 @@ class Resources:
         """
         context = CURRENT_REQUEST.get()
         registry = context.registry
-        require(is_result_uri(params.uri) or has_resources(registry), ctx.method)
-        uri = params.uri
-        bound = await registry.resource(uri)
+        bound = await self._finder.find(registry, params.uri, context.session)
+        require(bound is not None or has_resources(registry), ctx.method)
         if bound is None:
             raise _unknown(ctx, params.uri)
         try:

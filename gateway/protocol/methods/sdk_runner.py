@@ -34,6 +34,7 @@ from gateway.protocol.http.results import (
     sdk_result,
     tool_result,
 )
+from gateway.protocol.methods.found_resources import ResourceFinder
 from gateway.protocol.methods.lists import LISTS
 from gateway.protocol.request_context import CURRENT_REQUEST, RawResult, RequestContext
 from gateway.protocol.server_name import NAME, VERSION
@@ -81,8 +82,9 @@ class OneShotDispatch(NullOutbound):
 class SdkRunner:
     """Runs requests; stores no state between requests."""
 
-    def __init__(self, server: Server[Any]) -> None:
+    def __init__(self, server: Server[Any], finder: ResourceFinder) -> None:
         self._server = server
+        self._finder = finder
         self._silent = {version: _silent_runner(server, version) for version in KNOWN_PROTOCOL_VERSIONS}
 
     async def run(
@@ -117,7 +119,7 @@ class SdkRunner:
         is_modern = version in MODERN_PROTOCOL_VERSIONS
         if request.method == "initialize" and not is_modern:  # guard: kernel-shared-connection
             raise ValueError("the handshake is not supported on this transport")
-        bound = await _bound_primitive(request, context.registry)
+        bound = await self._bound_primitive(request, context.registry, session)
         if bound is not None and bound.is_interactive:
             return None
         is_list = request.method in LISTS
@@ -131,6 +133,24 @@ class SdkRunner:
             write = list_result if is_list else tool_result
             return write(request.id, finished.members, is_modern=is_modern)
         return sdk_result(request.id, found)
+
+    async def _bound_primitive(
+        self, request: JSONRPCRequest, registry: Registry, session: str | None
+    ) -> BoundTool | BoundPrompt | BoundResource | None:
+        """The primitive of a request; None if there is none or binding fails, which running the request reports."""
+        try:
+            match request.method, request.params:
+                case "tools/call", {"name": str(name)}:
+                    return await registry.tool(name)
+                case "prompts/get", {"name": str(name)}:
+                    return await registry.prompt(name)
+                case "resources/read", {"uri": str(uri)}:
+                    return await self._finder.find(registry, uri, session)
+                case _:
+                    return None
+        except Exception:
+            log.debug("not_bound", method=request.method)
+            return None
 
 
 def _silent_runner(server: Server[Any], version: str) -> ServerRunner[Any]:
@@ -146,25 +166,6 @@ async def _ask(
         return await runner.on_request(OneShotDispatch(request.id), request.method, request.params)
     except Exception as error:
         return _error_of(error, context)
-
-
-async def _bound_primitive(
-    request: JSONRPCRequest, registry: Registry
-) -> BoundTool | BoundPrompt | BoundResource | None:
-    """The primitive of a request; None if there is none or binding fails, which running the request reports."""
-    try:
-        match request.method, request.params:
-            case "tools/call", {"name": str(name)}:
-                return await registry.tool(name)
-            case "prompts/get", {"name": str(name)}:
-                return await registry.prompt(name)
-            case "resources/read", {"uri": str(uri)}:
-                return await registry.resource(uri)
-            case _:
-                return None
-    except Exception:
-        log.debug("not_bound", method=request.method)
-        return None
 
 
 def connection_of(record: SessionRecord) -> Connection:

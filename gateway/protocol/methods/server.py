@@ -24,6 +24,7 @@ from gateway.protocol.errors import TASKS
 from gateway.protocol.methods.capabilities import capabilities_of
 from gateway.protocol.methods.completion import CompletionMethod
 from gateway.protocol.methods.error_translation import translate_errors
+from gateway.protocol.methods.found_resources import ResourceFinder
 from gateway.protocol.methods.lists import LIST_TTL_MS, LISTS, respond_with_list
 from gateway.protocol.methods.prompts import Prompts
 from gateway.protocol.methods.resources import Resources
@@ -35,14 +36,16 @@ from gateway.protocol.tasks.methods import TaskMethods
 from gateway.protocol.tasks.runs import TaskRunner
 
 
-def build_server(tasks: TaskRunner, subscriptions: SubscriptionStreams, *, spawn: Spawn) -> Server[Any]:
+def build_server(
+    tasks: TaskRunner, subscriptions: SubscriptionStreams, finder: ResourceFinder, *, spawn: Spawn
+) -> Server[Any]:
     """Build the server of all tenants; it stores no state of any client."""
     calls = tasks.calls
     server: Server[Any] = Server(NAME, version=VERSION, get_tool_input_schema=_mirrored_schema)
     for method in LISTS:
         server.add_request_handler(method, PaginatedRequestParams, respond_with_list)
     server.add_request_handler("tools/call", CallToolRequestParams, Tools(calls, spawn, tasks).call)
-    server.add_request_handler("resources/read", ReadResourceRequestParams, Resources(calls, spawn).read)
+    server.add_request_handler("resources/read", ReadResourceRequestParams, Resources(calls, spawn, finder).read)
     server.add_request_handler("prompts/get", GetPromptRequestParams, Prompts(calls, spawn).get)
     server.add_request_handler("completion/complete", CompleteRequestParams, CompletionMethod(calls).complete)
     server.add_request_handler("server/discover", RequestParams, _discover)

@@ -8,6 +8,7 @@ from gateway.redis.caches.single_use import SingleUseIds
 from gateway.redis.event_bus import EventBus
 from gateway.redis.heartbeat import LiveReplicas
 from gateway.redis.limits.stream_limiter import StreamLimiter
+from gateway.redis.live.linked_resources import LinkedResources
 from gateway.redis.sessions.log_levels import LogLevels
 from gateway.redis.sessions.pending_requests import PendingRequests
 from gateway.redis.sessions.records import Sessions
@@ -32,6 +33,7 @@ class SessionStores:
     stream_limiter: StreamLimiter
     nonces: SingleUseIds
     overflow: ResultOverflow
+    links: LinkedResources
     idle_s: int
 
 
@@ -51,5 +53,6 @@ def session_stores(bus: EventBus, *, spawn: Spawn, idle_s: int) -> SessionStores
         stream_limiter=StreamLimiter(bus, spawn=spawn),
         nonces=SingleUseIds(bus),
         overflow=ResultOverflow(bus),
+        links=LinkedResources(bus, idle_s=idle_s),
         idle_s=idle_s,
     )

@@ -97,6 +97,19 @@ async def report(tenant: TenantId, db: Db, source: LiveSourceId, status: LiveSta
     await db.execute(update(live_sources).where(*matches).values(**_status_values(status)))
 
 
+async def add_notice(tenant: TenantId, db: Db, source: LiveSourceId, text: str, *, most: int) -> None:
+    """Add a notice to an attached live source, unless it has the notice, or `most` of them."""
+    notices = live_sources.c.notices
+    matches = (
+        live_sources.c.tenant_id == tenant,
+        live_sources.c.id == source,
+        live_sources.c.state == AttachmentState.ATTACHED.value,
+        ~notices.contains([text]),
+        func.cardinality(notices) < most,
+    )
+    await db.execute(update(live_sources).where(*matches).values(notices=func.array_append(notices, text)))
+
+
 async def remove(tenant: TenantId, db: Db, source: LiveSourceId) -> bool:
     """Delete a live source with its primitives; True if it existed."""
     matches = (live_sources.c.tenant_id == tenant, live_sources.c.id == source)

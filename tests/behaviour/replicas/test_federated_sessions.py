@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from mcp import Client
-from mcp_types import ElicitRequestParams, ElicitResult
+from mcp.shared.exceptions import MCPError
+from mcp_types import ElicitRequestParams, ElicitResult, ResourceLink
 
 from tests.behaviour.replicas.conftest import Acme
 from tests.integration.upstream.live.sdk_server import running_sdk_server
@@ -101,3 +102,28 @@ async def test_a_server_that_asks_only_in_sessions_is_spoken_to_in_sessions(acme
         async with world.client(0, mode) as silent:
             assert await count(silent)
             assert (await silent.call_tool("ask_inside", {})).is_error
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+async def test_a_linked_resource_is_read_in_the_session_that_returned_it(acme: Acme, mode: str) -> None:
+    """DYN-5: a link of a tool names no listed resource; its caller reads it at every replica, and no other caller."""
+    async with federated(acme) as world, world.client(0, mode) as client:
+        kept = await client.call_tool("keep", {"text": "mine"})
+        [link] = kept.content
+        assert isinstance(link, ResourceLink)
+        assert link.uri not in {one.uri for one in (await client.list_resources()).resources}
+        for _ in acme.replicas.all:
+            read = await client.read_resource(link.uri)
+            assert getattr(read.contents[0], "text", "") == "mine"
+        with pytest.raises(MCPError, match="not found"):
+            await client.read_resource("kept://another")
+        other = "2026-07-28" if mode == "legacy" else "legacy"
+        for key, how in ((1, mode), (0, other)):
+            async with world.client(key, how) as stranger:
+                with pytest.raises(MCPError, match="not found"):
+                    await stranger.read_resource(link.uri)
+        profile = {"name": "narrow", "exclude": [{"sources": ["sdk"]}]}
+        (await acme.replicas.a.gateway.admin.post(f"/tenants/{acme.slug}/profiles", json=profile)).raise_for_status()
+        async with acme.replicas.client(f"{acme.slug}/narrow", acme.key, "legacy") as elsewhere:
+            with pytest.raises(MCPError):
+                await elsewhere.read_resource(link.uri)

@@ -21,6 +21,6 @@ def test_calls_are_served_without_the_modules_of_stores() -> None:
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
     found = done.stdout.split()
 
-    assert "gateway.handlers.live_source" in found
+    assert "gateway.handlers.live.handlers" in found
     assert "gateway.calls.approval" not in found
     assert [name for name in found if name.startswith(_STORES)] == []

@@ -499,7 +499,10 @@ async def test_the_clock_stands_still_while_the_user_thinks(house: Household) ->
 
 
 async def test_a_result_is_held_to_the_output_schema(house: Household) -> None:
-    """Ours: a result that breaks the declared schema is an error result, with what was said (TDF-5)."""
+    """Ours: a result that breaks the declared schema is an error result, with what was said (TDF-5).
+
+    The words of the tool are in it (langchain-ai/deepagents#6276).
+    """
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     house.has_code(Family.TOOL, "good", lambda context: {"n": 1}, output=schema)
     house.has_code(Family.TOOL, "bad", lambda context: {"n": "one"}, output=schema)
@@ -511,6 +514,7 @@ async def test_a_result_is_held_to_the_output_schema(house: Household) -> None:
         result = await house.call(name)
         assert result["_meta"]["gateway/error"]["code"] == "call.output_invalid"
         assert "structuredContent" not in result
+        assert "one" in result["content"][1]["text"]
     assert (await house.call("fails"))["_meta"]["error"]["code"] == "E"
 
 

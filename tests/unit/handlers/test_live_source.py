@@ -1,6 +1,6 @@
 """What a handler of a live source passes on, and what it leaves out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -16,7 +16,8 @@ from gateway.domain.sessions import SessionOwner
 from gateway.domain.tenancy.principals import ToolCaller
 from gateway.errors import CapabilityMissing
 from gateway.handlers.interfaces import Call, InputRequest, Peer
-from gateway.handlers.live_source import CallClient, LiveAction, LiveCompleter, LiveTarget
+from gateway.handlers.live.handlers import CallClient, LiveAction, LiveCompleter, LiveTarget
+from gateway.handlers.live.results import OwnUris
 from gateway.handlers.null_peer import NULL_PEER
 from gateway.handlers.result_forms import PromptForm, ResourceForm, ResultForm, ToolForm
 from gateway.upstream.live.interfaces import LiveClient, LiveMethod
@@ -35,12 +36,17 @@ SOURCE = LiveSource(
 )
 
 
+OWN = OwnUris(source="editor", schemes=frozenset({"note"}), lists=lambda uri: uri == "file:///listed")
+
+
 class Answering:
     """A live source that always returns the same result."""
 
     def __init__(self, result: Mapping[str, Any]) -> None:
         self.result = result
         self.seen: list[tuple[LiveMethod, Mapping[str, object]]] = []
+        self.links: list[tuple[str, list[str]]] = []
+        self.notices: list[str] = []
 
     async def request(
         self, source: LiveSource, method: LiveMethod, params: Mapping[str, object], client: LiveClient
@@ -50,12 +56,21 @@ class Answering:
         self.seen.append((method, params))
         return self.result
 
+    async def note_links(self, source: LiveSource, owner: str, uris: Sequence[str]) -> None:
+        assert source is SOURCE
+        self.links.append((owner, list(uris)))
+
+    def report(self, source: LiveSource, notices: Sequence[str]) -> None:
+        assert source is SOURCE
+        self.notices += notices
+
 
 class Calling:
     """A call without a client."""
 
     principal = ACME
     action = ("call", "their_name")
+    result_owner = "scope ann"
 
     def __init__(self, peer: Peer = NULL_PEER) -> None:
         self.peer = peer
@@ -70,7 +85,7 @@ async def run(
     result: Mapping[str, Any], family: Family, form: ResultForm[Any], **arguments: object
 ) -> tuple[Any, Answering]:
     source, call = Answering(result), Calling()
-    target = LiveTarget(requests=source, source=SOURCE, family=family, remote="their-name")
+    target = LiveTarget(requests=source, source=SOURCE, family=family, remote="their-name", own=OWN)
     found = await LiveAction(target=target, form=form).run(arguments, cast(Call, call))
     assert call.limits == [8.0]
     return found, source
@@ -125,14 +140,14 @@ def test_a_request_is_in_the_session_of_its_caller(session: str) -> None:
 async def test_completions_are_texts() -> None:
     """Attack: values of other types are left out, and there are at most a hundred."""
     source = Answering({"completion": {"values": ["a", 1, None, *(str(number) for number in range(200))]}})
-    target = LiveTarget(requests=source, source=SOURCE, family=Family.TEMPLATE, remote="note://{id}")
+    target = LiveTarget(requests=source, source=SOURCE, family=Family.TEMPLATE, remote="note://{id}", own=OWN)
     found = await LiveCompleter(target).complete("id", "a", {"b": "c"}, cast(Call, Calling()))
     assert len(found.values) == 100
     assert found.values[:2] == ("a", "0")
     assert source.seen[0][1]["ref"] == {"type": "ref/resource", "uri": "note://{id}"}
     odd_results: list[dict[str, Any]] = [{}, {"completion": None}, {"completion": {"values": {}}}]
     for odd in odd_results:
-        other = LiveTarget(requests=Answering(odd), source=SOURCE, family=Family.PROMPT, remote="p")
+        other = LiveTarget(requests=Answering(odd), source=SOURCE, family=Family.PROMPT, remote="p", own=OWN)
         assert (await LiveCompleter(other).complete("id", "a", {}, cast(Call, Calling()))).values == ()
 
 

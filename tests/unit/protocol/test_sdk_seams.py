@@ -21,6 +21,7 @@ from mcp_types import InitializeRequestParams, JSONRPCRequest, RequestParams, js
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
+from gateway.protocol.methods.found_resources import ResourceFinder
 from gateway.protocol.methods.sdk_runner import NullOutbound, OneShotDispatch, SdkRunner
 from gateway.protocol.request_context import RequestContext
 from tests.support.gateway import META
@@ -123,7 +124,9 @@ async def test_no_handshake_is_made_on_a_shared_connection() -> None:
     request = JSONRPCRequest(jsonrpc="2.0", id=1, method="initialize", params=CLIENT)
 
     with pytest.raises(ValueError, match="not supported on this transport"):
-        await SdkRunner(_server()).run_stateless(request, "2025-11-25", cast(RequestContext, None))
+        await SdkRunner(_server(), cast(ResourceFinder, None)).run_stateless(
+            request, "2025-11-25", cast(RequestContext, None)
+        )
 
 
 def test_what_leaves_the_kernel_is_mapped_without_its_text() -> None:

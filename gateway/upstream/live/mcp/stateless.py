@@ -49,7 +49,7 @@ _NAMES: Mapping[str, str] = {"tools/call": "name", "prompts/get": "name", "resou
 _MAX_ROUNDS = 10
 _MAX_STATE_LENGTH = 1 << 20
 _PAUSE_S = 0.1
-_CONNECTION_MEMBERS = frozenset({"resultType", "ttlMs", "cacheScope", "_meta"})
+_CONNECTION_MEMBERS = frozenset({"resultType", "ttlMs", "cacheScope"})
 """Result members that apply only between gateway and server, and are not forwarded."""
 _LIST_CHANGES: Mapping[str, str] = {"tools": "toolsListChanged", "prompts": "promptsListChanged"}
 
@@ -111,9 +111,7 @@ class StatelessLink:
             result = await self._send(endpoint, method, plain, client, limit)
             match result.get("resultType", "complete"):
                 case "complete":
-                    return {
-                        name: value for name, value in result.items() if name not in _CONNECTION_MEMBERS
-                    } | _foreign_meta(result)
+                    return {name: value for name, value in result.items() if name not in _CONNECTION_MEMBERS}
                 case "input_required" if client is not None:
                     questions = _read_questions(result)
                     asked += len(questions)
@@ -367,10 +365,3 @@ async def _collect_input(
             raise LiveSourceFailed("the server required input with a state that is too large")
         added["requestState"] = state
     return added
-
-
-def _foreign_meta(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `_meta` without the members that the protocol defines."""
-    meta = result.get("_meta")
-    kept = {name: value for name, value in meta.items() if not name.startswith(_META)} if is_object(meta) else {}
-    return {"_meta": kept} if kept else {}

@@ -14,7 +14,7 @@ from gateway.domain.sessions import SessionOwner, UpstreamSession, UpstreamSessi
 from gateway.domain.task_supervisor import Spawn, TaskSupervisor
 from gateway.domain.tenancy.principals import ToolCaller
 from gateway.errors import CapabilityMissing, ClientSilent
-from gateway.handlers.live_access import StoredSourceAccess
+from gateway.handlers.live.access import StoredSourceAccess
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.live.interfaces import LiveAttachment, LiveConnector
 from gateway.upstream.live.mcp.caller_sessions import SessionsInUse, SharedSessions

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, cast
 import anyio
 
 from gateway.domain.http.requests import Credential, NamedCredential
-from gateway.handlers.live_access import StoredSourceAccess
+from gateway.handlers.live.access import StoredSourceAccess
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.live.interfaces import LiveAttachment
 from tests.integration.upstream.live.parts import (

@@ -100,7 +100,7 @@ def register_tools(server: SdkServer) -> None:
 
 def register_stateful(server: SdkServer) -> None:
     """Register tools with a state for each session, and tools that ask the client in other ways."""
-    mcp, counts, kept = server.mcp, Counter[str](), dict[str, str]()
+    mcp, counts, kept = server.mcp, Counter[str](), list[tuple[str, str]]()
 
     def session_of(ctx: Context[Any, Any]) -> str:
         request: Any = ctx.request_context.request
@@ -127,13 +127,17 @@ def register_stateful(server: SdkServer) -> None:
     @mcp.tool()
     async def keep(ctx: Context[Any, Any], text: str) -> ResourceLink:
         """Keep a text for the session; no list has its resource."""
-        kept[uri := f"kept://{len(kept)}"] = session_of(ctx)
+        kept.append((session_of(ctx), text))
+        return ResourceLink(type="resource_link", uri=f"kept://{len(kept) - 1}", name="kept")
 
-        async def read(ctx: Context[Any, Any]) -> str:
-            return text if session_of(ctx) == kept[uri] else "of another session"
+    @mcp.resource("kept://help")
+    async def about() -> str:
+        return "what tools keep"
 
-        mcp.resource(uri, name="kept")(read)
-        return ResourceLink(type="resource_link", uri=uri, name="kept")
+    @mcp.resource("kept://{number}")
+    async def kept_text(ctx: Context[Any, Any], number: str) -> str:
+        session, text = kept[int(number)]
+        return text if session == session_of(ctx) else "of another session"
 
 
 def register_others(server: SdkServer) -> None:
@@ -178,8 +182,9 @@ async def running_sdk_server(*, is_older: bool = False, port: int = 0, **options
         if ctx.method == "tools/list" and is_older:
             sessions.append(ctx.session)
         result = await call_next(ctx)
-        if ctx.method == "resources/list":
-            result["resources"] = [one for one in result["resources"] if not one["uri"].startswith("kept:")]
+        if ctx.method == "resources/templates/list":
+            listed = result["resourceTemplates"]
+            result["resourceTemplates"] = [one for one in listed if not one["uriTemplate"].startswith("kept:")]
         return result
 
     mcp = MCPServer("sdk", version="3", middleware=[remember])

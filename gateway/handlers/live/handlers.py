@@ -7,15 +7,16 @@ from typing import Any, Final, Generic, Protocol, TypeVar, cast
 import msgspec
 
 from gateway.definitions.excerpts import shorten
+from gateway.definitions.live.page_uris import remote_uri
 from gateway.domain.identifiers import LiveSourceId
 from gateway.domain.live_sources import LiveSource
 from gateway.domain.primitives import Family
-from gateway.domain.refusals import LiveSourceFailed
 from gateway.domain.results import Completions
 from gateway.domain.sessions import SessionOwner
 from gateway.domain.tenancy.principals import ToolCaller
 from gateway.errors import CapabilityMissing
 from gateway.handlers.interfaces import Call, InputRequest, InputRequestKind, Peer
+from gateway.handlers.live.results import OwnUris, receive
 from gateway.handlers.result_forms import ResultForm
 from gateway.upstream.live.interfaces import LiveClient, LiveMethod
 
@@ -30,13 +31,6 @@ _CLIENT_REQUESTS: Final[Mapping[str, InputRequestKind]] = {
     "sampling/createMessage": "sampling",
     "roots/list": "roots",
 }
-_RESULT_MEMBERS: Final[Mapping[Family, Sequence[str]]] = {
-    Family.TOOL: ("content", "structuredContent", "isError", "_meta"),
-    Family.RESOURCE: ("contents",),
-    Family.TEMPLATE: ("contents",),
-    Family.PROMPT: ("messages", "description"),
-}
-_OWN_META = "gateway/"
 _METHODS: Final[Mapping[Family, LiveMethod]] = {
     Family.TOOL: "tools/call",
     Family.RESOURCE: "resources/read",
@@ -70,15 +64,24 @@ class LiveRequests(Protocol):
         """
         ...
 
+    async def note_links(self, source: LiveSource, owner: str, uris: Sequence[str]) -> None:
+        """Let the owner read resources that no list contains, because a tool of the source has linked to them."""
+        ...
+
+    def report(self, source: LiveSource, notices: Sequence[str]) -> None:
+        """Show notices about results of the source to the tenant's admins."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveTarget:
-    """A primitive at its live source: the family, and its remote name."""
+    """A primitive at its live source: the family, and its remote name. `own` are the URIs of the source."""
 
     requests: LiveRequests
     source: LiveSource
     family: Family
     remote: str
+    own: OwnUris
 
     @property
     def limit_s(self) -> float:
@@ -105,7 +108,7 @@ class LiveAction(Generic[_Result]):
         target = self.target
         params: dict[str, object]
         if self.form.uri is not None:
-            params = {"uri": self.form.uri}
+            params = {"uri": remote_uri(target.source.name, self.form.uri)}
         else:
             params = {"name": target.remote, "arguments": dict(arguments)}
         method = _METHODS[target.family]
@@ -113,7 +116,13 @@ class LiveAction(Generic[_Result]):
             result = await target.requests.request(
                 target.source, method, params, CallClient(call.peer, ToolCaller(call.principal, call.action))
             )
-        return self.form.of_returned(_known_members(result, target.family))
+        received = receive(result, target.family, target.own)
+        if received.notices:
+            target.requests.report(target.source, received.notices)
+        if received.links:
+            owner = link_owner(call.result_owner, call.peer.session)
+            await target.requests.note_links(target.source, owner, received.links)
+        return self.form.of_returned(received.members)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,21 +192,9 @@ class CallClient:
         return answers[key]
 
 
-def _known_members(result: Mapping[str, Any], family: Family) -> dict[str, Any]:
-    """Return the members that the gateway forwards; newer revisions may have others.
-
-    Raises:
-        LiveSourceFailed: the first member, which each result of the family has, is missing.
-    """
-    first, *_ = names = _RESULT_MEMBERS[family]
-    if first not in result:
-        raise LiveSourceFailed(f"the live source sent a result without the member {first!r}")
-    members = {name: result[name] for name in names if name in result}
-    meta = members.get("_meta")
-    if isinstance(meta, Mapping):  # guard: live-meta
-        stated = cast("Mapping[str, object]", meta)
-        members["_meta"] = {name: value for name, value in stated.items() if not name.startswith(_OWN_META)}
-    return members
+def link_owner(result_owner: str, session: str) -> str:
+    """The owner of the links that a call returns: the owner of its results, and the client's MCP session."""
+    return f"{result_owner} {session}"
 
 
 def _resource_reference(uri: str) -> dict[str, object]:

@@ -1,0 +1,1 @@
+"""Handlers of primitives of live sources: requests, their results, and stored credentials."""

@@ -1,0 +1,64 @@
+"""Links of callers in a real Redis: of one owner, authentic, bounded."""
+
+import secrets
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import pytest
+
+from gateway.domain.identifiers import LiveSourceId, TenantId
+from gateway.redis.event_bus import EventBus
+from gateway.redis.live import linked_resources
+from gateway.redis.live.linked_resources import LinkedResources
+
+ACME, GLOBEX = TenantId("ten_acme"), TenantId("ten_globex")
+ONE, TWO = LiveSourceId("liv_one"), LiveSourceId("liv_two")
+SECRET = b"0123456789abcdef0123456789abcdef"
+
+
+@pytest.fixture
+async def bus(redis_url: str) -> AsyncGenerator[EventBus]:
+    """One replica's end of the bus."""
+    async with EventBus(redis_url, secret=SECRET, namespace=secrets.token_hex(4)) as opened:
+        yield opened
+
+
+async def test_a_link_is_of_its_owner_and_the_source_that_returned_it_last(bus: EventBus) -> None:
+    """DYN-5: tenant and owner are part of the place (TEN-1)."""
+    links = LinkedResources(bus, idle_s=60)
+    await links.note(ACME, "ann", ONE, ["x:1", "x:2", "x:" + "y" * 2_000])
+    await links.note(ACME, "ann", TWO, ["x:2"])
+    assert [await links.find(ACME, "ann", uri) for uri in ("x:1", "x:2", "x:3")] == [ONE, TWO, None]
+    assert await links.find(ACME, "ann", "x:" + "y" * 2_000) is None
+    assert await links.find(ACME, "bob", "x:1") is None
+    assert await links.find(GLOBEX, "ann", "x:1") is None
+
+
+async def test_a_link_that_was_planted_is_none(bus: EventBus, raw: Any) -> None:
+    """Attack: a client of Redis cannot let a caller read at another source, nor give away another caller's link."""
+    links = LinkedResources(bus, idle_s=60)
+    await links.note(ACME, "ann", ONE, ["x:1"])
+    await links.note(ACME, "bob", TWO, ["x:2"])
+    [of_ann] = [name async for name in raw.scan_iter(match=f"{bus.namespace}:*") if await raw.type(name) == b"hash"][:1]
+    [(digest, value)] = (await raw.hgetall(of_ann)).items()
+    uri, owner = ("x:1", "ann") if value.endswith(ONE.encode()) else ("x:2", "bob")
+    other = TWO if owner == "ann" else ONE
+    await raw.hset(of_ann, digest, value[:16] + other.encode())
+    assert await links.find(ACME, owner, uri) is None
+
+
+async def test_links_and_owners_are_bounded(bus: EventBus, raw: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Attack: a server that returns links without end fills Redis to a bound; the newest links stay (ISO-3)."""
+    monkeypatch.setattr(linked_resources, "MAX_OF_OWNER", 2)
+    monkeypatch.setattr(linked_resources, "MAX_OWNERS", 2)
+    links = LinkedResources(bus, idle_s=60)
+    await links.note(ACME, "ann", ONE, ["x:1", "x:2", "x:3"])
+    await links.note(ACME, "ann", ONE, ["x:4"])
+    assert [bool(await links.find(ACME, "ann", f"x:{n}")) for n in range(1, 5)] == [False, False, True, True]
+    for owner in ("bob", "cat"):
+        await links.note(ACME, owner, ONE, ["x:1"])
+    assert [bool(await links.find(ACME, owner, "x:1")) for owner in ("bob", "cat")] == [True, True]
+    assert await links.find(ACME, "ann", "x:4") is None
+    names = [name async for name in raw.scan_iter(match=f"{bus.namespace}:*")]
+    assert len(names) == 5  # two owners with their order, and the list of owners
+    assert all([0 < await raw.pttl(name) <= 60_000 for name in names])
