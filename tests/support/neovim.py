@@ -75,6 +75,10 @@ class RecordingListener:
         self.updates.append(uri)
         self._moved.set()
 
+    def noticed(self, notice: str) -> None:
+        """An editor reports no faults."""
+        raise AssertionError(notice)
+
     async def wait(self, *, changes: int = 0, uri: str | None = None) -> None:
         """Wait for so many changes, and for an update of the URI."""
         async with asyncio.timeout(_PATIENCE_S):

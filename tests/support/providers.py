@@ -175,6 +175,9 @@ class _Reports:
     def updated(self, uri: str) -> None:
         self.sources.note(self.name, uri)
 
+    def noticed(self, notice: str) -> None:
+        raise AssertionError(notice)
+
 
 @dataclass
 class RecordingClient:

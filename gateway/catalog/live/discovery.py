@@ -8,26 +8,21 @@ callers run them in a thread.
 import hashlib
 import re
 import time
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import translate
-from typing import cast
 
 import orjson
 
-from gateway.catalog.live.assessment import assess_tool, explicit_annotations
-from gateway.definitions.contract.prompts import validate_prompt_definition
-from gateway.definitions.contract.resources import validate_resource_definition, validate_resource_template_definition
-from gateway.definitions.contract.tools import validate_tool_definition
+from gateway.catalog.live.assessment import assess_tool
+from gateway.catalog.live.lenient_definitions import read_definition
+from gateway.catalog.live.remote_names import Place, assign_names
 from gateway.definitions.excerpts import shorten
-from gateway.definitions.handlers.output_contracts import Definition
 from gateway.domain.json_access import as_object, encode_exact
 from gateway.domain.live_sources import DiscoveredPrimitive, Discovery, LivePrimitive, LiveSource, RememberedPrimitive
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.policy import Safety
 from gateway.errors import DefinitionInvalid
-from gateway.openapi.operation.names import grants, name_tools
 
 MAX_PRIMITIVES = 500
 """Limit on the primitives of one live source."""
@@ -48,20 +43,7 @@ _FIELDS: Mapping[Family, Sequence[str]] = {
     Family.TEMPLATE: ("name", "title", "description", "mimeType", "annotations", "icons", "_meta"),
     Family.PROMPT: ("title", "description", "arguments", "icons", "_meta"),
 }
-_ADDRESS = {Family.TOOL: "name", Family.PROMPT: "name", Family.RESOURCE: "uri", Family.TEMPLATE: "uriTemplate"}
-_VALIDATE: Mapping[Family, Callable[[object], Definition]] = {
-    Family.TOOL: validate_tool_definition,
-    Family.RESOURCE: validate_resource_definition,
-    Family.TEMPLATE: validate_resource_template_definition,
-    Family.PROMPT: validate_prompt_definition,
-}
-_DROPPABLE_MEMBERS = frozenset(("title", "icons", "_meta", "annotations", "mimeType", "size"))
-"""Members that are dropped if they are invalid. Any other invalid member makes the gateway refuse the primitive."""
-_TEXTS = frozenset(("title", "description"))
 _READ_ONLY = "MCP defines resources and prompts as read-only"
-_MAX_TITLE_LENGTH = 200
-
-Place = tuple[Family, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +100,7 @@ def read_discovery(
     for text in discovery.notices:
         notices.add(text)
     selected = list(_select(source, discovery.primitives, notices))
-    names = _assign_names(source, selected, known)
+    names = assign_names(source, [place for place, _ in selected], known)
     valid: list[LivePrimitive] = []
     max_count, size = min(MAX_PRIMITIVES, max(room, 0)), 0
     for place, raw in selected:
@@ -135,7 +117,7 @@ def read_discovery(
             notices.add(f"up to {len(selected) - len(valid)} primitives were skipped: {limit}")
             break
         try:
-            one = _read(place, names[place], raw)
+            one = _read(place, names[place], raw, notices)
             if size + len(one.definition) > MAX_BYTES:
                 raise _Refused(f"the definitions of the live source exceed {MAX_BYTES} bytes in total")
         except _Refused as refused:
@@ -190,47 +172,7 @@ def _matches(patterns: Sequence[re.Pattern[str]], name: str) -> bool:
     return any(pattern.match(name) is not None for pattern in patterns)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _RemoteName:
-    """A name at a live source, in the form that `name_tools` accepts."""
-
-    identity: str
-    method: str
-
-    @property
-    def path(self) -> str:
-        return self.identity
-
-    @property
-    def operation_id(self) -> str:
-        return self.identity
-
-
-def _assign_names(
-    source: LiveSource, selected: Sequence[tuple[Place, object]], known: Sequence[RememberedPrimitive]
-) -> Mapping[Place, str]:
-    """Names of tools and prompts, by the same rules as for imported tools; resources and templates keep their URIs."""
-    names_by_place = {place: place[1] for place, _ in selected}
-    for family in (Family.TOOL, Family.PROMPT):
-        remotes = [remote for (of, remote), _ in selected if of is family]
-        known_names = {
-            one.primitive.remote: one.primitive.name
-            for one in known
-            if one.primitive.family is family
-            and grants(one.primitive.name, one.primitive.remote, one.primitive.remote, prefix=source.prefix)
-        }
-        shared = {name for name, uses in Counter(known_names.values()).items() if uses > 1}
-        known_names = {remote: name for remote, name in known_names.items() if name not in shared}
-        assigned = name_tools(
-            [_RemoteName(identity=remote, method=family.value) for remote in remotes],
-            prefix=source.prefix,
-            known=known_names,
-        )
-        names_by_place |= {(family, remote): assigned[remote].text for remote in remotes}
-    return names_by_place
-
-
-def _read(place: Place, name: str, raw: Mapping[str, object]) -> LivePrimitive:
+def _read(place: Place, name: str, raw: Mapping[str, object], notices: _Notices) -> LivePrimitive:
     family, remote = place
     sent = {field: raw[field] for field in _FIELDS[family] if raw.get(field) is not None}
     try:
@@ -241,60 +183,18 @@ def _read(place: Place, name: str, raw: Mapping[str, object]) -> LivePrimitive:
         raise _Refused("its definition is not JSON") from None
     hints = as_object(sent.get("annotations")) or {}
     level, reason = assess_tool(remote, hints) if family is Family.TOOL else (Safety.SAFE, _READ_ONLY)
-    definition = _validate(family, _with_required_members(family, remote, name, sent, level))
+    try:
+        definition = read_definition(family, remote, name, sent, level)
+    except DefinitionInvalid as wrong:
+        raise _Refused(wrong.message) from None
+    for notice in definition.notices:
+        notices.add(f"{family.replace('_', ' ')} {shorten(remote)}: {notice}")
     return LivePrimitive(
         family=family,
         name=name,
         remote=remote,
-        definition=encode_exact(definition.to_wire()),
+        definition=encode_exact(definition.wire),
         safety=level,
         safety_reasons=(reason,),
         digest=digest,
     )
-
-
-def _with_required_members(
-    family: Family, remote: str, name: str, sent: Mapping[str, object], level: Safety
-) -> dict[str, object]:
-    """The definition with the members that the gateway's contract requires and the protocol does not."""
-    whole = {_ADDRESS[family]: name, **_without_blank_texts(sent)}
-    if isinstance(arguments := sent.get("arguments"), list):
-        items = cast("list[object]", arguments)
-        whole["arguments"] = [_without_blank_texts(one) if (one := as_object(each)) else each for each in items]
-    if family is Family.TOOL:
-        hints, schema = as_object(sent.get("annotations")) or {}, sent.get("inputSchema", {})
-        title = hints.get("title")
-        whole["annotations"] = explicit_annotations(hints, level)
-        if "title" not in sent and isinstance(title, str) and len(title) <= _MAX_TITLE_LENGTH and title.isprintable():
-            whole["title"] = title
-        if "description" not in whole:
-            whole["description"] = remote
-        members = as_object(schema)
-        whole["inputSchema"] = schema if members is None else {"type": "object", "properties": {}, **members}
-    elif family is not Family.PROMPT:
-        whole.setdefault("name", remote[:_MAX_TITLE_LENGTH])
-    return whole
-
-
-def _without_blank_texts(members: Mapping[str, object]) -> dict[str, object]:
-    """The members without blank titles and descriptions, which servers send for undocumented functions."""
-    return {
-        name: value
-        for name, value in members.items()
-        if not (name in _TEXTS and isinstance(value, str) and not value.strip())
-    }
-
-
-def _validate(family: Family, whole: dict[str, object]) -> Definition:
-    """The validated definition, without invalid optional members."""
-    try:
-        return _VALIDATE[family](whole)
-    except DefinitionInvalid as wrong:
-        members = {fault.pointer.split("/")[1] if "/" in fault.pointer else "" for fault in wrong.faults}
-        if not members <= _DROPPABLE_MEMBERS:
-            raise _Refused(wrong.message) from None
-        rest = {name: value for name, value in whole.items() if name not in members}
-    try:
-        return _VALIDATE[family](rest)
-    except DefinitionInvalid as wrong:
-        raise _Refused(wrong.message) from None

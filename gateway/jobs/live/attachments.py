@@ -22,7 +22,8 @@ from gateway.domain.live_sources import AttachmentEnd, Discovery, LiveKind, Live
 from gateway.domain.refusals import LiveSourceFailed
 from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.errors import GatewayError, RedisUnavailable, Unavailable
-from gateway.jobs.live.held import HeldAttachment, HeldAttachments, SourceReports
+from gateway.jobs.live.held import HeldAttachment, HeldAttachments
+from gateway.jobs.live.source_reports import SourceReports
 from gateway.redis.live.leases import AttachmentLeases, SourceKey
 from gateway.upstream.live.interfaces import LiveAttachment, LiveConnector, LiveListener
 

@@ -1,15 +1,18 @@
 """Open attachments of this replica: the reports of their sources lead to new discoveries and resource updates."""
 
+import hashlib
 import secrets
 import time
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
+from random import uniform
 from typing import Any
 
 import anyio
 import anyio.abc
+import msgspec
 import structlog
 
 from gateway.domain.identifiers import TenantId
@@ -18,14 +21,13 @@ from gateway.domain.primitives import Family
 from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
 from gateway.errors import GatewayError
 from gateway.jobs.live.null_client import NULL_CLIENT
+from gateway.jobs.live.source_reports import SourceReports
 from gateway.redis.live.leases import SourceKey
 from gateway.upstream.live.interfaces import LiveAttachment, LiveClient, LiveMethod
 
 log = structlog.get_logger(__name__)
 
 _DISCOVER_S = 30.0
-_DEBOUNCE_S = 0.25
-"""Debounce time: several reports within it are handled as one."""
 _RETRY_S = 2.0
 _SUBSCRIBE_S = 10.0
 _MAX_FAILURES = 4
@@ -35,54 +37,16 @@ _PACE_S = 5.0
 """Pause between discoveries after a burst, because each one with a change advances the tenant's revision and is
 recorded.
 """
-_MAX_URI_LENGTH = 2048
+REREAD_S = 300.0
+"""Pause after which the list is read again without a report, because many servers do not report changes."""
 _PAUSE_FACTOR = 4
 """Pause between two discoveries, as a multiple of the duration of the first, because the check of schemas is costly."""
-_MAX_UPDATES = 500
-"""Maximum number of URIs that wait to be published; further ones are dropped."""
 _MAX_FOLLOWED = 200
 """Limit on the resources of one source to whose updates its attachment subscribes."""
 
 Record = Callable[["HeldAttachment", Discovery], Awaitable[bool]]
 """Stores a discovery; False if the source was changed concurrently and has to be reattached."""
 PublishUpdate = Callable[[LiveSource, str], Awaitable[None]]
-
-
-@dataclass(slots=True)
-class SourceReports:
-    """The reports of an attachment since the last call of `next`; implements `LiveListener`."""
-
-    has_news: anyio.Event = field(default_factory=anyio.Event)
-    has_changed: bool = False
-    updates: set[str] = field(default_factory=set[str])
-
-    def changed(self) -> None:
-        """Record that the list of primitives has changed."""
-        self.has_changed = True
-        self.has_news.set()
-
-    def updated(self, uri: str) -> None:
-        """Record a changed resource, up to the limit."""
-        if len(self.updates) < _MAX_UPDATES and len(uri) <= _MAX_URI_LENGTH:
-            self.updates.add(uri)
-            self.has_news.set()
-
-    async def next(self, *, rest_s: float) -> tuple[bool, set[str]]:
-        """Wait for reports; return True if the list has changed, and the URIs of changed resources.
-
-        A changed list is returned after `rest_s` seconds at the earliest.
-        """
-        until = time.monotonic() + rest_s
-        while True:
-            with anyio.move_on_after(max(until - time.monotonic(), 0) if self.has_changed else None):
-                await self.has_news.wait()
-            await anyio.sleep(_DEBOUNCE_S)
-            self.has_news, updates, self.updates = anyio.Event(), self.updates, set()
-            has_changed = self.has_changed and time.monotonic() >= until
-            if has_changed:
-                self.has_changed = False
-            if has_changed or updates:
-                return has_changed, updates
 
 
 @dataclass(slots=True, eq=False)
@@ -96,6 +60,8 @@ class HeldAttachment:
     resources: frozenset[str] = frozenset()
     has_templates: bool = False
     can_subscribe: bool = False
+    reread_s: float = REREAD_S
+    _digest: bytes = b""
 
     async def discover(self) -> Discovery:
         """List the source's primitives.
@@ -108,6 +74,8 @@ class HeldAttachment:
                 found = await self.attachment.discover()
         except TimeoutError:
             raise LiveSourceFailed(f"the source did not list its primitives within {_DISCOVER_S:.0f} s") from None
+        found = replace(found, notices=(*found.notices, *self.reports.notices))
+        self._digest = _digest_of(found)
         self.resources = frozenset(one.name for one in found.primitives if one.family is Family.RESOURCE)
         self.has_templates = any(one.family is Family.TEMPLATE for one in found.primitives)
         self.can_subscribe = found.can_subscribe
@@ -121,19 +89,22 @@ class HeldAttachment:
             group.cancel_scope.cancel()
 
     async def _follow(self, record: Record, publish: PublishUpdate, group: anyio.abc.TaskGroup) -> None:
-        rest_until, failures = 0.0, 0
+        rest_until, failures, due_at = 0.0, 0, time.monotonic() + self._pause_s()
         ended_at: deque[float] = deque(maxlen=_BURST)
         while True:
-            has_changed, updates = await self.reports.next(rest_s=rest_until - time.monotonic())
+            began = time.monotonic()
+            has_changed, updates = await self.reports.next(rest_s=rest_until - began, due_s=due_at - began)
             for uri in updates:
                 if uri in self.resources or self.has_templates:  # guard: live-update-of-its-own
                     await publish(self.source, uri)
-            if not has_changed:
-                continue
             began = time.monotonic()
+            if not has_changed and began < due_at:
+                continue
             match await self._renew(record):
                 case _Renewed.OUTDATED:
                     return
+                case _Renewed.FAILED if not has_changed:
+                    pass  # nothing was reported; pings find out whether the source is lost
                 case _Renewed.FAILED:
                     failures += 1
                     if failures == _MAX_FAILURES:
@@ -147,12 +118,22 @@ class HeldAttachment:
             ended_at.append(now)
             rest_s = max(_PAUSE_FACTOR * (now - began), _PACE_S if is_busy else 0.0, failures * _RETRY_S)
             rest_until = now + rest_s  # guard: live-discovery-rest
+            due_at = now + max(rest_s, self._pause_s())
+
+    def _pause_s(self) -> float:
+        """Seconds until the list is read again without a report."""
+        return self.reread_s * uniform(0.8, 1.2)  # noqa: S311
 
     async def _renew(self, record: Record) -> "_Renewed":
         """Discover the primitives again, and record the result."""
         try:
-            return _Renewed.DONE if await record(self, await self.discover()) else _Renewed.OUTDATED
+            before = self._digest
+            found = await self.discover()
+            if self._digest == before or await record(self, found):
+                return _Renewed.DONE
+            return _Renewed.OUTDATED
         except GatewayError as error:
+            self._digest = b""
             log.warning("live_discovery_failed", source=self.source.id, reason=error.message)
             return _Renewed.FAILED
 
@@ -176,6 +157,14 @@ class _Renewed(Enum):
     FAILED = auto()
     OUTDATED = auto()
     """The source was changed concurrently and has to be reattached."""
+
+
+def _digest_of(discovery: Discovery) -> bytes:
+    """The digest of a discovery; a random one if a definition is not JSON."""
+    try:
+        return hashlib.sha256(msgspec.json.encode(discovery)).digest()
+    except (TypeError, ValueError, RecursionError):
+        return secrets.token_bytes()
 
 
 class HeldAttachments:

@@ -15,8 +15,9 @@ from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
 from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.errors import GatewayError, RedisUnavailable
 from gateway.jobs.live.forwarding import Forwarding
-from gateway.jobs.live.held import HeldAttachments, SourceReports
+from gateway.jobs.live.held import HeldAttachments
 from gateway.jobs.live.result_notices import ResultNotices
+from gateway.jobs.live.source_reports import SourceReports
 from gateway.redis.live.leases import AttachmentLeases, SourceKey
 from gateway.redis.live.linked_resources import LinkedResources
 from gateway.upstream.live.interfaces import LiveAttachment, LiveClient, LiveConnector, LiveMethod

@@ -75,6 +75,10 @@ class LiveListener(Protocol):
         """Handle a change of the resource at this URI."""
         ...
 
+    def noticed(self, notice: str) -> None:
+        """Show a fault of the source to the tenant's admins; equal texts are shown once."""
+        ...
+
 
 class LiveAttachment(Protocol):
     """An open attachment to one live source."""

@@ -76,6 +76,11 @@ class OpenAttachment:
         if self.listener is not None:
             self.listener.updated(uri)
 
+    def noticed(self, notice: str) -> None:
+        """Pass a notice to the listener."""
+        if self.listener is not None:
+            self.listener.noticed(notice)
+
     def end(self, code: CloseCode, reason: str) -> None:
         """End the attachment and close its connection."""
         if self.connection is not None:

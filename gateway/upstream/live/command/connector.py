@@ -11,7 +11,7 @@ from gateway.domain.task_supervisor import Spawn
 from gateway.upstream.live.command.child_channel import ChildChannel
 from gateway.upstream.live.interfaces import LiveClient, LiveListener
 from gateway.upstream.live.mcp.attachment import McpAttachment, timeout_of, translated
-from gateway.upstream.live.mcp.changes import report_change
+from gateway.upstream.live.mcp.changes import ChangeReport
 from gateway.upstream.live.mcp.clean_up import clean_up
 from gateway.upstream.live.mcp.conversation import Report
 from gateway.upstream.live.mcp.duplex import DuplexSession
@@ -63,7 +63,7 @@ class CommandConnector:
             LiveSourceFailed: the program cannot be started, or does not speak MCP.
         """
         timeout_s = timeout_of(source)
-        opener = ChildOpener(source, partial(report_change, listener), self._spawn)
+        opener = ChildOpener(source, ChangeReport(listener), self._spawn)
         with translated():
             async with TimeLimit(timeout_s) as limit:
                 home = await opener.open(ALL_CAPABILITIES, limit)

@@ -4,13 +4,13 @@ The notification stream is opened by the first discovery or subscription, so a r
 """
 
 import asyncio
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import structlog
 
-from gateway.domain.live_sources import Discovery, LiveSource
+from gateway.domain.live_sources import DiscoveredPrimitive, Discovery, LiveSource
 from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
 from gateway.errors import BadInput, EgressDenied, UpstreamError
 from gateway.upstream.live.interfaces import NO_COMPLETIONS, LiveClient, LiveListener, LiveMethod
@@ -39,6 +39,7 @@ class McpAttachment:
         self._followed: set[str] = set()
         self._following: asyncio.Task[None] | None = None
         self._is_retired = False
+        self._last: Sequence[DiscoveredPrimitive] = ()
         self._lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     @property
@@ -54,12 +55,14 @@ class McpAttachment:
         """List the server's tools, resources, templates and prompts.
 
         Raises:
-            LiveSourceFailed: a list is invalid, or the server does not respond.
+            LiveSourceFailed: the server does not respond, or refuses every list.
         """
         self._follow()
         with translated():
             async with TimeLimit(self._timeout_s) as limit:
-                return await discover(self._link, limit)
+                found = await discover(self._link, limit, self._last)
+        self._last = found.primitives
+        return found
 
     async def request(self, method: LiveMethod, params: Mapping[str, object], client: LiveClient) -> Mapping[str, Any]:
         """Run one request; see `LiveAttachment.request`."""

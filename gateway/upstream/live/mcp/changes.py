@@ -19,6 +19,7 @@ PAUSES_S = (0.2, 0.5, 1.0, 2.0)
 """Pauses before the stream is reopened; one more consecutive failure ends the attachment."""
 PING_S = 30.0
 """Interval of liveness pings."""
+SKIPPED = "the server sent a message that is not JSON-RPC, for example a line for its log; such messages are skipped"
 _STABLE_S = 30.0
 _LIST_CHANGES = frozenset(
     {
@@ -82,10 +83,21 @@ async def _wait_while_alive(following: Awaitable[object], link: McpLink) -> None
         await asyncio.gather(task, return_exceptions=True)
 
 
-def report_change(listener: LiveListener, message: Message) -> None:
-    """Report a changed list or resource to the listener; other notifications are dropped."""
-    method, params = message.get("method"), message.get("params")
-    if method in _LIST_CHANGES:
-        listener.changed()
-    elif method == "notifications/resources/updated" and is_object(params) and isinstance(params.get("uri"), str):
-        listener.updated(params["uri"])
+class ChangeReport:
+    """Passes what a server sends outside of requests to the listener of its attachment."""
+
+    def __init__(self, listener: LiveListener) -> None:
+        self._listener = listener
+
+    def __call__(self, message: Message) -> None:
+        """Report a changed list or resource; other notifications are dropped."""
+        method, params = message.get("method"), message.get("params")
+        if method in _LIST_CHANGES:
+            self._listener.changed()
+        elif method == "notifications/resources/updated" and is_object(params) and isinstance(params.get("uri"), str):
+            self._listener.updated(params["uri"])
+
+    def skipped(self, fault: str) -> None:
+        """Report a message that could not be read and was skipped."""
+        log.info("live_message_skipped", fault=fault)
+        self._listener.noticed(SKIPPED)

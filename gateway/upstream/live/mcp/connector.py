@@ -16,7 +16,7 @@ from gateway.upstream.client import UpstreamClient
 from gateway.upstream.live.interfaces import LiveClient, LiveListener
 from gateway.upstream.live.mcp.attachment import McpAttachment, timeout_of, translated
 from gateway.upstream.live.mcp.caller_sessions import CallerSessions, SharedSessions
-from gateway.upstream.live.mcp.changes import report_change
+from gateway.upstream.live.mcp.changes import ChangeReport
 from gateway.upstream.live.mcp.clean_up import clean_up
 from gateway.upstream.live.mcp.conversation import Report
 from gateway.upstream.live.mcp.duplex import DuplexSession
@@ -124,7 +124,7 @@ class McpConnector:
         with translated():
             async with TimeLimit(timeout_s) as limit:
                 endpoint = SourceEndpoint(source, self._upstream, self._access)
-                link = await self._connect(endpoint, partial(report_change, listener), limit)
+                link = await self._connect(endpoint, ChangeReport(listener), limit)
         attachment = McpAttachment(source, link, listener, timeout_s=timeout_s)
         try:
             yield attachment

@@ -7,7 +7,7 @@ messages outside the response of the request; `take` accepts them.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
 from gateway.errors import CapabilityMissing, ClientSilent, GatewayError
@@ -28,8 +28,18 @@ Read = Callable[[], Awaitable[Message | None]]
 Reply = Callable[[Mapping[str, object]], Awaitable[None]]
 """Sends the response to a server request, from its members."""
 
-Report = Callable[[Message], None]
-"""Handles a notification that belongs to no request, such as a changed list."""
+
+class Report(Protocol):
+    """Receives what a server sends outside of requests."""
+
+    def __call__(self, message: Message, /) -> None:
+        """Handle a notification that belongs to no request, such as a changed list."""
+        ...
+
+    def skipped(self, fault: str) -> None:
+        """Handle a message that could not be read."""
+        ...
+
 
 QUESTIONS = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
 MAX_QUESTIONS = 16

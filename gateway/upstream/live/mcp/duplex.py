@@ -22,6 +22,7 @@ from gateway.upstream.live.interfaces import LiveClient
 from gateway.upstream.live.mcp.conversation import Conversation, Report
 from gateway.upstream.live.mcp.messages import (
     METHOD_UNKNOWN,
+    InvalidMessage,
     Message,
     RemoteRefusal,
     is_object,
@@ -47,6 +48,7 @@ UNSOLICITED_S = 60.0
 _MAX_WAITING = 64
 _MAX_ABANDONED = 1_000
 """Limit on the abandoned requests without a response; beyond it, all server requests are refused."""
+_MARK = b'"jsonrpc"'
 _REQUEST_NOTIFICATIONS = frozenset({"notifications/message", "notifications/cancelled"})
 
 
@@ -82,30 +84,35 @@ class Inbox:
         self._messages: deque[Message | None] = deque()
         self._changed = asyncio.Event()
         self._count = 0
-        self._fault: str | None = None
+        self._fault: LiveSourceFailed | None = None
+
+    def fail(self, fault: LiveSourceFailed) -> None:
+        """End the request with a fault."""
+        self._fault = fault
+        self._changed.set()
 
     def put(self, message: Message | None) -> None:
         """Add a message, or None at the end."""
         self._count += 1
         if self._count > MAX_MESSAGES:  # guard: live-inbox-count
-            self._fault = f"the server sent more than {MAX_MESSAGES:,} messages about one request"
+            self._fault = LiveSourceFailed(f"the server sent more than {MAX_MESSAGES:,} messages about one request")
         elif message is None or is_response(message) or len(self._messages) < _MAX_WAITING:
             self._messages.append(message)
         elif "id" in message:  # guard: live-inbox-full
-            self._fault = f"more than {_MAX_WAITING} messages of the server wait for the client"
+            self._fault = LiveSourceFailed(f"more than {_MAX_WAITING} messages of the server wait for the client")
         self._changed.set()
 
     async def read(self) -> Message | None:
         """Return the next message.
 
         Raises:
-            LiveSourceFailed: the request has too many messages.
+            LiveSourceFailed: the request has too many messages, or its response is not a message.
         """
         while not self._messages and self._fault is None:
             self._changed.clear()
             await self._changed.wait()
         if self._fault is not None:
-            raise LiveSourceFailed(self._fault)
+            raise self._fault
         return self._messages.popleft()
 
 
@@ -212,7 +219,7 @@ class DuplexSession:
         try:
             while (raw := await self._channel.receive()) is not None:
                 await asyncio.sleep(0)  # yield to the readers, because a full inbox drops notifications
-                if not self._dispatch(await parse_message(self._channel.tenant, raw)):
+                if not await self._take(raw):
                     if loop.time() - began > UNSOLICITED_S:
                         began, others = loop.time(), 0
                     others += 1
@@ -230,6 +237,21 @@ class DuplexSession:
             for inbox, _ in list(self._running.values()):
                 inbox.put(None)
 
+    async def _take(self, raw: bytes) -> bool:
+        """Pass a message to its request; skip what is not a message, such as a line that a program prints."""
+        try:
+            return self._dispatch(await parse_message(self._channel.tenant, raw))
+        except InvalidMessage as fault:
+            self._report.skipped(fault.message)
+            if _MARK in raw and (number := self._only_running()) is not None:  # possibly its response
+                self._running[number][0].fail(fault)
+            return False
+
+    def _only_running(self) -> int | None:
+        """The only running request, or in a session of one client the newest; None if there is no such request."""
+        is_single = self.has_one_client or (len(self._running) == 1 and not self._abandoned)
+        return next(reversed(self._running), None) if is_single else None  # guard: live-question-of-one
+
     def _dispatch(self, message: Message) -> bool:
         """Pass a message to its request; return False if there is none."""
         number: object = None
@@ -241,8 +263,7 @@ class DuplexSession:
             params = message.get("params")
             number = params.get("progressToken") if is_object(params) else None
         elif "id" in message or message.get("method") in _REQUEST_NOTIFICATIONS:
-            is_single = self.has_one_client or (len(self._running) == 1 and not self._abandoned)
-            number = next(reversed(self._running), None) if is_single else None  # guard: live-question-of-one
+            number = self._only_running()
             if number is None and "id" in message:
                 refusal = {"code": METHOD_UNKNOWN, "message": "the message cannot be assigned to one running request"}
                 self._spawn(self._reply, {"id": message["id"], "error": refusal})

@@ -42,6 +42,10 @@ class RemoteRefusal(LiveSourceFailed):
         super().__init__(f"the server refused the request with error {self.number}; its message: {quote(self.words)}")
 
 
+class InvalidMessage(LiveSourceFailed):
+    """The server sent bytes that are not a JSON-RPC message."""
+
+
 def write_message(**members: object) -> bytes:
     """Return a JSON-RPC message with these members.
 
@@ -58,17 +62,17 @@ def read_message(raw: bytes) -> Message:
     """Parse one message.
 
     Raises:
-        LiveSourceFailed: the bytes are not exactly one JSON-RPC message, or the JSON is ambiguous.
+        InvalidMessage: the bytes are not exactly one JSON-RPC message, or the JSON is ambiguous.
     """
     if len(raw) > MAX_MESSAGE_BYTES:
-        raise LiveSourceFailed(f"the server sent a message of more than {MAX_MESSAGE_BYTES:,} bytes")
+        raise InvalidMessage(f"the server sent a message of more than {MAX_MESSAGE_BYTES:,} bytes")
     try:
         refuse_many_values(raw, values=MAX_VALUES, containers=MAX_CONTAINERS)  # guard: live-message-values
         message = load_json(raw)
     except (InvalidBody, DocumentTooLarge) as error:
-        raise LiveSourceFailed(f"the server sent no valid message: {show(error.message)}") from None
+        raise InvalidMessage(f"the server sent no valid message: {show(error.message)}") from None
     if not is_object(message) or message.get("jsonrpc") != "2.0":
-        raise LiveSourceFailed("the server sent a message that is not JSON-RPC")
+        raise InvalidMessage("the server sent a message that is not JSON-RPC")
     return message
 
 
@@ -76,7 +80,7 @@ async def parse_message(tenant: TenantId, raw: bytes) -> Message:
     """Parse one message; a large one in a thread.
 
     Raises:
-        LiveSourceFailed: as for `read_message`.
+        InvalidMessage: as for `read_message`.
         ResultBusy: too many large messages and results are in work.
     """
     return await run_large(tenant, len(raw), read_message, raw)

@@ -12,7 +12,7 @@ from gateway.upstream.body_room import SMALL_BODY_BYTES
 from gateway.upstream.event_stream import is_event_stream
 from gateway.upstream.live.mcp.endpoint import AuthorizedEndpoint
 from gateway.upstream.live.mcp.event_parser import EventParser
-from gateway.upstream.live.mcp.messages import MAX_MESSAGE_BYTES, Message, parse_message
+from gateway.upstream.live.mcp.messages import MAX_MESSAGE_BYTES, InvalidMessage, Message, parse_message
 from gateway.upstream.response_stream import ResponseStream
 
 Resume = Callable[[str], Awaitable[ResponseStream]]
@@ -75,6 +75,14 @@ class ResponseMessages:
         finally:
             if not self._ready:
                 self._room.release()
+
+    async def read_valid(self, skipped: Callable[[str], None]) -> Message | None:
+        """Return the next message; invalid ones are passed to `skipped` as the reason."""
+        while True:
+            try:
+                return await self.read()
+            except InvalidMessage as fault:
+                skipped(fault.message)
 
     async def _fill(self) -> None:
         if self._parser is None:

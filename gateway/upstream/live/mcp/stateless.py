@@ -224,7 +224,7 @@ class StatelessLink:
     ) -> None:
         endpoint, number = await self._endpoint.authorize(), next(self._ids)
         with await self._open(endpoint, number, "subscriptions/listen", {"notifications": wanted}, None) as messages:
-            while (message := await messages.read()) is not None:
+            while (message := await messages.read_valid(self._report.skipped)) is not None:
                 if message.get("method") == "notifications/subscriptions/acknowledged":
                     if asyncio.current_task() not in self._replaced:
                         opened()
@@ -320,7 +320,7 @@ class StatelessLink:
             return {
                 str(tool.get("name")): tool.get("inputSchema")
                 async for page in listed
-                for tool in page
+                for tool in filter(is_object, page)
                 if MIRRORED in str(tool.get("inputSchema"))
             }
 

@@ -194,7 +194,7 @@ class StreamableSession:
             StreamNotOffered: the server has no such stream.
         """
         async with self._standalone_stream(opened) as messages:
-            while (message := await messages.read()) is not None:
+            while (message := await messages.read_valid(self._report.skipped)) is not None:
                 method = message.get("method")
                 if "id" not in message and method != "notifications/message":
                     self._report(message)

@@ -374,6 +374,8 @@ class _Deaf:
 
     def updated(self, uri: str) -> None: ...
 
+    def noticed(self, notice: str) -> None: ...
+
 
 _deaf = _Deaf()
 

@@ -82,6 +82,7 @@ class Listener:
     """Remembers what an attachment reports."""
 
     updates: list[str] = field(default_factory=list[str])
+    notices: list[str] = field(default_factory=list[str])
     has_changed: asyncio.Event = field(default_factory=asyncio.Event)
     has_updated: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -91,6 +92,9 @@ class Listener:
     def updated(self, uri: str) -> None:
         self.updates.append(uri)
         self.has_updated.set()
+
+    def noticed(self, notice: str) -> None:
+        self.notices.append(notice)
 
 
 @dataclass(slots=True)

@@ -103,6 +103,22 @@ def noise(message: dict[str, Any]) -> object:
     return "done"
 
 
+def printing(message: dict[str, Any]) -> object:
+    """Print lines that are no messages: words, a log entry, and a list. Return the number of this process."""
+    del message
+    for line in ("starting...", json.dumps({"level": "info", "msg": "ready"}), "[1, 2]", "\x1b[32mok\x1b[0m"):
+        sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+    return str(os.getpid())
+
+
+def garbled(message: dict[str, Any]) -> object:
+    """Respond with a message that is not valid JSON."""
+    sys.stdout.write(f'{{"jsonrpc": "2.0", "id": {message["id"]}, "result": {{"a": 1, "a": 2}}}}\n')
+    sys.stdout.flush()
+    return None
+
+
 def late(message: dict[str, Any]) -> object:
     """Log once; when the tool `resume` is called, log and ask, and respond."""
     write({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "waiting"}})
@@ -145,6 +161,8 @@ TOOLS: dict[str, Callable[[dict[str, Any]], object]] = {
     "chatter": chatter,
     "long": long,
     "noise": noise,
+    "printing": printing,
+    "garbled": garbled,
     "exit": lambda message: os._exit(3),
     "silent": silent,
     "late": late,
@@ -163,6 +181,8 @@ def call(message: dict[str, Any]) -> None:
 
 def main() -> None:
     """Read messages until the input ends."""
+    if "--banner" in sys.argv:
+        print("my server is up", flush=True)
     for line in sys.stdin:
         message = json.loads(line)
         method = message.get("method")

@@ -19,6 +19,7 @@ from gateway.errors import BadInput
 from gateway.upstream.live.command.child_channel import MAX_FILES, MEMORY_BYTES
 from gateway.upstream.live.command.connector import CommandConnector
 from gateway.upstream.live.interfaces import LiveAttachment
+from gateway.upstream.live.mcp.changes import SKIPPED
 from gateway.upstream.live.mcp.messages import MAX_MESSAGE_BYTES
 from gateway.upstream.live.mcp.response_messages import MAX_MESSAGES
 from tests.integration.upstream.live.parts import Client, Listener, attached_by, source
@@ -146,6 +147,18 @@ async def test_a_broken_program_ends_its_calls(tool: str, reason: str) -> None:
                 return False
 
         await until(is_back, seconds=30)
+
+
+async def test_a_line_that_is_no_message_costs_only_itself() -> None:
+    """A banner or a log entry on standard output is skipped and reported; a garbled response ends its call (DYN-5)."""
+    listener = Listener()
+    async with running("--banner", listener=listener) as attachment:
+        assert [one.name for one in (await attachment.discover()).primitives] == ["t"]
+        assert set(listener.notices) == {SKIPPED}
+        process = await call(attachment, "printing")
+        with anyio.fail_after(10), pytest.raises(LiveSourceFailed, match="the key 'a'"):
+            await call(attachment, "garbled")
+        assert await call(attachment, "printing") == process
 
 
 async def test_a_flood_about_one_request_ends_it() -> None:

@@ -12,7 +12,6 @@ import anyio
 import pytest
 
 from gateway.domain.http.requests import Credential, NamedCredential
-from gateway.domain.primitives import Family
 from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
 from gateway.domain.sessions import SessionOwner
 from gateway.domain.task_supervisor import TaskSupervisor
@@ -24,7 +23,6 @@ from gateway.upstream.live.mcp.changes import follow_changes
 from gateway.upstream.live.mcp.conversation import MAX_QUESTIONS
 from gateway.upstream.live.mcp.link import McpLink
 from gateway.upstream.live.mcp.messages import MAX_MESSAGE_BYTES
-from gateway.upstream.live.mcp.pages import MAX_OF_A_FAMILY, MAX_PAGES
 from gateway.upstream.live.mcp.response_messages import MAX_MESSAGES
 from gateway.upstream.live.mcp.session import ServerFacts, StreamNotOffered
 from tests.integration.upstream.live.parts import Client, Listener, mcp_connector, source
@@ -525,59 +523,6 @@ async def test_an_unknown_revision_is_refused() -> None:
     with pytest.raises(LiveSourceFailed, match="1999-01-01"):
         async with attached_to(script):
             pass
-
-
-@pytest.mark.parametrize("cursor", ["same", "", 7, "x" * 5000])
-async def test_a_cursor_that_leads_nowhere_ends_the_discovery(cursor: object) -> None:
-    """Ours: a server cannot keep the gateway listing."""
-    script = Scripted()
-    script.says("tools/list", {"tools": [], "nextCursor": cursor})
-    async with attached_to(script) as world:
-        with pytest.raises(LiveSourceFailed, match="invalid or repeated"):
-            await world.attachment.discover()
-    assert len(script.sent("tools/list")) <= 2
-
-
-async def test_endless_pages_end_the_discovery() -> None:
-    """Ours: at most 20 pages are read."""
-    script = Scripted()
-
-    async def page(_: Exchange, message: dict[str, Any]) -> bytes:
-        return json_body(result(message, {"tools": [], "nextCursor": str(message["id"])}))
-
-    script.replies["tools/list"] = page
-    async with attached_to(script) as world:
-        with pytest.raises(LiveSourceFailed, match="more than 20 pages"):
-            await world.attachment.discover()
-    assert len(script.sent("tools/list")) == MAX_PAGES
-
-
-async def test_too_many_entries_are_left_out() -> None:
-    """Ours: the others stay usable, and the admin reads why."""
-    script = Scripted()
-    entries: list[object] = [{"name": f"t{number}", "inputSchema": {}} for number in range(MAX_OF_A_FAMILY + 100)]
-    script.says("tools/list", {"tools": [7, {"title": "nameless"}, *entries]})
-    script.says("resources/list", {"resources": [{"uri": "x:1", "name": "x"}]})
-    script.says("resources/templates/list", {"jsonrpc": "2.0", "id": 4, "error": {"code": -32601, "message": "no"}})
-    async with attached_to(script) as world:
-        found = await world.attachment.discover()
-
-    families = [each.family for each in found.primitives]
-    assert families.count(Family.TOOL) == MAX_OF_A_FAMILY - 1
-    assert families.count(Family.RESOURCE) == 1
-    assert list(found.notices) == [
-        "an entry of tools/list has no name",
-        "tools/list has more than 500 entries; further entries were skipped",
-    ]
-
-
-async def test_huge_definitions_end_the_discovery() -> None:
-    """Ours: at most 8 MiB of definitions are read."""
-    script = Scripted()
-    script.says("tools/list", {"tools": [{"name": "t", "description": "x" * (9 << 20)}]})
-    async with attached_to(script) as world:
-        with pytest.raises(LiveSourceFailed, match="more than 8,388,608 bytes"):
-            await world.attachment.discover()
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,6 @@ def test_one_bad_definition_costs_one_primitive() -> None:
         {"inputSchema": {"type": "array"}},
         {"inputSchema": []},
         {"inputSchema": {"type": "object", "properties": {"a": {"$ref": "https://evil.example/schema"}}}},
-        {"inputSchema": {"type": "object", "properties": {"a": {"pattern": "(?=a)b"}}}},
         {"outputSchema": 7},
         {"description": "x" * MAX_DEFINITION_BYTES},
         {"description": "\ud800"},
@@ -77,6 +76,42 @@ def test_a_hostile_definition_costs_only_itself(members: dict[str, object]) -> N
 
     assert [one.remote for one in reading.primitives] == ["good"]
     assert len(reading.notices) == 1
+
+
+@pytest.mark.parametrize(
+    ("schema", "listed"),
+    [
+        ({"properties": {"a": {"pattern": "(?=a)b", "type": "string"}}}, {"properties": {"a": {"type": "string"}}}),
+        (
+            {"properties": {"pattern": {"pattern": "(?=a)b"}, "b": {"const": {"pattern": "(?=a)b"}}}},
+            {"properties": {"pattern": {}, "b": {"const": {"pattern": "(?=a)b"}}}},
+        ),
+        (
+            {"properties": {"a": {"items": [{"pattern": "(?=a)b"}]}}, "$defs": {"x": {"pattern": "^[a-z]+$"}}},
+            {"properties": {"a": {"items": [{}]}}, "$defs": {"x": {"pattern": "^[a-z]+$"}}},
+        ),
+        (
+            {"properties": {}, "patternProperties": {"(?=a)b": {}, "^x": {}}, "additionalProperties": False},
+            {"properties": {}, "patternProperties": {"^x": {}}},
+        ),
+        (
+            {"properties": {f"p{number}": {"pattern": f"(?!x{number})y"} for number in range(100)}},
+            {"properties": {f"p{number}": {} for number in range(100)}},
+        ),
+        ({"properties": {"a": {"pattern": "(a{1000}){1000}"}}}, {"properties": {"a": {}}}),
+    ],
+)
+@pytest.mark.parametrize("member", ["inputSchema", "outputSchema"])
+def test_a_pattern_that_cannot_be_checked_costs_only_itself(
+    member: str, schema: dict[str, object], listed: dict[str, object]
+) -> None:
+    """The tool is listed without the pattern, as an import lists it, and a notice names the pattern (DYN-5)."""
+    dialect = {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"}
+    reading = _read(offered_tool("send", **{member: {**dialect, **schema}}))
+
+    assert _definition(reading)[member] == {**dialect, **listed}
+    assert len(reading.notices) == 1
+    assert reading.notices[0].startswith("tool send: listed without the pattern")
 
 
 def test_a_definition_nested_without_end_costs_only_itself() -> None:

@@ -10,7 +10,9 @@ import anyio
 
 from gateway.domain.identifiers import LiveSourceId, TenantId
 from gateway.domain.live_sources import Discovery, LiveKind, LiveSource
-from gateway.jobs.live.held import HeldAttachment, SourceReports
+from gateway.domain.refusals import LiveSourceFailed
+from gateway.jobs.live.held import HeldAttachment
+from gateway.jobs.live.source_reports import SourceReports
 from gateway.upstream.live.interfaces import LiveClient, LiveMethod
 
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
@@ -30,10 +32,12 @@ class Restless:
 
     def __init__(self, reports: SourceReports) -> None:
         self.reports = reports
+        self.count = 0
 
     async def discover(self) -> Discovery:
         self.reports.changed()
-        return Discovery()
+        self.count += 1
+        return Discovery(title=str(self.count))
 
     async def request(self, method: LiveMethod, params: Mapping[str, object], client: LiveClient) -> Mapping[str, Any]:
         raise AssertionError(method, params, client)
@@ -62,3 +66,49 @@ async def test_a_costly_source_rests_between_discoveries() -> None:
         await held.follow(record, publish)
     for (began, ended), (again, _) in pairwise(times):
         assert again - ended >= 4 * (ended - began) * 0.9
+
+
+class Silent(Restless):
+    """An attachment whose list changes without a report, and cannot be read at times."""
+
+    titles = ("a", None, "a", "a", "b", "b")
+
+    async def discover(self) -> Discovery:
+        title = self.titles[min(self.count, len(self.titles) - 1)]
+        self.count += 1
+        if title is None:
+            raise LiveSourceFailed("down")
+        return Discovery(title=title)
+
+
+async def test_a_list_that_changes_silently_is_read_again() -> None:
+    """A change without a report is found by schedule; what is unchanged is not stored again (DYN-5)."""
+    reports = SourceReports()
+    silent = Silent(reports)
+    held = HeldAttachment(source=SOURCE, attachment=silent, reports=reports, reread_s=0.01)
+    found: list[str] = []
+
+    async def record(_: HeldAttachment, discovery: Discovery) -> bool:
+        found.append(discovery.title)
+        return discovery.title != "b"
+
+    async def publish(_: LiveSource, __: str) -> None:
+        raise AssertionError
+
+    await held.discover()
+    with anyio.fail_after(60):
+        await held.follow(record, publish)
+    assert found == ["a", "b"]
+    assert silent.count == 5
+
+
+async def test_a_notice_of_a_source_is_recorded_with_its_next_discovery() -> None:
+    """Each notice costs one discovery, and there are at most ten (DYN-5)."""
+    reports = SourceReports()
+    held = HeldAttachment(source=SOURCE, attachment=Silent(reports), reports=reports)
+    for number in range(20):
+        reports.noticed(f"fault {number // 2}")
+        reports.noticed("a line was skipped")
+    assert reports.has_changed
+    assert (await held.discover()).notices == tuple(reports.notices)
+    assert len(reports.notices) == 10

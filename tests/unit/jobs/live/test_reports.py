@@ -2,7 +2,7 @@
 
 import anyio
 
-from gateway.jobs.live.held import SourceReports
+from gateway.jobs.live.source_reports import SourceReports
 
 
 async def test_reports_are_gathered() -> None:
@@ -12,9 +12,9 @@ async def test_reports_are_gathered() -> None:
     reports.changed()
     reports.updated("note://2")
     with anyio.fail_after(10):
-        assert await reports.next(rest_s=0) == (True, {"note://1", "note://2"})
+        assert await reports.next(rest_s=0, due_s=3600) == (True, {"note://1", "note://2"})
         reports.updated("note://3")
-        assert await reports.next(rest_s=0) == (False, {"note://3"})
+        assert await reports.next(rest_s=0, due_s=3600) == (False, {"note://3"})
 
 
 async def test_updates_pass_while_discovery_rests_and_the_change_is_kept() -> None:
@@ -23,12 +23,12 @@ async def test_updates_pass_while_discovery_rests_and_the_change_is_kept() -> No
     with anyio.fail_after(10):
         reports.changed()
         reports.updated("note://1")
-        assert await reports.next(rest_s=3600) == (False, {"note://1"})
+        assert await reports.next(rest_s=3600, due_s=3600) == (False, {"note://1"})
         with anyio.move_on_after(0.5) as waiting:
             reports.changed()
-            await reports.next(rest_s=3600)
+            await reports.next(rest_s=3600, due_s=3600)
         assert waiting.cancelled_caught
-        assert await reports.next(rest_s=0) == (True, set())
+        assert await reports.next(rest_s=0, due_s=3600) == (True, set())
 
 
 async def test_a_flood_of_updates_is_bounded() -> None:
@@ -37,5 +37,5 @@ async def test_a_flood_of_updates_is_bounded() -> None:
     for number in range(10_000):
         reports.updated(f"note://{number}")
     with anyio.fail_after(10):
-        _, updates = await reports.next(rest_s=0)
+        _, updates = await reports.next(rest_s=0, due_s=3600)
     assert len(updates) == 500
