@@ -1530,6 +1530,9 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
     },
     "tests/unit/catalog/live/test_discovery.py": {
         "live-discovery-time": (NEVER, "test_the_processor_time_of_a_reading_is_bounded"),
+        "live-page-in-meta": (value("value"), "test_pages_are_below_the_name_of_their_source"),
+        "live-page-reviewed": (swap(" + page.encode()", ""), "test_other_contents_of_a_page_are_another_definition"),
+        "live-page-unread": (value('""'), "test_a_page_that_cannot_be_reviewed_is_refused"),
         "live-hint-of-dangerous": (
             swap(" and not is_dangerous", ""),
             "test_hints_raise_the_level_and_never_lower_it",
@@ -1880,6 +1883,17 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "live-link-scheme": (value("True"), "test_other_links_become_text"),
         "live-embedded-scheme": (ALWAYS, "test_an_embedded_script_is_only_its_text"),
         "live-page-of-its-source": (value("uri"), "test_pages_are_those_of_the_source"),
+    },
+    "tests/unit/registry/test_live_pages.py": {
+        "live-page-visibility": (ALWAYS, "test_tools_of_sources_with_pages_have_their_names_there"),
+        "live-page-tool": (swap("len(names) == 1", "names"), "test_a_name_at_a_source_finds_the_only_shown_tool"),
+        "live-page-template": (swap("not is_page(uri)", "True"), "test_no_template_of_a_source_serves_a_page"),
+    },
+    "tests/unit/jobs/live/test_page_reader.py": {
+        "live-page-count": (SKIP, "test_pages_are_bounded"),
+    },
+    "tests/behaviour/live/test_apps.py": {
+        "live-page-pinned": (NEVER, "test_a_page_that_changes_waits_for_a_review"),
     },
     "tests/unit/registry/test_linked_resources.py": {
         "access-linked": (value("True"), "test_access_rules_apply_to_linked_resources"),

@@ -4,11 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Final
 
 from gateway.domain.identifiers import LiveSourceId, TenantId
 from gateway.domain.primitives import Family
 from gateway.domain.sources import Exposure
 from gateway.domain.tenancy.policy import Safety
+
+PAGES_EXTENSION: Final = "io.modelcontextprotocol/ui"
+"""The extension of MCP Apps (SEP-1865): clients that show pages of servers declare it."""
+PAGE_TYPE: Final = "text/html;profile=mcp-app"
 
 
 class LiveKind(StrEnum):
@@ -43,6 +48,8 @@ class DiscoveredPrimitive:
     family: Family
     name: str
     definition: Mapping[str, object]
+    page: str = ""
+    """The digest of its contents, if it is a page of MCP Apps that could be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -238,7 +238,14 @@ class HandlerFactory:
             schemes=snapshot.live_schemes.get(source.name, frozenset()),
             lists=lambda uri: any(one.name == uri and one.source_name == source.name for one in snapshot.resources),
         )
-        return LiveTarget(requests=self._live, source=source, family=family, remote=live_handler.remote, own=own)
+        return LiveTarget(
+            requests=self._live,
+            source=source,
+            family=family,
+            remote=live_handler.remote,
+            own=own,
+            page=live_handler.page,
+        )
 
     async def _resolve_declared(self, snapshot: Snapshot, spec: HandlerSpec) -> Runs:
         action = spec.action

@@ -84,7 +84,9 @@ class Peer(Protocol):
         ...
 
     def can(self, kind: str) -> bool:
-        """True if the client declared this capability: `elicitation`, `elicitation.url`, `sampling`, `roots`."""
+        """True if the client declared this capability: `elicitation`, `elicitation.url`, `sampling`, `roots`;
+        or that it shows pages (MCP Apps): `ui`.
+        """
         ...
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:

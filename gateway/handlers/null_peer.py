@@ -13,10 +13,12 @@ class _NullPeer:
     approval_timeout_s = 0.0
     session = ""
 
+    def __init__(self, abilities: frozenset[str] = frozenset()) -> None:
+        self._abilities = abilities
+
     def can(self, kind: str) -> bool:
-        """Always False: the client cannot receive requests."""
-        del kind
-        return False
+        """True for abilities that need no message to the client."""
+        return kind in self._abilities
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Do nothing: the client cannot receive notifications."""
@@ -50,3 +52,5 @@ class _NullPeer:
 
 NULL_PEER: Final[Peer] = _NullPeer()
 """Stateless, so one instance serves all calls."""
+PAGES_PEER: Final[Peer] = _NullPeer(frozenset({"ui"}))
+"""Of a client that shows pages (MCP Apps)."""

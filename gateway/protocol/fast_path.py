@@ -28,10 +28,12 @@ from gateway.domain.refusals import AccountRequired
 from gateway.domain.tools import PrimitiveOrigin
 from gateway.errors import CapabilityMissing, GatewayError, InvalidCursor
 from gateway.handlers.binding import BoundTool
-from gateway.handlers.null_peer import NULL_PEER
+from gateway.handlers.interfaces import Peer
+from gateway.handlers.null_peer import NULL_PEER, PAGES_PEER
 from gateway.protocol.errors import TASKS, internal_error, to_mcp, to_mcp_in, to_url_elicitation
 from gateway.protocol.http.request import McpRequest
 from gateway.protocol.http.results import STRUCTURED, JsonRpcReply, error_result, list_result, tool_result
+from gateway.protocol.methods.input_requests import shows_pages
 from gateway.protocol.methods.lists import LISTS, is_declared, render_list
 from gateway.protocol.request_context import RequestContext
 from gateway.protocol.sessions.peer import SessionPeer
@@ -121,9 +123,11 @@ class FastPath:
                 return None
             if is_modern and _may_be_task(bound, params["_meta"]):  # guard: tasks-not-on-the-fast-path
                 return None
+            silent: Peer | None = NULL_PEER
             if bound.is_interactive:
                 peer = None if open_peer is None else open_peer(params)
-                if peer is None and not (is_modern and _is_silent(bound, params["_meta"])):
+                silent = _silent_peer(bound, params["_meta"]) if is_modern else None
+                if peer is None and silent is None:
                     return None
             arguments: dict[str, object] = params.get("arguments") or {}
             members = await self._calls.run(
@@ -131,7 +135,7 @@ class FastPath:
                 bound,
                 arguments,
                 correlation_id=correlation_id,
-                peer=peer or NULL_PEER,
+                peer=peer or silent or NULL_PEER,
                 lookup=registry,
             )
         except AccountRequired as required:
@@ -189,11 +193,17 @@ async def _show_account_page(
     return tool_result(request_id, members, is_modern=is_modern)
 
 
-def _is_silent(bound: BoundTool, meta: Mapping[str, Any]) -> bool:
-    """True if no message can precede the result: a live tool, whose client can receive neither requests nor logs."""
-    if bound.tool.origin is not PrimitiveOrigin.LIVE or bound.policy.needs_person:
-        return False
-    return LOG_LEVEL_META_KEY not in meta and _REQUEST_CAPABILITIES.isdisjoint(meta[CLIENT_CAPABILITIES_META_KEY])
+def _silent_peer(bound: BoundTool, meta: Mapping[str, Any]) -> Peer | None:
+    """The peer of a call whose result no message can precede; None for other calls.
+
+    These are calls of live tools, if the client can receive neither requests nor log messages.
+    """
+    capabilities = meta[CLIENT_CAPABILITIES_META_KEY]
+    if bound.tool.origin is not PrimitiveOrigin.LIVE or bound.policy.needs_person or LOG_LEVEL_META_KEY in meta:
+        return None
+    if not _REQUEST_CAPABILITIES.isdisjoint(capabilities):
+        return None
+    return PAGES_PEER if shows_pages(capabilities.get("extensions")) else NULL_PEER
 
 
 def _may_be_task(bound: BoundTool, meta: Mapping[str, Any]) -> bool:

@@ -86,16 +86,19 @@ class Registry(msgspec.Struct, frozen=True):
         return replace_duplicate_text(members, is_modern=is_modern) if self.sends_once else members
 
     async def tool(self, name: str) -> BoundTool | None:
-        """Return the tool with this stored, listed or former name, bound to its handler; None if absent."""
+        """Return the tool with this stored, listed or former name, bound to its handler; None if absent.
+
+        Pages of a live source (MCP Apps) call its tools by the names that they have there.
+        """
         shown, name = self.shown, self.stored_name(name)
-        found = shown.tools.by_name.get(name) or shown.renamed(name)
+        found = shown.tools.by_name.get(name) or shown.renamed(name) or shown.of_page(name)
         return None if found is None else await self.view.bound(self.profile).tools.get(found)
 
     async def inner_tool(self, name: str) -> BoundTool | None:
         """Return a tool for a call by a handler; like `tool`, but with tools that an override hides from clients."""
         shown, name = self.shown, self.stored_name(name)
-        found = shown.tools.by_name.get(name) or shown.unlisted(name)
-        return await self.tool(name) if found is None else await self.view.bound(self.profile).tools.get(found)
+        found = shown.tools.by_name.get(name) or shown.unlisted(name) or shown.renamed(name)
+        return None if found is None else await self.view.bound(self.profile).tools.get(found)
 
     def stored_name(self, called: str) -> str:
         """The stored name of the tool that has this listed name; any other name unchanged."""

@@ -11,6 +11,7 @@ from gateway.catalog.snapshots.access_table import AccessTable
 from gateway.catalog.snapshots.listed_form import ToolListing, added_templates, added_tools, form_of
 from gateway.catalog.snapshots.primitive_policies import policy_of
 from gateway.catalog.snapshots.snapshot import Snapshot
+from gateway.definitions.live.page_uris import is_page
 from gateway.definitions.policy.paths import readings_of_uri
 from gateway.definitions.uri.templates import UriTemplate
 from gateway.domain.primitives import Family, Primitive
@@ -95,6 +96,11 @@ class VisiblePrimitives:
         found = self._snapshot.called(old)
         return None if found is None else self.tools.by_name.get(found.name)
 
+    def of_page(self, remote: str) -> Tool | None:
+        """The only shown tool that a page of a live source may call by this name, which it has at its source."""
+        names = [name for name in self._snapshot.page_tools.get(remote, ()) if name in self.tools.by_name]
+        return self.tools.by_name[names[0]] if len(names) == 1 else None  # guard: live-page-tool
+
     def unlisted(self, name: str) -> Tool | None:
         """The tool with this name or alias, if an override hides it and the selection contains it."""
         found = self._snapshot.unlisted.get(name) or self._snapshot.called(name)
@@ -113,7 +119,9 @@ class VisiblePrimitives:
 
     def _routes_for(self, uri: str) -> Iterator["_Route"]:
         """The template routes that match this URI; empty if access rules hide its resource, or forbid the URI."""
-        fitting = (route for route in self._routes if route.fits(uri))
+        # guard: live-page-template
+        routes = self._routes if not is_page(uri) else [one for one in self._routes if not _is_live(one.primitive)]
+        fitting = (route for route in routes if route.fits(uri))
         if self.rules is None:
             return fitting
         if not self._hidden_uris.isdisjoint(map(str.casefold, readings_of_uri(uri))):  # guard: access-hidden-uri

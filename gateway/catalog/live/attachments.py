@@ -16,6 +16,7 @@ from gateway.catalog.live.live_sources import draft_of, find_live_source
 from gateway.catalog.origins import find_origin
 from gateway.catalog.transaction import GATEWAY, Author, CatalogChange, CatalogContext, announce, change, record
 from gateway.definitions.excerpts import shorten
+from gateway.definitions.live.page_uris import is_page
 from gateway.domain.events import CatalogMoved
 from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
 from gateway.domain.fairness.threads import run_in_thread
@@ -200,8 +201,8 @@ def review(
 ) -> Sequence[RememberedPrimitive]:
     """The primitives to remember: those discovered, held if they need a review, and absent ones that were accepted.
 
-    The first discovery is accepted whole. Later, changed primitives and new tools are held unless the source accepts
-    changes.
+    The first discovery is accepted whole. Later, changed primitives, new tools and new pages are held unless the source
+    accepts changes.
     """
     known = {_key(one.primitive): one for one in before}
     is_first = all(one.accepted_digest is None for one in before)
@@ -209,7 +210,7 @@ def review(
     for found in reading.primitives:
         old = known.pop(_key(found), None)
         accepted = None if old is None else old.accepted_digest
-        is_new = accepted is None and (is_first or found.family is not Family.TOOL)
+        is_new = accepted is None and (is_first or not (found.family is Family.TOOL or is_page(found.name)))
         if source.accepts_changes or accepted == found.digest or is_new:  # guard: live-review
             present.append(_accepted(found))
         else:

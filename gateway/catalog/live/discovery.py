@@ -16,8 +16,11 @@ import orjson
 
 from gateway.catalog.live.assessment import assess_tool
 from gateway.catalog.live.lenient_definitions import read_definition
-from gateway.catalog.live.remote_names import Place, assign_names
+from gateway.catalog.live.remote_names import Place, assign_names, place_of
 from gateway.definitions.excerpts import shorten
+from gateway.definitions.live.foreign_meta import foreign_meta
+from gateway.definitions.live.page_digests import with_digest
+from gateway.definitions.live.page_uris import is_page, pages_of, shown_uri
 from gateway.domain.json_access import as_object, encode_exact
 from gateway.domain.live_sources import DiscoveredPrimitive, Discovery, LivePrimitive, LiveSource, RememberedPrimitive
 from gateway.domain.primitives import Family
@@ -43,6 +46,7 @@ _FIELDS: Mapping[Family, Sequence[str]] = {
     Family.TEMPLATE: ("name", "title", "description", "mimeType", "annotations", "icons", "_meta"),
     Family.PROMPT: ("title", "description", "arguments", "icons", "_meta"),
 }
+_WITH_URIS = frozenset((Family.RESOURCE, Family.TEMPLATE))
 _READ_ONLY = "MCP defines resources and prompts as read-only"
 
 
@@ -100,10 +104,11 @@ def read_discovery(
     for text in discovery.notices:
         notices.add(text)
     selected = list(_select(source, discovery.primitives, notices))
-    names = assign_names(source, [place for place, _ in selected], known)
+    names = assign_names(source, [place_of(one) for one in selected], known)
     valid: list[LivePrimitive] = []
     max_count, size = min(MAX_PRIMITIVES, max(room, 0)), 0
-    for place, raw in selected:
+    for found in selected:
+        place = place_of(found)
         if time.thread_time() - began > cpu_time_s:  # guard: live-discovery-time
             skipped = f"up to {len(selected) - len(valid)} primitives were skipped, from {shorten(place[1])} on"
             notices.add(f"{skipped}: their schemas take too long to check")
@@ -117,7 +122,7 @@ def read_discovery(
             notices.add(f"up to {len(selected) - len(valid)} primitives were skipped: {limit}")
             break
         try:
-            one = _read(place, names[place], raw, notices)
+            one = _read(source, found, names[place], notices)
             if size + len(one.definition) > MAX_BYTES:
                 raise _Refused(f"the definitions of the live source exceed {MAX_BYTES} bytes in total")
         except _Refused as refused:
@@ -128,34 +133,45 @@ def read_discovery(
     return Reading(primitives=valid, notices=notices.all(), faults=notices.faults)
 
 
-def digest_of(family: Family, raw: Mapping[str, object]) -> str:
-    """Digest of a definition as its source sent it, without sizes and times of resources, which change often."""
+def digest_of(family: Family, raw: Mapping[str, object], page: str = "") -> str:
+    """Digest of a definition as its source sent it, without sizes and times of resources, which change often.
+
+    The digest of a page's contents counts.
+    """
     members = {name: raw[name] for name in _FIELDS[family] if raw.get(name) is not None and name != "size"}
     if family is not Family.TOOL and "annotations" in members:
         hints = as_object(members["annotations"]) or {}
         members["annotations"] = {name: value for name, value in hints.items() if name != "lastModified"}
-    return hashlib.sha256(orjson.dumps(members, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
+    raw_bytes = orjson.dumps(members, option=orjson.OPT_SORT_KEYS)
+    return hashlib.sha256(raw_bytes + page.encode()).hexdigest()[:32]  # guard: live-page-reviewed
 
 
 def _select(
     source: LiveSource, offered: Sequence[DiscoveredPrimitive], notices: _Notices
-) -> Iterator[tuple[Place, Mapping[str, object]]]:
-    """The primitives that match the source's patterns, without invalid and repeated names."""
+) -> Iterator[DiscoveredPrimitive]:
+    """The primitives that match the source's patterns, without invalid and repeated names.
+
+    The pages of these tools match, too, unless a pattern excludes them.
+    """
     include, exclude = _compile(source.include), _compile(source.exclude)
     seen: set[Place] = set()
-    for one in offered[:_MAX_READ]:
+    pages: set[str] = set()
+    for one in sorted(offered[:_MAX_READ], key=lambda one: one.family is not Family.TOOL):
         family_name, place = one.family.replace("_", " "), (one.family, one.name)
         if not _is_name(one):
             notices.refuse(place, "its name is empty, too long or not printable")
-        elif (include and not _matches(include, one.name)) or _matches(exclude, one.name):
+        elif _matches(exclude, one.name) or not (not include or one.name in pages or _matches(include, one.name)):
             continue
+        elif one.family in _WITH_URIS and (fault := _fault_of_page(source, one)):
+            notices.refuse(place, fault)
         elif place in seen:
             notices.add(
                 f"{family_name} {shorten(one.name)}: the source lists this name twice; the second one was skipped"
             )
         else:
             seen.add(place)
-            yield place, one.definition
+            pages |= pages_of(one.definition) if one.family is Family.TOOL else frozenset()
+            yield one
     if len(offered) > _MAX_READ:
         notices.add(f"the source lists {len(offered)} primitives, of which the first {_MAX_READ} were read")
 
@@ -172,15 +188,31 @@ def _matches(patterns: Sequence[re.Pattern[str]], name: str) -> bool:
     return any(pattern.match(name) is not None for pattern in patterns)
 
 
-def _read(place: Place, name: str, raw: Mapping[str, object], notices: _Notices) -> LivePrimitive:
-    family, remote = place
+def _fault_of_page(source: LiveSource, one: DiscoveredPrimitive) -> str:
+    """The reason for which a resource or template cannot be listed as a page; empty if there is none."""
+    if not is_page(one.name):
+        return ""
+    if one.family is Family.TEMPLATE:
+        return "a page has to be listed as a resource, because its contents are reviewed"
+    try:
+        shown_uri(source.name, one.name)
+    except ValueError as wrong:
+        return str(wrong)
+    # guard: live-page-unread
+    return "" if one.page or source.accepts_changes else "its contents could not be read for the review"
+
+
+def _read(source: LiveSource, found: DiscoveredPrimitive, name: str, notices: _Notices) -> LivePrimitive:
+    (family, remote), raw = place_of(found), found.definition
     sent = {field: raw[field] for field in _FIELDS[family] if raw.get(field) is not None}
     try:
         if len(orjson.dumps(sent)) > MAX_DEFINITION_BYTES:
             raise _Refused(f"its definition has more than {MAX_DEFINITION_BYTES} bytes")
-        digest = digest_of(family, sent)
+        digest = digest_of(family, sent, found.page)
     except (TypeError, ValueError):
         raise _Refused("its definition is not JSON") from None
+    if (meta := as_object(sent.get("_meta"))) is not None:
+        sent["_meta"] = foreign_meta(source.name, meta)
     hints = as_object(sent.get("annotations")) or {}
     level, reason = assess_tool(remote, hints) if family is Family.TOOL else (Safety.SAFE, _READ_ONLY)
     try:
@@ -193,7 +225,7 @@ def _read(place: Place, name: str, raw: Mapping[str, object], notices: _Notices)
         family=family,
         name=name,
         remote=remote,
-        definition=encode_exact(definition.wire),
+        definition=encode_exact(with_digest(definition.wire, found.page)),
         safety=level,
         safety_reasons=(reason,),
         digest=digest,

@@ -14,7 +14,7 @@ from gateway.definitions.contract.tools import validate_tool_definition
 from gateway.definitions.excerpts import shorten
 from gateway.definitions.handlers.output_contracts import Definition
 from gateway.definitions.live.patterns import pattern_at, without_patterns
-from gateway.domain.json_access import as_object
+from gateway.domain.json_access import as_object, tokens_of
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.policy import Safety
 from gateway.errors import DefinitionInvalid, Fault
@@ -117,7 +117,12 @@ def _without_faults(
         raise wrong
     patterns.update(dict.fromkeys(fresh))
     rest = {name: value for name, value in whole.items() if name not in members}
-    return rest | {name: without_patterns(rest[name], patterns) for name in _SCHEMAS if fresh and name in rest}
+    rest |= {name: without_patterns(rest[name], patterns) for name in _SCHEMAS if fresh and name in rest}
+    keys = {tokens_of(fault.pointer)[1] for fault in wrong.faults if fault.pointer.startswith("/_meta/")}
+    meta = as_object(whole.get("_meta")) or {}
+    if keys and keys < meta.keys():  # other members of `_meta` stay
+        rest["_meta"] = {name: value for name, value in meta.items() if name not in keys}
+    return rest
 
 
 def _member_of(fault: Fault) -> str:

@@ -4,12 +4,18 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gateway.domain.live_sources import LiveSource, RememberedPrimitive
+from gateway.definitions.live.page_uris import shown_uri
+from gateway.domain.live_sources import DiscoveredPrimitive, LiveSource, RememberedPrimitive
 from gateway.domain.primitives import Family
 from gateway.openapi.operation.names import grants, name_tools
 
 Place = tuple[Family, str]
 """The family of a primitive, and its name at the source."""
+
+
+def place_of(one: DiscoveredPrimitive) -> Place:
+    """The place of a primitive at its source."""
+    return one.family, one.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +37,13 @@ class _RemoteName:
 def assign_names(
     source: LiveSource, places: Sequence[Place], known: Sequence[RememberedPrimitive]
 ) -> Mapping[Place, str]:
-    """Names of tools and prompts, by the same rules as for imported tools; resources and templates keep their URIs."""
-    names_by_place = {place: place[1] for place in places}
+    """Names of tools and prompts, by the same rules as for imported tools; resources and templates keep their URIs,
+    except pages.
+    """
+    names_by_place = {
+        (family, remote): shown_uri(source.name, remote) if family is Family.RESOURCE else remote
+        for family, remote in places
+    }
     for family in (Family.TOOL, Family.PROMPT):
         remotes = [remote for of, remote in places if of is family]
         known_names = {

@@ -9,6 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+import msgspec
+
+from gateway.definitions.live.page_digests import digest_in
+from gateway.definitions.live.page_uris import is_for_pages, is_page
 from gateway.definitions.uri.shapes import shape_of
 from gateway.definitions.uri.templates import UriTemplate
 from gateway.domain.identifiers import LiveSourceId, PrimitiveId
@@ -41,6 +45,8 @@ class HiddenLivePrimitive:
     remote: str
     owner: str = ""
 
+
+_decode = msgspec.json.Decoder(dict[str, object]).decode
 
 NO_OFFER = LiveOffer(found={})
 
@@ -118,6 +124,22 @@ def schemes_of(offer: LiveOffer) -> Mapping[str, frozenset[str]]:
     }
 
 
+def page_tools_of(offer: LiveOffer) -> Mapping[str, Sequence[str]]:
+    """Return the names of tools by their names at sources that have pages (MCP Apps).
+
+    A page calls the tools of its server by the names that they have there. Tools that are not for pages are left out.
+    """
+    found: dict[str, list[str]] = {}
+    for source in offer.sources:
+        offered = [one.primitive for one in offer.found.get(source.id, ()) if one.is_offered]
+        if not any(one.family is Family.RESOURCE and is_page(one.name) for one in offered):
+            continue
+        for one in offered:
+            if one.family is Family.TOOL and is_for_pages(_decode(one.definition)):  # guard: live-page-visibility
+                found.setdefault(one.remote, []).append(one.name)
+    return found
+
+
 def is_selected(source: LiveSource, remote: str) -> bool:
     """True if the patterns of the source include a remote name."""
     is_included = not source.include or any(fnmatchcase(remote, pattern) for pattern in source.include)
@@ -142,8 +164,16 @@ def _id_of(source: LiveSource, family: Family, remote: str) -> PrimitiveId:
     return PrimitiveId(f"lvp_{mark}")
 
 
-def _handler_of(source: LiveSource, remote: str) -> bytes:
-    return encode_exact({"kind": "live", "source": source.id, "remote": remote})
+def _handler_of(source: LiveSource, remote: str, page: str = "") -> bytes:
+    handler = {"kind": "live", "source": source.id, "remote": remote}
+    return encode_exact(handler | {"page": page} if page else handler)
+
+
+def _page_of(source: LiveSource, found: LivePrimitive) -> str:
+    """The digest that the contents of a page have to have; empty if they may change."""
+    if source.accepts_changes or not is_page(found.name):
+        return ""
+    return digest_in(_decode(found.definition))
 
 
 def _primitive(source: LiveSource, found: LivePrimitive) -> Primitive:
@@ -153,7 +183,7 @@ def _primitive(source: LiveSource, found: LivePrimitive) -> Primitive:
         family=found.family,
         name=found.name,
         definition=found.definition,
-        handler=_handler_of(source, found.remote),
+        handler=_handler_of(source, found.remote, _page_of(source, found)),
         safety=declared or found.safety,
         safety_reasons=found.safety_reasons,
         override=declared,

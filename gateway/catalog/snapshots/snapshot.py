@@ -63,6 +63,8 @@ class Snapshot:
     """The enabled live sources with their declarations; their status contains only `can_subscribe`."""
     live_schemes: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
     """The schemes of the resources and templates that a live source lists, by the source's name."""
+    page_tools: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    """Tools of live sources with pages: their names, by their names at their sources."""
 
     names: ListedNames = UNCHANGED
     """The names under which tools are listed, by the stored names of all tools of the tenant."""

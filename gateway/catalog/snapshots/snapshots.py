@@ -16,7 +16,7 @@ import structlog
 from gateway.catalog.ceilings import policy_in_force
 from gateway.catalog.snapshots.access_coverage import with_access
 from gateway.catalog.snapshots.composition import compose, index_old_names
-from gateway.catalog.snapshots.live_primitives import LiveOffer, schemes_of
+from gateway.catalog.snapshots.live_primitives import LiveOffer, page_tools_of, schemes_of
 from gateway.catalog.snapshots.python_primitives import PythonPrimitives, primitives_for
 from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.domain.fairness.bounded_cache import BoundedCache
@@ -245,6 +245,7 @@ class Snapshots:
             old_names=index_old_names(composed.renamed),
             live_sources={one.id: _declared(one) for one in offer.sources},
             live_schemes=schemes_of(offer),
+            page_tools=page_tools_of(offer),
         )
         return loaded if access == OPEN else await run_in_thread(SNAPSHOT_LOADS, tenant, with_access, loaded, access)
 

@@ -7,10 +7,11 @@ from typing import Any, Final, Generic, Protocol, TypeVar, cast
 import msgspec
 
 from gateway.definitions.excerpts import shorten
-from gateway.definitions.live.page_uris import remote_uri
+from gateway.definitions.live.page_digests import page_digest
 from gateway.domain.identifiers import LiveSourceId
 from gateway.domain.live_sources import LiveSource
 from gateway.domain.primitives import Family
+from gateway.domain.refusals import LiveSourceFailed
 from gateway.domain.results import Completions
 from gateway.domain.sessions import SessionOwner
 from gateway.domain.tenancy.principals import ToolCaller
@@ -40,10 +41,14 @@ _METHODS: Final[Mapping[Family, LiveMethod]] = {
 
 
 class LiveHandler(msgspec.Struct, frozen=True, kw_only=True):
-    """The stored handler of a live primitive: its source, and its name there."""
+    """The stored handler of a live primitive: its source, and its name there.
+
+    `page` is the digest of a page whose contents were reviewed.
+    """
 
     source: LiveSourceId
     remote: str
+    page: str = ""
 
 
 decode_live = msgspec.json.Decoder(LiveHandler).decode
@@ -75,13 +80,17 @@ class LiveRequests(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveTarget:
-    """A primitive at its live source: the family, and its remote name. `own` are the URIs of the source."""
+    """A primitive at its live source: the family, and its remote name. `own` are the URIs of the source.
+
+    `page` is the digest that the contents of a reviewed page have to have.
+    """
 
     requests: LiveRequests
     source: LiveSource
     family: Family
     remote: str
     own: OwnUris
+    page: str = ""
 
     @property
     def limit_s(self) -> float:
@@ -101,14 +110,14 @@ class LiveAction(Generic[_Result]):
         """Return the source's result in the form of the primitive's family.
 
         Raises:
-            LiveSourceFailed, NotFound: the source returned no result.
+            LiveSourceFailed, NotFound: the source returned no result, or a page that differs from the accepted one.
             HandlerFailed: the result does not have the form that the protocol requires.
             InputRequired: the call needs a response from the client first.
         """
         target = self.target
         params: dict[str, object]
         if self.form.uri is not None:
-            params = {"uri": remote_uri(target.source.name, self.form.uri)}
+            params = {"uri": target.remote if target.family is Family.RESOURCE else self.form.uri}
         else:
             params = {"name": target.remote, "arguments": dict(arguments)}
         method = _METHODS[target.family]
@@ -116,6 +125,9 @@ class LiveAction(Generic[_Result]):
             result = await target.requests.request(
                 target.source, method, params, CallClient(call.peer, ToolCaller(call.principal, call.action))
             )
+        if target.page and page_digest(result) != target.page:  # guard: live-page-pinned
+            target.requests.report(target.source, [f"the page {shorten(target.remote)} has changed"])
+            raise LiveSourceFailed("the page has changed since it was accepted; an admin has to accept it again")
         received = receive(result, target.family, target.own)
         if received.notices:
             target.requests.report(target.source, received.notices)

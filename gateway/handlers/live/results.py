@@ -75,7 +75,7 @@ def receive(result: Mapping[str, Any], family: Family, own: OwnUris) -> Received
             case _:
                 members[first] = [reading.contents(item) for item in items]
     if (meta := as_object(members.get("_meta"))) is not None:
-        members["_meta"] = foreign_meta(meta)
+        members["_meta"] = foreign_meta(own.source, meta)
     return received
 
 
@@ -96,7 +96,7 @@ class _Reading:
             return self._omit(f"a content block of the type {shown!r}, which the gateway does not know")
         block = {name: value for name in known if (value := given.get(name)) is not None}
         if (meta := as_object(block.get("_meta"))) is not None:
-            block["_meta"] = foreign_meta(meta)
+            block["_meta"] = foreign_meta(self._own.source, meta)
         if kind == "text" and isinstance(block.get("text"), str):
             return block
         if _length_of(block) <= _MAX_CHECKED_LENGTH:
@@ -129,7 +129,7 @@ class _Reading:
     def _contents_of(self, given: Block) -> dict[str, object]:
         contents = {name: value for name in CONTENTS_FIELDS if (value := given.get(name)) is not None}
         if (meta := as_object(contents.get("_meta"))) is not None:
-            contents["_meta"] = foreign_meta(meta)
+            contents["_meta"] = foreign_meta(self._own.source, meta)
         if isinstance(uri := contents.get("uri"), str):
             contents["uri"] = self._shown(uri)
         return contents

@@ -15,12 +15,14 @@ import anyio.abc
 import msgspec
 import structlog
 
+from gateway.definitions.live.page_uris import is_page, shown_uri
 from gateway.domain.identifiers import TenantId
 from gateway.domain.live_sources import Discovery, LiveKind, LiveSource
 from gateway.domain.primitives import Family
 from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
 from gateway.errors import GatewayError
 from gateway.jobs.live.null_client import NULL_CLIENT
+from gateway.jobs.live.page_reader import PageReader
 from gateway.jobs.live.source_reports import SourceReports
 from gateway.redis.live.leases import SourceKey
 from gateway.upstream.live.interfaces import LiveAttachment, LiveClient, LiveMethod
@@ -62,6 +64,7 @@ class HeldAttachment:
     can_subscribe: bool = False
     reread_s: float = REREAD_S
     _digest: bytes = b""
+    _pages: PageReader = field(default_factory=PageReader)
 
     async def discover(self) -> Discovery:
         """List the source's primitives.
@@ -72,6 +75,8 @@ class HeldAttachment:
         try:
             with anyio.fail_after(_DISCOVER_S):
                 found = await self.attachment.discover()
+                is_reviewed = not self.source.accepts_changes
+                found = await self._pages.add_pages(self.attachment, found, is_reviewed=is_reviewed)
         except TimeoutError:
             raise LiveSourceFailed(f"the source did not list its primitives within {_DISCOVER_S:.0f} s") from None
         found = replace(found, notices=(*found.notices, *self.reports.notices))
@@ -96,8 +101,9 @@ class HeldAttachment:
             has_changed, updates = await self.reports.next(rest_s=rest_until - began, due_s=due_at - began)
             for uri in updates:
                 if uri in self.resources or self.has_templates:  # guard: live-update-of-its-own
-                    await publish(self.source, uri)
+                    await self._publish(publish, uri)
             began = time.monotonic()
+            has_changed |= any(map(is_page, updates))
             if not has_changed and began < due_at:
                 continue
             match await self._renew(record):
@@ -119,6 +125,13 @@ class HeldAttachment:
             rest_s = max(_PAUSE_FACTOR * (now - began), _PACE_S if is_busy else 0.0, failures * _RETRY_S)
             rest_until = now + rest_s  # guard: live-discovery-rest
             due_at = now + max(rest_s, self._pause_s())
+
+    async def _publish(self, publish: PublishUpdate, uri: str) -> None:
+        """Publish an update under the URI that clients see."""
+        try:
+            await publish(self.source, shown_uri(self.source.name, uri))
+        except ValueError:
+            log.debug("live_update_skipped", source=self.source.id)
 
     def _pause_s(self) -> float:
         """Seconds until the list is read again without a report."""

@@ -17,6 +17,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from gateway.definitions.contract.elicitation_schemas import compile_ask_schema
 from gateway.definitions.json_schema.validator import Validator, find_faults
+from gateway.domain.json_access import as_list, as_object
+from gateway.domain.live_sources import PAGE_TYPE, PAGES_EXTENSION
 from gateway.errors import CapabilityMissing, ClientSilent, HandlerFailed
 from gateway.handlers.interfaces import InputRequest, InputRequestKind, LogLevel
 
@@ -77,8 +79,17 @@ def supports(capabilities: ClientCapabilities | None, kind: str) -> bool:
             return capabilities.sampling is not None
         case "roots":
             return capabilities.roots is not None
+        case "ui":
+            return shows_pages(capabilities.extensions)
         case _:
             return False
+
+
+def shows_pages(extensions: Mapping[str, Any] | None) -> bool:
+    """True if the client declared that it shows pages in HTML (MCP Apps)."""
+    declared = as_object((extensions or {}).get(PAGES_EXTENSION))
+    kinds = None if declared is None else as_list(declared.get("mimeTypes"))
+    return kinds is not None and PAGE_TYPE in kinds
 
 
 def is_valid_response(kind: InputRequestKind, response: object) -> bool:

@@ -22,8 +22,10 @@ LiveMethod = Literal[
 ]
 
 
-CAPABILITIES: Final = ("elicitation", "elicitation.url", "sampling", "roots")
-"""Client capabilities, in the notation of `LiveClient.can`."""
+REQUESTED: Final = frozenset({"elicitation", "elicitation.url", "sampling", "roots"})
+"""Client capabilities that let a source send requests to the client."""
+CAPABILITIES: Final = (*sorted(REQUESTED), "ui")
+"""Client capabilities, in the notation of `LiveClient.can`; `ui` are pages (MCP Apps)."""
 
 NO_COMPLETIONS: Final[Mapping[str, Any]] = {"completion": {"values": []}}
 """The result of a source that offers no completions."""

@@ -122,7 +122,7 @@ async def test_resources_and_prompts_have_their_own_requests() -> None:
     """DYN-1: a resource is read by its URI, a prompt is got by its name."""
     contents = [{"uri": "note://1", "text": "x"}]
     read, source = await run({"contents": contents, "ttlMs": 5}, Family.RESOURCE, ResourceForm("note://1"))
-    assert source.seen == [("resources/read", {"uri": "note://1"})]
+    assert source.seen == [("resources/read", {"uri": "their-name"})]
     assert read == Contents(contents=tuple(contents))
     messages = [{"role": "user", "content": {"type": "text", "text": "hi"}}]
     got, source = await run({"messages": messages}, Family.PROMPT, PromptForm(None), who="me")

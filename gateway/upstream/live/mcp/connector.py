@@ -13,7 +13,7 @@ from gateway.domain.refusals import LiveSourceFailed
 from gateway.domain.sessions import UpstreamSession
 from gateway.domain.task_supervisor import Spawn
 from gateway.upstream.client import UpstreamClient
-from gateway.upstream.live.interfaces import LiveClient, LiveListener
+from gateway.upstream.live.interfaces import REQUESTED, LiveClient, LiveListener
 from gateway.upstream.live.mcp.attachment import McpAttachment, timeout_of, translated
 from gateway.upstream.live.mcp.caller_sessions import CallerSessions, SharedSessions
 from gateway.upstream.live.mcp.changes import ChangeReport
@@ -70,7 +70,7 @@ class StreamableOpener:
 
     async def _build(self, capabilities: frozenset[str], client: LiveClient | None) -> StreamableSession:
         endpoint = await self._endpoint.authorize(client)
-        asked = frozenset[str]() if client is None else capabilities
+        asked = frozenset[str]() if client is None else capabilities & REQUESTED
         return StreamableSession(self._endpoint, endpoint, self._report, self._spawn, capabilities=asked)
 
 

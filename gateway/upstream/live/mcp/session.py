@@ -8,8 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from gateway.domain.live_sources import PAGE_TYPE, PAGES_EXTENSION
 from gateway.domain.refusals import LiveSourceFailed
-from gateway.upstream.live.interfaces import CAPABILITIES, LiveClient
+from gateway.upstream.live.interfaces import CAPABILITIES, REQUESTED, LiveClient
 from gateway.upstream.live.mcp.messages import METHOD_UNKNOWN, Message, RemoteRefusal, is_object, quote, show
 from gateway.upstream.live.mcp.time_limit import TimeLimit
 
@@ -105,7 +106,9 @@ def initialization(capabilities: frozenset[str]) -> dict[str, object]:
 
 def declared(capabilities: frozenset[str]) -> dict[str, object]:
     """Return the client capabilities in the protocol's form."""
-    named: dict[str, object] = {name: {} for name in sorted(capabilities) if "." not in name}
+    named: dict[str, object] = {name: {} for name in sorted(capabilities & REQUESTED) if "." not in name}
+    if "ui" in capabilities:
+        named["extensions"] = {PAGES_EXTENSION: {"mimeTypes": [PAGE_TYPE]}}
     if "elicitation.url" in capabilities:
         named["elicitation"] = {"url": {}} | ({"form": {}} if "elicitation" in capabilities else {})
     return named

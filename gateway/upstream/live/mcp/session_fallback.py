@@ -13,7 +13,7 @@ import structlog
 
 from gateway.domain.refusals import LiveSourceFailed
 from gateway.errors import UpstreamError
-from gateway.upstream.live.interfaces import CAPABILITIES, LiveClient
+from gateway.upstream.live.interfaces import REQUESTED, LiveClient
 from gateway.upstream.live.mcp.caller_sessions import CallerSessions
 from gateway.upstream.live.mcp.messages import RemoteRefusal, is_object
 from gateway.upstream.live.mcp.time_limit import TimeLimit
@@ -40,7 +40,7 @@ class SessionFallback:
     ) -> dict[str, Any]:
         """Run `call`, or the same request in a session."""
         owner = None if client is None else client.owner
-        if client is None or owner is None or not any(client.can(kind) for kind in CAPABILITIES):
+        if client is None or owner is None or not any(client.can(kind) for kind in REQUESTED):
             return await call(method, params, client, limit)
         if self._asks_in_sessions:
             return await self._callers.call(method, params, client, owner, limit)

@@ -164,10 +164,11 @@ async def test_a_changed_definition_is_held_until_it_is_accepted(desk: Desk) -> 
 
 
 async def test_a_new_tool_of_a_known_source_is_held_and_a_new_resource_is_not(desk: Desk) -> None:
-    """Ours: a source that was reviewed once gets no new powers by itself; buffers come and go."""
+    """Ours: a source that was reviewed once gets no new powers by itself; buffers come and go, pages do not."""
     await desk.attach(offered_tool("save"))
 
-    await desk.attach(offered_tool("save"), offered_tool("new"), offered(Family.RESOURCE, "buf://2"))
+    page = DiscoveredPrimitive(family=Family.RESOURCE, name="ui://v", definition={"name": "v"}, page="d1")
+    await desk.attach(offered_tool("save"), offered_tool("new"), offered(Family.RESOURCE, "buf://2"), page)
     snapshot = await desk.snapshot()
     await accept_changes(desk.tenant, desk.catalog, "editor", Acceptance(names=["new"]), by=BY)
 

@@ -192,6 +192,15 @@ async def running_sdk_server(*, is_older: bool = False, port: int = 0, **options
     register_tools(state)
     register_others(state)
     register_stateful(state)
+    async with serving(state, listener, is_older=is_older, **options):
+        yield state
+
+
+@asynccontextmanager
+async def serving(
+    state: SdkServer, listener: socket.socket, *, is_older: bool = False, **options: Any
+) -> AsyncGenerator[None]:
+    """Serve on the listener while the block runs; an older server refuses the newest revision."""
     app = state.mcp.streamable_http_app(**options)
 
     async def recording(scope: Scope, receive: Any, send: Callable[[Scope], Awaitable[None]]) -> None:
@@ -232,7 +241,7 @@ async def running_sdk_server(*, is_older: bool = False, port: int = 0, **options
         try:
             with anyio.fail_after(30):
                 await server.answering.wait()
-            yield state
+            yield
         finally:
             state.released.set()
             end()

@@ -474,9 +474,10 @@ async def test_sessions_serve_one_identity() -> None:
         assert script.sessions == 3
 
     declared = [each["params"]["capabilities"] for each in script.sent("initialize")]
+    every: dict[str, object] = {"elicitation": {"url": {}, "form": {}}, "roots": {}, "sampling": {}}
     assert declared == [
-        {"elicitation": {"url": {}, "form": {}}, "roots": {}, "sampling": {}},
-        {"elicitation": {"url": {}, "form": {}}, "roots": {}, "sampling": {}},
+        every | {"extensions": {"io.modelcontextprotocol/ui": {"mimeTypes": ["text/html;profile=mcp-app"]}}},
+        every,
         {"roots": {}},
     ]
 

@@ -223,6 +223,52 @@ def test_a_name_listed_twice_counts_once() -> None:
     assert len(reading.notices) == 1
 
 
+def test_pages_are_below_the_name_of_their_source() -> None:
+    """A tool names pages of its own source only, and keeps its other `_meta` (DYN-5)."""
+    meta = {"ui": {"resourceUri": "ui://charts/view", "csp": {"connectDomains": ["https://a.example"]}}, "_odd": 1}
+    page = DiscoveredPrimitive(family=Family.RESOURCE, name="ui://charts/view", definition={"name": "v"}, page="d1")
+    reading = _read(
+        offered_tool("chart", _meta=meta | {"x/templates": [" UI://charts/view", "https://a.example", 7]}),
+        page,
+        source=live_source(name="bank", include=("chart",)),
+    )
+
+    assert [one.name for one in reading.primitives] == ["chart", "ui://bank/charts/view"]
+    assert _definition(reading)["_meta"] == {
+        "ui": {"resourceUri": "ui://bank/charts/view", "csp": {"connectDomains": ["https://a.example"]}},
+        "x/templates": ["ui://bank/charts/view", "https://a.example", 7],
+    }
+    assert _definition(reading, 1)["_meta"] == {"gateway/page": "d1"}
+    assert reading.primitives[1].remote == "ui://charts/view"
+
+
+@pytest.mark.parametrize(
+    ("offer", "reason"),
+    [
+        (offered(Family.RESOURCE, "ui://a", name="a"), "could not be read"),
+        (offered(Family.RESOURCE, "ui:a", name="a"), "has to begin with ui://"),
+        (offered(Family.RESOURCE, "UI://a", name="a"), "has to begin with ui://"),
+        (offered(Family.TEMPLATE, "ui://{a}", name="a"), "listed as a resource"),
+    ],
+)
+def test_a_page_that_cannot_be_reviewed_is_refused(offer: DiscoveredPrimitive, reason: str) -> None:
+    """Attack: contents that no review has seen are not listed (DYN-5)."""
+    reading = _read(offer, offered_tool("good"))
+
+    assert [one.remote for one in reading.primitives] == ["good"]
+    assert reason in reading.notices[0]
+
+
+def test_other_contents_of_a_page_are_another_definition() -> None:
+    """Attack: a page that changes under an unchanged definition is held (DYN-5)."""
+    first, second, same = (
+        _read(DiscoveredPrimitive(family=Family.RESOURCE, name="ui://a", definition={"name": "a"}, page=page))
+        for page in ("d1", "d2", "d1")
+    )
+
+    assert first.primitives[0].digest == same.primitives[0].digest != second.primitives[0].digest
+
+
 @pytest.mark.parametrize("name", ["", "a\nb", "a\0b", "\ud800", "x" * 257, "a\u202eb"])
 def test_an_impossible_name_is_refused(name: str) -> None:
     """Ours: names are sent, stored and shown."""

@@ -9,7 +9,8 @@ from typing import Any
 import anyio
 
 from gateway.domain.identifiers import LiveSourceId, TenantId
-from gateway.domain.live_sources import Discovery, LiveKind, LiveSource
+from gateway.domain.live_sources import DiscoveredPrimitive, Discovery, LiveKind, LiveSource
+from gateway.domain.primitives import Family
 from gateway.domain.refusals import LiveSourceFailed
 from gateway.jobs.live.held import HeldAttachment
 from gateway.jobs.live.source_reports import SourceReports
@@ -112,3 +113,37 @@ async def test_a_notice_of_a_source_is_recorded_with_its_next_discovery() -> Non
     assert reports.has_changed
     assert (await held.discover()).notices == tuple(reports.notices)
     assert len(reports.notices) == 10
+
+
+class Paged(Restless):
+    """An attachment with a page, whose digest cannot be read."""
+
+    async def discover(self) -> Discovery:
+        self.count += 1
+        page = DiscoveredPrimitive(family=Family.RESOURCE, name="ui://v", definition={"name": "v"})
+        return Discovery(primitives=(page,), title=str(self.count))
+
+    async def request(self, method: LiveMethod, params: Mapping[str, object], client: LiveClient) -> Mapping[str, Any]:
+        assert (method, params) == ("resources/read", {"uri": "ui://v"})
+        return {"contents": [{"text": "x"}]}
+
+
+async def test_an_update_of_a_page_is_published_under_its_shown_uri_and_leads_to_a_discovery() -> None:
+    """A page that changes is read at once, so that its review can begin (DYN-5)."""
+    reports = SourceReports()
+    held = HeldAttachment(source=SOURCE, attachment=Paged(reports), reports=reports)
+    published: list[str] = []
+
+    async def record(_: HeldAttachment, discovery: Discovery) -> bool:
+        assert discovery.primitives[0].page
+        return False
+
+    async def publish(_: LiveSource, uri: str) -> None:
+        published.append(uri)
+
+    await held.discover()
+    for uri in ("ui://v", "ui://other"):
+        reports.updated(uri)
+    with anyio.fail_after(60):
+        await held.follow(record, publish)
+    assert published == ["ui://x/v"]
