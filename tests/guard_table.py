@@ -1530,6 +1530,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
     },
     "tests/unit/catalog/live/test_discovery.py": {
         "live-discovery-time": (NEVER, "test_the_processor_time_of_a_reading_is_bounded"),
+        "live-finding-count": (NEVER, "test_findings_are_bounded"),
         "live-page-in-meta": (value("value"), "test_pages_are_below_the_name_of_their_source"),
         "live-page-reviewed": (swap(" + page.encode()", ""), "test_other_contents_of_a_page_are_another_definition"),
         "live-page-unread": (value('""'), "test_a_page_that_cannot_be_reviewed_is_refused"),

@@ -10,6 +10,7 @@ from gateway.domain.identifiers import LiveSourceId, TenantId
 from gateway.domain.primitives import Family
 from gateway.domain.sources import Exposure
 from gateway.domain.tenancy.policy import Safety
+from gateway.domain.updates.source_changes import TextFinding
 
 PAGES_EXTENSION: Final = "io.modelcontextprotocol/ui"
 """The extension of MCP Apps (SEP-1865): clients that show pages of servers declare it."""
@@ -98,6 +99,8 @@ class RememberedPrimitive:
     accepted_digest: str | None = None
     accepted_definition: bytes | None = None
     is_present: bool = True
+    findings: tuple[TextFinding, ...] = ()
+    """Suspicious texts of the definition."""
 
     @property
     def is_offered(self) -> bool:

@@ -299,6 +299,7 @@ live_primitives = Table(
     Column("accepted_digest", Text),
     Column("accepted_definition", LargeBinary),
     Column("is_present", Boolean, nullable=False),
+    Column("findings", JSONB, nullable=False),
 )
 
 idempotency_records = Table(

@@ -1,7 +1,9 @@
 """Response models of live sources and their primitives."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from enum import StrEnum
+from itertools import islice
 from typing import Annotated, Any, Self
 
 from pydantic import Field
@@ -15,10 +17,18 @@ from gateway.domain.live_sources import AttachmentState, LiveKind, LiveSource
 from gateway.domain.primitives import Family
 from gateway.domain.sources import Exposure
 from gateway.domain.tenancy.policy import Safety
+from gateway.domain.updates.source_changes import FindingKind
 
 _MAX_WAITING = 50
 
 Json = Mapping[str, object]
+
+
+class LiveSessions(StrEnum):
+    """Ways in which callers share a session at a live source."""
+
+    PER_CALLER = "per_caller"
+    SHARED = "shared"
 
 
 class LiveStatusShown(CopiedModel):
@@ -51,6 +61,15 @@ class LiveCountsShown(CopiedModel):
     ]
 
 
+class LiveFindingShown(CopiedModel):
+    """A suspicious text of a definition, for review by a person; it can be harmless."""
+
+    kind: Annotated[FindingKind, Field(description="The kind of the finding.")]
+    pattern: Annotated[str, Field(description="The pattern that was found; empty if the kind has none.")]
+    pointer: Annotated[str, Field(description="JSON Pointer into the definition.")]
+    excerpt: Annotated[str, Field(description="The text around the match, with invisible characters escaped.")]
+
+
 class LivePrimitiveShown(ResponseModel):
     """One primitive of a live source."""
 
@@ -70,6 +89,7 @@ class LivePrimitiveShown(ResponseModel):
     changed: Annotated[
         Sequence[str], Field(description="JSON Pointers to the differences from the accepted definition.")
     ]
+    findings: Annotated[Sequence[LiveFindingShown], Field(description="Suspicious texts of the definition.")]
 
     @classmethod
     def of(cls, view: LivePrimitiveView, source: LiveSource) -> Self:
@@ -88,6 +108,7 @@ class LivePrimitiveShown(ResponseModel):
             definition=decode_object(found.definition),
             accepted=None if accepted is None else decode_object(accepted),
             changed=differences(accepted, found.definition),
+            findings=[LiveFindingShown.of(one) for one in view.remembered.findings],
         )
 
 
@@ -122,6 +143,13 @@ class LiveSourceShown(ResponseModel):
         Field(description="`tools`: the source's tools are listed; `query`: the query tools call them; or `both`."),
     ]
     enabled: Annotated[bool, Field(description="False: the live source is disabled.")]
+    sessions: Annotated[
+        LiveSessions,
+        Field(
+            description="`per_caller`: each caller has its own session at the source, if the source has sessions; "
+            "`shared`: all callers of the tenant use one."
+        ),
+    ]
     status: Annotated[LiveStatusShown, Field(description="The attachment.")]
     primitives: Annotated[
         LiveCountsShown, Field(description="The number of the source's primitives, by family and state.")
@@ -136,23 +164,29 @@ class LiveSourceShown(ResponseModel):
 
 
 class LiveSourceDetails(LiveSourceShown):
-    """A live source with the primitives that an admin has to review, at most 50 of each state."""
+    """A live source with the primitives that an admin has to review, at most 50 of each state or with findings."""
 
     held: Annotated[Sequence[LivePrimitiveShown], Field(description="The definitions that an admin has to review.")]
     hidden: Annotated[
         Sequence[LivePrimitiveShown], Field(description="The primitives whose names other primitives use.")
+    ]
+    suspicious: Annotated[
+        Sequence[LivePrimitiveShown],
+        Field(description="The primitives whose definitions have suspicious texts, in every state."),
     ]
 
     @classmethod
     def of(cls, overview: LiveOverview) -> Self:
         """Build the response from a described live source."""
 
-        def waiting(state: LivePrimitiveState) -> Sequence[LivePrimitiveShown]:
-            found = [one for one in overview.needs_attention if one.state is state]
-            return [LivePrimitiveShown.of(one, overview.source) for one in found[:_MAX_WAITING]]
+        def shown(found: Iterable[LivePrimitiveView]) -> Sequence[LivePrimitiveShown]:
+            return [LivePrimitiveShown.of(one, overview.source) for one in islice(found, _MAX_WAITING)]
 
         return cls(
-            **_shared_fields(overview), held=waiting(LivePrimitiveState.HELD), hidden=waiting(LivePrimitiveState.HIDDEN)
+            **_shared_fields(overview),
+            held=shown(one for one in overview.needs_attention if one.state is LivePrimitiveState.HELD),
+            hidden=shown(one for one in overview.needs_attention if one.state is LivePrimitiveState.HIDDEN),
+            suspicious=shown(one for one in overview.needs_attention if one.remembered.findings),
         )
 
 
@@ -180,6 +214,7 @@ def _shared_fields(overview: LiveOverview) -> dict[str, Any]:
         "accepts_changes": source.accepts_changes,
         "expose": source.expose,
         "enabled": source.enabled,
+        "sessions": LiveSessions.PER_CALLER if source.kind is LiveKind.MCP else LiveSessions.SHARED,
         "status": LiveStatusShown.of(source.status),
         "primitives": LiveCountsShown(
             tools=overview.counts[Family.TOOL],

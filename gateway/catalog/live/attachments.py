@@ -32,6 +32,7 @@ from gateway.domain.live_sources import (
     RememberedPrimitive,
 )
 from gateway.domain.primitives import Family
+from gateway.domain.updates.source_changes import TextFinding
 from gateway.errors import Conflict, Fault, ReferenceMissing
 from gateway.store import primitives, tenants
 from gateway.store.calls import policies
@@ -186,7 +187,7 @@ async def accept_changes(
         if seen is not None and any(one.primitive.digest not in seen for one in chosen):  # guard: live-accept-seen
             raise Conflict("a definition has changed since it was read; read the live source again")
         await live_primitives.apply_changes(
-            tenant, db, source.id, removed=chosen, added=[_accepted(one.primitive) for one in chosen]
+            tenant, db, source.id, removed=chosen, added=[_accepted(one.primitive, one.findings) for one in chosen]
         )
         entry.target = source.name
         entry.detail = {
@@ -208,11 +209,11 @@ def review(
     is_first = all(one.accepted_digest is None for one in before)
     present: list[RememberedPrimitive] = []
     for found in reading.primitives:
-        old = known.pop(_key(found), None)
+        old, findings = known.pop(_key(found), None), reading.findings.get(_key(found), ())
         accepted = None if old is None else old.accepted_digest
         is_new = accepted is None and (is_first or not (found.family is Family.TOOL or is_page(found.name)))
         if source.accepts_changes or accepted == found.digest or is_new:  # guard: live-review
-            present.append(_accepted(found))
+            present.append(_accepted(found, findings))
         else:
             last_definition = None if old is None or old.primitive.is_held else old.primitive.definition
             present.append(
@@ -220,6 +221,7 @@ def review(
                     primitive=replace(found, is_held=True),
                     accepted_digest=accepted,
                     accepted_definition=last_definition or (None if old is None else old.accepted_definition),
+                    findings=findings,
                 )
             )
     absent = [replace(one, is_present=False) for one in known.values() if one.accepted_digest is not None]
@@ -298,8 +300,9 @@ def _is_allowed(catalog: CatalogContext, kind: LiveKind) -> bool:
     return kind is not LiveKind.COMMAND or catalog.options.live_commands  # guard: live-command-attached
 
 
-def _accepted(found: LivePrimitive) -> RememberedPrimitive:
-    return RememberedPrimitive(primitive=replace(found, is_held=False), accepted_digest=found.digest)
+def _accepted(found: LivePrimitive, findings: tuple[TextFinding, ...]) -> RememberedPrimitive:
+    accepted = replace(found, is_held=False)
+    return RememberedPrimitive(primitive=accepted, accepted_digest=found.digest, findings=findings)
 
 
 def _key(primitive: LivePrimitive) -> _Key:

@@ -17,6 +17,7 @@ import orjson
 from gateway.catalog.live.assessment import assess_tool
 from gateway.catalog.live.lenient_definitions import read_definition
 from gateway.catalog.live.remote_names import Place, assign_names, place_of
+from gateway.catalog.live.text_review import find_suspicious
 from gateway.definitions.excerpts import shorten
 from gateway.definitions.live.foreign_meta import foreign_meta
 from gateway.definitions.live.page_digests import with_digest
@@ -25,6 +26,7 @@ from gateway.domain.json_access import as_object, encode_exact
 from gateway.domain.live_sources import DiscoveredPrimitive, Discovery, LivePrimitive, LiveSource, RememberedPrimitive
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.policy import Safety
+from gateway.domain.updates.source_changes import TextFinding
 from gateway.errors import DefinitionInvalid
 
 MAX_PRIMITIVES = 500
@@ -54,12 +56,14 @@ _READ_ONLY = "MCP defines resources and prompts as read-only"
 class Reading:
     """The valid primitives of a discovery, each with a name that is unique in its family, and the notices.
 
-    `faults` contains the reasons of refused primitives; primitives that were not reached have none.
+    `faults` contains the reasons of refused primitives; primitives that were not reached have none. `findings` are
+    suspicious texts of the valid ones.
     """
 
     primitives: Sequence[LivePrimitive]
     notices: Sequence[str]
     faults: Mapping[Place, str]
+    findings: Mapping[Place, tuple[TextFinding, ...]] = field(default_factory=dict[Place, tuple[TextFinding, ...]])
 
 
 class _Refused(Exception):
@@ -130,7 +134,10 @@ def read_discovery(
         else:
             valid.append(one)
             size += len(one.definition)
-    return Reading(primitives=valid, notices=notices.all(), faults=notices.faults)
+    findings, unsearched = find_suspicious(valid)
+    for notice in unsearched:
+        notices.add(notice)
+    return Reading(primitives=valid, notices=notices.all(), faults=notices.faults, findings=findings)
 
 
 def digest_of(family: Family, raw: Mapping[str, object], page: str = "") -> str:

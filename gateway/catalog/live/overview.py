@@ -54,12 +54,12 @@ class LivePrimitiveView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveOverview:
-    """A live source, the number of its visible primitives by family, and its held and hidden primitives."""
+    """A live source, the number of its visible primitives by family, and the primitives that need attention."""
 
     source: LiveSource
     counts: Mapping[Family, int]
     needs_attention: Sequence[LivePrimitiveView] = ()
-    """Held and hidden primitives."""
+    """Held and hidden primitives, and those with suspicious texts."""
 
     def count(self, state: LivePrimitiveState) -> int:
         """Return the number of held, or of hidden, primitives."""
@@ -80,7 +80,7 @@ async def describe_live_sources(
             needs_attention=[
                 one
                 for one in _states(source, view.offer.found.get(source.id, ()), view)
-                if one.state in {LivePrimitiveState.HELD, LivePrimitiveState.HIDDEN}
+                if one.state in {LivePrimitiveState.HELD, LivePrimitiveState.HIDDEN} or _is_suspicious(one)
             ],
         )
         for source in found
@@ -123,6 +123,10 @@ def differences(accepted: bytes | None, held: bytes) -> Sequence[str]:
             else:
                 found.append(member_pointer)
     return sorted(found)[:_MAX_DIFFERENCES]
+
+
+def _is_suspicious(one: LivePrimitiveView) -> bool:
+    return bool(one.remembered.findings) and one.state is not LivePrimitiveState.ABSENT
 
 
 def _states(

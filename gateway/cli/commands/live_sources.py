@@ -160,6 +160,7 @@ def _describe(found: JsonObject) -> str:
         "accepts_changes",
         "expose",
         "enabled",
+        "sessions",
     )
     status = ("state", "title", "replica", "since", "fault", "failures", "retry_at")
     settings, levels = to_object(found.get("settings")), to_object(found.get("safety"))
@@ -172,6 +173,11 @@ def _describe(found: JsonObject) -> str:
         *(("notice", as_text(notice)) for notice in to_list(pick(found, "status", "notices"))),
         *(("held", f"{text_at(one, 'family')} {text_at(one, 'name')}") for one in to_objects(found.get("held"))),
         *(("hidden", f"{text_at(one, 'family')} {text_at(one, 'name')}") for one in to_objects(found.get("hidden"))),
+        *(
+            ("finding", f"{text_at(one, 'family')} {text_at(one, 'name')}: {finding}")
+            for one in to_objects(found.get("suspicious"))
+            for finding in _findings(one)
+        ),
     ]
     return render_pairs(pairs)
 
@@ -179,6 +185,7 @@ def _describe(found: JsonObject) -> str:
 def _describe_held(one: JsonObject) -> str:
     """Render a held definition: the members that differ from the accepted one, or all members of a new one."""
     pairs = [(name, text_at(one, name)) for name in ("name", "family", "remote")]
+    pairs += [("finding", finding) for finding in _findings(one)]
     if pick(one, "accepted") is None:
         return render_pairs([*pairs, ("new", _compact(one.get("definition")))])
     for pointer in to_list(one.get("changed")):
@@ -188,6 +195,12 @@ def _describe_held(one: JsonObject) -> str:
             (f"{as_text(pointer)} is", _compact(pick(one, "definition", *steps))),
         ]
     return render_pairs(pairs)
+
+
+def _findings(one: JsonObject) -> list[str]:
+    """Render the suspicious texts of a definition."""
+    found = to_objects(one.get("findings"))
+    return [f"{text_at(each, 'kind')} at {text_at(each, 'pointer')}: {text_at(each, 'excerpt')}" for each in found]
 
 
 def _compact(value: object) -> str:

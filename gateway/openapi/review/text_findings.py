@@ -61,6 +61,19 @@ def find_texts(
     return tuple(found)
 
 
+def find_in_definitions(definitions: Mapping[str, bytes]) -> Iterator[tuple[str, TextFinding]]:
+    """Yield the findings on definitions that belong to no document, each with the name of its definition.
+
+    Pointers lead into the definition.
+    """
+    searched = _Search()
+    for batch in _batches((_read(name, "", text) for name, text in definitions.items()), _BATCH_BYTES):
+        is_clear = searched.is_clear(batch)
+        for part in batch:
+            found = chain(_find_concealed_in(part), () if is_clear else searched.find(part))
+            yield from ((part.tool or "", finding) for finding in found)
+
+
 def find_hosts(*texts: bytes) -> frozenset[str]:
     """Return the hosts of all URLs in JSON texts."""
     return frozenset(host.decode("utf-8", "replace").lower() for text in texts for host in _URL.findall(text))
@@ -177,9 +190,11 @@ def _locate(value: object, suspicious: Mapping[str, Sequence[_Suspicion]], part:
             yield TextFinding(kind=kind, pointer=place, excerpt=cut(excerpt), tool=part.tool, pattern=pattern)
 
 
-def _find_concealed(root: Object, hidden: Collection[str], tools: Mapping[str, str]) -> Iterator[TextFinding]:
+def _find_concealed(
+    root: Object, hidden: Collection[str], tools: Mapping[str, str], start: str = "#"
+) -> Iterator[TextFinding]:
     """Locate concealed text of a document. A comment in an example belongs to a page, so it is not concealed."""
-    for place, text in _located_texts(root, "#", hidden):
+    for place, text in _located_texts(root, start, hidden):
         kind = FindingKind.INVISIBLE if is_concealing(text) else FindingKind.COMMENT
         if kind is FindingKind.INVISIBLE or _EXAMPLES.isdisjoint(place.split("/")):
             yield TextFinding(kind=kind, pointer=place, excerpt=cut(text), tool=tools.get(_identity(place)))
@@ -188,6 +203,15 @@ def _find_concealed(root: Object, hidden: Collection[str], tools: Mapping[str, s
 def _conceals(text: str) -> bool:
     is_plain = text.isascii() and text.isprintable()
     return _COMMENT in text or (not is_plain and is_concealing(text))
+
+
+def _find_concealed_in(part: _TextPart) -> Iterator[TextFinding]:
+    """Locate concealed text of one definition."""
+    if part.text.isascii() and _COMMENT.encode() not in part.text:
+        return
+    value = cast("Object", orjson.loads(part.text))
+    if hidden := {text for text in _collect(value) if _conceals(text)}:
+        yield from _find_concealed(value, hidden, {}, part.pointer)
 
 
 def _identity(pointer: str) -> str:

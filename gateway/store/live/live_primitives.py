@@ -10,6 +10,7 @@ from gateway.domain.identifiers import LiveSourceId, TenantId
 from gateway.domain.live_sources import LivePrimitive, RememberedPrimitive
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.policy import Safety
+from gateway.domain.updates.source_changes import FindingKind, TextFinding
 from gateway.store.engine import Db
 from gateway.store.tables import live_primitives, live_sources
 
@@ -95,7 +96,13 @@ def _row_values(one: RememberedPrimitive) -> Mapping[str, object]:
         "accepted_digest": one.accepted_digest,
         "accepted_definition": one.accepted_definition,
         "is_present": one.is_present,
+        "findings": [_stored(finding) for finding in one.findings],
     }
+
+
+def _stored(finding: TextFinding) -> Mapping[str, str]:
+    members = {"kind": finding.kind.value, "pointer": finding.pointer, "excerpt": finding.excerpt}
+    return members | {"pattern": finding.pattern}
 
 
 def _remembered(row: RowMapping) -> RememberedPrimitive:
@@ -113,4 +120,5 @@ def _remembered(row: RowMapping) -> RememberedPrimitive:
         accepted_digest=row["accepted_digest"],
         accepted_definition=row["accepted_definition"],
         is_present=row["is_present"],
+        findings=tuple(TextFinding(**one | {"kind": FindingKind(one["kind"])}) for one in row["findings"]),
     )

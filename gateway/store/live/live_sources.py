@@ -104,7 +104,7 @@ async def add_notice(tenant: TenantId, db: Db, source: LiveSourceId, text: str, 
         live_sources.c.tenant_id == tenant,
         live_sources.c.id == source,
         live_sources.c.state == AttachmentState.ATTACHED.value,
-        ~notices.contains([text]),
+        func.array_position(notices, text).is_(None),
         func.cardinality(notices) < most,
     )
     await db.execute(update(live_sources).where(*matches).values(notices=func.array_append(notices, text)))

@@ -287,6 +287,7 @@ _CALLS: Mapping[str, _Call] = {
     "live_sources.of_credential": lambda t, db, v: live_sources.of_credential(t, db, f"{_VICTIM} named"),
     "live_sources.save": lambda t, db, v: live_sources.save(replace(v.live, tenant=t, prefix="planted"), db),
     "live_sources.report": lambda t, db, v: live_sources.report(t, db, v.live.id, LiveStatus(fault="planted")),
+    "live_sources.add_notice": lambda t, db, v: live_sources.add_notice(t, db, v.live.id, "planted", most=50),
     "live_sources.remove": lambda t, db, v: live_sources.remove(t, db, v.live.id),
     "live_primitives.of_source": lambda t, db, v: live_primitives.of_source(t, db, v.live.id),
     "live_primitives.load": lambda t, db, v: live_primitives.load(t, db),
