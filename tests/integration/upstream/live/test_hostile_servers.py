@@ -486,11 +486,12 @@ async def test_concurrent_requests_of_a_caller_share_its_session() -> None:
     """Ours: the session of a caller is one, whatever runs in it; another caller has another one (DYN-5)."""
     script = Scripted()
     both = anyio.Event()
-    seen: list[str] = []
+    ids: dict[str, list[object]] = {}
 
     async def meet(exchange: Exchange, message: dict[str, Any]) -> bytes:
-        seen.extend(exchange.header("mcp-session-id"))
-        if len(seen) == 3:
+        [session] = exchange.header("mcp-session-id")
+        ids.setdefault(session, []).append(message["id"])
+        if sum(map(len, ids.values())) == 3:
             both.set()
         await both.wait()
         return json_body(result(message, {"content": []}))
@@ -498,8 +499,7 @@ async def test_concurrent_requests_of_a_caller_share_its_session() -> None:
     script.replies["tools/call"] = meet
     async with attached_to(script) as world:
         await asyncio.gather(call(world), call(world), call(world, Client(owner=SessionOwner("bob", "s"))))
-    assert sorted(seen) == ["s-2", "s-2", "s-3"]
-    assert len({each["id"] for each in script.sent("tools/call")[:2]}) == 2
+    assert sorted(len(set(each)) for each in ids.values()) == [1, 2]
 
 
 @pytest.mark.parametrize("identifier", ["x" * 2000, "a b", ""])
@@ -742,8 +742,10 @@ async def test_a_resource_that_cannot_be_followed_is_left_out(declared: dict[str
             with pytest.raises(LiveSourceFailed, match="does not report updates of this resource"):
                 await subscribe(world, uri)
         await asyncio.gather(subscribe(world, "x:2"), subscribe(world, "x:3"), subscribe(world, "x:2"))
-        listed = script.sent("subscriptions/listen")[-1]["params"]["notifications"]["resourceSubscriptions"]
-        assert listed == ["x:1", "x:2", "x:3"]
+        listed = [each["params"]["notifications"] for each in script.sent("subscriptions/listen")]
+        assert ["x:1", "x:2", "x:3"] in [
+            each["resourceSubscriptions"] for each in listed
+        ]  # that without them may be late
         assert not world.listener.has_changed.is_set()
 
 
