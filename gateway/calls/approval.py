@@ -126,6 +126,7 @@ class ApprovalStation:
         try:
             while state is ApprovalState.PENDING and anyio.current_time() < until:
                 steps += 1
+                await call.peer.note_wait(_facts(self.catalog, approval))
                 await call.peer.progress(steps * _PROGRESS_STEP, None, f"waiting for the approval {approval.id}")
                 with anyio.move_on_after(
                     min(_POLL_S, until - anyio.current_time())
@@ -134,6 +135,7 @@ class ApprovalStation:
                 changed.clear()
                 with suppress(Unavailable):  # nothing has run; a task waits for hours and polls
                     state = await state_of(key[0], self.catalog, approval.id) or ApprovalState.EXPIRED
+            await call.peer.note_wait(None)
             return state
         finally:
             self._waiting[key].discard(changed)
@@ -304,24 +306,30 @@ class ApprovedRun:
         """Return the error with the current state of the approval."""
         tenant, catalog = self._call.principal.tenant, self._station.catalog
         found = await get_approval(tenant, catalog, approval)
-        url = page_of(catalog, approval)
-        expires_at = found.expires_at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        facts = {"id": found.id, "state": found.state.value, "expires_at": expires_at}
-        place = "" if url is None else f" at {url}"
+        facts = _facts(catalog, found)
+        place = f" at {facts['url']}" if "url" in facts else ""
         text = _STATE_MESSAGES.get(found.state, _ENDED_MESSAGE).format(
-            id=found.id, state=found.state.value, until=expires_at, at=place
+            id=found.id, state=found.state.value, until=facts["expires_at"], at=place
         )
         if found.state is ApprovalState.PENDING and not await has_approver(tenant, catalog):
             text += " No key of this tenant has the scope approve, and no people the role; only the operator decides."
         if found.comment and found.state is ApprovalState.DENIED:
             text += f" The reason given: {found.comment}"
-        return ApprovalRequired(text, approval=facts if url is None else {**facts, "url": url})
+        return ApprovalRequired(text, approval=facts)
 
     async def _show(self) -> ShownCall:
         preview = await self._handler.preview(self._prepared)
         shown = show_call(preview, self._prepared, self._call.action[1])
         reason, risks = describe_reason(self._call.judged), describe_risk(self._subject, self._prepared, shown, preview)
         return ShownCall(request=shown, warnings=(reason, *risks) if reason else risks)
+
+
+def _facts(catalog: CatalogContext, approval: Approval) -> Mapping[str, str]:
+    """The members of `gateway/approval`: id, state, expiry, and the page if there is one."""
+    expires_at = approval.expires_at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    facts = {"id": approval.id, "state": approval.state.value, "expires_at": expires_at}
+    url = page_of(catalog, approval.id)
+    return facts if url is None else {**facts, "url": url}
 
 
 _STATE_MESSAGES: Final[Mapping[ApprovalState, str]] = {

@@ -61,6 +61,10 @@ class CallPeer:
         """Forward the notice that the call may have effects from now on."""
         await self._peer.note_intent()
 
+    async def note_wait(self, approval: Mapping[str, str] | None) -> None:
+        """Forward the notice that the call waits for a person, or no longer waits."""
+        await self._peer.note_wait(approval)
+
     async def end_stream(self) -> None:
         """End the stream of this call's messages."""
         await self._peer.end_stream()

@@ -9,7 +9,7 @@ from base64 import b64encode
 from codecs import getincrementaldecoder
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 import orjson
@@ -48,6 +48,8 @@ _TOO_MANY_DIGITS = "the result has an integer of more than 4,300 digits (the lim
 CRASHED = "the call failed inside the gateway"
 """The error message for an unexpected exception."""
 
+APPROVAL_META: Final = "gateway/approval"
+"""Key of `_meta` for the approval of a call."""
 _MAX_TYPE = 256
 _TEXT_START = b'"content":[{"type":"text","text":'
 _END = b'],"isError":false'
@@ -165,7 +167,7 @@ def failure(error: GatewayError, correlation_id: str) -> bytes:
         details["retry_after_s"] = error.retry_after_s
     meta: dict[str, object] = {"gateway/error": details}
     if isinstance(error, ApprovalRequired):
-        meta["gateway/approval"] = dict(error.approval)
+        meta[APPROVAL_META] = dict(error.approval)
     return b"".join(
         (
             b'"content":[{"type":"text","text":',

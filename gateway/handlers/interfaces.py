@@ -127,6 +127,10 @@ class Peer(Protocol):
         """
         ...
 
+    async def note_wait(self, approval: Mapping[str, str] | None) -> None:
+        """Record that the call waits for this approval (id, state, expiry and page), or no longer waits for one."""
+        ...
+
     async def end_stream(self) -> None:
         """End the stream that carries this call's messages; the client may resume it. Does nothing in 2026-07-28."""
         ...

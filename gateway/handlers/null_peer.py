@@ -46,6 +46,9 @@ class _NullPeer:
     async def note_intent(self) -> None:
         """Do nothing: the call ends with its request."""
 
+    async def note_wait(self, approval: Mapping[str, str] | None) -> None:
+        """Do nothing: the call does not wait."""
+
     async def end_stream(self) -> None:
         """Do nothing: there is no stream."""
 

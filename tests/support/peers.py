@@ -47,6 +47,9 @@ class TalkingPeer:
     async def note_intent(self) -> None:
         """Nothing is asked of it."""
 
+    async def note_wait(self, approval: Mapping[str, str] | None) -> None:
+        """Progress is enough."""
+
     async def end_stream(self) -> None:
         self.told.append("stream ended")
 
@@ -85,6 +88,9 @@ class RoundsPeer:
 
     async def note_intent(self) -> None:
         """Nothing is asked of it."""
+
+    async def note_wait(self, approval: Mapping[str, str] | None) -> None:
+        """Progress is enough."""
 
     async def end_stream(self) -> None:
         """A stream of this era cannot be come back to."""

@@ -70,6 +70,7 @@ class TaskDraft:
     call: TaskCall
     rounds: TaskRounds
     has_begun: bool = False
+    approval: Mapping[str, str] | None = None
 
 
 class TaskRecords:
@@ -112,6 +113,7 @@ class TaskRecords:
                 data_key=key,
                 call=self._seal(tenant, wrapped, task, draft.call),
                 rounds=self._seal_rounds(tenant, wrapped, task, draft.rounds),
+                approval=draft.approval,
             )
             await mcp_tasks.insert(tenant, db, row, lease=self.lease, lifetime=LIFETIME)
             stored = await _owned(draft.owner, db, task)
@@ -192,6 +194,13 @@ class TaskRecords:
         """Record that the call may have effects from now on; False if the holder has lost the lease."""
         async with self._store.transaction(tenant) as db:
             return await mcp_tasks.begin(tenant, db, task, holder=holder)
+
+    async def wait(self, tenant: TenantId, task: TaskId, *, holder: str, approval: Mapping[str, str] | None) -> None:
+        """Record the approval for which the holder's call waits, or that it no longer waits."""
+        async with self._store.upkeep(tenant) as db:
+            is_stored = await mcp_tasks.wait(tenant, db, task, holder=holder, approval=approval)
+        if is_stored:
+            await self._announce(tenant, task)
 
     async def renew(self, tenant: TenantId, task: TaskId, *, holder: str) -> bool:
         """Extend the holder's lease; False if the task was cancelled, expired or taken by another holder."""
@@ -330,6 +339,7 @@ class TaskRecords:
             call=self._unseal(tenant, stored, stored.call, TaskCall),
             rounds=self._unseal(tenant, stored, stored.rounds, TaskRounds),
             outcome=None if stored.outcome is None else self._unseal(tenant, stored, stored.outcome, TaskOutcome),
+            approval=stored.approval,
         )
 
 

@@ -1,5 +1,6 @@
 """Tasks: calls of tools that continue after the response to their request (`io.modelcontextprotocol/tasks`)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -98,3 +99,5 @@ class McpTask:
     call: TaskCall
     rounds: TaskRounds
     outcome: TaskOutcome | None = None
+    approval: Mapping[str, str] | None = None
+    """The approval for which the call waits: its id, state, expiry and page."""

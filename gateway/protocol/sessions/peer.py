@@ -149,6 +149,9 @@ class SessionPeer:
     async def note_intent(self) -> None:
         """Do nothing: the call ends with its request."""
 
+    async def note_wait(self, approval: Mapping[str, str] | None) -> None:
+        """Do nothing: progress reports the wait."""
+
     async def end_stream(self) -> None:
         """End the connection if the client can resume the stream, which then contains the later messages."""
         await self._sink.detach()

@@ -48,7 +48,7 @@ class RoundState(msgspec.Struct, frozen=True, kw_only=True):
 class StatelessPeer:
     """The peer of one request of 2026-07-28, or of a task; without `ctx`, the client receives no notifications.
 
-    `note_intent` calls `on_intent`, which a task sets.
+    `note_intent` calls `on_intent`, and `note_wait` calls `on_wait`; a task sets both.
     """
 
     session = ""
@@ -67,6 +67,7 @@ class StatelessPeer:
         self.approval_timeout_s = 0.0
         """Seconds that a call may wait for another person; unbounded for a task."""
         self.on_intent: Callable[[], Awaitable[None]] | None = None
+        self.on_wait: Callable[[Mapping[str, str] | None], Awaitable[None]] | None = None
         self.answers = {**before.answers, **answers}
         self.memory = dict(before.memory)
         self._early_answers = early_answers
@@ -123,6 +124,11 @@ class StatelessPeer:
         """Notify the task of the call; does nothing for a call that ends with its request."""
         if self.on_intent is not None:
             await self.on_intent()
+
+    async def note_wait(self, approval: Mapping[str, str] | None) -> None:
+        """Notify the task of the call; any other call of this revision waits for no person."""
+        if self.on_wait is not None:
+            await self.on_wait(approval)
 
     async def end_stream(self) -> None:
         """Do nothing: streams of this revision cannot be resumed."""

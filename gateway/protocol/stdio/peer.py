@@ -72,6 +72,9 @@ class StdioPeer:
     async def note_intent(self) -> None:
         """Do nothing: the call ends with its request."""
 
+    async def note_wait(self, approval: Mapping[str, str] | None) -> None:
+        """Do nothing: progress reports the wait."""
+
     async def end_stream(self) -> None:
         """Do nothing: standard output stays open until the client closes it."""
 

@@ -8,8 +8,9 @@ record an intent.
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
-from typing import Any, Final, Protocol, Self
+from typing import Final, Protocol, Self
 
 import anyio
 import structlog
@@ -18,15 +19,7 @@ from mcp_types import ClientCapabilities
 from gateway.calls.pipeline import CallPipeline
 from gateway.catalog.calls.mcp_tasks import TaskDraft, TaskRecords
 from gateway.connections.connections import Connections
-from gateway.domain.calls.mcp_tasks import (
-    McpTask,
-    TaskCall,
-    TaskError,
-    TaskOutcome,
-    TaskQuestion,
-    TaskRounds,
-    TaskState,
-)
+from gateway.domain.calls.mcp_tasks import McpTask, TaskCall, TaskOutcome, TaskRounds, TaskState
 from gateway.domain.events import TaskChanged
 from gateway.domain.identifiers import KeyId, TaskId, TenantId, mint
 from gateway.domain.task_supervisor import TaskSupervisor
@@ -43,8 +36,8 @@ from gateway.errors import (
 )
 from gateway.handlers.binding import BoundTool
 from gateway.handlers.interfaces import InputRequired
-from gateway.protocol.errors import to_mcp_in
 from gateway.protocol.stateless.input_rounds import RoundState, StatelessPeer
+from gateway.protocol.tasks.task_objects import failed_outcome, waiting_rounds
 from gateway.protocol.tasks.visible_tasks import owner_of
 from gateway.registry.registry import Registry
 
@@ -53,7 +46,6 @@ log = structlog.get_logger(__name__)
 INLINE_S: Final = 0.5
 """Seconds after which a running call becomes a task."""
 
-_MODERN: Final = "2026-07-28"
 _RENEWALS: Final = 3
 """Number of renewals within the time of a lease."""
 
@@ -95,6 +87,7 @@ class TaskRun:
         self.holder = mint("run")
         self.task: McpTask | None = None
         self.has_begun = False
+        self.approval: Mapping[str, str] | None = None
         self.scope = anyio.CancelScope()
         self.done = anyio.Event()
         self.members: bytes | None = None
@@ -119,6 +112,7 @@ class TaskRun:
             call=TaskCall(arguments=dict(self.arguments), capabilities=capabilities),
             rounds=TaskRounds(answers=self.peer.answers, memory=self.peer.memory),
             has_begun=self.has_begun,
+            approval=self.approval,
         )
 
     def result(self) -> bytes:
@@ -199,7 +193,7 @@ class TaskRunner:
         except Unavailable:
             await self.records.postpone(task.owner.tenant, task.id, holder=task.holder, seconds=_RETRY_S)
         except GatewayError as error:
-            await self.records.end(task, TaskState.FAILED, _failure(error, task), message=error.message)
+            await self.records.end(task, TaskState.FAILED, failed_outcome(error, task), message=error.message)
         else:
             self._start(run, task)
 
@@ -284,7 +278,7 @@ class TaskRunner:
     def _attach_peer(self, run: TaskRun) -> None:
         """Remove the time limit of the call's wait for other people, and record its intents."""
         run.peer.approval_timeout_s = math.inf
-        run.peer.on_intent = partial(self._note_intent, run)
+        run.peer.on_intent, run.peer.on_wait = partial(self._note_intent, run), partial(self._note_wait, run)
 
     async def _note_intent(self, run: TaskRun) -> None:
         """Record that effects may follow, in the row if it exists.
@@ -301,6 +295,16 @@ class TaskRunner:
             if task is not None and not await self.records.begin(task.owner.tenant, task.id, holder=run.holder):
                 raise Conflict(_TAKEN)
             run.has_begun = True
+
+    async def _note_wait(self, run: TaskRun, approval: Mapping[str, str] | None) -> None:
+        """Record the approval for which the call waits; the caller repeats it, so a failure is no error."""
+        async with run.lock:
+            if run.approval == approval:
+                return
+            with suppress(Unavailable):
+                if run.task is not None:
+                    await self.records.wait(run.task.owner.tenant, run.task.id, holder=run.holder, approval=approval)
+                run.approval = approval
 
     async def _call(self, run: TaskRun) -> None:
         try:
@@ -373,22 +377,12 @@ class TaskRunner:
         elif isinstance(raised, LimitExceeded | DatabaseUnavailable) and not run.has_begun:  # nothing was done
             await records.postpone(tenant, task.id, holder=run.holder, seconds=raised.retry_after_s or _RETRY_S)
         elif raised is not None:
-            await records.end(task, TaskState.FAILED, _failure(raised, task), message=raised.message)
+            await records.end(task, TaskState.FAILED, failed_outcome(raised, task), message=raised.message)
         else:  # the replica stops; a task that was cancelled or taken over is unchanged
             await records.postpone(tenant, task.id, holder=run.holder, seconds=0)
 
     async def _park(self, task: McpTask, raised: InputRequired) -> None:
-        asked = {
-            key: TaskQuestion(kind=each.kind, params=dict(each.params)) for key, each in raised.input_requests.items()
-        }
-        state: Mapping[str, Any] = raised.state
-        rounds = TaskRounds(answers=dict(state["answers"]), memory=dict(state["memory"]), questions=asked)
         try:
-            await self.records.park(task, rounds)
+            await self.records.park(task, waiting_rounds(raised))
         except HandlerFailed as error:
-            await self.records.end(task, TaskState.FAILED, _failure(error, task), message=error.message)
-
-
-def _failure(error: GatewayError, task: McpTask) -> TaskOutcome:
-    found = to_mcp_in(_MODERN, error, task.correlation_id).error
-    return TaskOutcome(error=TaskError(code=found.code, message=found.message, data=dict(found.data or {})))
+            await self.records.end(task, TaskState.FAILED, failed_outcome(error, task), message=error.message)

@@ -1,5 +1,6 @@
 """Tasks as the extension `io.modelcontextprotocol/tasks` writes them, and its declaration by clients."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -7,17 +8,20 @@ import msgspec
 from mcp_types import CLIENT_CAPABILITIES_META_KEY
 
 from gateway.calls import result_rendering
-from gateway.domain.calls.mcp_tasks import McpTask, TaskState
+from gateway.calls.result_rendering import APPROVAL_META
+from gateway.domain.calls.mcp_tasks import McpTask, TaskError, TaskOutcome, TaskQuestion, TaskRounds, TaskState
 from gateway.domain.fairness.large_work import run_large
 from gateway.domain.json_access import as_object
-from gateway.handlers.interfaces import InputRequest
-from gateway.protocol.errors import TASKS
+from gateway.errors import GatewayError
+from gateway.handlers.interfaces import InputRequest, InputRequired
+from gateway.protocol.errors import TASKS, to_mcp_in
 from gateway.protocol.methods.input_requests import to_wire_request
 from gateway.protocol.request_context import SdkContext
 
 POLL_MS: Final = 1000
 """Suggested time between two `tasks/get` of a client."""
 
+_MODERN: Final = "2026-07-28"
 _MS: Final = timedelta(milliseconds=1)
 
 
@@ -54,6 +58,21 @@ def _detailed(task: McpTask) -> dict[str, Any]:
     return members
 
 
+def failed_outcome(error: GatewayError, task: McpTask) -> TaskOutcome:
+    """The end of a task whose call raised an error."""
+    found = to_mcp_in(_MODERN, error, task.correlation_id).error
+    return TaskOutcome(error=TaskError(code=found.code, message=found.message, data=dict(found.data or {})))
+
+
+def waiting_rounds(raised: InputRequired) -> TaskRounds:
+    """The state of a call that waits for responses of the client."""
+    questions = {
+        key: TaskQuestion(kind=each.kind, params=dict(each.params)) for key, each in raised.input_requests.items()
+    }
+    state: Mapping[str, Any] = raised.state
+    return TaskRounds(answers=dict(state["answers"]), memory=dict(state["memory"]), questions=questions)
+
+
 def _members(task: McpTask) -> dict[str, Any]:
     members: dict[str, Any] = {
         "taskId": task.id,
@@ -63,7 +82,16 @@ def _members(task: McpTask) -> dict[str, Any]:
         "ttlMs": (task.expires_at - task.created_at) // _MS,
         "pollIntervalMs": POLL_MS,
     }
-    return {**members, "statusMessage": task.message} if task.message else members
+    if task.message:
+        return {**members, "statusMessage": task.message}
+    if task.approval is None or task.state is not TaskState.WORKING:
+        return members
+    return {**members, "statusMessage": _describe_wait(task.approval), "_meta": {APPROVAL_META: dict(task.approval)}}
+
+
+def _describe_wait(approval: Mapping[str, str]) -> str:
+    place = f" at {approval['url']}" if "url" in approval else ""
+    return f"waiting for another person to approve the call: {approval['id']}, until {approval['expires_at']}{place}"
 
 
 def _written(moment: datetime) -> str:

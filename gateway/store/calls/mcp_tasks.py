@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, RowMapping, Select, delete, func, select, update
+from sqlalchemy import ColumnElement, RowMapping, Select, delete, func, null, select, update
 from sqlalchemy import insert as insert_into
 
 from gateway.domain.calls.mcp_tasks import OPEN_STATES, TaskState
@@ -50,6 +50,7 @@ class StoredTask:
     call: bytes
     rounds: bytes
     outcome: bytes | None
+    approval: Mapping[str, str] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +68,7 @@ class NewTask:
     data_key: str
     call: bytes
     rounds: bytes
+    approval: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +126,12 @@ async def begin(tenant: TenantId, db: Db, task: TaskId, *, holder: str) -> bool:
     return await _change(tenant, db, task, *_is_held(holder), values={"has_begun": True}) is not None
 
 
+async def wait(tenant: TenantId, db: Db, task: TaskId, *, holder: str, approval: Mapping[str, str] | None) -> bool:
+    """Store the approval for which the call waits, or None; False if the holder has lost the lease."""
+    values = {"approval": null() if approval is None else dict(approval), **_change_columns()}
+    return await _change(tenant, db, task, *_is_held(holder), values=values) is not None
+
+
 async def lease(tenant: TenantId, db: Db, task: TaskId, *, holder: str, until: timedelta) -> datetime | None:
     """Extend the holder's lease, and return its end; None if the holder has lost the lease."""
     return await _change(tenant, db, task, *_is_held(holder), values={"leased_until": func.now() + until})
@@ -131,7 +139,7 @@ async def lease(tenant: TenantId, db: Db, task: TaskId, *, holder: str, until: t
 
 async def take(tenant: TenantId, db: Db, task: TaskId, *, holder: str, until: timedelta) -> datetime | None:
     """Assign a working task to a new holder and return the end of its lease; the caller has locked the row."""
-    values = {"holder": holder, "leased_until": func.now() + until, "has_begun": False}
+    values = {"holder": holder, "leased_until": func.now() + until, "has_begun": False, "approval": null()}
     return await _change(tenant, db, task, tasks.c.state == TaskState.WORKING.value, values=values)
 
 

@@ -1,6 +1,7 @@
 """The tables of approvals, tasks and guardrails as SQLAlchemy statements use them; the migrations define them."""
 
 from sqlalchemy import BigInteger, Boolean, Column, DateTime, Integer, LargeBinary, Table, Text
+from sqlalchemy.dialects.postgresql import JSONB
 
 from gateway.store.tables import metadata
 
@@ -62,6 +63,7 @@ mcp_tasks = Table(
     Column("call", LargeBinary, nullable=False),
     Column("rounds", LargeBinary, nullable=False),
     Column("outcome", LargeBinary),
+    Column("approval", JSONB),  # the approval for which the call waits
 )
 
 guardrails = Table(

@@ -35,20 +35,35 @@ async def _pending(at: TaskClient) -> str:
     return found[0]
 
 
+async def _is_described(at: TaskClient, task: str, approval: str) -> bool:
+    """True if the task says for which approval it waits, and where a person decides."""
+    members = await at.get(task)
+    named = members.get("_meta", {}).get("gateway/approval", {})
+    return (
+        members["status"] == "working"
+        and (named.get("id"), named.get("state")) == (approval, "pending")
+        and all(named[part] in members["statusMessage"] for part in ("id", "expires_at"))
+    )
+
+
 async def _approve(at: TaskClient, approval: str) -> None:
     (await at.gateway.admin.post(f"/tenants/{at.slug}/approvals/{approval}/approve", json={})).raise_for_status()
 
 
 async def test_a_call_that_needs_an_approval_becomes_a_task(pair: Pair, strict: tuple[TaskClient, TaskClient]) -> None:
-    """Ours: the task works while a person decides, and its result is that of the approved call (SAF-3, SAF-7)."""
+    """Ours: the task names its approval while a person decides, and its result is that of the approved call (SAF-3)."""
     at_a, at_b = strict
 
     created = await at_a.call("create_pet", body={"name": "Rex"})
 
     assert (created["resultType"], created["status"]) == ("task", "working")
     assert pair.upstream.seen == []
-    await _approve(at_b, await _pending(at_b))
-    assert (await at_b.wait(created["taskId"]))["status"] == "completed"
+    approval = await _pending(at_b)
+    await until(lambda: _is_described(at_b, created["taskId"], approval))
+    await _approve(at_b, approval)
+    ended = await at_b.wait(created["taskId"])
+    assert (ended["status"], ended.get("statusMessage")) == ("completed", None)
+    assert "gateway/approval" not in ended["_meta"]
     assert [seen.method for seen in pair.upstream.seen] == ["POST"]
 
 

@@ -311,6 +311,9 @@ _CALLS: Mapping[str, _Call] = {
     "mcp_tasks.postpone": lambda t, db, v: mcp_tasks.postpone(
         t, db, v.task.id, holder=v.task.holder, to=timedelta(days=1)
     ),
+    "mcp_tasks.wait": lambda t, db, v: mcp_tasks.wait(
+        t, db, v.task.id, holder=v.task.holder, approval={"id": "planted"}
+    ),
     "mcp_tasks.park": lambda t, db, v: mcp_tasks.park(t, db, v.task.id, holder=v.task.holder, rounds=b"planted"),
     "mcp_tasks.answer": lambda t, db, v: mcp_tasks.answer(t, db, v.task.id, rounds=b"planted", state=TaskState.WORKING),
     "mcp_tasks.end": lambda t, db, v: mcp_tasks.end(
