@@ -73,8 +73,8 @@ class SessionFallback:
             try:
                 self._has_sessions = await self._callers.are_offered(limit)
             except (LiveSourceFailed, UpstreamError) as error:
-                log.info("live_sessions_refused", reason=error.message)
                 self._has_sessions = False
+                log.info("live_sessions_refused", reason=error.message)
             self._asks_in_sessions = self._has_sessions
         return self._asks_in_sessions
 

@@ -86,8 +86,8 @@ class SessionStream:
                     self._is_offered = False
                     return
                 except GatewayError as error:
-                    log.debug("session_stream_lost", reason=error.message)
                     failures += 1
+                    log.debug("session_stream_lost", reason=error.message)
                 self._has_answer.set()
                 if not self._session.running:
                     return
