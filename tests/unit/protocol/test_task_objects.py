@@ -42,9 +42,10 @@ def test_a_task_names_the_approval_for_which_it_waits(url: str) -> None:
     assert found["_meta"]["gateway/approval"] == _APPROVAL | ({"url": url} if url else {})
 
 
-def test_a_task_that_no_longer_waits_names_no_approval() -> None:
+async def test_a_task_that_no_longer_waits_names_no_approval() -> None:
     """Ours: the approval is that of an earlier moment (SAF-3)."""
-    asked, ended = detailed_task(_task(TaskState.INPUT_REQUIRED)), detailed_task(_task(TaskState.FAILED, "it failed"))
+    asked = await detailed_task(_task(TaskState.INPUT_REQUIRED))
+    ended = await detailed_task(_task(TaskState.FAILED, "it failed"))
     assert "_meta" not in {**asked, **ended}
     assert "statusMessage" not in asked
     assert ended["statusMessage"] == "it failed"

@@ -1,17 +1,14 @@
 """Large messages of MCP servers: they have room while they are received, and a bounded number of values."""
 
 import json
-from functools import partial
 from typing import Any
 
 import anyio
 import pytest
 
 from gateway.domain.refusals import LiveSourceFailed
-from gateway.handlers.live_access import StoredSourceAccess
 from gateway.upstream.client import UpstreamClient
-from gateway.upstream.live.mcp.connector import McpConnector
-from tests.integration.upstream.live.parts import TENANT, Client, Secrets, attached_by, source
+from tests.integration.upstream.live.parts import TENANT, Client, attached_by, mcp_connector, source
 from tests.integration.upstream.live.scripted_server import EVENTS, Scripted, attached_to, event, result
 from tests.integration.upstream.loopback import Exchange, loopback
 
@@ -37,7 +34,7 @@ async def test_a_large_message_has_room_until_it_is_parsed(is_stream: bool) -> N
     async with loopback(script.answer) as server, UpstreamClient(egress_allow=[server.authority]) as upstream:
         pool, got = upstream.room.slot_pool, list[Any]()
         declared = source({"url": f"http://{server.authority}/mcp"})
-        connector = partial(McpConnector, upstream, StoredSourceAccess(Secrets()))
+        connector = mcp_connector(upstream)
 
         async def call() -> None:
             got.append(await attachment.request("tools/call", CALL, Client()))
