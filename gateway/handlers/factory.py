@@ -37,7 +37,14 @@ from gateway.handlers.declared_results import StaticAction, TemplateAction
 from gateway.handlers.http import HttpHandler
 from gateway.handlers.http_request import EgressContext, HttpRequester
 from gateway.handlers.interfaces import Completer, Handler, ResourceHandler, SecretReader, ToolHandler
-from gateway.handlers.live.handlers import LiveAction, LiveCompleter, LiveRequests, LiveTarget, decode_live
+from gateway.handlers.live.handlers import (
+    LiveAction,
+    LiveCompleter,
+    LiveRequests,
+    LiveTarget,
+    decode_live,
+    mirrored_schema,
+)
 from gateway.handlers.live.results import OwnUris
 from gateway.handlers.local_handler import HandlerSubject, LocalHandler, UnavailableHandler
 from gateway.handlers.openapi_operation import OperationHandler
@@ -245,6 +252,7 @@ class HandlerFactory:
             remote=live_handler.remote,
             own=own,
             page=live_handler.page,
+            mirrored=mirrored_schema(item.definition) if family is Family.TOOL else None,
         )
 
     async def _resolve_declared(self, snapshot: Snapshot, spec: HandlerSpec) -> Runs:

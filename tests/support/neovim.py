@@ -98,6 +98,10 @@ class SilentClient:
     def owner(self) -> SessionOwner | None:
         return SessionOwner("ann", "s")
 
+    @property
+    def mirrored(self) -> object:
+        return None
+
     def can(self, kind: str) -> bool:
         """It can nothing."""
         return False

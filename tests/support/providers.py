@@ -194,6 +194,10 @@ class RecordingClient:
     def owner(self) -> SessionOwner | None:
         return SessionOwner("ann", "s")
 
+    @property
+    def mirrored(self) -> object:
+        return None
+
     def can(self, kind: str) -> bool:
         """It can do everything."""
         return True

@@ -54,6 +54,14 @@ class LiveHandler(msgspec.Struct, frozen=True, kw_only=True):
 decode_live = msgspec.json.Decoder(LiveHandler).decode
 
 
+def mirrored_schema(definition: bytes) -> object:
+    """Return the input schema of a tool that marks arguments for headers (`x-mcp-header`); None for all others."""
+    if b'"x-mcp-header"' not in definition:
+        return None
+    tool: Mapping[str, object] = msgspec.json.decode(definition)
+    return tool.get("inputSchema")
+
+
 class LiveRequests(Protocol):
     """Sends requests to live sources, regardless of the replica to which they are attached."""
 
@@ -91,6 +99,8 @@ class LiveTarget:
     remote: str
     own: OwnUris
     page: str = ""
+    mirrored: object = None
+    """The tool's input schema, if it marks arguments for headers."""
 
     @property
     def limit_s(self) -> float:
@@ -123,7 +133,10 @@ class LiveAction(Generic[_Result]):
         method = _METHODS[target.family]
         with call.within(target.limit_s):
             result = await target.requests.request(
-                target.source, method, params, CallClient(call.peer, ToolCaller(call.principal, call.action))
+                target.source,
+                method,
+                params,
+                CallClient(call.peer, ToolCaller(call.principal, call.action), mirrored=target.mirrored),
             )
         if target.page and page_digest(result) != target.page:  # guard: live-page-pinned
             target.requests.report(target.source, [f"the page {shorten(target.remote)} has changed"])
@@ -173,6 +186,7 @@ class CallClient:
 
     peer: Peer
     caller: ToolCaller
+    mirrored: object = None
     _request_count: int = field(default=0)
 
     @property

@@ -73,6 +73,7 @@ class _Incoming:
         self.scope = anyio.CancelScope()
         self.begin = begin
         self.owner = begin.owner
+        self.mirrored: object = None  # servers that read arguments in headers get their requests from each replica
         self._send = send
         self._replica = replica
         self._answers: dict[int, asyncio.Future[Answer]] = {}

@@ -10,7 +10,7 @@ from gateway.upstream.live.interfaces import LiveClient
 class _NullClient:
     """Ignores every notification and refuses every request."""
 
-    caller = owner = None
+    caller = owner = mirrored = None
 
     def can(self, kind: str) -> bool:
         """Always False."""

@@ -44,6 +44,11 @@ class LiveClient(Protocol):
         """The owner of the session in which the request runs; None for requests of the gateway itself."""
         ...
 
+    @property
+    def mirrored(self) -> object:
+        """The input schema of the called tool if it marks arguments for headers (`x-mcp-header`); otherwise None."""
+        ...
+
     def can(self, kind: str) -> bool:
         """True if the client declared the capability, one of `CAPABILITIES`."""
         ...

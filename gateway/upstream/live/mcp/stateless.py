@@ -76,6 +76,7 @@ class StatelessLink:
         self._replaced: set[asyncio.Future[None]] = set()
         """Old notification streams, kept open until the server acknowledges the new stream."""
         self._schemas: dict[str, object] = {}
+        """Schemas that replace those of the catalog, because the server refused the headers of a call."""
 
     async def discover(self, limit: TimeLimit) -> None:
         """Send `server/discover`, and store the server's declarations.
@@ -309,8 +310,9 @@ class StatelessLink:
         name = params.get(_NAMES.get(method, ""))
         if isinstance(name, str):
             headers.append(("Mcp-Name", header_value(name)))
-            if method == "tools/call" and name in self._schemas:
-                headers += mirrored_headers(self._schemas[name], params.get("arguments"))
+            if method == "tools/call":
+                schema = self._schemas.get(name, client.mirrored if client is not None else None)
+                headers += mirrored_headers(schema, params.get("arguments"))
         body = write_message(id=number, method=method, params={**params, "_meta": meta})
         return ResponseMessages(endpoint, await endpoint.open("POST", tuple(headers), body))
 

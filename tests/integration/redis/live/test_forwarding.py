@@ -51,6 +51,10 @@ class RecordingClient:
     def owner(self) -> SessionOwner | None:
         return SessionOwner("ann", "s")
 
+    @property
+    def mirrored(self) -> object:
+        return None
+
     def can(self, kind: str) -> bool:
         return kind in self.abilities
 

@@ -51,6 +51,7 @@ class Client:
     asked: list[tuple[str, Mapping[str, object]]] = field(default_factory=list[tuple[str, Mapping[str, object]]])
     heard: asyncio.Event = field(default_factory=asyncio.Event)
     owner: SessionOwner | None = ANN
+    mirrored: object = None
 
     @property
     def caller(self) -> ToolCaller | None:

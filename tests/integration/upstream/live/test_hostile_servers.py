@@ -573,6 +573,28 @@ async def test_arguments_are_repeated_in_headers_when_the_server_requires_them()
     assert len(script.sent("tools/call")) == 3  # the first one was refused
 
 
+async def test_marked_arguments_are_headers_of_the_first_request() -> None:
+    """MCP 2026-07-28: clients mirror marked arguments, also for a server that refuses no request without (DYN-5)."""
+    script = Scripted(is_modern=True)
+    script.capabilities = {"tools": {}}
+    seen: list[tuple[list[str], list[str]]] = []
+    marked = {"city": ("string", "City"), "n": ("integer", "N")}
+    schema = {
+        "type": "object",
+        "properties": {name: {"type": kind, "x-mcp-header": token} for name, (kind, token) in marked.items()},
+    }
+
+    async def read(exchange: Exchange, message: dict[str, Any]) -> bytes:
+        seen.append((exchange.header("mcp-param-city"), exchange.header("mcp-param-n")))
+        return json_body(result(message, {"content": [], "resultType": "complete"}))
+
+    script.replies["tools/call"] = read
+    async with attached_to(script) as world:
+        params = {"name": "t", "arguments": {"city": "Bonn", "n": 42}}
+        await world.attachment.request("tools/call", params, Client(mirrored=schema))
+    assert (seen, script.sent("tools/list")) == ([(["Bonn"], ["42"])], [])
+
+
 async def test_a_stream_is_resumed_where_it_ended() -> None:
     """MCP 2025-11-25: a server may end the stream of a request and continue it after its last event."""
     script = Scripted()
