@@ -543,7 +543,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "task-noted-before-approved-effects": (SKIP, "test_an_approved_task_that_was_sent_is_not_run_again"),
     },
     "tests/behaviour/tasks/test_followed_tasks.py": {
-        "listened-tasks-declared": (NEVER, "test_only_tasks_of_the_client_are_followed"),
+        "listened-tasks-declared": (NEVER, "test_tasks_that_cannot_be_followed_are_refused"),
         "listened-tasks-owned": (
             value("(tasks.c.tenant_id == tenant,)"),
             "test_only_tasks_of_the_client_are_followed",
@@ -1172,6 +1172,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
     },
     "tests/behaviour/protocol/test_mirrored_arguments.py": {
         "mirrored-argument": (ALWAYS, "test_headers_that_say_otherwise_are_refused"),
+        "mirrored-characters": (NEVER, "test_bytes_that_are_no_characters_are_refused"),
         "routing-header-once": (NEVER, "test_what_says_where_a_call_goes_is_said_once"),
     },
     "tests/behaviour/protocol/test_pages.py": {

@@ -24,6 +24,7 @@ from gateway.domain.refusals import AccountRequired, ApprovalRequired
 from gateway.errors import (
     BadInput,
     CapabilityMissing,
+    ClientSilent,
     Forbidden,
     GatewayError,
     LimitExceeded,
@@ -60,13 +61,16 @@ _MAX_FAULTS: Final = 3
 _MAX_ECHOED: Final = 200
 
 _CAPABILITIES: Final[Mapping[str, Mapping[str, object]]] = {
+    "elicitation.form": {"elicitation": {"form": {}}},
     "elicitation.url": {"elicitation": {"url": {}}},
     "tasks": {"extensions": {TASKS: {}}},
 }
 
 
 def code_of(error: GatewayError) -> int:
-    """The JSON-RPC error code of a gateway error."""
+    """The JSON-RPC error code of a gateway error; content that does not match its form is the client's fault."""
+    if isinstance(error, ClientSilent) and error.faults:
+        return INVALID_PARAMS
     return next((code for kind, code in _CODES if isinstance(error, kind)), INTERNAL_ERROR)
 
 

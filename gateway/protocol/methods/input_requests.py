@@ -3,6 +3,7 @@
 The content of an accepted form is validated against the requested schema before the handler receives it.
 """
 
+import secrets
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, get_args
 
@@ -27,6 +28,8 @@ METHODS: Final[Mapping[InputRequestKind, str]] = {
     "sampling": "sampling/createMessage",
     "roots": "roots/list",
 }
+FIRST_WITH_MODES: Final = "2025-11-25"
+"""The first revision with pages, and so with modes of elicitation."""
 ANSWER_TIMEOUT_S: Final = 300.0
 """Seconds that a call in a session waits for the client's responses."""
 
@@ -48,6 +51,22 @@ def to_wire_request(input_request: InputRequest) -> dict[str, Any]:
     return request
 
 
+def to_session_request(input_request: InputRequest, revision: str) -> dict[str, Any]:
+    """Return the request as clients of the revisions with a handshake expect it.
+
+    A page has an id, which 2025-11-25 requires; before that revision, forms have no mode.
+    """
+    request = to_wire_request(input_request)
+    params: dict[str, Any] = request.get("params", {})
+    if input_request.kind != "elicitation":
+        return request
+    if params.get("mode") == "url":
+        params.setdefault("elicitationId", secrets.token_urlsafe(16))
+    elif revision < FIRST_WITH_MODES:
+        params.pop("mode", None)
+    return request
+
+
 def require_capability(input_request: InputRequest, has_capability: Callable[[str], bool]) -> None:
     """Check that a request can be sent to the client and its response validated.
 
@@ -57,8 +76,10 @@ def require_capability(input_request: InputRequest, has_capability: Callable[[st
     """
     is_url_mode = input_request.kind == "elicitation" and input_request.params.get("mode") == "url"
     _compile_form_validator(input_request)
-    capability = "elicitation.url" if is_url_mode else input_request.kind
+    capability: str = "elicitation.url" if is_url_mode else input_request.kind
     if not has_capability(capability):
+        if capability == "elicitation" and has_capability("elicitation.url"):
+            capability = "elicitation.form"
         raise CapabilityMissing(f"the client did not declare {capability}", capability=capability)
 
 

@@ -18,12 +18,13 @@ from gateway.protocol.http import jsonrpc
 from gateway.protocol.methods.content_kinds import known_messages
 from gateway.protocol.methods.input_requests import (
     ANSWER_TIMEOUT_S,
+    FIRST_WITH_MODES,
     check_response,
     is_valid_response,
     levels_from,
     require_capability,
     supports,
-    to_wire_request,
+    to_session_request,
 )
 from gateway.protocol.methods.notification_throttle import NotificationThrottle
 from gateway.protocol.sessions.response_sink import MessageSink
@@ -37,7 +38,6 @@ log = structlog.get_logger(__name__)
 APPROVAL_TIMEOUT_S = 45.0
 _POLL_S = 2.0
 _FIRST_WITH_ELICITATION = "2025-06-18"
-_FIRST_WITH_URL_MODE = "2025-11-25"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class SessionPeer:
         """True if the client declared the capability and the session's revision has it."""
         if kind.startswith("elicitation") and self._revision < _FIRST_WITH_ELICITATION:
             return False
-        if kind == "elicitation.url" and self._revision < _FIRST_WITH_URL_MODE:
+        if kind == "elicitation.url" and self._revision < FIRST_WITH_MODES:
             return False
         return supports(self._capabilities, kind)
 
@@ -164,10 +164,8 @@ class SessionPeer:
         await self._notify("notifications/message", {"level": level, "logger": logger, "data": data})
 
     async def _send_request(self, name: str, input_request: InputRequest) -> None:
-        request = to_wire_request(input_request)
+        request = to_session_request(input_request, self._revision)
         params = request.get("params")
-        if params is not None and self._revision < _FIRST_WITH_URL_MODE and params.get("mode") == "form":
-            del params["mode"]  # earlier revisions have a single mode without a name
         if params is not None and input_request.kind == "sampling":
             params["messages"] = known_messages(params["messages"], self._revision)
         if not await self._sink.send(jsonrpc.request(name, request["method"], params), request_id=name):

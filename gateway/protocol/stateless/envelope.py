@@ -11,11 +11,13 @@ from typing import Any, Final, cast
 from mcp.shared.inbound import (
     MCP_METHOD_HEADER,
     MCP_NAME_HEADER,
+    MCP_PARAM_HEADER_PREFIX,
     MCP_PROTOCOL_VERSION_HEADER,
     InboundLadderRejection,
     classify_inbound_request,
     decode_header_value,
     validate_mcp_param_headers,
+    x_mcp_header_map,
 )
 from mcp_types import HEADER_MISMATCH, UNSUPPORTED_PROTOCOL_VERSION, JSONRPCRequest
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
@@ -78,8 +80,21 @@ def param_header_error(message: JSONRPCRequest, request: McpRequest, context: Re
     if schema is None:
         return None
     arguments: Mapping[str, Any] = cast("dict[str, Any] | None", raw_arguments) or {}
-    verdict = validate_mcp_param_headers(schema, arguments, Headers(raw=request.headers.raw))
+    verdict = _odd_characters(schema, request) or validate_mcp_param_headers(
+        schema, arguments, Headers(raw=request.headers.raw)
+    )
     return None if verdict is None else _refused(verdict, context, message.model_dump())  # guard: mirrored-argument
+
+
+def _odd_characters(schema: Mapping[str, Any], request: McpRequest) -> InboundLadderRejection | None:
+    """The refusal of a header whose value is not ASCII; the SDK would read its bytes as Latin-1."""
+    known = {f"{MCP_PARAM_HEADER_PREFIX}{token}".lower(): token for token in x_mcp_header_map(schema).values()}
+    for name, value in request.headers.raw:
+        token = known.get(name.decode("latin-1").lower())
+        if token is not None and not value.isascii():  # guard: mirrored-characters
+            message = f"{MCP_PARAM_HEADER_PREFIX}{token} header contains invalid characters"
+            return InboundLadderRejection(code=HEADER_MISMATCH, message=message)
+    return None
 
 
 def unsupported_version_error(

@@ -39,8 +39,8 @@ from gateway.domain.calls.mcp_tasks import McpTask
 from gateway.domain.json_access import as_list, as_object
 from gateway.domain.primitives import Family
 from gateway.domain.refusals import ResultBusy
-from gateway.errors import GatewayError, NotFound, Unavailable
-from gateway.protocol.errors import TASKS, to_mcp
+from gateway.errors import BadInput, CapabilityMissing, GatewayError, NotFound, Unavailable
+from gateway.protocol.errors import TASKS, to_mcp, to_mcp_in
 from gateway.protocol.http import jsonrpc, sse_encoding
 from gateway.protocol.http.request import McpRequest
 from gateway.protocol.http.responses import id_of, invalid_request
@@ -49,7 +49,7 @@ from gateway.protocol.http.sse_streams import EventStream
 from gateway.protocol.request_context import CURRENT_REQUEST, RequestContext, SdkContext
 from gateway.protocol.server_name import NAME, VERSION
 from gateway.protocol.stateless.subscriptions import Change, ChangedTask, Subscription, SubscriptionHub
-from gateway.protocol.tasks.task_objects import detailed_task
+from gateway.protocol.tasks.task_objects import declares_tasks, detailed_task
 from gateway.protocol.tasks.visible_tasks import find_task, owner_of
 
 METHOD: Final = "subscriptions/listen"
@@ -61,6 +61,7 @@ _EVENTS: Final[Mapping[Family, Callable[[], ServerEvent]]] = {
     Family.RESOURCE: ResourcesListChanged,
     Family.PROMPT: PromptsListChanged,
 }
+_MODERN: Final = "2026-07-28"
 _encode = msgspec.json.encode
 
 
@@ -78,7 +79,11 @@ class SubscriptionStreams:
         if not request.accepts(sse_encoding.MEDIA_TYPE):
             text, correlation_id = "Accept must include text/event-stream", context.correlation_id
             return JsonRpcReply(406, invalid_request(text, correlation_id, request_id=id_of(message)))
-        parsed = _parse_request(request, message)
+        try:
+            parsed = _parse_request(request, message)
+        except GatewayError as error:
+            refused = to_mcp_in(_MODERN, error, context.correlation_id).error
+            return error_result(message["id"], refused, is_modern=True)
         return None if parsed is None else SubscriptionReply(self._subscriptions, self._tasks, context, *parsed)
 
     async def serve(self, ctx: SdkContext, params: SubscriptionsListenRequestParams) -> HandlerResult:
@@ -91,6 +96,7 @@ class SubscriptionStreams:
         """
         if ctx.request_id is None:
             raise MCPError(INVALID_REQUEST, "subscriptions/listen needs a request id")
+        _tasks_of(params.notifications, has_tasks=declares_tasks(ctx))
         meta: dict[str, Any] = {SUBSCRIPTION: ctx.request_id}
         subscription = await self._subscriptions.open(CURRENT_REQUEST.get().registry, params.notifications)
         try:
@@ -206,13 +212,24 @@ def _parse_request(
         params = SubscriptionsListenRequestParams.model_validate(call.params, by_name=False)
     except ValidationError:
         return None
-    declared = as_object(verdict.client_capabilities) or {}
-    return call.id, params.notifications, _tasks_of(params.notifications, declared)
+    declared = as_object((as_object(verdict.client_capabilities) or {}).get("extensions")) or {}
+    return call.id, params.notifications, _tasks_of(params.notifications, has_tasks=TASKS in declared)
 
 
-def _tasks_of(filters: SubscriptionFilter, capabilities: Mapping[str, object]) -> Sequence[str]:
-    """The first `MAX_TASKS` requested tasks, if the request declares the extension; its member is not the SDK's."""
-    wanted = as_list((filters.model_extra or {}).get("taskIds")) or ()
-    if TASKS not in (as_object(capabilities.get("extensions")) or {}):  # guard: listened-tasks-declared
+def _tasks_of(filters: SubscriptionFilter, *, has_tasks: bool) -> Sequence[str]:
+    """Return the first `MAX_TASKS` requested tasks; `has_tasks` is True if the request declares the extension.
+
+    Raises:
+        CapabilityMissing: tasks are requested without the extension (SEP-2663).
+        BadInput: `taskIds` is not an array of strings.
+    """
+    extra = filters.model_extra or {}
+    if "taskIds" not in extra:
         return ()
-    return [task for task in wanted if isinstance(task, str)][:MAX_TASKS]
+    if not has_tasks:  # guard: listened-tasks-declared
+        raise CapabilityMissing(f"the client did not declare the extension {TASKS}", capability="tasks")
+    wanted = as_list(extra["taskIds"])
+    tasks = [task for task in wanted or () if isinstance(task, str)]
+    if wanted is None or len(tasks) < len(wanted):
+        raise BadInput("notifications/taskIds must be an array of strings")
+    return tasks[:MAX_TASKS]

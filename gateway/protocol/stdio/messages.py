@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from gateway.definitions.excerpts import shorten
 from gateway.domain.json_text import load_json, refuse_many_values
 from gateway.errors import BadInput, DocumentTooLarge, InvalidBody, LimitExceeded
 from gateway.protocol.message_limits import MAX_BYTES, MAX_CONTAINERS, MAX_VALUES
@@ -20,6 +21,7 @@ MAX_OPEN: Final = 64
 """Maximum number of concurrent requests of one client."""
 
 _MAX_ID: Final = 1024
+_MAX_ECHOED: Final = 60
 _MAX_NUMBER: Final = 2**63
 
 Message = dict[str, Any]
@@ -71,8 +73,9 @@ def refuse_more(message: Message) -> Refused:
 
 
 def refuse_repeated_id(message: Message) -> Refused:
-    """The error for a request whose id belongs to a running request."""
-    return Refused(INVALID_REQUEST, "a request with this id is running", BadInput.code, id_of(message))
+    """The error for a request whose id belongs to a running request; its id is null, as that request has a response."""
+    text = f"a request with the id {shorten(str(id_of(message)), _MAX_ECHOED)} is running"
+    return Refused(INVALID_REQUEST, text, BadInput.code, None)
 
 
 def error_response(code: int, text: str, kind: str, request_id: str | int | None) -> bytes:

@@ -16,12 +16,11 @@ from gateway.protocol.methods.input_requests import (
     is_valid_response,
     require_capability,
     supports,
-    to_wire_request,
+    to_session_request,
 )
 from gateway.protocol.stdio.progress_gap import ProgressGap
 
 _FIRST_WITH_ELICITATION = "2025-06-18"
-_FIRST_WITH_MODES = "2025-11-25"
 
 
 class StdioPeer:
@@ -79,9 +78,7 @@ class StdioPeer:
         """Do nothing: standard output stays open until the client closes it."""
 
     async def _ask(self, input_request: InputRequest) -> Mapping[str, Any]:
-        asked = to_wire_request(input_request)
-        if self._ctx.protocol_version < _FIRST_WITH_MODES:
-            asked["params"].pop("mode", None)  # earlier revisions have a single mode without a name
+        asked = to_session_request(input_request, self._ctx.protocol_version)
         try:
             request = ElicitRequest.model_validate(asked, by_name=False)
             response = await self._ctx.session.send_request(request, ElicitResult)

@@ -33,11 +33,12 @@ from gateway.embed import (
 )
 from tests.behaviour.primitives.test_kinds import era
 from tests.support.forks import Forked
-from tests.support.gateway import OPEN_POLICY, OPERATOR_KEY, SECRET_KEY, RunningGateway
+from tests.support.gateway import META, OPEN_POLICY, OPERATOR_KEY, SECRET_KEY, RunningGateway
 from tests.support.handshake import open_session
 from tests.support.hosting import hosted
 from tests.support.replicas import Mode
 from tests.support.serving import http_client
+from tests.support.tasks import CAPABILITIES
 from tests.support.upstream import recording_upstream
 
 ANY: ToolShape = {"description": "Does something.", "inputSchema": {"type": "object", "properties": {}}}
@@ -268,12 +269,15 @@ async def test_a_client_that_cannot_be_asked_is_told_so(settle: Settle) -> None:
     async with _serving(gateway) as (running, key):
         modern = await running.rpc("acme", key, "tools/call", {"name": "greet", "arguments": {}})
         paged = await running.rpc("acme", key, "tools/call", {"name": "page", "arguments": {}})
+        capabilities = {"_meta": {**META, CAPABILITIES: {"elicitation": {"url": {}}}}}
+        formless = await running.rpc("acme", key, "tools/call", {"name": "greet", "arguments": {}, **capabilities})
         session = await open_session(running, "acme", key)
         older = await session.rpc("tools/call", {"name": "greet", "arguments": {}})
 
     assert (modern.status_code, modern.json()["error"]["code"]) == (400, -32021)
     assert modern.json()["error"]["data"]["requiredCapabilities"] == {"elicitation": {}}
     assert paged.json()["error"]["data"]["requiredCapabilities"] == {"elicitation": {"url": {}}}
+    assert formless.json()["error"]["data"]["requiredCapabilities"] == {"elicitation": {"form": {}}}
     assert older["result"]["isError"] is True
     assert older["result"]["_meta"]["gateway/error"]["code"] == "call.capability_missing"
 

@@ -69,6 +69,22 @@ async def test_headers_that_say_otherwise_are_refused(mirroring: Acme, accept: s
         assert error["data"]["correlation_id"] == answer.headers["x-request-id"]
 
 
+async def test_bytes_that_are_no_characters_are_refused(mirroring: Acme) -> None:
+    """MCP: a recognized header with invalid characters is refused, also if Latin-1 would read the argument (SRV-1)."""
+    named = {"authorization": f"Bearer {mirroring.key}", "accept": "application/json", "mcp-method": "tools/call"}
+    named |= {"mcp-protocol-version": MODERN, "mcp-name": "mirror"}
+    headers = [(name.encode(), value.encode()) for name, value in named.items()]
+    params = {"name": "mirror", "arguments": {"region": "é"}, "_meta": META}
+    body = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}
+
+    for value in (b"\xe9", "é".encode()):
+        odd = [*headers, (b"mcp-param-region", value)]
+        refused = await mirroring.gateway.http.post("/t/acme/mcp", json=body, headers=odd)
+
+        assert (refused.status_code, refused.json()["error"]["code"]) == (400, -32020)
+        assert refused.json()["error"]["message"] == "Mcp-Param-Region header contains invalid characters"
+
+
 @pytest.mark.parametrize("odd", [{}, {"io.modelcontextprotocol/odd": 1}])
 async def test_what_says_where_a_call_goes_is_said_once(mirroring: Acme, odd: dict[str, int]) -> None:
     """MCP: who reads the first and who reads the last of two would go different ways (SRV-1, TEN-5)."""

@@ -72,6 +72,7 @@ async def test_a_page_is_opened_where_the_client_can(talk: Talk) -> None:
         answer = await events.message()
 
     assert (asked["params"]["mode"], asked["params"]["url"]) == ("url", "https://example.com/x")
+    assert asked["params"]["elicitationId"]  # 2025-11-25 requires it, and its clients refuse a request without
     assert _text(answer) == "done"
 
 

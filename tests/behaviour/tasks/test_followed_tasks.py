@@ -11,7 +11,7 @@ import httpx
 
 from tests.support.gateway import ACCEPT, META, MODERN
 from tests.support.serving import http_client
-from tests.support.tasks import CAPABILITIES, TaskClient, accept
+from tests.support.tasks import CAPABILITIES, TASKS, TaskClient, accept
 
 LISTEN = "subscriptions/listen"
 
@@ -64,15 +64,25 @@ async def test_a_followed_task_is_reported_with_its_full_state(client: TaskClien
 
 
 async def test_only_tasks_of_the_client_are_followed(client: TaskClient) -> None:
-    """Ours: unknown and foreign ids are left out of the acknowledgement, all for a client without tasks (TEN-1)."""
+    """Ours: unknown and foreign ids are left out of the acknowledgement (TEN-1)."""
     task = await client.start("errs")
     foreign = replace(client, key=await client.gateway.create_key("acme", subject="eve"))
-    plain = replace(client, capabilities={})
-    odd: list[Any] = ["tsk_", "\x00", 7, None, {"a": []}]
-    for each, wanted in ((foreign, [task]), (plain, [task]), (client, odd)):
+    for each, wanted in ((foreign, [task]), (client, ["tsk_", "\x00"])):
         async with following(each, wanted) as messages:
             acknowledged = await anext(messages)
         assert acknowledged["params"]["notifications"] == {}
+
+
+async def test_tasks_that_cannot_be_followed_are_refused(client: TaskClient) -> None:
+    """MCP: a client without the extension would wait for ever; ids are strings in an array (SRV-1)."""
+    task = await client.start("errs")
+    plain = replace(client, capabilities={})
+    missing = (await plain.send(LISTEN, {"notifications": {"taskIds": [task]}}, accept=ACCEPT))["error"]
+    assert (missing["code"], missing["data"]["requiredCapabilities"]) == (-32021, {"extensions": {TASKS: {}}})
+    not_ids: list[Any] = ["x", [7], [task, None], {"a": []}]
+    for odd in not_ids:
+        refused = await client.send(LISTEN, {"notifications": {"taskIds": odd}}, accept=ACCEPT)
+        assert refused["error"]["code"] == -32602
 
 
 async def test_a_huge_list_of_tasks_is_bounded(client: TaskClient) -> None:
