@@ -11,6 +11,7 @@ from gateway.calls.result_plan import WHOLE_START, read_result, start_of_text, s
 from gateway.definitions.contract.contents import validate_content, validate_contents, validate_messages
 from gateway.definitions.json_schema.validator import DeferredCheck, Validator
 from gateway.domain.fairness.large_work import MAX_INLINE_BYTES, run_large
+from gateway.domain.http.requests import UpstreamResponse
 from gateway.domain.identifiers import TenantId
 from gateway.domain.json_text import decode_json
 from gateway.domain.results import ABSENT, Completions, Contents, Messages, Result
@@ -30,6 +31,7 @@ _MAX_VALUES = 100
 _MAX_VALUE_LENGTH = 4096
 _STRUCTURED = b',"structuredContent":'
 _IS_ERROR = b',"isError":'
+_DONE = _IS_ERROR + b"false"
 _SPACED_MEMBERS = {_STRUCTURED: b', "structuredContent":', _IS_ERROR: b', "isError":'}
 
 
@@ -127,24 +129,30 @@ class ResultChecks:
         if faults:
             raise OutputInvalid("the result does not match the tool's output schema", faults=faults)
 
-    async def check_upstream_result(self, tenant: TenantId, output: Validator, members: bytes) -> bytes:
+    async def check_upstream_result(
+        self, tenant: TenantId, output: Validator, members: bytes, response: UpstreamResponse
+    ) -> bytes:
         """Check the members of an upstream's result against the output schema, and return them.
 
-        On a violation, the result becomes an error without structured content; the upstream's text remains in it. Of a
-        large result only the start of its text remains: an error is not summarised.
+        A response without a body counts as `{}`. On a violation, the result becomes an error without structured
+        content, whose text begins with the fact that the call was done; the upstream's text remains in it. Of a large
+        result only the start of its text remains: an error is not summarised.
         """
+        status = response.status
         if members.startswith(WHOLE_START):
-            return await self._check_whole(tenant, output, members)
+            return await self._check_whole(tenant, output, members, status)
         if len(members) > _INLINE and _STRUCTURED not in members:  # guard: unstructured-result-cut
             start = start_of_text(members, result_rendering.MAX_TEXT_BYTES)
-            return _violation(OutputInvalid(_NO_STRUCTURE), [msgspec.Raw(start)] if start else [])
+            return _violation(status, OutputInvalid(_NO_STRUCTURE), [msgspec.Raw(start)] if start else [])
+        if not response.body:
+            members = members.replace(_DONE, _STRUCTURED + b"{}" + _DONE, 1)
         result = read_result(members)
         if result.is_error:
             return members
         try:
             await self._check_encoded(tenant, output, bytes(result.structured))
         except OutputInvalid as error:
-            return _violation(error, result.content, bytes(result.meta))
+            return _violation(status, error, result.content, bytes(result.meta))
         return members
 
     async def _check_encoded(self, tenant: TenantId, output: Validator, structured: bytes) -> None:
@@ -153,20 +161,21 @@ class ResultChecks:
         except msgspec.MsgspecError:
             raise OutputInvalid("the result has numbers that cannot be checked") from None
 
-    async def _check_whole(self, tenant: TenantId, output: Validator, members: bytes) -> bytes:
+    async def _check_whole(self, tenant: TenantId, output: Validator, members: bytes, status: int) -> bytes:
         """Check a result that will be summarised; on a violation, the error result contains the start of its JSON."""
         structured = structure_of(members)
         try:
             await self._check_encoded(tenant, output, structured)
         except OutputInvalid as error:
             shown = structured[: result_rendering.MAX_TEXT_BYTES].decode("utf-8", "replace")
-            return _violation(error, [{"type": "text", "text": shown}])
+            return _violation(status, error, [{"type": "text", "text": shown}])
         return members
 
 
-def _violation(error: OutputInvalid, content: Sequence[object], encoded_meta: bytes = b"{}") -> bytes:
-    """The members of an error result: the violation, and the upstream's content."""
-    detail = "\n".join((error.message, *(f"{fault.pointer or '/'}: {fault.reason}" for fault in error.faults)))
+def _violation(status: int, error: OutputInvalid, content: Sequence[object], encoded_meta: bytes = b"{}") -> bytes:
+    """The members of an error result: that the call was done, the violation, and the upstream's content."""
+    summary = f"the upstream answered {status}: the call was done; {error.message}"
+    detail = "\n".join((summary, *(f"{fault.pointer or '/'}: {fault.reason}" for fault in error.faults)))
     blocks = _with_spaced_members(_json([{"type": "text", "text": detail}, *content]))
     meta: dict[str, object] = decode_json(encoded_meta or b"{}")
     encoded = _json({**meta, "gateway/error": {"code": error.code}})

@@ -351,7 +351,7 @@ class CallPipeline:
                 call, response, is_kept=is_kept, is_whole=is_whole, has_schema=has_schema
             )
         if bound.output is not None and has_schema:
-            members = await self._results.check_upstream_result(tenant, bound.output, members)
+            members = await self._results.check_upstream_result(tenant, bound.output, members, response)
         if note is not None:
             members = append_text(members, note)
         call.status = response.status

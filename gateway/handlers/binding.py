@@ -204,7 +204,7 @@ class Binder:
             handler=handler,
             policy=policy,
             limits=snapshot.policy.limits,
-            output=await self._validators.of_output(tool.definition),
+            output=await self._validators.of_output(tool.definition, is_imported=tool.origin is PrimitiveOrigin.SOURCE),
             is_interactive=talks or policy.needs_person,
             guardrails=guardrails_of(snapshot, tool),
             task_support=_task_support(tool.definition),

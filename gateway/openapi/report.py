@@ -7,6 +7,7 @@ from gateway.domain.sources import ImportReport, ListedPrice, OperationReport, S
 from gateway.domain.updates.source_changes import TextFinding
 from gateway.openapi.operation.list_budget import LIST_BYTES
 from gateway.openapi.operation.operations import Operation
+from gateway.openapi.query.tools import DEFINITIONS
 
 _MAX_REASONS = 20
 _DEAREST = 10
@@ -36,7 +37,10 @@ def report_import(
     findings: Sequence[TextFinding] = (),
 ) -> ImportReport:
     """Report on a whole document; `listed` contains the definitions that clients list, by name."""
-    prices = [ListedPrice(tool=name, size=served_bytes(definition)) for name, definition in listed.items()]
+    prices = [
+        ListedPrice(tool=name, size=served_bytes(definition, is_imported=name not in DEFINITIONS))
+        for name, definition in listed.items()
+    ]
     commas = max(len(prices) - 1, 0)
     length = len(b'{"tools":[]}') + sum(price.size for price in prices) + commas
     return ImportReport(

@@ -84,7 +84,9 @@ class ToolListing:
         """Return the definition that clients receive."""
         shown = tool if self.form is None else self.form(tool)
         stored, name = decode_json(shown.definition), self.names.listed(tool.name)
-        return renamed_definition(stored, name) if is_exact(tool, stored) else listed_definition(stored, name)
+        if is_exact(tool, stored):
+            return renamed_definition(stored, name)
+        return listed_definition(stored, name, is_imported=tool.origin is PrimitiveOrigin.SOURCE)
 
     def lists_the_same(self, tools: Sequence[Tool], other: "ToolListing", others: Sequence[Tool]) -> bool:
         """True if clients receive the same definitions of these tools from both."""

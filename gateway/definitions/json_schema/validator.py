@@ -23,6 +23,7 @@ from gateway.definitions.json_schema.tree import SchemaTree, TooLarge
 from gateway.definitions.json_schema.violations import ArgumentChecks, list_faults, summarize_violations
 from gateway.definitions.json_schema.work_bound import ENDLESS, UNKNOWN, WorkBound, work_of
 from gateway.domain.json_text import decode_json
+from gateway.domain.listed.loose_output import loose_output_schema
 from gateway.errors import Fault
 
 log = structlog.get_logger(__name__)
@@ -52,7 +53,7 @@ _MAX_MEASURED = 2_000
 _INLINE_BYTES = 8 * 1024
 """Bytes of a definition that is metered on the event loop when it is needed: compiling it takes a few milliseconds."""
 
-_INPUT = "inputSchema"
+_INPUT, _OUTPUT = "inputSchema", "outputSchema"
 _FILE_MARK = b'"contentEncoding":"base64"'
 _NO_JSON = "is not JSON"
 _CRASHED = "cannot be checked against its schema; the gateway's log has the reason"
@@ -266,8 +267,14 @@ def compile_input(definition: bytes) -> Validator:
 
 
 def compile_output(definition: bytes) -> Validator:
-    """Compile the output schema of a listed definition."""
-    return Validator(definition, "outputSchema")
+    """Compile the output schema of a definition."""
+    return Validator(definition, _OUTPUT)
+
+
+def compile_loose_output(definition: bytes) -> Validator:
+    """Compile the output schema of an imported operation in the form in which it is listed."""
+    loose = loose_output_schema(_read(definition, _OUTPUT))
+    return Validator(msgspec.json.encode({_OUTPUT: loose}), _OUTPUT)
 
 
 def find_faults(validator: Validator, arguments: Mapping[str, object]) -> tuple[Fault, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import structlog
 
-from gateway.definitions.json_schema.validator import Validator, compile_input, compile_output
+from gateway.definitions.json_schema.validator import Validator, compile_input, compile_loose_output, compile_output
 from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.fairness.thread_kinds import SNAPSHOT_LOADS
 from gateway.domain.fairness.threads import run_in_thread
@@ -35,10 +35,12 @@ class Validators:
         """
         return await self._find(definition, b"input", compile_input)
 
-    async def of_output(self, definition: bytes) -> Validator | None:
-        """Return the validator of a definition's output schema; None without an output schema."""
+    async def of_output(self, definition: bytes, *, is_imported: bool = False) -> Validator | None:
+        """Return the validator of a definition's output schema as it is listed; None without an output schema."""
         if b'"outputSchema"' not in definition or "outputSchema" not in decode_json(definition):
             return None
+        if is_imported:
+            return await self._find(definition, b"loose output", compile_loose_output)
         return await self._find(definition, b"output", compile_output)
 
     async def _find(self, definition: bytes, part: bytes, make: Callable[[bytes], Validator]) -> Validator:

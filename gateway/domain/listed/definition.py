@@ -7,6 +7,7 @@ from typing import Any
 from gateway.domain.json_access import Object, as_object
 from gateway.domain.json_text import decode_json
 from gateway.domain.listed.arguments import describe_original, renamed_arguments
+from gateway.domain.listed.loose_output import loose_output_schema
 from gateway.domain.listed.schema import listed_output_schema, listed_schema
 
 _DEFAULT_DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -23,19 +24,19 @@ def renamed_definition(stored: Object, name: str) -> dict[str, Any]:
     return {**stored, "name": name}
 
 
-def listed_definition(stored: Object, name: str) -> dict[str, Any]:
-    """Return the listed form of a stored definition under this name."""
+def listed_definition(stored: Object, name: str, *, is_imported: bool = False) -> dict[str, Any]:
+    """Return the listed form of a stored definition under this name; that of an imported operation has loose output."""
     schema = as_object(stored.get("inputSchema")) or {}
     listed = {**stored, "name": name, "inputSchema": with_listed_arguments(listed_schema(schema))}
     if (output := as_object(stored.get("outputSchema"))) is not None:
-        listed["outputSchema"] = listed_output_schema(output)
+        listed["outputSchema"] = loose_output_schema(output) if is_imported else listed_output_schema(output)
     return listed
 
 
-def served_bytes(definition: bytes) -> int:
-    """Return the bytes of an imported tool in a list, under its stored name."""
+def served_bytes(definition: bytes, *, is_imported: bool = False) -> int:
+    """Return the bytes of a tool in a list, under its stored name."""
     stored = decode_json(definition)
-    return len(written(listed_definition(stored, stored["name"])))
+    return len(written(listed_definition(stored, stored["name"], is_imported=is_imported)))
 
 
 def written(value: object) -> bytes:

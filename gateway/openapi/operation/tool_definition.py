@@ -8,6 +8,7 @@ import orjson
 from msgspec.structs import replace
 
 from gateway.domain.json_access import as_object, encode_exact
+from gateway.domain.listed.loose_output import loose_output_schema
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import FULL_INPUT_META, digest_input
 from gateway.openapi.document.json_access import clean_text, list_at
@@ -33,6 +34,7 @@ _DETAILS_TOOL_BYTES = 4_096
 _NOTE = '{}: `get_endpoint_details` with the operation "{}" returns them in full.'
 """The last paragraph of a shortened tool's description; the overlay of an override preserves it."""
 
+_OUTPUT = b'"outputSchema"'
 _MAX_TAG_LENGTH = 100
 _MAX_TAGS = 50
 
@@ -92,7 +94,7 @@ def define_within_budget(
     A larger tool is listed without its output schema; if it is still too large, also with a shortened input schema.
     """
     complete = define_tool(text, operation, schema.text, output=output)
-    if len(complete) <= TOOL_BYTES:
+    if _listed_bytes(complete) <= TOOL_BYTES:
         return ListedTool(definition=complete, complete_bytes=len(complete))
     omitted = () if output is None else (Omission.OUTPUT,)
     without_output = complete if output is None else define_tool(text, operation, schema.text)
@@ -161,17 +163,30 @@ def shrink_list(tools: Mapping[str, ListedTool]) -> Mapping[str, ListedTool]:
     """
     listed = dict(tools)
     for shrink in (_without_output, _compacted, _with_brief_arguments):
-        excess = sum(len(tool.definition) + 1 for tool in listed.values()) + _DETAILS_TOOL_BYTES - LIST_BYTES
+        excess = sum(_listed_bytes(tool.definition) + 1 for tool in listed.values()) + _DETAILS_TOOL_BYTES - LIST_BYTES
         if excess <= 0:
             break
         # a tool is shrunk again when it is chosen, because all smaller definitions at once take megabytes
-        saved = {name: len(tool.definition) - len(shrink(tool).definition) for name, tool in listed.items()}
+        saved = {name: _saved_bytes(tool, shrink(tool)) for name, tool in listed.items()}
         for name in sorted(saved, key=lambda name: (-saved[name], name)):
             if excess <= 0 or saved[name] <= 0:
                 break
             excess -= saved[name]
             listed[name] = shrink(listed[name])
     return listed
+
+
+def _saved_bytes(tool: ListedTool, shrunk: ListedTool) -> int:
+    return 0 if shrunk is tool else _listed_bytes(tool.definition) - _listed_bytes(shrunk.definition)
+
+
+def _listed_bytes(definition: bytes) -> int:
+    """The bytes of a definition with its output schema in the form that is listed, which is longer."""
+    if _OUTPUT not in definition:
+        return len(definition)
+    output = as_object(orjson.loads(definition).get("outputSchema"))
+    growth = 0 if output is None else len(orjson.dumps(loose_output_schema(output))) - len(orjson.dumps(output))
+    return len(definition) + max(growth, 0)
 
 
 def _without_output(tool: ListedTool) -> ListedTool:

@@ -148,6 +148,7 @@ def answering(url: str) -> dict[str, Any]:
         "type": "object",
         "required": ["id", "name"],
         "properties": {
+            "at": {"type": "string", "format": "date-time"},
             "id": {"type": "integer"},
             "name": {"type": "string", "pattern": r"^\p{L}+$"},
             "price": {"type": "number", "multipleOf": 0.01},
@@ -169,9 +170,13 @@ async def test_an_answer_is_held_to_what_its_tool_lists(desk: Desk, mode: Mode) 
     await desk.gateway.import_document(SLUG, answering(url), name="pets", output_schemas=True)
     async with desk.gateway.client(SLUG, desk.key, mode) as client:
         [tool] = (await client.list_tools()).tools
-        desk.upstream.body = b'{"id":1,"name":"Z\\u00eb","price":0.07,"kind":"AB"}'
-        good = await client.call_tool("pet", {})
+        good: list[Any] = []
         results: list[Any] = []
+        loose = (201, b'{"at":"2026-03-04T05:06:07.123456","id":null,"kind":null,"more":1}')
+        whole = (200, b'{"id":1,"name":"Z\\u00eb","price":0.07,"kind":"AB"}')
+        for desk.upstream.status, desk.upstream.body in (whole, loose, (204, b""), (200, b"")):
+            good.append(await client.call_tool("pet", {}))
+        desk.upstream.status = 201
         for body, kind in (
             (b'{"id":"one","name":"Rex"}', "application/json"),
             (b"[1]", "application/json"),
@@ -181,20 +186,20 @@ async def test_an_answer_is_held_to_what_its_tool_lists(desk: Desk, mode: Mode) 
         ):
             desk.upstream.body, desk.upstream.content_type = body, kind
             results.append(await client.call_tool("pet", {}))
-        desk.upstream.status, desk.upstream.body = 204, b""
-        results.append(await client.call_tool("pet", {}))
         desk.upstream.status, desk.upstream.body = 404, b'{"id":1}'
         missing = await client.call_tool("pet", {})
 
     assert tool.output_schema is not None
-    assert tool.output_schema["required"] == ["id", "name"]
-    assert "pattern" not in orjson.dumps(tool.output_schema).decode()
-    assert good.is_error is False
-    assert good.structured_content == {"id": 1, "name": "Zë", "price": 0.07, "kind": "AB"}
+    assert tool.output_schema["properties"]["at"] == {"type": ["string", "null"]}
+    assert not any(word in orjson.dumps(tool.output_schema).decode() for word in ("pattern", "format", "required"))
+    assert [result.is_error for result in good] == [False] * 4
+    assert [result.structured_content for result in good] == [orjson.loads(whole[1]), orjson.loads(loose[1]), {}, {}]
     assert all(result.is_error and result.structured_content is None for result in results)
     said = ['{"id":"one","name":"Rex"}', "[1]", "null", "no json", "just text"]
-    assert [result.content[1].text for result in results[:5]] == said
-    assert "/id: " in results[0].content[0].text
+    assert [result.content[1].text for result in results] == said
+    told = [result.content[0].text for result in results]
+    assert all(text.startswith("the upstream answered 201: the call was done; ") for text in told)
+    assert "/id: " in told[0]
     assert missing.is_error is True
     assert "HTTP 404" in missing.content[0].model_dump()["text"]
 

@@ -33,13 +33,17 @@ class _TracedValidator(Validator):
         return super().check_text(raw)
 
 
+def _answer(body: bytes = b"x", kind: str = "", status: int = 200) -> UpstreamResponse:
+    return UpstreamResponse(status=status, content_type=kind, body=body)
+
+
 def _rendered(body: bytes, kind: str) -> bytes:
-    answer = UpstreamResponse(status=200, content_type=kind, body=body)
-    return content(answer, is_whole=True, has_schema=True)
+    return content(_answer(body, kind), is_whole=True, has_schema=True)
 
 
 async def _checked(members: bytes) -> tuple[int, dict[str, Any]]:
-    found = await ResultChecks(CostlyValidation()).check_upstream_result(ACME, _TracedValidator(), members)
+    results = ResultChecks(CostlyValidation())
+    found = await results.check_upstream_result(ACME, _TracedValidator(), members, _answer(status=201))
     result: dict[str, Any] = json.loads(b"{" + found + b"}")
     return len(found), result
 
@@ -62,7 +66,7 @@ async def test_a_violation_has_the_start_of_a_large_text(start: str, repeated: s
     size, result = await _checked(members.replace(b": ", b":").replace(b", ", b",") + b',"isError":false')
 
     assert result["_meta"]["gateway/error"]["code"] == "call.output_invalid"
-    assert "no structured content" in result["content"][0]["text"]
+    assert result["content"][0]["text"].startswith("the upstream answered 201: the call was done; the result has no")
     assert text.startswith(result["content"][1]["text"])
     assert MAX_TEXT_BYTES - 1024 < size < MAX_TEXT_BYTES + 1024
 
@@ -81,7 +85,7 @@ async def test_large_structured_content_is_checked_in_a_thread() -> None:
     structured = b'{"a":"' + b"x" * LARGE + b'"}'
     members = WHOLE_START + structured + b',"isError":false'
 
-    assert await results.check_upstream_result(ACME, large, members) == members
+    assert await results.check_upstream_result(ACME, large, members, _answer()) == members
     await results.check_structured(ACME, small, b"{}")
     assert small.threads == {threading.get_ident()}
     assert len(large.threads - small.threads) == 1

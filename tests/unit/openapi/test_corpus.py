@@ -11,6 +11,7 @@ import pytest
 
 from benchmarks.openapi.examples import judge, judge_responses, read_outputs, read_tools
 from gateway.domain.listed.definition import listed_definition
+from gateway.domain.listed.loose_output import loose_output_schema
 from gateway.domain.sources import Status
 from gateway.openapi.compiler import compile_document
 from gateway.openapi.document.document import read_tree
@@ -205,11 +206,11 @@ def test_compiling_twice_gives_the_same(real_document: RealDocument) -> None:
         ("kubernetes-apps-v1.json", 0),
         ("twilio-verify.yaml", 81),
         pytest.param("asana.yaml", 359, marks=pytest.mark.long),
-        pytest.param("github.json", 214, marks=pytest.mark.long),
+        pytest.param("github.json", 213, marks=pytest.mark.long),
         pytest.param("openai-31.yaml", 64, marks=pytest.mark.long),
         pytest.param("sendgrid-v2.json", 283, marks=pytest.mark.long),
         pytest.param("slack-web-v2.json", 162, marks=pytest.mark.long),
-        pytest.param("square.json", 139, marks=pytest.mark.long),
+        pytest.param("square.json", 138, marks=pytest.mark.long),
         pytest.param("twilio-api-2010.json", 261, marks=pytest.mark.long),
     ],
 )
@@ -227,6 +228,7 @@ def test_listed_output_schemas_are_valid_and_of_objects(name: str, examples: int
     for schema in listed:
         assert schema["type"] == "object"
         assert compiles(schema)
+        assert compiles(loose_output_schema(schema))
         assert all(
             part["$ref"].removeprefix("#/$defs/") in schema["$defs"] for part in schemas(schema) if "$ref" in part
         )
