@@ -647,6 +647,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "recorded-credential-names": (NEVER, "test_known_forms_of_secrets_are_always_dropped"),
         "recorded-hash-of-the-tenant": (value("b''"), "test_hashes_compare_values_of_one_tenant"),
         "recorded-resembling-names": (value("False"), "test_resembling_names_are_dropped_too"),
+        "recorded-bare-credentials": (NEVER, "test_known_forms_of_secrets_are_always_dropped"),
         "recorded-secrets": (value("False"), "test_known_forms_of_secrets_are_always_dropped"),
     },
     "tests/unit/catalog/snapshots/test_outlines_of_live_tools.py": {

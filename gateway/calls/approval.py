@@ -103,6 +103,8 @@ class ApprovalStation:
     async def wait(self, call: Invocation, approval: Approval) -> ApprovalState:
         """Wait for the decision, at most for the time that the client may wait; return the approval's state.
 
+        A request of a session does not wait in a tenant without an approver, because only the operator can decide.
+
         Raises:
             LimitExceeded: no slot of the tenant's concurrent calls is free after the wait.
         """
@@ -114,6 +116,8 @@ class ApprovalStation:
             return approval.state
         try:
             async with call.waiting():  # guard: approval-wait-holds-no-slot
+                if is_bounded and not await has_approver(tenant, self.catalog, call.principal.subject):
+                    return approval.state
                 return await self._follow(call, approval, timeout_s)
         finally:
             if is_bounded:
@@ -311,8 +315,12 @@ class ApprovedRun:
         text = _STATE_MESSAGES.get(found.state, _ENDED_MESSAGE).format(
             id=found.id, state=found.state.value, until=facts["expires_at"], at=place
         )
-        if found.state is ApprovalState.PENDING and not await has_approver(tenant, catalog):
-            text += " No key of this tenant has the scope approve, and no people the role; only the operator decides."
+        subject = self._call.principal.subject
+        if found.state is ApprovalState.PENDING and not await has_approver(tenant, catalog, subject):
+            text += (
+                " No key of another subject has the scope approve, and no person the role; only the operator decides."
+                " An admin creates such a key: `gateway key create NAME --scope approve`."
+            )
         if found.comment and found.state is ApprovalState.DENIED:
             text += f" The reason given: {found.comment}"
         return ApprovalRequired(text, approval=facts)

@@ -77,7 +77,10 @@ class ToolExplained(ResponseModel):
     ] = False
     approvers: Annotated[
         Sequence[str],
-        Field(description="The people with the role `approve`, if the call needs an approval: entries of `who`."),
+        Field(
+            description="If the call needs an approval: up to 20 keys of other subjects with the scope `approve`, as "
+            "`key:ID (NAME)`, and the people with the role, as entries of `who`."
+        ),
     ] = ()
     selects_fields: Annotated[bool, Field(description="True if the tool has the argument `_fields` here.")] = False
     summary_threshold: Annotated[

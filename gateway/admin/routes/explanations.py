@@ -20,7 +20,7 @@ from gateway.admin.responses.models import FaultShown
 from gateway.admin.routes.try_calls import show_request, trial_principal
 from gateway.calls.explanation import Explanation, explain
 from gateway.calls.guardrails.chain import GuardrailFinding
-from gateway.catalog.identity.keys import get_key
+from gateway.catalog.identity.keys import approving_keys, get_key
 from gateway.catalog.primitives.hidden_tools import explain_absence
 from gateway.catalog.primitives.queries import explain_level, get_listed
 from gateway.catalog.snapshots.access_report import describe
@@ -40,6 +40,8 @@ from gateway.handlers.binding import BoundTool
 from gateway.registry.registry import Registry
 
 _Request = AdminRequest[ToolExplain, NoQuery]
+_MAX_KEYS = 20
+"""Keys that can approve, in one explanation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +66,9 @@ async def explain_tool(admin: AdminDependencies, call: _Request) -> AdminRespons
     explained = await explain(admin.calls, principal, found.bound, arguments, selects_fields=selects)
     shown: dict[str, object] = {"structured_once": registry.sends_once, "summary_threshold": registry.summary_threshold}
     if explained.judgement.decision is Decision.APPROVE:
-        shown["approvers"] = [describe_people(rule) for rule in registry.view.snapshot.access.access.approvers]
+        keys = await approving_keys(call.tenant, admin.catalog, principal.subject, limit=_MAX_KEYS)
+        people = registry.view.snapshot.access.access.approvers
+        shown["approvers"] = [*(f"key:{key} ({label})" for key, label in keys), *map(describe_people, people)]
     return AdminResponse(content=_show(found.bound, found.hidden, explained).model_copy(update=shown))
 
 

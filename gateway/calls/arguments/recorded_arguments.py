@@ -3,15 +3,17 @@ secrets.
 """
 
 import hmac
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
+from gateway.definitions.credential_names import is_count, is_secret_name
 from gateway.definitions.policy.argument_selection import ArgumentSelection, Selected, Treatment
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
-from gateway.domain.text_search.search import search
+from gateway.domain.text_search.search import search_all
 
 MAX_RECORD_BYTES: Final = 8_000
 """Limit on the bytes of one call's recorded arguments, in JSON."""
@@ -21,7 +23,16 @@ _MAX_SEARCHED_LENGTH = 2 * MAX_TEXT_LENGTH
 """Limit on the characters that are searched for secrets. It exceeds `MAX_TEXT_LENGTH`, so that a secret across the cut
 is found.
 """
+_MAX_HASHED_LENGTH = 256
 _HASH_CHARACTERS = 32
+_NAMED_TEXT = re.compile(
+    r"(?<![\w.-])([A-Za-z][\w.-]{0,63}+(?: [\w.-]{1,32}+)?)[\"']?[ \t]{0,8}[=:][ \t]{0,8}[\"']?([^\s;&,\"']{1,64})"
+)
+"""A name and a value in a text: `Password=…` of a connection string, `token=…` of a query, a header line."""
+_BARE_TEXT = re.compile(
+    r"\bbearer[ \t]+\S{8}|\bbasic[ \t]+[a-z0-9+/]{8,}={1,2}|\beyJ[\w-]{4,}\.[\w-]{2,}\.", re.IGNORECASE
+)
+"""Credentials without a name. Guardrails do not search for them, because descriptions of APIs contain such texts."""
 _MAX_INTEGER = 2**63
 _HIDDEN_NAME = "***"
 _encode = msgspec.json.Encoder(order="sorted").encode
@@ -84,9 +95,19 @@ def _limit_size(found: Iterable[Selected]) -> Iterator[Selected]:
 def _without_secrets(found: Sequence[Selected]) -> Sequence[Selected]:
     """Drop values that contain a known form of a secret, and hide names that do."""
     texts = ["\n".join((*selected.path, _text_of(selected))) for selected in found]
-    if not _has_secret("\n".join(texts)):
+    names = [any(map(_names_credential, (*selected.path, _start_of(selected)))) for selected in found]
+    if not any(names) and not _has_secret("\n".join(texts)):
         return found
-    return [_drop(selected) if _has_secret(text) else selected for selected, text in zip(found, texts, strict=True)]
+    return [
+        _drop(selected) if is_named or _has_secret(text) else selected
+        for selected, is_named, text in zip(found, names, texts, strict=True)
+    ]
+
+
+def _start_of(selected: Selected) -> str:
+    """The part of a value that is searched for named credentials, which takes some microseconds for each name."""
+    text = _text_of(selected)
+    return text if selected.treatment is Treatment.KEPT else text[:_MAX_HASHED_LENGTH]
 
 
 def _text_of(selected: Selected) -> str:
@@ -97,9 +118,20 @@ def _text_of(selected: Selected) -> str:
 
 
 def _drop(selected: Selected) -> Selected:
-    path = tuple(_HIDDEN_NAME if _has_secret(name) else name for name in selected.path)
+    path = tuple(_HIDDEN_NAME if _names_credential(name) or _has_secret(name) else name for name in selected.path)
     return Selected(path, Treatment.DROPPED, None)
 
 
 def _has_secret(text: str) -> bool:
-    return bool(search(GuardrailCheck.SECRETS, (), text))  # guard: recorded-secrets
+    found = search_all({GuardrailCheck.SECRETS: (), GuardrailCheck.PII: ("card",)}, text)
+    return any(found.values())  # guard: recorded-secrets
+
+
+def _names_credential(text: str) -> bool:
+    """True if the text contains a credential with its name, or with the scheme of an `Authorization` header."""
+    if _BARE_TEXT.search(text) is not None:  # guard: recorded-bare-credentials
+        return True
+    return any(
+        is_secret_name(name.replace(" ", "_")) and not (is_count(name) and value.isdigit())
+        for name, value in _NAMED_TEXT.findall(text)
+    )

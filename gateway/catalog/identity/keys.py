@@ -93,11 +93,19 @@ async def get_key(tenant: TenantId, catalog: CatalogContext, key: KeyId) -> Key:
         return await _get(tenant, db, key)
 
 
-async def has_approver(tenant: TenantId, catalog: CatalogContext) -> bool:
-    """True if a valid key of the tenant can approve calls; the operator always can."""
+async def has_approver(tenant: TenantId, catalog: CatalogContext, requester: str) -> bool:
+    """True if a valid key of another subject, or a person, can approve this subject's calls."""
     async with catalog.store.transaction(tenant) as db:
-        is_by_key = await keys.is_granted(tenant, db, Scope.APPROVE)
-        return is_by_key or bool((await access_rules.get(tenant, db)).approvers)
+        is_by_key = await keys.granted_to_others(tenant, db, Scope.APPROVE, besides=requester, limit=1)
+        return bool(is_by_key or (await access_rules.get(tenant, db)).approvers)
+
+
+async def approving_keys(
+    tenant: TenantId, catalog: CatalogContext, requester: str, *, limit: int
+) -> Sequence[tuple[KeyId, str]]:
+    """Ids and names of the valid keys that can approve this subject's calls, the oldest first."""
+    async with catalog.store.transaction(tenant) as db:
+        return await keys.granted_to_others(tenant, db, Scope.APPROVE, besides=requester, limit=limit)
 
 
 async def page_keys(

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum, auto
 from typing import NamedTuple, TypeAlias, cast
 
-from gateway.definitions.credential_names import is_count, is_credential_name
+from gateway.definitions.credential_names import is_count, is_secret_name
 from gateway.definitions.policy.conditions import fold
 from gateway.domain.json_access import tokens_of
 from gateway.domain.tenancy.policy import RecordingRule
@@ -20,6 +20,10 @@ MAX_NAME_LENGTH = 128
 """Maximum length of a member name; a member with a longer name is cut."""
 _DEEPEST = 32
 _ANY = "*"
+_NAME_MEMBERS = frozenset(("name", "key", "header", "field", "parameter", "param", "id"))
+_VALUE_MEMBERS = frozenset(("value", "values", "val", "content", "contents", "data", "text"))
+_PAIR = 2
+"""Members of an object that is a pair, such as a header: `{"name": "Authorization", "value": "…"}`."""
 
 
 class Treatment(Enum):
@@ -90,13 +94,15 @@ def _walk(
         yield None if treatment is None else Selected(path, treatment, value)
         return
     yield None
+    hidden = _hidden_parts(value)
     for name, child in children:
         below = (*path, name)
         if len(name) > MAX_NAME_LENGTH or len(below) > _DEEPEST:
             yield Selected(path, Treatment.CUT, None)
             continue
         folded = fold(name)
-        if isinstance(value, dict) and _is_credential(folded, child):  # guard: recorded-credential-names
+        is_named = isinstance(value, dict) and (_is_credential(name, child) or _is_credential(folded, child))
+        if is_named or folded in hidden:  # guard: recorded-credential-names
             yield Selected(below, Treatment.DROPPED, None)
             continue
         left = [
@@ -141,8 +147,23 @@ def _fits(token: _NameToken, name: str, folded: str, *, is_exact: bool) -> bool:
     return not is_exact and token.folded == folded  # guard: recorded-resembling-names
 
 
+def _hidden_parts(value: object) -> frozenset[str]:
+    """The parts of a pair whose other part is the name of a credential; a pair is an object or a list of two."""
+    if isinstance(value, dict):
+        members = cast("dict[str, object]", value)
+        named = (text for name, text in members.items() if fold(name) in _NAME_MEMBERS and isinstance(text, str))
+        return _VALUE_MEMBERS if any(map(_is_short_secret_name, named)) else frozenset()
+    pair = cast("list[object]", value)
+    has_name = len(pair) == _PAIR and isinstance(pair[0], str) and _is_short_secret_name(pair[0])
+    return frozenset("1") if has_name else frozenset()
+
+
+def _is_short_secret_name(name: str) -> bool:
+    return len(name) <= MAX_NAME_LENGTH and is_secret_name(name)
+
+
 def _is_credential(name: str, value: object) -> bool:
     """True if the name is that of a credential, so that the value is never recorded."""
-    if value is None or isinstance(value, bool) or not is_credential_name(name):
+    if value is None or isinstance(value, bool) or not is_secret_name(name):
         return False
     return not (isinstance(value, int | float) and is_count(name))

@@ -5,7 +5,21 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ARRAY, RowMapping, Text, any_, bindparam, delete, func, literal, or_, select, true, update
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    RowMapping,
+    Text,
+    any_,
+    bindparam,
+    delete,
+    func,
+    literal,
+    or_,
+    select,
+    true,
+    update,
+)
 from sqlalchemy import insert as insert_into
 
 from gateway.domain.identifiers import IssuerId, KeyId, TenantId
@@ -76,15 +90,28 @@ async def count(tenant: TenantId, db: Db) -> int:
 
 async def is_granted(tenant: TenantId, db: Db, scope: Scope, *, besides: KeyId | None = None) -> bool:
     """True if a key of the tenant that is neither revoked nor expired has the scope; `besides` does not count."""
-    query = select(keys.c.id).where(
+    query = select(keys.c.id).where(*_is_valid_with(tenant, scope))
+    if besides is not None:
+        query = query.where(keys.c.id != besides)
+    return (await db.execute(query.limit(1))).one_or_none() is not None
+
+
+async def granted_to_others(
+    tenant: TenantId, db: Db, scope: Scope, *, besides: str, limit: int
+) -> Sequence[tuple[KeyId, str]]:
+    """Ids and names of keys that `is_granted` counts, without those of the subject `besides`; the oldest first."""
+    query = select(keys.c.id, keys.c.name).where(*_is_valid_with(tenant, scope), keys.c.subject != besides)
+    rows = await db.execute(query.order_by(keys.c.created_at, keys.c.id).limit(limit))
+    return [(KeyId(row.id), str(row.name)) for row in rows]
+
+
+def _is_valid_with(tenant: TenantId, scope: Scope) -> Sequence[ColumnElement[bool]]:
+    return (
         keys.c.tenant_id == tenant,
         literal(scope.value) == any_(keys.c.scopes),
         keys.c.revoked_at.is_(None),
         or_(keys.c.expires_at.is_(None), keys.c.expires_at > func.now()),
     )
-    if besides is not None:
-        query = query.where(keys.c.id != besides)
-    return (await db.execute(query.limit(1))).one_or_none() is not None
 
 
 async def bound_to(tenant: TenantId, db: Db, profile: str) -> Sequence[str]:

@@ -112,6 +112,8 @@ async def test_a_pending_call_says_what_to_do(office: Office) -> None:
     result = await office.call("delete_pet", id=7)
 
     facts = _facts(result)
+    explained = await office.put("tools/delete_pet/explain", {"arguments": {"id": 7}}, "POST")
+    assert [approver.endswith(" (test)") for approver in explained["approvers"]] == [True]
     assert result["isError"]
     assert facts.keys() == {"id", "state", "expires_at"}
     assert "Call again with the same arguments" in result["content"][0]["text"]
@@ -588,9 +590,17 @@ async def test_without_an_approver_the_refusal_says_so(gateway: RunningGateway, 
     key = await gateway.create_key("lone")
     (await gateway.admin.put("/tenants/lone/policy", json={"dangerous": "approve"})).raise_for_status()
 
-    answer = await gateway.rpc("lone", key, "tools/call", {"name": "delete_pet", "arguments": {"id": 1}})
+    own = await gateway.create_key("lone", subject="me")
+    await gateway.create_key("lone", "approve", subject="me")
 
-    assert "No key of this tenant has the scope approve" in answer.json()["result"]["content"][0]["text"]
+    answer = await gateway.rpc("lone", key, "tools/call", {"name": "delete_pet", "arguments": {"id": 1}})
+    assert "No key of another subject" not in answer.json()["result"]["content"][0]["text"]
+    async with gateway.client("lone", own, "legacy") as client:
+        with anyio.fail_after(20):  # a session's call waits for 45 s where another subject can approve
+            result = await client.call_tool("delete_pet", {"id": 1})
+    assert isinstance(result.content[0], types.TextContent)
+    assert "No key of another subject has the scope approve" in result.content[0].text
+    assert (result.meta or {})["gateway/approval"]["state"] == "pending"
 
 
 async def test_a_change_that_a_replica_has_not_learned_stops_the_run(office: Office, database: TestDatabase) -> None:

@@ -591,6 +591,8 @@ async def test_a_wait_ends_without_the_event(office: Office, monkeypatch: pytest
     """Ours: an event can be lost; the state is read again every few seconds, and no place is left behind."""
     monkeypatch.setattr("gateway.calls.approval._POLL_S", 0.02)
     station, asked = ApprovalStation(office.catalog, spawn=_spawn, attach=_attach), await office.open()
+    draft = KeyDraft(name="anna", scopes=frozenset({Scope.APPROVE}), subject="anna")
+    await create_key(office.tenant, office.catalog, draft, by=Author(caller=Operator(), correlation_id="t"))
     states: list[ApprovalState] = []
 
     async def wait() -> None:

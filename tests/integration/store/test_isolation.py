@@ -274,6 +274,7 @@ _CALLS: Mapping[str, _Call] = {
     "keys.page": lambda t, db, v: keys.page(t, db, after=None, limit=100),
     "keys.count": lambda t, db, v: keys.count(t, db),
     "keys.is_granted": lambda t, db, v: keys.is_granted(t, db, Scope.MCP),
+    "keys.granted_to_others": lambda t, db, v: keys.granted_to_others(t, db, Scope.MCP, besides="", limit=9),
     "keys.bound_to": lambda t, db, v: keys.bound_to(t, db, v.profile.name),
     "keys.save": lambda t, db, v: keys.save(replace(v.key, tenant=t, secret=INTRUDERS), db),
     "keys.note_use": lambda t, db, v: keys.note_use(t, db, NOW, [v.key.id]),

@@ -340,7 +340,9 @@ async def test_a_long_body_is_shown_in_part_and_says_so(house: Household) -> Non
     house.has_tool("orders", request, safety=Safety.MODERATE)
     *_, body = await _asked(house, "orders", who="Bo", mine="", note="n" * 50_000)
 
-    assert body.endswith("n… (50035 bytes in all)")
+    assert body.startswith('{"who":"Bo","password":"***","key":"nnn')
+    assert "n… (50035 bytes in all) …n" in body
+    assert body.endswith('nnn"}')
     assert len(body) < 4_100
 
 

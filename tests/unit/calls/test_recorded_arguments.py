@@ -102,6 +102,20 @@ def test_hashes_compare_values_of_one_tenant() -> None:
         {"api-key": ["hunter2"]},
         {"login": {"client_secret": {"a": "hunter2"}}},
         {"max_tokens": "hunter2"},
+        {"pwd": "hunter2"},
+        {"userPin": 12345678},
+        {"otp": "hunter2", "mfa_code": "hunter2", "cvv": 12345678, "CVC2": "hunter2"},
+        {"session_id": "hunter2", "signature": "hunter2", "sessionId": "hunter2"},
+        {"p\u0430ssword": "hunter2", "\u0440wd": "hunter2"},
+        {"connection_string": "Server=db;Password=hunter2;"},
+        {"note": "Server=db;User=ada;Password=hunter2;"},
+        {"note": "see https://api.example/x?page=1&access_token=hunter2"},
+        {"note": 'curl -H "X-Api-Key: hunter2"'},
+        {"note": "Authorization: hunter2"},
+        {"note": "use Bearer hunter2hunter2 here"},
+        {"note": "Basic aHVudGVyMmh1bnRlcjI= hunter2"},
+        {"note": "eyJhbGciOiJub25lIn0.e30. hunter2"},
+        {"note": "the card is 4111 1111 1111 1111, hunter2"},
     ],
 )
 def test_known_forms_of_secrets_are_always_dropped(arguments: dict[str, object]) -> None:
@@ -111,6 +125,32 @@ def test_known_forms_of_secrets_are_always_dropped(arguments: dict[str, object])
 
         assert found.keys() == {"dropped"}, found
         assert not any(part in json.dumps(found) for part in (AWS_KEY, "s3cret", "hunter2", "12345678", "QQQQ"))
+
+
+def test_pairs_of_a_name_and_a_value_are_read_as_members() -> None:
+    """Ours: a header or a field of a form is dropped by its name, however it is written (SAF-4)."""
+    headers = [{"name": "Authorization", "value": "hunter2"}, {"key": "X-Page", "value": "2"}, ["pwd", "hunter2"]]
+
+    found = _record(ALL, {"headers": headers})
+
+    assert "hunter2" not in json.dumps(found)
+    assert found["dropped"] == ["/headers/0/value", "/headers/2/1"]
+    assert found["kept"]["/headers/1/value"] == "2"
+
+
+def test_words_that_contain_such_names_are_kept() -> None:
+    """Ours: the search is for names, not for letters in them (SAF-4)."""
+    arguments = {
+        "footprint": "a",
+        "pinned": "b",
+        "compass": "c",
+        "panel": "d",
+        "design": "e",
+        "note": "Ratio 3:4; basic information: the bearer bonds, status=open, at 12:30",
+        "order": "1234567890123456",
+    }
+
+    assert _record(ALL, arguments)["kept"] == {f"/{name}": value for name, value in arguments.items()}
 
 
 def test_counts_under_such_names_are_kept() -> None:

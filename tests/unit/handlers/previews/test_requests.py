@@ -1,5 +1,8 @@
 """Requests as a person reads them before confirming: whole, bounded, without credentials, and nothing that misleads."""
 
+import json
+from urllib.parse import quote
+
 import pytest
 
 from gateway.domain.http.requests import Credential, UpstreamRequest
@@ -61,6 +64,44 @@ def test_each_part_of_a_form_is_shown() -> None:
     assert 'name="note"' in lines[-2]
 
 
+@pytest.mark.parametrize("padding", [1, 7, 1000, 100_000])
+@pytest.mark.parametrize("unit", ["x", '\\"', "\\\\", "\u202e", '","token":"'])
+def test_the_end_of_a_padded_body_is_shown_without_credentials(padding: int, unit: str) -> None:
+    """Ours: padding hides no member from a person, and no credential is shown in the end (SAF-2, SAF-3)."""
+    members = {"to": "bo", "pad": unit * (padding // len(unit)), "tokens": ["hunter2"], "n": {"password": "hunter2"}}
+    written = json.dumps({**members, "amount": 9_000_000, "delete": "all", "keys": "visible"}, ensure_ascii=False)
+    *_, line = _shown(written.replace(": ", ":").encode(), "application/json")
+
+    assert '"to":"bo"' in line
+    assert '"amount":9000000' in line
+    assert line.endswith('"delete":"all", "keys":"visible"}')
+    assert "hunter2" not in line
+    assert len(line) < 4_200
+
+    for name, is_shown in (("sql", True), ("password", False)):
+        *_, line = _shown(json.dumps({name: unit * (padding // len(unit)) + "; drop it"}).encode(), "application/json")
+        assert line.endswith('; drop it"}') is is_shown
+        assert is_shown or "drop" not in line
+
+    form = f"to=bo&pad={quote(unit) * (padding // len(unit))}&client_secret=hunter2&amount=9"
+    *_, line = _shown(form.encode(), "application/x-www-form-urlencoded")
+    assert line.endswith("client_secret=***&amount=9")
+    *_, line = _shown(b"a=1&token=" + b"hunter2" * padding, "application/x-www-form-urlencoded")
+    assert "hunter2" not in line
+
+
+def test_the_last_parts_of_a_form_are_shown() -> None:
+    """Ours: many parts hide neither the first nor the last ones (SAF-2)."""
+    part = b'--b\r\nContent-Disposition: form-data; name="p%d"\r\n\r\nv%d\r\n'
+    body = b"".join(part % (number, number) for number in range(50)) + b"--b--\r\n"
+    lines = _shown(body, 'multipart/form-data; boundary="b"')
+
+    assert [line.rpartition(": ")[2] for line in lines if "form-data;" in line][1:] == [
+        f"v{number}" for number in (*range(10), *range(40, 50))
+    ]
+    assert lines[-1] == "and 30 further parts"
+
+
 def test_many_long_headers_are_bounded() -> None:
     """Ours: the question stays readable whatever is in it; what is left out is counted (SAF-2)."""
     headers = [(f"X-{number}", "v" * 9_000) for number in range(40)]
@@ -71,7 +112,15 @@ def test_many_long_headers_are_bounded() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ['\\"' * 200_000, '"' * 400_000, '"a":' * 100_000, '"' + "token" * 80_000, '"a"' + " " * 400_000]
+    "text",
+    [
+        '\\"' * 200_000,
+        '"' + '\\"' * 200_000 + "\\",
+        '"' * 400_000,
+        '"a":' * 100_000,
+        '"' + "token" * 80_000,
+        '"a"' + " " * 400_000,
+    ],
 )
 def test_no_text_is_looked_through_twice(text: str) -> None:
     """Ours: quotes in any order cost one pass; looked at again and again they would cost hours (CAL-4)."""
@@ -81,6 +130,7 @@ def test_no_text_is_looked_through_twice(text: str) -> None:
 def test_a_text_without_an_end_is_blanked_to_its_end() -> None:
     """Ours: where a body is cut within a credential, nothing of it is shown (TEN-4)."""
     assert blank_members('{"token": "abc') == '{"token": "***"'
+    assert blank_members('{"token": "abc\\') == '{"token": "***"'
     assert blank_members('{"a": "token", "b": "c"}') == '{"a": "token", "b": "c"}'
 
 
