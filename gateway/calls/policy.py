@@ -32,6 +32,8 @@ class Confirmation(StrEnum):
     GRANTED = "granted"
     DECLINED = "declined"
     UNANSWERED = "unanswered"
+    INVALID = "invalid"
+    """The client accepted without the answer that the question requires."""
     IMPOSSIBLE = "impossible"
     """The client cannot ask its user."""
     CHANGED = "changed"
@@ -40,15 +42,18 @@ class Confirmation(StrEnum):
 REFUSALS: Mapping[Confirmation, str] = {
     Confirmation.DECLINED: "the user declined this call",
     Confirmation.UNANSWERED: "the user was asked to confirm this call and did not respond",
+    Confirmation.INVALID: (
+        "the client accepted the confirmation, but its response lacks `confirm: true` in `content`; nothing was done"
+    ),
     Confirmation.CHANGED: "the effect of the call has changed since the user was asked; call again",
 }
 """Error messages for calls that were not confirmed. If the client cannot ask, an approval is required instead."""
 
 UNAPPROVED = (
-    "the tenant's policy requires the user to confirm this call, and this client cannot ask its user; "
-    "use a client with elicitation, or let an admin change the policy"
+    "this call needs the user's confirmation, and this client cannot ask its user; use a client with elicitation, or "
+    "start `gateway stdio` with `--dangerous allow` (calls that delete data) or `--moderate allow` (that change data)"
 )
-"""Error message for a call that needs a confirmation, if neither confirmation nor approval is possible."""
+"""Error message for a call that needs a confirmation, if neither confirmation nor approval is possible: on stdio."""
 
 
 def authorise(principal: Principal, bound: BoundPrimitive) -> None:
@@ -117,8 +122,8 @@ async def ask_user(call: Invocation, digest: str, preview: str) -> Confirmation:
         answers = await call.peer.ask({CONFIRM: input_request})
     except CapabilityMissing:
         return Confirmation.IMPOSSIBLE
-    except ClientSilent:
-        return Confirmation.UNANSWERED
+    except ClientSilent as silent:
+        return Confirmation.INVALID if silent.faults else Confirmation.UNANSWERED
     response = answers[CONFIRM]
     content: object = response.get("content")
     message = cast("dict[str, object]", content) if isinstance(content, dict) else {}

@@ -24,7 +24,7 @@ from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import Conflict, Forbidden, LimitExceeded, SecretUnreadable, Unavailable
 from gateway.store import idempotency, jobs, tenants
-from gateway.store.calls import approvals
+from gateway.store.calls import approvals, policies
 from gateway.store.calls.approvals import Claim
 from gateway.store.calls.credential_uses import CredentialUse, credential_identity
 from gateway.store.engine import Db
@@ -180,7 +180,7 @@ async def decide_approval(
     Raises:
         NotFound: the tenant has no such approval.
         Forbidden: the author lacks the scope `approve`, or has the subject of the requester.
-        Conflict: the approval is no longer pending.
+        Conflict: the approval is no longer pending, or the tenant's policy has changed since the call was made.
         PreconditionFailed: the current version matches no expected tag.
         AuditUnavailable: the decision could not be recorded, so it was not made.
     """
@@ -195,15 +195,36 @@ async def decide_approval(
         check_version(current, expected)
         if is_same_subject(current.subject, subject):  # guard: approval-by-another-subject
             raise Forbidden("the subject that requested the call cannot decide on it; ask another person")
-        if not await approvals.decide(tenant, db, current.id, decided=decided, usable=USABLE):
-            now = await approvals.state_of(tenant, db, current.id)
-            raise Conflict(f"the approval is {now or current.state} and can no longer be decided")
-        if by.attempt is not None and not await idempotency.commit(tenant, db, by.attempt):
-            raise Conflict("the request took too long, and another replica repeated it; this attempt changed nothing")
-        await _make_sweep_due(tenant, db, USABLE)
-        found = await changes.record_change(db, current.id, by)
+        if verdict.is_approved and await _end_void(tenant, db, current, changes):
+            found = None
+        else:
+            found = await _decide(tenant, db, current, decided, by=by, changes=changes)
     await changes.announce()
+    if found is None:
+        raise Conflict("the tenant's policy has changed since the call was made; the call has to be made again")
     return found
+
+
+async def _end_void(tenant: TenantId, db: Db, current: Approval, changes: ApprovalChanges) -> bool:
+    """End an approval of an earlier policy, which no call can use; True if it was still open."""
+    if current.policy_version == (await policies.get(tenant, db)).version:  # guard: approval-of-this-policy
+        return False
+    if not await approvals.supersede(tenant, db, current.id):
+        return False
+    await changes.record_change(db, current.id)
+    return True
+
+
+async def _decide(
+    tenant: TenantId, db: Db, current: Approval, decided: dict[str, object], *, by: Author, changes: ApprovalChanges
+) -> Approval:
+    if not await approvals.decide(tenant, db, current.id, decided=decided, usable=USABLE):
+        now = await approvals.state_of(tenant, db, current.id)
+        raise Conflict(f"the approval is {now or current.state} and can no longer be decided")
+    if by.attempt is not None and not await idempotency.commit(tenant, db, by.attempt):
+        raise Conflict("the request took too long, and another replica repeated it; this attempt changed nothing")
+    await _make_sweep_due(tenant, db, USABLE)
+    return await changes.record_change(db, current.id, by)
 
 
 async def claim_approval(

@@ -72,7 +72,7 @@ def with_tenant(body: Callable[Concatenate[AdminContext, P], None]) -> Callable[
 
 
 def confirm(question: str, *, is_sure: bool) -> None:
-    """Ask before an irreversible change; without a terminal, only `--yes` confirms.
+    """Ask before a change of consequence; without a terminal, only `--yes` confirms.
 
     Raises:
         Failure: the answer was no, or there is no terminal.
@@ -80,6 +80,6 @@ def confirm(question: str, *, is_sure: bool) -> None:
     if is_sure:
         return
     if not sys.stdin.isatty():
-        raise Failure("this cannot be undone: give --yes", ExitCode.USAGE)
+        raise Failure("there is no terminal to ask for a confirmation: give --yes", ExitCode.USAGE)
     if not click.confirm(question, err=True):
         raise Failure("aborted; nothing was changed", ExitCode.FAILED)

@@ -163,7 +163,7 @@ class _SchemaComparison:
         for name in dict.fromkeys((*before, *after, *(one for one in required if isinstance(one, str)))):
             place = f"{pointer}{point('properties', name)}"
             if name in required and name not in was:
-                shown = (before.get(name), after.get(name, True))
+                shown = ("optional", "required") if name in before else (None, after.get(name, True))
                 yield make_difference(DifferenceKind.ARGUMENT_REQUIRED, Impact.BREAKING, place, *shown)
             elif name not in before and name in after:
                 yield make_difference(DifferenceKind.ARGUMENT_ADDED, Impact.WIDENING, place, None, after[name])

@@ -570,6 +570,16 @@ async def test_a_client_that_cannot_ask_its_user_falls_back_to_an_approval(offic
     assert [seen.method for seen in office.upstream.seen] == ["POST"]
 
 
+async def test_no_approval_is_given_in_vain(office: Office) -> None:
+    """Ours: a call of an earlier policy cannot be approved, because it would not run; it can be denied (SAF-3)."""
+    asked, other = [_facts(await office.call("delete_pet", id=number)) for number in (7, 8)]
+    await office.put("policy", {"dangerous": "deny"})
+    answer = await office.decide(asked["id"])
+    assert (answer.status_code, "policy has changed" in answer.text) == (409, True)
+    assert await office.state(asked["id"]) == "superseded"
+    assert (await office.decide(other["id"], "deny")).status_code == 200
+
+
 async def test_a_rule_asks_for_an_approval_of_some_arguments(office: Office) -> None:
     """Ours: the same tool runs, or waits for a person, by its arguments (SAF-5)."""
     condition = {"pointer": "/id", "operator": "greater", "value": 1000}

@@ -35,6 +35,7 @@ async def _ask_for_a_pet(client: Client) -> types.CallToolResult:
     [
         (types.ElicitResult(action="accept", content={"confirm": True}), 1),
         (types.ElicitResult(action="accept", content={"confirm": False}), 0),
+        (types.ElicitResult(action="accept"), 0),
         (types.ElicitResult(action="decline"), 0),
         (types.ElicitResult(action="cancel"), 0),
     ],
@@ -56,6 +57,9 @@ async def test_the_user_is_asked_and_only_a_yes_is_one(
     assert "/pets/7" in asked[0]
     assert result.is_error is not bool(sent)
     assert len(talk.upstream.seen) == sent
+    if said.action == "accept" and said.content is None:
+        assert isinstance(result.content[0], types.TextContent)
+        assert "its response lacks `confirm: true`" in result.content[0].text
 
 
 @pytest.mark.parametrize("mode", ERAS)

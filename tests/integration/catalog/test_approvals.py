@@ -50,6 +50,7 @@ from gateway.domain.tenancy.principals import Operator, Principal
 from gateway.errors import AuditUnavailable, Conflict, Forbidden, LimitExceeded, NotFound, PreconditionFailed
 from gateway.store import jobs
 from gateway.store.calls import approvals as stored
+from gateway.store.calls import policies
 from gateway.store.calls.credential_uses import CredentialUse
 from gateway.store.engine import Store
 from gateway.store.identity import issuers, people
@@ -78,6 +79,7 @@ class Office:
     agent: Principal
     records: list[CallRecord] = field(default_factory=list[CallRecord])
     is_audited: bool = True
+    policy_version: int = 1
 
     @property
     def tenant(self) -> TenantId:
@@ -99,7 +101,7 @@ class Office:
             action="call",
             tool="delete_pet",
             tool_digest="aa",
-            policy_version=1,
+            policy_version=self.policy_version,
             digest=b"digest of the call",
             correlation_id="cor_1",
             uses=CredentialUse(),
@@ -166,6 +168,8 @@ async def office(changes: Changes) -> Office:
     agent = Principal(tenant=changes.tenant.id, slug="acme", key=key.id, subject="bot", scopes=key.scopes)
     office = Office(changes, changes.catalog, agent)
     office.catalog = replace(changes.catalog, audit=office.write)
+    async with changes.catalog.store.transaction(office.tenant) as db:
+        office.policy_version = (await policies.get(office.tenant, db)).version
     return office
 
 
@@ -399,7 +403,7 @@ async def test_time_runs_out_before_and_after_the_decision(office: Office) -> No
 
 async def test_a_changed_tool_or_policy_is_asked_again(office: Office) -> None:
     """Ours: what was approved under another definition or policy does not run (SAF-3)."""
-    for changed in ({"tool_digest": "bb"}, {"tool_digest": "bb", "policy_version": 2}):
+    for changed in ({"tool_digest": "bb"}, {"tool_digest": "bb", "policy_version": 99}):
         before = await office.open()
         if before.state is ApprovalState.PENDING:
             await office.approve(before)

@@ -347,6 +347,8 @@ def test_a_required_part_of_a_body_is_found_at_its_place() -> None:
     place = "/inputSchema/properties/body/properties/age"
     assert summary(after(lambda d: add(d, required=True)).changed[0]) == [f"argument_required {place}"]
     assert summary(after(lambda d: add(d, required=False)).changed[0]) == [f"argument_added {place}"]
+    [now] = after(lambda d: listing(d)["parameters"][0].update(required=True)).changed[0].differences
+    assert (now.old, now.new) == ("optional", "required")
     kinds = {one.kind.value for one in after(lambda d: add(d, required=False, media_type=form)).changed[0].differences}
     assert "argument_added" in kinds
 
