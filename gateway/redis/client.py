@@ -62,8 +62,8 @@ class PubSub(Protocol):
         """Subscribe to these channels."""
         ...
 
-    async def unsubscribe(self, channel: str, /) -> object:
-        """Unsubscribe from the channel."""
+    async def unsubscribe(self, *channels: str) -> object:
+        """Unsubscribe from these channels."""
         ...
 
     async def get_message(

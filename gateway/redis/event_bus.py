@@ -64,7 +64,7 @@ class EventBus:
 
     async def __aenter__(self) -> Self:
         """Subscribe, and wait at most two seconds for the confirmation. Retries continue until the bus is closed."""
-        self._tasks.open(self._listen, self._send_heartbeats)
+        self._tasks.open(self._listen, self._send_heartbeats, self._channels.send_changes)
         try:
             with anyio.move_on_after(_SUBSCRIBE_TIMEOUT_S):
                 await self._subscribed.wait()

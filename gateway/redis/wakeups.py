@@ -4,7 +4,7 @@ The content of a message is ignored; a message only signals that there is data t
 a reconnection. Messages can be lost, so the owners of listeners poll as well.
 """
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
 
 import anyio
@@ -16,6 +16,7 @@ from gateway.redis.client import PubSub, redis_errors_translated
 log = structlog.get_logger(__name__)
 
 _CONFIRM_TIMEOUT_S = 2.0
+_SEND_TIMEOUT_S = 2.0
 
 
 class _Channel:
@@ -34,8 +35,11 @@ class Wakeups:
 
     def __init__(self) -> None:
         self._channels: dict[str, _Channel] = {}
+        self._changed: set[str] = set()
+        """Names whose subscription is to be sent or withdrawn."""
+        self._has_changed = anyio.Event()
         self._listener: PubSub | None = None
-        self._subscription_lock = anyio.Lock()
+        self._connection_lock = anyio.Lock()
 
     def __len__(self) -> int:
         """Number of channels with a listener."""
@@ -51,22 +55,41 @@ class Wakeups:
         """Call the listener for messages on the channel while the block runs.
 
         The block starts when Redis has confirmed the subscription, or after two seconds. While Redis is unavailable it
-        starts at once; the listener is called once the connection is back.
+        starts at once; the listener is called once the connection is back. Leaving the block waits for nothing.
         """
         token = object()
         channel = self._channels.get(name)
         if channel is None:
             channel = self._channels[name] = _Channel()
+            self._note_change(name)
         channel.listeners[token] = listener
         try:
-            await self._begin(name, channel)
+            if channel.confirmed is not None and self.is_live:
+                with anyio.move_on_after(_CONFIRM_TIMEOUT_S):
+                    await channel.confirmed.wait()
             yield
         finally:
             channel.listeners.pop(token, None)
             if not channel.listeners and self._channels.get(name) is channel:
                 del self._channels[name]
-                with anyio.CancelScope(shield=True):
-                    await self._end(name)
+                self._note_change(name)
+
+    async def send_changes(self) -> None:
+        """Send the subscriptions of new channels and withdraw those of closed channels, until cancelled.
+
+        One task sends them for all streams, those of one turn of the event loop together. With a lock that the streams
+        took one after the other, each turn served one of them, so that ended streams stayed open for seconds.
+        """
+        while True:
+            await self._has_changed.wait()
+            self._has_changed = anyio.Event()
+            async with self._connection_lock:
+                names, self._changed = self._changed, set()
+                try:
+                    if self._listener is not None:
+                        await self._send(self._listener, names)
+                except RedisUnavailable as error:  # the reader of the connection replaces it
+                    log.debug("channels_not_subscribed", reason=str(error))
 
     async def attach(self, listener: PubSub) -> None:
         """Use this connection: subscribe to every channel again, then call every listener.
@@ -74,7 +97,7 @@ class Wakeups:
         Raises:
             RedisUnavailable: the connection is lost again.
         """
-        async with self._subscription_lock:
+        async with self._connection_lock:
             self._listener = listener
             for channel in self._channels.values():
                 channel.is_requested = True
@@ -91,7 +114,7 @@ class Wakeups:
             if channel.confirmed is not None:
                 channel.confirmed.set()  # it is not confirmed any more: its tasks go on
             channel.confirmed = anyio.Event()
-        async with self._subscription_lock:
+        async with self._connection_lock:
             await listener.aclose()
 
     def confirm(self, name: bytes) -> None:
@@ -107,32 +130,20 @@ class Wakeups:
         if channel is not None:
             _call(channel)
 
-    async def _begin(self, name: str, channel: _Channel) -> None:
-        confirmed = channel.confirmed
-        if confirmed is None or not self.is_live:
-            return
-        try:
-            async with self._subscription_lock:
-                listener = self._listener  # the connection may have been lost while this task waited
-                if listener is not None and not channel.is_requested:
-                    channel.is_requested = True
-                    with redis_errors_translated():
-                        await listener.subscribe(name)
-        except RedisUnavailable as error:
-            log.debug("channel_not_subscribed", reason=str(error))
-            return
-        with anyio.move_on_after(_CONFIRM_TIMEOUT_S):
-            await confirmed.wait()
+    def _note_change(self, name: str) -> None:
+        self._changed.add(name)
+        self._has_changed.set()
 
-    async def _end(self, name: str) -> None:
-        async with self._subscription_lock:
-            if name in self._channels or self._listener is None:
-                return  # the channel has a new listener, or the connection is lost
-            try:
-                with anyio.move_on_after(_CONFIRM_TIMEOUT_S), redis_errors_translated():
-                    await self._listener.unsubscribe(name)
-            except RedisUnavailable as error:
-                log.debug("channel_not_unsubscribed", reason=str(error))
+    async def _send(self, listener: PubSub, names: Iterable[str]) -> None:
+        closed = [name for name in names if name not in self._channels]
+        opened = [name for name in names if name in self._channels and not self._channels[name].is_requested]
+        for name in opened:
+            self._channels[name].is_requested = True
+        with redis_errors_translated(), anyio.fail_after(_SEND_TIMEOUT_S):
+            if closed:
+                await listener.unsubscribe(*closed)
+            if opened:
+                await listener.subscribe(*opened)
 
 
 def _call(channel: _Channel) -> None:

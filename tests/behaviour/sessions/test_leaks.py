@@ -32,6 +32,7 @@ COUNT = 120
 LAST = 3
 AT_ONCE = 12
 MAX_S = 0.004
+CLIENTS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +125,42 @@ async def test_no_response_outlives_a_session_that_ends_beside_its_answer(house:
     assert "\ngateway_http_requests_open 1.0\n" in scraped.text  # the scrape itself
 
 
+@pytest.mark.parametrize("rounds", [96, pytest.param(2_000, marks=pytest.mark.long)])
+async def test_a_stream_of_a_deleted_session_gives_its_place_back_at_once(house: House, rounds: int) -> None:
+    """A fixed bug: streams took the connection to Redis in turn, so those that had ended kept their places (RES-6)."""
+    before, left = house.in_use(), iter(range(rounds))
+    open_requests = next(part for part in house.counted if isinstance(part, InFlightLimiter))
+    most = 0
+    async with httpx2.AsyncClient(verify=NO_TLS, base_url=house.gateway.url, timeout=30, trust_env=False) as client:
+
+        async def go_on() -> None:
+            nonlocal most
+            for _ in left:
+                headers = await _session(house, client)
+                async with anyio.create_task_group() as group:
+                    group.start_soon(_read_stream, client, headers)
+                    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+                    assert (await client.post("/t/acme/mcp", json=ping, headers=headers)).status_code == 200
+                    await client.delete("/t/acme/mcp", headers=headers)
+                    group.cancel_scope.cancel()
+                most = max(most, len(open_requests))
+
+        async with anyio.create_task_group() as group:
+            for _ in range(CLIENTS):
+                group.start_soon(go_on)
+
+    async def is_settled() -> bool:
+        return house.in_use() == before
+
+    await until(is_settled)
+    assert most <= 3 * CLIENTS, "a request, a stream, and the stream before it of each client"
+
+
+async def _read_stream(client: httpx2.AsyncClient, headers: dict[str, str]) -> None:
+    async with client.stream("GET", "/t/acme/mcp", headers=headers) as response:
+        await Events(response).rest(seconds=30)
+
+
 async def _end_beside_the_answer(house: House, client: httpx2.AsyncClient, delay_s: float, *, cancels: bool) -> None:
     headers = await _session(house, client)
     body = call("tick", progressToken=1)
@@ -164,8 +201,7 @@ async def _session(house: House, client: httpx2.AsyncClient, **capabilities: Any
 
 async def _listen_alone(house: House, client: httpx2.AsyncClient) -> None:
     headers = await _session(house, client)
-    async with client.stream("GET", "/t/acme/mcp", headers=headers) as response:
-        await Events(response).rest(seconds=30)
+    await _read_stream(client, headers)
 
 
 async def _count(house: House, client: httpx2.AsyncClient) -> None:

@@ -23,6 +23,7 @@ from tests.support.replicas import commanding, until
 ACME, GLOBEX = TenantId("ten_acme"), TenantId("ten_globex")
 SECRET = b"the secret of all replicas"
 ROUNDS = 12
+CHANNELS = 300
 AT_ONCE_S = 0.004
 """The time in which channels come and go and the connection is lost, which takes about as long."""
 
@@ -267,3 +268,38 @@ async def test_a_bus_opens_without_redis_and_finds_it_later(own_redis: OwnRedis)
         await own_redis.start()
         await _publish_until_heard(bus, heard, CatalogMoved(tenant=ACME, revision=1))
         await bus.check()
+
+
+async def test_channels_that_open_together_are_subscribed_together(redis_url: str, bus: EventBus) -> None:
+    """A fixed bug: each stream waited for the subscriptions of all earlier ones, so ended streams kept their places."""
+    opened, leave, called = 0, anyio.Event(), Counter[int]()
+
+    async def follow(number: int) -> None:
+        nonlocal opened
+        async with bus.listening(f"gw:many:{number}", lambda: called.update([number])):
+            opened += 1
+            await leave.wait()
+
+    with commanding(redis_url) as command:
+
+        def sent() -> dict[str, int]:
+            counted = cast(dict[str, dict[str, int]], command("INFO", "commandstats"))
+            return {name.removeprefix("cmdstat_"): each["calls"] for name, each in counted.items()}
+
+        before = sent()
+        with anyio.fail_after(10):
+            async with anyio.create_task_group() as group:
+                for number in range(CHANNELS):
+                    group.start_soon(follow, number)
+                await until(lambda: opened == CHANNELS)
+                for number in range(CHANNELS):
+                    command("PUBLISH", f"gw:many:{number}", "")
+                await until(lambda: len(called) == CHANNELS)
+                leave.set()
+        await until(lambda: command("PUBSUB", "CHANNELS", "gw:many:*") == [])
+        after = sent()
+
+    assert {name: after[name] - before.get(name, 0) for name in ("subscribe", "unsubscribe")} == {
+        "subscribe": 1,
+        "unsubscribe": 1,
+    }
