@@ -98,6 +98,12 @@ class Settings(BaseSettings):
     trusted_proxies: _NameList = Field(
         (), description="Addresses and networks of proxies whose `X-Forwarded-For` is trusted, comma-separated."
     )
+    header_bytes: int = Field(
+        16 * 1024,
+        ge=8 * 1024,
+        le=128 * 1024,
+        description="Maximum size of the header of a request; cookies of a sign-on proxy may need more.",
+    )
     egress_allow: _NameList = Field(
         (),
         description="Private `host:port` upstreams and `unix:/path` that every tenant may reach, comma-separated; "

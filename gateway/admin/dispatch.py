@@ -82,7 +82,7 @@ class PathDispatcher:
         except GatewayError as error:
             self._credentials.note_refusal(scope.get("caller"), error)
             response = problem(error, correlation_id=correlation_id_of(scope))
-            if (authenticate_header := challenge(scope, self._credentials, error)) is not None:
+            if (authenticate_header := await challenge(scope, self._credentials, error)) is not None:
                 response.headers["www-authenticate"] = authenticate_header.decode("latin-1")
         await response(scope, receive, send)
 

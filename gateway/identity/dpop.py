@@ -163,13 +163,16 @@ def _is_recent(issued_at: object) -> bool:
 
 
 def _normal(url: object) -> object:
-    """Normalize a URL: no query, fragment or default port, scheme and host in lower case. None if it is invalid."""
+    """Normalize a URL: no query, fragment, default port or last slash, scheme and host in lower case.
+
+    None if the URL is invalid. A resource is the same with a slash at its end.
+    """
     try:
         parts = urlsplit(str(url))
         port = parts.port or _PORTS.get(parts.scheme)
     except ValueError:
         return None
-    return parts.scheme, parts.hostname, port, parts.path, parts.username
+    return parts.scheme, parts.hostname, port, parts.path.removesuffix("/"), parts.username
 
 
 def _is_equal(given: object, expected: str) -> bool:

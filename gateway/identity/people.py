@@ -78,6 +78,11 @@ class Resource(NamedTuple):
         return self.url.removeprefix(self.origin)
 
     @property
+    def metadata_url(self) -> str:
+        """The URL of the metadata (RFC 9728 section 3.1)."""
+        return f"{self.origin}{METADATA_PATH}{self.path}"
+
+    @property
     def issuer(self) -> str:
         """The identifier of the tenant's own authorization server."""
         return f"{self.origin}/t/{self.slug}"
@@ -240,10 +245,9 @@ class People:
         origin = self._public_url or target.base
         return Resource(origin + named["place"], named["slug"], "", origin, target.is_bound, is_admin=True)
 
-    def metadata_url(self, target: Target) -> str | None:
-        """Return the URL of the metadata (RFC 9728 section 3.1) of the resource at a URL."""
-        resource = self.resource_of(target) or self.admin_resource_of(target)
-        return None if resource is None else f"{resource.origin}{METADATA_PATH}{resource.path}"
+    def find_resource(self, target: Target) -> Resource | None:
+        """Return the protected resource at a URL, that of the admin API included."""
+        return self.resource_of(target) or self.admin_resource_of(target)
 
     async def sign_in(self, presented: PresentedToken, resource: Resource) -> SignedIn:
         """Verify a token of an issuer or of the gateway itself, and return its person.

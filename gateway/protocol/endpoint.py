@@ -32,6 +32,7 @@ from gateway.errors import (
     NotFound,
 )
 from gateway.identity.authenticator import Authenticator
+from gateway.protocol.http import sse_encoding
 from gateway.protocol.http.request import McpRequest
 from gateway.protocol.http.responses import id_of, invalid_request, refusal
 from gateway.protocol.in_flight import InFlightLimiter
@@ -142,10 +143,13 @@ class McpEndpoint:
             text = ", ".join(allowed)
             refused = invalid_request(f"this URL accepts {text}", context.correlation_id)
             await request.respond(405, refused, headers=((b"allow", text.encode()),))
+        elif suffix != "sse" and _is_modern(request):
+            await _refuse_era(request, context)
+        elif request.method == "GET" and not request.accepts(sse_encoding.MEDIA_TYPE):
+            text = f"Accept must include {sse_encoding.MEDIA_TYPE}"
+            await request.respond(406, invalid_request(text, context.correlation_id))
         elif suffix == "sse":
             await self._legacy.get(request, context)
-        elif _is_modern(request):
-            await _refuse_era(request, context)
         elif request.method == "GET":
             await self._handshake.get(request, context)
         else:
@@ -170,7 +174,9 @@ class McpEndpoint:
         refuse_many_values(raw, values=MAX_VALUES, containers=MAX_CONTAINERS)  # guard: body-values
         message = _as_json_object(load_json(raw))
         if message is None:
-            text = "the body must be one JSON-RPC message; batches are refused"
+            text = (
+                "the body must be one JSON-RPC message; batches are refused: send each message as a request of its own"
+            )
             await request.respond(400, invalid_request(text, context.correlation_id))
             return
         tracing = nullcontext(request) if self._traces is None else traced(self._traces, request, message, context)
@@ -205,7 +211,7 @@ class McpEndpoint:
         elif isinstance(error, BadInput) and not isinstance(error, DocumentTooLarge):
             code = INVALID_REQUEST
         headers: list[tuple[bytes, bytes]] = []
-        if (authenticate_header := challenge(request.scope, self._credentials, error)) is not None:
+        if (authenticate_header := await challenge(request.scope, self._credentials, error)) is not None:
             headers.append((b"www-authenticate", authenticate_header))
         if error.retry_after_s is not None:
             headers.append((b"retry-after", str(max(1, round(error.retry_after_s))).encode()))

@@ -52,6 +52,15 @@ class EdgeLimits:
     body_grace_s: float = 5.0
     body_bytes_per_s: int = 1024
 
+    @property
+    def too_large(self) -> "_Refusal":
+        """The refusal of a header above the limits."""
+        detail = (
+            f"the header is too large (limit {self.headers} fields and {self.header_bytes} bytes); send fewer cookies,"
+            " or raise GATEWAY_HEADER_BYTES"
+        )
+        return _Refusal(431, "http.headers_too_large", detail)
+
 
 def _never_draining() -> bool:
     return False
@@ -82,7 +91,6 @@ class _Refusal:
     detail: str
 
 
-TOO_MANY_HEADERS = _Refusal(431, "http.headers_too_large", "the header is too large")
 URL_TOO_LONG = _Refusal(414, "http.url_too_long", "the URL is too long")
 REPEATED_HEADER = _Refusal(400, "http.header_repeated", "a header that must be unique occurs twice")
 NOT_OUR_HOST = _Refusal(
@@ -192,7 +200,7 @@ class Edge:
     def _check(self, scope: Scope, fields: HeaderIndex) -> _Refusal | None:
         limits = self._limits
         if fields.count > limits.headers or len(fields.text) > limits.header_bytes:  # guard: headers-limit
-            return TOO_MANY_HEADERS
+            return limits.too_large
         # guard: url-limit
         if len(scope.get("raw_path") or scope["path"]) + len(scope["query_string"]) > limits.url_bytes:
             return URL_TOO_LONG

@@ -1,9 +1,10 @@
 """Protected resources: metadata (RFC 9728), the challenges that refer clients to it (RFC 6750, RFC 9449), and the
 gateway's public keys.
 
-The challenge has the scheme that the client used, and is the same for existing and missing tenants. The metadata exists
-for tenants with an enabled issuer. For an issuer with a sign-in client, the gateway itself is the authorization server
-in the metadata of MCP URLs, but not in that of the admin API, for which the gateway issues no tokens.
+The challenge has the scheme that the client used. The metadata exists for tenants with an enabled issuer, and only
+their challenges refer to it: a tenant that accepts keys alone looks like a missing one. For an issuer with a sign-in
+client, the gateway itself is the authorization server in the metadata of MCP URLs, but not in that of the admin API,
+for which the gateway issues no tokens.
 """
 
 from collections.abc import Mapping, MutableMapping, Sequence
@@ -16,7 +17,7 @@ from starlette.routing import Route
 
 from gateway.domain.refusals import ProofRefused, ScopeMissing
 from gateway.domain.tenancy.issuers import Issuer
-from gateway.errors import GatewayError, NotFound, Unauthenticated
+from gateway.errors import GatewayError, LimitExceeded, NotFound, Unauthenticated, Unavailable
 from gateway.identity.authenticator import Authenticator
 from gateway.identity.dpop import PROOF_ALGORITHMS
 from gateway.identity.people import METADATA_PATH, People, Resource, Target
@@ -31,8 +32,9 @@ def metadata_route(credentials: Authenticator, people: People) -> Route:
 
     async def show(request: Request) -> Response:
         url = target_of(request.scope)
-        target = Target(url.base, url.path.removeprefix(METADATA_PATH))
-        resource = people.resource_of(target) or people.admin_resource_of(target)
+        path = url.path.removeprefix(METADATA_PATH)
+        target = Target(url.base, path.removesuffix("/") if path.startswith("/t/") else path)  # as `PrefixRouter` does
+        resource = people.find_resource(target)
         if resource is None or resource.path != target.path:  # guard: metadata-of-the-resource
             raise NotFound("not found")
         address = address_of(request.scope)
@@ -72,7 +74,7 @@ def key_set_route(keys: Mapping[str, object]) -> Route:
     return Route("/.well-known/jwks.json", show, methods=["GET"])
 
 
-def challenge(scope: MutableMapping[str, Any], credentials: Authenticator, error: GatewayError) -> bytes | None:
+async def challenge(scope: MutableMapping[str, Any], credentials: Authenticator, error: GatewayError) -> bytes | None:
     """Return the `WWW-Authenticate` header of a refusal; None if the error does not concern the credential.
 
     The edge adds the error code if the client sent a credential.
@@ -88,7 +90,24 @@ def challenge(scope: MutableMapping[str, Any], credentials: Authenticator, error
         parts.append('error="insufficient_scope"')
         if error.scopes:
             parts.append(f'scope="{" ".join(error.scopes)}"')
-    url = None if credentials.people is None else credentials.people.metadata_url(target_of(scope))
+    url = await _metadata_url(scope, credentials)
     if url is not None:
         parts.append(f'resource_metadata="{url}"')
     return (("DPoP " if is_dpop else "Bearer ") + ", ".join(parts)).strip().encode("latin-1", "replace")
+
+
+async def _metadata_url(scope: MutableMapping[str, Any], credentials: Authenticator) -> str | None:
+    """Return the URL of the metadata of the requested resource; None if there is none, or the issuers cannot be read.
+
+    A reference to missing metadata would have the client begin a sign-in that fails, instead of naming the wrong key.
+    """
+    if (people := credentials.people) is None:
+        return None
+    resource = people.find_resource(target_of(scope))
+    if resource is None:
+        return None
+    try:
+        found = await people.directory.issuers_of(resource.slug, credentials.is_suspect(address_of(scope)))
+    except (LimitExceeded, Unavailable):
+        return None
+    return None if found is None else resource.metadata_url

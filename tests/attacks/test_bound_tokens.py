@@ -60,8 +60,8 @@ async def test_a_bound_token_is_used_with_a_proof_for_each_request(
     headers = {**session, "authorization": f"DPoP {token}", "dpop": key.prove(url, token)}
     called = await gateway.http.post("/t/acme/mcp", json=call, headers=headers)
     replayed = await gateway.http.post("/t/acme/mcp", json=call, headers=headers)
-    ended = {**headers, "dpop": key.prove(url, token, "DELETE")}
-    closed = await gateway.http.delete("/t/acme/mcp", headers=ended)
+    ended = {**headers, "dpop": key.prove(f"{url}/", token, "DELETE")}
+    closed = await gateway.http.delete("/t/acme/mcp/", headers=ended)  # as clients that add a slash do
 
     assert [answer.status_code for answer in (*listed, opened, called, closed)] == [200, 200, 200, 200, 200]
     assert "result" in called.json(), called.text

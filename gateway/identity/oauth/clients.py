@@ -10,7 +10,7 @@ from gateway.catalog.transaction import CatalogContext
 from gateway.domain.http.client_network import client_network
 from gateway.domain.refusals import ClientRefused
 from gateway.domain.tenancy.grants import ClientKind, OAuthClient
-from gateway.domain.tenancy.issuers import TenantIssuers
+from gateway.domain.tenancy.issuers import SignInClient, TenantIssuers
 from gateway.identity.oauth.client_documents import ClientDocuments, is_document_url
 
 _MAX_ID_LENGTH = 300
@@ -63,13 +63,22 @@ class ClientDirectory:
         return stored
 
 
+def accepts_documents(found: TenantIssuers) -> bool:
+    """True if some issuer of the tenant permits a host of client metadata documents."""
+    return any(client.client_hosts is None or client.client_hosts for client in _sign_in_clients(found))
+
+
+def _sign_in_clients(found: TenantIssuers) -> list[SignInClient]:
+    return [issuer.sign_in for issuer in found.issuers if issuer.sign_in is not None]
+
+
 def check_host(found: TenantIssuers, client_id: str) -> None:
     """Refuse a client id whose document is at a host that no issuer of the tenant permits.
 
     Raises:
         ClientRefused: every issuer limits the hosts, and none permits this host.
     """
-    clients = [issuer.sign_in for issuer in found.issuers if issuer.sign_in is not None]
+    clients = _sign_in_clients(found)
     host = (urlsplit(client_id).hostname or "").lower()
     if not any(client.client_hosts is None or host in client.client_hosts for client in clients):  # guard: client-hosts
         raise ClientRefused("The tenant does not permit applications of this host; ask the tenant's administrator.")

@@ -11,6 +11,7 @@ from starlette.routing import Route
 from gateway.domain.tenancy.issuers import TenantIssuers
 from gateway.errors import NotFound
 from gateway.identity.dpop import PROOF_ALGORITHMS
+from gateway.identity.oauth.clients import accepts_documents
 from gateway.identity.oauth.requests import scopes_of
 from gateway.web.people.tenants import TenantLookup, sign_in_issuers
 
@@ -53,7 +54,7 @@ def describe(found: TenantIssuers, issuer: str) -> dict[str, object]:
         "revocation_endpoint_auth_methods_supported": list(CLIENT_AUTHENTICATION),
         "code_challenge_methods_supported": ["S256"],
         "dpop_signing_alg_values_supported": PROOF_ALGORITHMS,
-        "client_id_metadata_document_supported": True,
+        "client_id_metadata_document_supported": accepts_documents(found),
         "authorization_response_iss_parameter_supported": True,
     }
 

@@ -86,10 +86,6 @@ class SessionTransport:
             NotFound: the session has ended.
             Unavailable: Redis is unavailable, or this replica is shutting down.
         """
-        if not request.accepts(MEDIA_TYPE):
-            text = "Accept must include text/event-stream"
-            await request.respond(406, invalid_request(text, context.correlation_id))
-            return
         record = await self._session(request, context)
         if record is None:
             return

@@ -48,7 +48,7 @@ from gateway.protocol.http.results import JsonRpcReply, error_result
 from gateway.protocol.http.sse_streams import EventStream
 from gateway.protocol.request_context import CURRENT_REQUEST, RequestContext, SdkContext
 from gateway.protocol.server_name import NAME, VERSION
-from gateway.protocol.stateless.subscriptions import Change, ChangedTask, Subscription, SubscriptionHub
+from gateway.protocol.stateless.subscriptions import MAX_URIS, Change, ChangedTask, Subscription, SubscriptionHub
 from gateway.protocol.tasks.task_objects import declares_tasks, detailed_task
 from gateway.protocol.tasks.visible_tasks import find_task, owner_of
 
@@ -61,6 +61,7 @@ _EVENTS: Final[Mapping[Family, Callable[[], ServerEvent]]] = {
     Family.RESOURCE: ResourcesListChanged,
     Family.PROMPT: PromptsListChanged,
 }
+_LISTS: Final = frozenset({"toolsListChanged", "resourcesListChanged", "promptsListChanged"})
 _MODERN: Final = "2026-07-28"
 _encode = msgspec.json.encode
 
@@ -199,7 +200,11 @@ def _result(request_id: str | int, meta: Mapping[str, Any]) -> bytes:
 def _parse_request(
     request: McpRequest, message: Mapping[str, Any]
 ) -> tuple[str | int, SubscriptionFilter, Sequence[str]] | None:
-    """The request's id, filter and tasks; None if the SDK would reject the request."""
+    """The request's id, filter and tasks; None if the SDK would reject the request.
+
+    Raises:
+        BadInput: the filter is invalid, although the SDK accepts it.
+    """
     headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers.raw]
     if find_duplicated_routing_header(headers) is not None:
         return None
@@ -212,8 +217,25 @@ def _parse_request(
         params = SubscriptionsListenRequestParams.model_validate(call.params, by_name=False)
     except ValidationError:
         return None
+    _check_filter(message["params"]["notifications"])
     declared = as_object((as_object(verdict.client_capabilities) or {}).get("extensions")) or {}
     return call.id, params.notifications, _tasks_of(params.notifications, has_tasks=TASKS in declared)
+
+
+def _check_filter(wanted: Mapping[str, Any]) -> None:
+    """Refuse a filter that the SDK accepts: it reads texts as booleans, and has no limit of resources.
+
+    Raises:
+        BadInput: a member is no boolean, or the filter has too many resources.
+    """
+    for name, value in wanted.items():
+        if name in _LISTS and not isinstance(value, bool | None):
+            raise BadInput(f"notifications.{name} must be a boolean")
+    uris = len(as_list(wanted.get("resourceSubscriptions")) or ())
+    if uris > MAX_URIS:
+        raise BadInput(
+            f"notifications.resourceSubscriptions has {uris} resources (limit {MAX_URIS}); open a further stream"
+        )
 
 
 def _tasks_of(filters: SubscriptionFilter, *, has_tasks: bool) -> Sequence[str]:

@@ -119,7 +119,7 @@ async def test_a_token_for_another_url_is_none_at_the_admin_api(hall: Hall) -> N
 
 
 async def test_a_client_of_the_admin_api_finds_the_issuer(hall: Hall) -> None:
-    """RFC 9728: the challenge leads to the metadata of the tenant's admin API, for every tenant alike. It never names
+    """RFC 9728: the challenge leads to the metadata of the tenant's admin API, if there is any. It never names
     the gateway as an authorization server, because the gateway issues no token for the admin API (TEN-2, IDN-4).
     """
     gateway, issuer = hall.application.gateway, hall.application.provider.issuer
@@ -131,7 +131,7 @@ async def test_a_client_of_the_admin_api_finds_the_issuer(hall: Hall) -> None:
         assert [answer.status_code for answer in (plain, *sent)] == [401, 401, 404, 401]
     found = f'resource_metadata="{gateway.url}/.well-known/oauth-protected-resource/admin/v1/tenants/acme"'
     assert challenges["acme"] == [f"Bearer {found}", *[f'Bearer error="invalid_token", {found}'] * 2]
-    assert challenges["missing"] == [text.replace("acme", "missing") for text in challenges["acme"]]
+    assert challenges["missing"] == ["Bearer", *['Bearer error="invalid_token"'] * 2]
     for path in ("", f'/x"{"a" * 64}/tools'):
         answer = await gateway.http.get(f"/admin/v1/tenants{path}")
         assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")

@@ -71,7 +71,7 @@ async def test_a_person_calls_a_tool_with_an_access_token(
 
 
 async def test_a_client_finds_the_issuer_with_nothing_but_the_url(gateway: RunningGateway, issuer: LocalIssuer) -> None:
-    """Ours: the challenge leads to the metadata of that URL, for every tenant alike (RFC 9728, TEN-2)."""
+    """Ours: the challenge leads to the metadata of that URL, and to none where there is none (RFC 9728, TEN-2)."""
     await add_issuer(gateway, "acme", issuer, rules=[{"scope": "pets"}])
     challenges: dict[str, str] = {}
     for slug in ("acme", "missing"):
@@ -79,14 +79,15 @@ async def test_a_client_finds_the_issuer_with_nothing_but_the_url(gateway: Runni
         wrong = await gateway.rpc(slug, "wrong", "tools/list")
         assert (answer.status_code, wrong.status_code) == (401, 401)
         challenges[slug] = answer.headers["www-authenticate"]
+        with_error = "Bearer, ".join(("", challenges[slug].removeprefix("Bearer").strip()))
         told = wrong.headers["www-authenticate"]
-        assert told == challenges[slug].replace("Bearer ", 'Bearer error="invalid_token", ')
+        assert told == with_error.replace("Bearer", 'Bearer error="invalid_token"').removesuffix(", ")
 
     place = challenges["acme"].removeprefix('Bearer resource_metadata="').removesuffix('"')
     found = await gateway.http.get(place)
 
     assert place == f"{gateway.url}/.well-known/oauth-protected-resource/t/acme/mcp"
-    assert challenges["missing"] == challenges["acme"].replace("acme", "missing")
+    assert challenges["missing"] == "Bearer"
     assert found.json() == {
         "resource": _audience(gateway),
         "authorization_servers": [issuer.url],
@@ -94,6 +95,9 @@ async def test_a_client_finds_the_issuer_with_nothing_but_the_url(gateway: Runni
         "dpop_signing_alg_values_supported": ["ES256", "ES384", "ES512", "EdDSA", "RS256", "PS256"],
         "scopes_supported": ["pets"],
     }
+    assert (await gateway.http.get(f"{place}/")).json() == found.json()
+    slashed = await gateway.http.post("/t/acme/mcp/", json={})
+    assert slashed.headers["www-authenticate"] == challenges["acme"]
     profile = await gateway.http.get("/.well-known/oauth-protected-resource/t/acme/default/mcp")
     assert profile.json()["resource"] == f"{gateway.url}/t/acme/default/mcp"
     admin = "/admin/v1/tenants"

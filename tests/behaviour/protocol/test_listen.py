@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio
 import httpx
+import pytest
 
 from tests.behaviour.protocol.conftest import Acme
 from tests.support.documents import many
@@ -81,6 +82,25 @@ async def test_only_what_there_is_to_tell_is_acknowledged(acme: Acme) -> None:
         acknowledged = await _next(messages)
 
     assert acknowledged["params"]["notifications"] == {"toolsListChanged": True}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "fault"),
+    [
+        ({"toolsListChanged": "yes"}, "notifications.toolsListChanged must be a boolean"),
+        ({"promptsListChanged": 1}, "notifications.promptsListChanged must be a boolean"),
+        ({"resourceSubscriptions": [f"note://{number}" for number in range(1001)]}, "limit 1000"),
+    ],
+)
+async def test_a_filter_that_cannot_be_served_as_it_is_is_refused(
+    acme: Acme, wanted: dict[str, Any], fault: str
+) -> None:
+    """Ours: no text is read as a boolean, and no resource is left out without a word (CAP-2)."""
+    answer = await acme.gateway.rpc("acme", acme.key, LISTEN, {"notifications": wanted})
+
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"], error["data"]["code"]) == (400, -32602, "input.invalid")
+    assert fault in error["message"]
 
 
 async def test_another_tenants_changes_are_not_told(acme: Acme) -> None:

@@ -14,6 +14,13 @@ from tests.support.handshake import Session, open_session
 VERSION = "mcp-protocol-version"
 LIST: dict[str, Any] = {"jsonrpc": "2.0", "id": "l", "method": "tools/list", "params": {}}
 
+HELLO: dict[str, Any] = {
+    "jsonrpc": "2.0",
+    "id": 0,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
+}
+
 
 @pytest.fixture
 def acme(common_acme: Acme) -> Acme:
@@ -93,6 +100,41 @@ async def test_a_stream_that_the_client_does_not_take_is_refused_in_words(acme: 
     assert "text/event-stream" in answer.json()["error"]["message"]
 
 
+async def test_a_stream_is_no_answer_to_a_client_that_takes_json_alone(acme: Acme, session: Session) -> None:
+    """RFC 9110: both kinds of GET stream are refused with 406, which names the type to accept (SRV-1)."""
+    headers = {"authorization": f"Bearer {acme.key}", "accept": "application/json", "mcp-session-id": session.id}
+    for suffix in ("mcp", "sse"):
+        answer = await acme.gateway.http.get(f"/t/acme/{suffix}", headers=headers)
+        assert (answer.status_code, answer.headers["content-type"]) == (406, "application/json")
+        assert "text/event-stream" in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("path", ["/t/acme/mcp/", "/t/acme/default/mcp/"])
+async def test_a_url_with_a_slash_at_its_end_is_the_same(acme: Acme, path: str) -> None:
+    """A fixed bug: clients add a slash; a session was opened nowhere, and its 404 read as the end of it (SRV-1)."""
+    http, headers = acme.gateway.http, {"authorization": f"Bearer {acme.key}", "accept": ACCEPT}
+    opened = await http.post(path, json=HELLO, headers=headers)
+    named = {**headers, "mcp-session-id": opened.headers["mcp-session-id"]}
+    listed = await http.post(path, json={**LIST, "method": "ping"}, headers=named)
+    closed = await http.delete(path, headers=named)
+    async with http.stream("GET", path.replace("mcp", "sse"), headers=headers) as stream:
+        lines = stream.aiter_lines()
+        sent = [await anext(lines), await anext(lines)]
+
+    assert [answer.status_code for answer in (opened, listed, closed, stream)] == [200, 200, 200, 200]
+    assert sent[1].startswith(f"data: {path.removesuffix('mcp/')}messages?session_id=")
+    for doubled in (f"{path}/", path.replace("mcp/", "mcp//")):
+        assert (await http.post(doubled, json=HELLO, headers=headers)).status_code == 404
+
+
+async def test_a_batch_is_refused_with_the_way_to_send_it(session: Session) -> None:
+    """Ours: revision 2025-03-26 has batches; as in the official SDKs, each message is a request of its own (SRV-1)."""
+    answer = await _ask(session, (VERSION, "2025-03-26"), body=[LIST, LIST])
+
+    assert answer.status_code == 400
+    assert "send each message as a request of its own" in answer.json()["error"]["message"]
+
+
 async def test_an_empty_cursor_means_the_first_page(acme: Acme, session: Session) -> None:
     """Ours: clients that send one have no page yet; every other cursor has to be ours (RES-3)."""
     first = (await session.rpc("tools/list"))["result"]
@@ -114,13 +156,12 @@ async def test_an_empty_cursor_means_the_first_page(acme: Acme, session: Session
 )
 @pytest.mark.parametrize("path", ["/t/acme/mcp", "/t/nobody/sse", "/admin/v1/tenants", "/metrics"])
 async def test_every_401_says_how_to_give_a_key(acme: Acme, path: str, credential: str | None, challenge: str) -> None:
-    """RFC 6750 §3: a wrong key is an error of the token, none is not; ours: both name the header to send (TEN-2)."""
+    """RFC 6750 §3: a wrong key is an error of the token, none is not; ours: both name the header to send. A tenant
+    without an issuer refers to no metadata, because there is none, and a client would try to register (TEN-2).
+    """
     headers = {} if credential is None else {"authorization": credential}
     answer = await acme.gateway.http.get(path, headers=headers)
 
     said = answer.json().get("detail") or answer.json()["error"]["message"]
-    if path.startswith("/t/"):  # RFC 9728 §5.1
-        metadata = f"{acme.gateway.url}/.well-known/oauth-protected-resource{path}"
-        challenge += f'{"," if "=" in challenge else ""} resource_metadata="{metadata}"'
     assert (answer.status_code, answer.headers["www-authenticate"]) == (401, challenge)
     assert "send the header `Authorization: Bearer KEY`" in said

@@ -10,6 +10,7 @@ from gateway.domain.tenancy.grants import ClientKind, OAuthClient
 from gateway.domain.tenancy.issuers import SignInClient, TenantIssuers
 from gateway.identity.oauth.clients import check_host
 from gateway.identity.oauth.requests import AuthorizationRequest, SealedRequests
+from gateway.protocol.authorization.metadata import describe
 from gateway.web.people.consent_pages import consent_content
 from gateway.web.people.sessions import PersonSession
 from tests.integration.store.samples import NOW, make_issuer, make_person, make_sign_in, make_tenant
@@ -54,6 +55,16 @@ def test_the_hosts_of_documents_can_be_limited() -> None:
     for url in ("https://evil.example/client.json", "https://claude.ai.evil.example/a", "https://claude.ai@evil/a"):
         with pytest.raises(ClientRefused):
             check_host(of_tenant, url)
+
+
+def test_documents_are_advertised_only_where_some_host_is_permitted() -> None:
+    """A fixed bug: clients preferred their document where none is accepted, and never registered (IDN-2)."""
+    every, named, none = (SignInClient(client_id="c", client_hosts=hosts) for hosts in (None, ("claude.ai",), ()))
+    clients = ((every, True), (named, True), (none, False), (None, False))
+    for client, expected in clients:
+        found = TenantIssuers(tenant=TENANT.id, issuers=(replace(ISSUER, sign_in=client),))
+        described = describe(found, "https://gateway.example/t/acme")
+        assert described["client_id_metadata_document_supported"] is expected
 
 
 def test_a_sealed_request_is_of_one_tenant() -> None:

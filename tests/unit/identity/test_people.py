@@ -302,8 +302,11 @@ def test_only_names_of_tenants_reach_a_header(path: str) -> None:
     people = _credentials(Stored()).people
     assert people is not None
 
-    assert people.metadata_url(_at(path)) is None
-    assert people.metadata_url(_at("/t/acme/messages")) == f"{BASE}/.well-known/oauth-protected-resource/t/acme/sse"
+    found = people.find_resource(_at("/t/acme/messages"))
+
+    assert people.find_resource(_at(path)) is None
+    assert found is not None
+    assert found.metadata_url == f"{BASE}/.well-known/oauth-protected-resource/t/acme/sse"
 
 
 async def test_groups_are_found_by_a_pointer() -> None:
