@@ -205,6 +205,10 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "role-grant": (NEVER, "test_admins_give_no_role_that_they_cannot_give_to_a_key"),
         "role-issuer": (NEVER, "test_admins_give_no_role_that_they_cannot_give_to_a_key"),
         "role-issuer-named": (swap("current.name", "name"), "test_admins_give_no_role_that_they_cannot_give_to_a_key"),
+        "role-issuer-deleted": (
+            swap("current.name", "name"),
+            "test_admins_give_no_role_that_they_cannot_give_to_a_key",
+        ),
     },
     "tests/attacks/authorization/test_bound_grants.py": {
         "grant-dpop-required": (NEVER, "test_an_issuer_may_demand_that_clients_prove_a_key"),
@@ -616,6 +620,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
     "tests/unit/calls/guardrails/test_guardrail_patterns.py": {
         "guardrail-bounded-input": (value("True"), "test_a_result_that_cannot_be_read_is_refused_soon"),
         "guardrail-bounded-text": (NEVER, "test_texts_are_bounded"),
+        "guardrail-wrapped-secrets": (NEVER, "test_a_disguise_that_costs_little_is_undone"),
         "guardrail-checksums": (ALWAYS, "test_harmless_texts_are_not_found"),
         "guardrail-gaps": (swap("shorten_gaps(text, undo)", "text"), "test_a_long_gap_hides_nothing"),
         "guardrail-linear-time": (

@@ -218,11 +218,13 @@ async def remove_issuer(
 
     Raises:
         NotFound: the tenant has no such issuer.
+        Forbidden: as for a change of the issuer, because roles of its people end.
         PreconditionFailed: the current version matches no expected tag.
     """
     entry = CatalogChange(action="issuer.delete", target=name)
     async with change(tenant, catalog, entry, by=by) as db:
         current = await _find(tenant, db, name, locked=True)
+        await check_issuers(tenant, db, current.name, by=by)  # guard: role-issuer-deleted
         check_version(current, expected)
         entry.target, entry.detail = current.name, {"id": current.id, "url": current.url}
         affected = await people.ids_of_issuer(tenant, db, current.id, limit=_MAX_ANNOUNCED)

@@ -3,6 +3,7 @@
 Callers limit the size of the text; every step is linear in it.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 
 from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
@@ -22,6 +23,8 @@ WINDOW = 16 * 1024
 _OVERLAP = 1024
 """Overlap of two windows in characters; longer than any match, because gaps in a match are shortened."""
 _HIDDEN = "hidden-text"
+_LINE_BREAK = re.compile(r"[ \t\r]*\n[\s>|]*")
+"""A line break with indentation and the marks of a quotation; a key that is wrapped in a mail has them."""
 _VERIFIED = {"card": has_card, "iban": has_iban}
 
 
@@ -70,6 +73,8 @@ def _forms(check: GuardrailCheck, names: tuple[str, ...], view: str) -> Iterator
     """Yield the form of a view that patterns are searched in, with these patterns."""
     if check is not GuardrailCheck.INJECTION:
         yield names, view
+        if check is GuardrailCheck.SECRETS and "\n" in view:  # guard: guardrail-wrapped-secrets
+            yield names, _LINE_BREAK.sub("", view)
         return
     yield tuple(name for name in names if name not in PHRASES and name != _HIDDEN), view.lower()
     yield tuple(name for name in names if name in PHRASES), words_of(view)

@@ -273,7 +273,9 @@ async def test_admins_give_no_role_that_they_cannot_give_to_a_key(office: Office
     other.publish()
     await gateway.admin.put("/tenants/acme/egress", json={"allow": [other.issuer.upstream.authority]})
     made: dict[str, Any] = {"url": other.issuer.url, "rules": [{}], "sign_in": other.client}
-    assert (await send(admin, "DELETE", "issuers/corp", {})).status_code == 204
+    for named in ("corp", corp["id"]):  # it would end all roles of its people, and their auditors and approvers
+        assert (await send(admin, "DELETE", f"issuers/{named}", {})).status_code == 403
+    assert (await send(owner, "DELETE", "issuers/corp", {})).status_code == 204
     assert (await send(admin, "POST", "issuers", {"name": "corp", **made})).status_code == 403
     partner = await send(admin, "POST", "issuers", {"name": "partner", **made})
     assert partner.status_code == 201, partner.text
