@@ -145,6 +145,8 @@ class AuthorizationEndpoints:
             metadata, redirect_uris = _client_metadata(_members(body))
         except ClientRefused as refused:
             return _error("invalid_redirect_uri", refused.message)
+        except BadInput as refused:  # RFC 7591 section 3.2.2
+            return _error("invalid_client_metadata", refused.message)
         grants = _with_client(grants, "", redirect_uris)
         handler = RegistrationHandler(SdkProvider(grants, ClientRequest()), ClientRegistrationOptions(enabled=True))
         return await handler.handle(_with_body(request, orjson.dumps(metadata), "application/json"))
