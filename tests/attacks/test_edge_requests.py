@@ -98,14 +98,20 @@ async def test_two_origins_are_no_origin(gateway: RunningGateway) -> None:
     assert await _ask(gateway, "POST", "/t/acme/mcp", "Origin: http://evil.example", own) == 400
 
 
-async def test_a_configured_origin_and_host_are_ours(database_url: str, redis_url: str) -> None:
-    """Ours: what the operator allows is let in, and nothing beside it."""
-    allowed = {"allowed_hosts": ("gw.example.com", "*.mcp.example"), "allowed_origins": ("https://app.example",)}
+async def test_a_configured_origin_host_and_header_size_are_ours(database_url: str, redis_url: str) -> None:
+    """Ours: what the operator allows is let in, and nothing beside it. Proxies for sign-on send 20 KB of cookies."""
+    allowed = {
+        "allowed_hosts": ("gw.example.com", "*.mcp.example"),
+        "allowed_origins": ("https://app.example",),
+        "header_bytes": 32 * 1024,
+    }
     async with running_gateway(database_url, redis_url, **allowed) as gateway:
         for host in ("gw.example.com", "acme.mcp.example"):
             assert await _ask(gateway, "GET", "/admin/v1/tenants", "Origin: https://app.example", host=host) == 200
         assert await _ask(gateway, "GET", "/admin/v1/tenants", host="www.example.com") == 421
         assert await _ask(gateway, "GET", "/admin/v1/tenants", "Origin: https://app.example:1") == 403
+        for size, status in ((20_000, 200), (33_000, 431)):
+            assert await _ask(gateway, "GET", "/admin/v1/tenants", f"Cookie: s={'a' * size}") == status
 
 
 async def test_probes_answer_under_any_name(gateway: RunningGateway) -> None:
