@@ -4,6 +4,7 @@ Every test here fails when the guard it names is taken out of `gateway.web`.
 """
 
 from collections.abc import AsyncGenerator
+from typing import Any
 
 import anyio
 import pytest
@@ -100,7 +101,7 @@ async def test_two_origins_are_no_origin(gateway: RunningGateway) -> None:
 
 async def test_a_configured_origin_host_and_header_size_are_ours(database_url: str, redis_url: str) -> None:
     """Ours: what the operator allows is let in, and nothing beside it. Proxies for sign-on send 20 KB of cookies."""
-    allowed = {
+    allowed: dict[str, Any] = {
         "allowed_hosts": ("gw.example.com", "*.mcp.example"),
         "allowed_origins": ("https://app.example",),
         "header_bytes": 32 * 1024,

@@ -13,13 +13,14 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import structlog
 
-from gateway.catalog.calls.approval_changes import OPERATOR, ApprovalChanges, read_approval, subject_of
+from gateway.catalog.calls.approval_changes import ApprovalChanges, read_approval, subject_of
+from gateway.catalog.calls.caller_rights import may_call
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.transaction import Author, CatalogContext, announce
 from gateway.domain.audit import CallRecord
 from gateway.domain.calls.approvals import Approval, ApprovalFilter, ApprovalState, RequestShown, is_same_subject
 from gateway.domain.events import ApprovalChanged
-from gateway.domain.identifiers import ApprovalId, KeyId, TenantId, is_grant_id, new_approval_id
+from gateway.domain.identifiers import ApprovalId, KeyId, TenantId, new_approval_id
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import Conflict, Forbidden, LimitExceeded, SecretUnreadable, Unavailable
@@ -28,7 +29,6 @@ from gateway.store.calls import approvals, policies
 from gateway.store.calls.approvals import Claim
 from gateway.store.calls.credential_uses import CredentialUse, credential_identity
 from gateway.store.engine import Db
-from gateway.store.identity import grants, keys, people
 from gateway.store.jobs import Job
 
 log = structlog.get_logger(__name__)
@@ -128,7 +128,7 @@ async def open_approval(
         await approvals.lock(tenant, db)
         found = await _attach(tenant, catalog, db, call, changes)
         if found is None:
-            if not await _may_call(tenant, db, call.principal.key):
+            if not await may_call(tenant, db, call.principal.key):
                 raise Forbidden("a call that needs an approval needs a valid key with the scope mcp")
             await _check_open_limit(tenant, db, call.principal.subject)
             found = await _insert(tenant, catalog, db, call, shown)
@@ -245,7 +245,7 @@ async def claim_approval(
         AuditUnavailable: the intent could not be recorded; the approval can still be used.
     """
     async with catalog.store.transaction(tenant) as db:
-        if not await _may_call(tenant, db, call.principal.key):  # guard: approval-key-valid
+        if not await may_call(tenant, db, call.principal.key):  # guard: approval-key-valid
             return None
         if call.revision not in {None, await tenants.revision(tenant, db)}:  # guard: approval-catalog-current
             return None
@@ -393,17 +393,3 @@ async def _check_open_limit(tenant: TenantId, db: Db, subject: str) -> None:
     if of_tenant >= MAX_OPEN:  # guard: approvals-capped
         message = f"too many calls of the tenant wait for an approval or run (limit {MAX_OPEN})"
         raise LimitExceeded(f"{message}; wait until they are decided", retry_after_s=_RETRY_S)
-
-
-async def _may_call(tenant: TenantId, db: Db, key: KeyId) -> bool:
-    """True for the operator, and for a valid key with `mcp`.
-
-    Without this check, an owner could try calls with a new key.
-    """
-    find = grants.credential if is_grant_id(key) else keys.get
-    found = None if key == OPERATOR else await find(tenant, db, key)
-    if found is None or Scope.MCP not in found.scopes:  # guard: approval-key-calls
-        return key == OPERATOR
-    if await people.is_denied(tenant, db, found.subject):  # guard: approval-person-denied
-        return False
-    return found.revoked_at is None and (found.expires_at is None or found.expires_at > datetime.now(UTC))
