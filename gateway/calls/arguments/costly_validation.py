@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import anyio
-import anyio.to_thread
 import structlog
 
 from gateway.definitions.json_schema.check_worker import OUT_OF_MEMORY, CheckTask, decode_result, frame_parts
 from gateway.definitions.json_schema.validator import DeferredCheck, Validator
 from gateway.domain.fairness.share import FairSlotPool
+from gateway.domain.fairness.thread_kinds import METERED_SCHEMAS
+from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import TenantId
 from gateway.errors import Fault, Unavailable
 from gateway.sandbox.warm_children import ChildEnded, WarmChildren
@@ -27,9 +28,6 @@ COMMAND = (sys.executable, "-I", "-m", "gateway.definitions.json_schema.check_wo
 
 CONCURRENT_CHECKS = 4
 """Child processes of one replica; one tenant uses at most one of them."""
-
-_CONCURRENT_COMPILERS = 1
-"""Threads that compile metered schemas. A schema is compiled once, in up to 100 ms, and needs the GIL meanwhile."""
 
 _MAX_QUEUE_LENGTH = 256
 """Waiting checks of all tenants, a quarter of them of one tenant. Each holds its value, as its request does anyway."""
@@ -64,7 +62,6 @@ class CostlyValidation:
         )
         self.processes = WarmChildren(command, limit=self.slot_pool.slots)
         """The child processes; they stay warm while the block of `async with processes` runs."""
-        self._compilers = anyio.CapacityLimiter(_CONCURRENT_COMPILERS)
 
     async def check(self, tenant: TenantId, validator: Validator, instance: object) -> tuple[Fault, ...]:
         """Return the violations, none for a valid value; a check that exceeds its limits is a violation.
@@ -79,7 +76,7 @@ class CostlyValidation:
     async def finish(self, tenant: TenantId, check: DeferredCheck) -> tuple[Fault, ...]:
         """Return the violations of a deferred check, from a child process unless a metered check ends; see `check`."""
         if not check.validator.is_prepared:
-            await anyio.to_thread.run_sync(check.validator.prepare, limiter=self._compilers)
+            await run_in_thread(METERED_SCHEMAS, tenant, check.validator.prepare)
             found = check.validator.check_text(check.instance)
             if not isinstance(found, DeferredCheck):
                 return found

@@ -20,6 +20,9 @@ SNAPSHOT_LOADS: Final = ThreadKind(name="snapshot loads", threads=4, queue=1024)
 """Composition of snapshots, outlines, validators and handlers at their first use, which calls wait for; apart from
 changes, so that imports do not delay calls."""
 
+METERED_SCHEMAS: Final = ThreadKind(name="metered schemas", threads=2, queue=1024)
+"""Compilations of schemas whose checks are metered: each once, in up to 100 ms with the interpreter lock."""
+
 LIST_PAGES: Final = ThreadKind(name="list pages", threads=2, queue=1024)
 """Pages of lists that clients receive, rendered once for each protocol revision, in steps of 25 definitions."""
 
@@ -51,6 +54,7 @@ THREAD_KINDS: Final[Sequence[ThreadKind]] = (
     LARGE_RESULTS,
     CATALOG_CHANGES,
     SNAPSHOT_LOADS,
+    METERED_SCHEMAS,
     LIST_PAGES,
     TEMPLATE_MATCHES,
     QUERIES,
