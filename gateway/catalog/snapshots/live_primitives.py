@@ -9,14 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-import msgspec
-
 from gateway.definitions.live.page_digests import digest_in
 from gateway.definitions.live.page_uris import is_for_pages, is_page
 from gateway.definitions.uri.shapes import shape_of
 from gateway.definitions.uri.templates import UriTemplate
 from gateway.domain.identifiers import LiveSourceId, PrimitiveId
 from gateway.domain.json_access import encode_exact
+from gateway.domain.json_text import decode_object
 from gateway.domain.live_sources import LivePrimitive, LiveSource, RememberedPrimitive
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tools import PrimitiveOrigin
@@ -45,8 +44,6 @@ class HiddenLivePrimitive:
     remote: str
     owner: str = ""
 
-
-_decode = msgspec.json.Decoder(dict[str, object]).decode
 
 NO_OFFER = LiveOffer(found={})
 
@@ -135,7 +132,7 @@ def page_tools_of(offer: LiveOffer) -> Mapping[str, Sequence[str]]:
         if not any(one.family is Family.RESOURCE and is_page(one.name) for one in offered):
             continue
         for one in offered:
-            if one.family is Family.TOOL and is_for_pages(_decode(one.definition)):  # guard: live-page-visibility
+            if one.family is Family.TOOL and is_for_pages(decode_object(one.definition)):  # guard: live-page-visibility
                 found.setdefault(one.remote, []).append(one.name)
     return found
 
@@ -173,7 +170,7 @@ def _page_of(source: LiveSource, found: LivePrimitive) -> str:
     """The digest that the contents of a page have to have; empty if they may change."""
     if source.accepts_changes or not is_page(found.name):
         return ""
-    return digest_in(_decode(found.definition))
+    return digest_in(decode_object(found.definition))
 
 
 def _primitive(source: LiveSource, found: LivePrimitive) -> Primitive:
