@@ -8,6 +8,7 @@ import msgspec
 
 from gateway.definitions.excerpts import shorten
 from gateway.definitions.live.page_digests import page_digest
+from gateway.domain.fairness.large_work import run_large
 from gateway.domain.identifiers import LiveSourceId
 from gateway.domain.live_sources import LiveSource
 from gateway.domain.primitives import Family
@@ -17,7 +18,7 @@ from gateway.domain.sessions import SessionOwner
 from gateway.domain.tenancy.principals import ToolCaller
 from gateway.errors import CapabilityMissing
 from gateway.handlers.interfaces import Call, InputRequest, InputRequestKind, Peer
-from gateway.handlers.live.results import OwnUris, receive
+from gateway.handlers.live.results import OwnUris, count_blocks, receive
 from gateway.handlers.result_forms import ResultForm
 from gateway.upstream.live.interfaces import LiveClient, LiveMethod
 
@@ -25,6 +26,8 @@ _MAX_COMPLETIONS = 100
 _MAX_NAME_LENGTH = 60
 _DEFAULT_TIMEOUT_S = 60.0
 _MARGIN_S = 5.0
+_BLOCK_SIZE = 128
+"""Size that a block counts for, whatever it contains: reading one takes about 10 µs."""
 _Result = TypeVar("_Result")
 
 _CLIENT_REQUESTS: Final[Mapping[str, InputRequestKind]] = {
@@ -123,6 +126,7 @@ class LiveAction(Generic[_Result]):
             LiveSourceFailed, NotFound: the source returned no result, or a page that differs from the accepted one.
             HandlerFailed: the result does not have the form that the protocol requires.
             InputRequired: the call needs a response from the client first.
+            ResultBusy: too many large results are in work.
         """
         target = self.target
         params: dict[str, object]
@@ -141,13 +145,14 @@ class LiveAction(Generic[_Result]):
         if target.page and page_digest(result) != target.page:  # guard: live-page-pinned
             target.requests.report(target.source, [f"the page {shorten(target.remote)} has changed"])
             raise LiveSourceFailed("the page has changed since it was accepted; an admin has to accept it again")
-        received = receive(result, target.family, target.own)
+        tenant, work = call.principal.tenant, _BLOCK_SIZE * count_blocks(result, target.family)
+        received = await run_large(tenant, work, receive, result, target.family, target.own)
         if received.notices:
             target.requests.report(target.source, received.notices)
         if received.links:
             owner = link_owner(call.result_owner, call.peer.session)
             await target.requests.note_links(target.source, owner, received.links)
-        return self.form.of_returned(received.members)
+        return await run_large(tenant, work, self.form.of_returned, received.members)
 
 
 @dataclass(frozen=True, slots=True)

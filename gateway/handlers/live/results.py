@@ -54,6 +54,11 @@ class ReceivedResult:
     notices: list[str] = field(default_factory=list[str])
 
 
+def count_blocks(result: Mapping[str, Any], family: Family) -> int:
+    """Return the number of content blocks, messages or contents of a result."""
+    return len(as_list(result.get(_RESULT_MEMBERS[family][0])) or ())
+
+
 def receive(result: Mapping[str, Any], family: Family, own: OwnUris) -> ReceivedResult:
     """Read the result object of a source.
 

@@ -1,5 +1,6 @@
 """What a handler of a live source passes on, and what it leaves out."""
 
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
@@ -82,10 +83,10 @@ class Calling:
 
 
 async def run(
-    result: Mapping[str, Any], family: Family, form: ResultForm[Any], **arguments: object
+    result: Mapping[str, Any], family: Family, form: ResultForm[Any], own: OwnUris = OWN, **arguments: object
 ) -> tuple[Any, Answering]:
     source, call = Answering(result), Calling()
-    target = LiveTarget(requests=source, source=SOURCE, family=family, remote="their-name", own=OWN)
+    target = LiveTarget(requests=source, source=SOURCE, family=family, remote="their-name", own=own)
     found = await LiveAction(target=target, form=form).run(arguments, cast(Call, call))
     assert call.limits == [8.0]
     return found, source
@@ -101,6 +102,22 @@ async def test_a_tool_is_called_by_its_name_at_the_source() -> None:
     found, source = await run(result, Family.TOOL, ToolForm(), name="another", path="ü")
     assert source.seen == [("tools/call", {"name": "their-name", "arguments": {"name": "another", "path": "ü"}})]
     assert found == Result(content=result["content"], structured={"a": 1})
+
+
+@pytest.mark.parametrize(("count", "is_inline"), [(9, True), (1000, False)])
+async def test_a_result_of_many_blocks_is_read_in_a_thread(count: int, is_inline: bool) -> None:
+    """Attack: 50,000 blocks of a tenant's own server take half a second, which no other tenant waits for (ISO-3)."""
+    threads = set[threading.Thread]()
+
+    def lists(_: str) -> bool:
+        threads.add(threading.current_thread())
+        return True
+
+    own = OwnUris(source="editor", lists=lists)
+    link = {"type": "resource_link", "uri": "file:///listed", "name": "a"}
+    found, source = await run({"content": [link] * count}, Family.TOOL, ToolForm(), own=own)
+    assert (threads == {threading.main_thread()}, len(threads)) == (is_inline, 1)
+    assert (len(found.content), source.notices) == (count, [])
 
 
 async def test_a_source_cannot_speak_for_the_gateway() -> None:
