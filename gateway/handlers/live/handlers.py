@@ -10,6 +10,7 @@ from gateway.definitions.excerpts import shorten
 from gateway.definitions.live.page_digests import page_digest
 from gateway.domain.fairness.large_work import run_large
 from gateway.domain.identifiers import LiveSourceId
+from gateway.domain.json_text import decode_object
 from gateway.domain.live_sources import LiveSource
 from gateway.domain.primitives import Family
 from gateway.domain.refusals import LiveSourceFailed
@@ -61,8 +62,7 @@ def mirrored_schema(definition: bytes) -> object:
     """Return the input schema of a tool that marks arguments for headers (`x-mcp-header`); None for all others."""
     if b'"x-mcp-header"' not in definition:
         return None
-    tool: Mapping[str, object] = msgspec.json.decode(definition)
-    return tool.get("inputSchema")
+    return decode_object(definition).get("inputSchema")
 
 
 class LiveRequests(Protocol):
