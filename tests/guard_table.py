@@ -695,7 +695,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
             "test_a_change_that_a_replica_has_not_learned_stops_the_run",
         ),
         "approval-claimed": (NEVER, "test_a_change_that_a_replica_has_not_learned_stops_the_run"),
-        "approval-of-this-policy": (ALWAYS, "test_no_approval_is_given_in_vain"),
+        "approval-of-this-policy": (value("False"), "test_no_approval_is_given_in_vain"),
         "approval-key-calls": (without(2), "test_a_key_that_approves_tries_nothing_that_needs_it"),
         "approval-not-retried": (
             swap("idempotent=False", "idempotent=True"),

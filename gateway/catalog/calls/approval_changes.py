@@ -36,6 +36,13 @@ class ApprovalChanges:
         self._catalog = catalog
         self._changed: list[ApprovalId] = []
 
+    async def supersede(self, db: Db, approval: ApprovalId) -> bool:
+        """End an open approval that no call can use any more, and record it; False if it was not open."""
+        is_open = await approvals.supersede(self._tenant, db, approval)
+        if is_open:
+            await self.record_change(db, approval)
+        return is_open
+
     async def record_change(self, db: Db, changed: ApprovalId, by: Author | None = None) -> Approval:
         """Write the audit entry and the webhooks of a changed approval in its transaction, and return the approval.
 

@@ -195,24 +195,15 @@ async def decide_approval(
         check_version(current, expected)
         if is_same_subject(current.subject, subject):  # guard: approval-by-another-subject
             raise Forbidden("the subject that requested the call cannot decide on it; ask another person")
-        if verdict.is_approved and await _end_void(tenant, db, current, changes):
-            found = None
-        else:
+        is_current = current.policy_version == (await policies.get(tenant, db)).version
+        is_void = verdict.is_approved and not is_current  # guard: approval-of-this-policy
+        found = None
+        if not (is_void and await changes.supersede(db, current.id)):
             found = await _decide(tenant, db, current, decided, by=by, changes=changes)
     await changes.announce()
     if found is None:
         raise Conflict("the tenant's policy has changed since the call was made; the call has to be made again")
     return found
-
-
-async def _end_void(tenant: TenantId, db: Db, current: Approval, changes: ApprovalChanges) -> bool:
-    """End an approval of an earlier policy, which no call can use; True if it was still open."""
-    if current.policy_version == (await policies.get(tenant, db)).version:  # guard: approval-of-this-policy
-        return False
-    if not await approvals.supersede(tenant, db, current.id):
-        return False
-    await changes.record_change(db, current.id)
-    return True
 
 
 async def _decide(
@@ -345,8 +336,7 @@ async def _attach(
     is_same = facts == (found.tool_digest, found.policy_version, credentials)  # guard: approval-superseded
     if is_same or found.state is ApprovalState.RUNNING:
         return found
-    if await approvals.supersede(tenant, db, found.id):
-        await changes.record_change(db, found.id)
+    await changes.supersede(db, found.id)
     return None
 
 
