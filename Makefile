@@ -9,6 +9,7 @@ IS_OPTIMIZED := import ensurepip, sys, sysconfig, venv; \
 	sys.exit(sys.version_info < (3, 11) or not built)
 PYTHON ?= $(or $(shell for each in $$(which -a python3); do \
 	$$each -c '$(IS_OPTIMIZED)' 2>/dev/null && echo $$each && break; done),python3)
+IS_NEW := import sys; sys.exit(sys.version_info < (3, 11))
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -22,6 +23,8 @@ help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
 
 $(STAMP): requirements-dev.txt pyproject.toml
+	@if test -x $(BIN)/python && ! $(BIN)/python -c '$(IS_NEW)' 2>/dev/null; then rm -rf $(VENV); fi
+	@test -x $(BIN)/python || $(PYTHON) -c '$(IS_NEW)' || { echo "$(PYTHON) is not Python 3.11 or newer; make PYTHON=…" >&2; exit 2; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing into $(VENV) …"
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes --no-deps --only-binary :all: -r requirements-dev.txt

@@ -138,6 +138,26 @@ async def test_the_operator_raises_a_default_ceiling_by_giving_a_limit(gateway: 
     assert _refused(tenants) == (403, "/limits/streams")
 
 
+async def test_a_rate_without_a_burst_is_in_force_at_once(gateway: RunningGateway) -> None:
+    """ISO-3: a low rate is not suspended for the first 200 calls; a burst that was chosen is only lowered."""
+    await gateway.create_tenant("paced")
+    chosen: list[int] = []
+    for limits in (
+        {"calls_per_second": 10},
+        {"calls_per_second": 0.1},
+        {"calls_per_second": 100},
+        {"burst": 50},
+        {"calls_per_second": 150},
+        {"calls_per_second": 20},
+        {"calls_per_second": 30, "burst": 5},
+        {"streams": 50},
+    ):
+        found = await _set(gateway, POLICY.format("paced"), {"limits": limits})
+        chosen.append(found["limits"]["burst"])
+
+    assert chosen == [20, 1, 200, 50, 50, 40, 5, 5]
+
+
 async def test_ceilings_are_versioned_and_audited(gateway: RunningGateway) -> None:
     """ADM-1: ETag, If-Match and an entry of the trail, as for every object; SAF-4."""
     await gateway.create_tenant("tagged")

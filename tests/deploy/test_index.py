@@ -1,6 +1,9 @@
 """Whether somebody who opens the folder of documents finds every one of them."""
 
 import re
+import shutil
+import subprocess
+from pathlib import Path
 
 from tests.deploy.compose import ROOT
 from tests.deploy.pages import first_command
@@ -36,3 +39,21 @@ def test_the_first_page_leads_to_the_index() -> None:
 def test_the_first_pages_start_with_the_command_that_installs() -> None:
     """Ours: the first command works in a fresh clone; the test of a newcomer runs it (CLI-1)."""
     assert {first_command(page) for page in ("README.md", "docs/quickstart.md")} == {"make run"}
+
+
+def test_an_old_python_is_named_and_leaves_no_environment(tmp_path: Path) -> None:
+    """Ours: a first try with Python 3.10 does not spoil the second one."""
+    for name in ("Makefile", "requirements-dev.txt", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+    old = tmp_path / ".venv" / "bin" / "python"
+    old.parent.mkdir(parents=True)
+    old.write_text("#!/bin/sh\nexit 1\n")
+    old.chmod(0o755)
+    other = shutil.copy(old, tmp_path / "python3.10")
+
+    command = ["make", ".venv/.installed", f"PYTHON={other}"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+
+    assert done.returncode == 2
+    assert f"{other} is not Python 3.11 or newer" in done.stderr
+    assert not (tmp_path / ".venv").exists()

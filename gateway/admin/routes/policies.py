@@ -1,7 +1,9 @@
 """Endpoints of a tenant's policy."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 
@@ -18,7 +20,11 @@ from gateway.catalog.snapshots.rule_report import report_rules
 from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
 from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.tenancy.ceilings import BoundedPolicy
-from gateway.domain.tenancy.policy import Policy, PolicyRule, RecordingRule
+from gateway.domain.tenancy.policy import Limits, Policy, PolicyRule, RecordingRule
+
+_BURST_S = 2
+"""Seconds of the rate that may arrive at once, as in the default limits."""
+_DEFAULT_BURST = Limits().burst
 
 
 async def get_policy(admin: AdminDependencies, call: Plain) -> AdminResponse:
@@ -38,7 +44,7 @@ async def update_policy(admin: AdminDependencies, call: AdminRequest[PolicyUpdat
             safe=body.safe or policy.safe,
             moderate=body.moderate or policy.moderate,
             dangerous=body.dangerous or policy.dangerous,
-            limits=replace(policy.limits, **limits),
+            limits=_limits(policy.limits, limits),
             rules=policy.rules if body.rules is None else _rules(body.rules),
             recorded_arguments=policy.recorded_arguments if recorded is None else _recording(recorded),
             http_origins=_origins(body) if "http_origins" in body.model_fields_set else policy.http_origins,
@@ -48,6 +54,23 @@ async def update_policy(admin: AdminDependencies, call: AdminRequest[PolicyUpdat
         call.tenant, admin.catalog, revise, by=call.by, expected=call.expected, given=limits
     )
     return _to_response(saved)
+
+
+def _limits(stored: Limits, given: Mapping[str, Any]) -> Limits:
+    """Return the limits with the given ones. A burst that is not given follows the rate, up to the default burst.
+
+    Otherwise a low rate would have no effect on the first 200 calls. A stored burst that differs from the one of its
+    rate was chosen, so it is only lowered.
+    """
+    found = replace(stored, **given)
+    if "calls_per_second" not in given or "burst" in given:
+        return found
+    highest = _DEFAULT_BURST if stored.burst == _burst_of(stored.calls_per_second, _DEFAULT_BURST) else stored.burst
+    return replace(found, burst=_burst_of(found.calls_per_second, highest))
+
+
+def _burst_of(rate: float, highest: int) -> int:
+    return min(highest, max(1, math.ceil(rate * _BURST_S)))
 
 
 async def check_rules(admin: AdminDependencies, call: AdminRequest[RulesCheck, NoQuery]) -> AdminResponse:

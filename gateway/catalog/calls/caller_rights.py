@@ -1,4 +1,4 @@
-"""Rights of a key that asked for a call: checked when the call runs, because the key may have changed meanwhile."""
+"""Permission of a key to call, checked when an approved call runs, because the key may have changed meanwhile."""
 
 from datetime import UTC, datetime
 
