@@ -25,9 +25,9 @@ local function encode(result)
   return json.encode(mcp.error("EXECUTION_ERROR", json.clean(message)))
 end
 
---- The definitions of the declared tools in JSON, and notices of those that cannot be sent.
+--- The definitions of the declared tools in JSON, notices of those that cannot be sent, and the names of the others.
 function M.definitions()
-  local listed, notices = {}, vim.list_slice(mcp.faults())
+  local listed, names, notices = {}, {}, vim.list_slice(mcp.faults())
   local tools = mcp.get_registered_tools()
   for _, name in ipairs(json.sorted_keys(tools)) do
     local tool = tools[name]
@@ -42,12 +42,12 @@ function M.definitions()
       )
     end)
     if ok then
-      listed[#listed + 1] = text
+      listed[#listed + 1], names[#names + 1] = text, name
     else
       notices[#notices + 1] = json.clean(("tool %s: %s"):format(name, text))
     end
   end
-  return "[" .. table.concat(listed, ",") .. "]", notices
+  return "[" .. table.concat(listed, ",") .. "]", notices, names
 end
 
 --- Runs a tool after the present event; `done` receives its result in JSON, unless the call is cancelled.

@@ -75,6 +75,8 @@ local function read_tool(name, declared)
     return ("tool %s: missing handler"):format(name)
   elseif declared.parameters ~= nil and type(declared.parameters) ~= "table" then
     return ("tool %s: parameters is not a JSON Schema"):format(name)
+  elseif declared.parameters and declared.parameters.type ~= nil and declared.parameters.type ~= "object" then
+    return ("tool %s: the type of parameters must be object"):format(name)
   end
   tools[name] = declared
 end

@@ -13,7 +13,7 @@ function M.run(argument)
     return
   end
   local mcp = require("mcp_gateway")
-  local names = require("mcp_gateway.json").sorted_keys(mcp.get_registered_tools())
+  local _, notices, names = require("mcp_gateway.calls").definitions()
   local lines = {
     ("attached gateways: %d"):format(#mcp.channels()),
     ("listening at: %s"):format(vim.v.servername ~= "" and vim.v.servername or "nothing (start with --listen)"),
@@ -22,7 +22,7 @@ function M.run(argument)
   if package.loaded["mcp_gateway.provider"] then
     lines[#lines + 1] = "connection to the gateway: " .. require("mcp_gateway.provider").status
   end
-  for _, fault in ipairs(mcp.faults()) do
+  for _, fault in ipairs(notices) do
     lines[#lines + 1] = "refused: " .. fault
   end
   vim.notify(table.concat(lines, "\n"), vim.log.levels.INFO)

@@ -76,7 +76,11 @@ def test_the_command_shows_tools_faults_and_gateways(tmp_path: Path) -> None:
     """Ours: what a user looks at when a tool is missing (DYN-3)."""
     shown = run_in_editor(
         tmp_path,
-        setup('hello = { description = "x", handler = function() end }, bad = {}')
+        setup(
+            'hello = { description = "x", handler = function() end }, bad = {},'
+            'list = { description = "x", parameters = { type = "array" }, handler = function() end },'
+            'unreadable = { description = "\\255", handler = function() end }'
+        )
         + 'vim.cmd("McpGateway status") vim.cmd("McpGateway") vim.cmd("McpGateway other")',
     )
 
@@ -84,6 +88,8 @@ def test_the_command_shows_tools_faults_and_gateways(tmp_path: Path) -> None:
     assert shown.count("attached gateways: 0") == 2
     assert shown.count("tools: hello") == 2
     assert shown.count("refused: tool bad: missing description") == 2
+    assert shown.count("refused: tool list: the type of parameters must be object") == 2
+    assert shown.count("refused: tool unreadable: a string is not UTF-8 at byte 1") == 2
     assert "unknown command" in shown
 
 
