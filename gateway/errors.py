@@ -7,7 +7,6 @@
     │   ├── InvalidDocument          an OpenAPI document that cannot be read
     │   │   └── DocumentTooLarge     a document or body beyond its limit
     │   ├── ArgumentsInvalid         arguments that violate the input schema, or that the prompt does not have
-    │   ├── MissingArguments         a prompt without its required arguments
     │   ├── DefinitionInvalid        a primitive of the tenant's own that violates its contract
     │   │   ├── ToolValidationError
     │   │   ├── ResourceValidationError
@@ -28,7 +27,6 @@
     ├── TemplateFailed               a template reached a limit or read a value that it cannot use
     ├── CallError                    a handler of the gateway could not finish its call
     │   ├── HandlerFailed            it raised, took too long or returned an invalid result
-    │   ├── OutputInvalid            its result does not match the tool's output schema
     │   ├── CapabilityMissing        the client did not declare a capability that the call needs
     │   └── ClientSilent             the client has disconnected, did not respond in time, or sent an invalid response
     ├── UpstreamError
@@ -56,7 +54,15 @@ Messages are for people; messages to a tenant contain no secrets and no names of
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
+
+
+class DecidingRule(NamedTuple):
+    """The rule that refused a request, for the audit trail only; `docs/audit.md` lists the kinds."""
+
+    kind: str
+    name: str = ""
+    words: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,11 +80,21 @@ class GatewayError(Exception):
 
     code: ClassVar[str] = "internal"
 
-    def __init__(self, message: str, *, faults: Sequence[Fault] = (), retry_after_s: float | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        faults: Sequence[Fault] = (),
+        retry_after_s: float | None = None,
+        rule: DecidingRule | None = None,
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.faults = tuple(faults)
         self.retry_after_s = retry_after_s
+        self.rule = rule
+        """The rule that refused the request; None for a failure."""
+        self.is_noted = False  # as a refusal, in the audit trail
 
 
 class BadInput(GatewayError):
@@ -115,12 +131,6 @@ class ArgumentsInvalid(BadInput):
     """Arguments that violate the input schema, cannot be serialized or are unknown; nothing was sent."""
 
     code = "call.arguments_invalid"
-
-
-class MissingArguments(BadInput):
-    """Required arguments of a prompt are missing; the message names all of them."""
-
-    code = "call.arguments_missing"
 
 
 class DefinitionInvalid(BadInput):
@@ -237,6 +247,9 @@ class LimitExceeded(GatewayError):
 
     code = "limit.exceeded"
 
+    def __init__(self, message: str, *, limit: str = "", retry_after_s: float | None = None) -> None:
+        super().__init__(message, retry_after_s=retry_after_s, rule=DecidingRule("limit", limit))
+
 
 class PolicyDenied(GatewayError):
     """The tenant's policy does not allow the call, by its level or by a rule."""
@@ -254,12 +267,6 @@ class HandlerFailed(CallError):
     """A handler raised, took too long or returned a result that the protocol does not allow."""
 
     code = "call.handler_failed"
-
-
-class OutputInvalid(CallError):
-    """A tool's result does not match the output schema that it declares; the faults point into the result."""
-
-    code = "call.output_invalid"
 
 
 class CapabilityMissing(CallError):

@@ -901,7 +901,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "audit-heads-of-their-tenant": (swap("tenant", "found.tenant"), "test_a_writer_of_redis_forges_no_head"),
     },
     "tests/attacks/test_audit_refusals.py": {
-        "limited-calls-counted": (NEVER, "test_refused_requests_are_counted_in_their_tenants_trail"),
+        "refused-calls-counted": (NEVER, "test_refused_requests_are_counted_in_their_tenants_trail"),
     },
     "tests/attacks/test_audit_trail_writers.py": {
         "audit-has-a-beginning": (swap(", 1", ""), "test_what_was_taken_out_is_found"),
@@ -1794,6 +1794,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "cursor-of-its-list": (swap("listing, last", "last"), "test_a_cursor_is_invalid_elsewhere"),
     },
     "tests/unit/store/audit/test_refusals.py": {
+        "refusals-counted": (NEVER, "test_the_first_refusals_are_entries_and_the_rest_one_entry_with_a_count"),
         "refusals-bounded": (NEVER, "test_tenants_are_bounded"),
         "refusals-of-a-tenant-bounded": (NEVER, "test_a_tenant_has_a_bounded_number_of_entries"),
     },

@@ -40,6 +40,7 @@ TITLES = {
     "or as a summary whose parts are read without loss",
     "PRG-4": "a taken name is refused and the original stays",
     "RES-3": "cursors are opaque, signed, bound to tenant and profile",
+    "OPR-1": "every refusal of a known principal is an entry with rule, reason and revision, found by its id",
     "SAF-1": "every tool has a safety level with reasons",
     "SAF-2": "policy says what each level needs",
     "SAF-4": "every call and change is in the audit trail",

@@ -31,13 +31,15 @@ from gateway.admin.requests.lists import ListQuery
 from gateway.admin.requests.models import NoBody, PageQuery
 from gateway.catalog.tenants import find_tenant
 from gateway.catalog.transaction import Author
+from gateway.domain.audit import OPERATOR_RULE, RuleKind
 from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
 from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.principals import Caller, Operator, Principal
-from gateway.errors import Forbidden, GatewayError, NotFound
+from gateway.errors import DecidingRule, Forbidden, GatewayError, NotFound
 from gateway.identity.authenticator import Authenticator
 from gateway.identity.permissions import require
+from gateway.identity.refusal_trail import note_refusal
 from gateway.web.authentication import address_of, authenticate
 from gateway.web.bodies import declared_length, has_body, read_body
 from gateway.web.problems import MEDIA_TYPE, correlation_id_of, problem, problem_bytes
@@ -80,7 +82,7 @@ class PathDispatcher:
         try:
             response = await self._respond(request)
         except GatewayError as error:
-            self._credentials.note_refusal(scope.get("caller"), error)
+            note_refusal(self._credentials.refusals, scope.get("caller"), error, target=_target_of(request))
             response = problem(error, correlation_id=correlation_id_of(scope))
             if (authenticate_header := await challenge(scope, self._credentials, error)) is not None:
                 response.headers["www-authenticate"] = authenticate_header.decode("latin-1")
@@ -137,9 +139,9 @@ class PathDispatcher:
         if isinstance(caller, Operator):
             return (await find_tenant(self._admin.catalog, path["t"])).id
         if path["t"] not in {caller.slug, caller.tenant}:  # guard: admin-tenant-of-the-path
-            raise NotFound("no such tenant")
+            raise NotFound("no such tenant", rule=DecidingRule(RuleKind.TENANT))
         if route.scopes == OPERATOR_ONLY:
-            raise Forbidden("only the operator may do this")  # guard: admin-operator-only-of-a-tenant
+            raise _operator_only()  # guard: admin-operator-only-of-a-tenant
         require(caller, caller.tenant, min(route.scopes & caller.scopes or route.scopes))  # guard: admin-scope
         return caller.tenant
 
@@ -188,7 +190,16 @@ class NotFoundRoute:
 def _check_route_scope(caller: Principal, route: Route) -> None:
     """Admit a tenant's key to a route without a tenant if the key has one of the route's scopes."""
     if not route.scopes & caller.scopes:
-        raise Forbidden("only the operator may do this")
+        raise _operator_only()
+
+
+def _operator_only() -> Forbidden:
+    return Forbidden("only the operator may do this", rule=OPERATOR_RULE)
+
+
+def _target_of(request: Request) -> str:
+    """The request as the audit trail names it."""
+    return f"{request.method} {request.url.path}"
 
 
 def _read_path(request: Request, fixed: Mapping[str, str]) -> Mapping[str, str]:

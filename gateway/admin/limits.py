@@ -99,7 +99,7 @@ class AdminLimits:
             for name, limit, what in _open_request_counters(caller, address):
                 if self._open[name] >= limit:  # guard: admin-open-requests
                     message = f"too many concurrent admin requests of the {what} (limit {limit} per replica)"
-                    raise LimitExceeded(f"{message}; retry later", retry_after_s=_RETRY_S)
+                    raise LimitExceeded(f"{message}; retry later", limit="admin_requests", retry_after_s=_RETRY_S)
                 self._open[name] += 1
                 held.append(name)
             yield
@@ -130,7 +130,8 @@ def _take(buckets: TokenBuckets, name: str, cost: float, what: str) -> None:
         message = (
             f"too many admin requests of this {what} (limit {buckets.rate:g} per second for each replica, of which"
         )
-        raise LimitExceeded(f"{message} this one counts as {cost:g}); retry later", retry_after_s=wait_s)
+        text = f"{message} this one counts as {cost:g}); retry later"
+        raise LimitExceeded(text, limit="admin_rate", retry_after_s=wait_s)
 
 
 def _open_request_counters(caller: Caller, address: str) -> list[tuple[str, int, str]]:

@@ -61,6 +61,7 @@ def build_catalog(
         secret_stores=infrastructure.secret_stores,
         key_sets=infrastructure.key_sets,
         audit=infrastructure.audit.write,
+        settle=infrastructure.refusals.settle,
         options=CatalogOptions(
             ceilings=ceilings,
             tenant_policy=read_decisions(settings.tenant_policy),

@@ -37,6 +37,7 @@ def connect_metrics(
     metrics.audit_waiting.follow(lambda: audit.waiting)
     metrics.audit_entries.follow(lambda: audit.written)
     metrics.audit_failures.follow(lambda: audit.failed)
+    metrics.refusals.follow(lambda: dict[tuple[str, ...], float](infrastructure.refusals.noted))
     metrics.audit_overflow.follow(lambda: audit.kept_waiting)
     metrics.audit_heads_failures.follow(
         lambda: {(store,): count for store, count in infrastructure.heads.failures.items()}

@@ -217,5 +217,6 @@ def _call_catalog(infrastructure: Infrastructure, settings: Settings) -> Catalog
         chain_key=infrastructure.cipher.derive("audit"),
         secret_stores=infrastructure.secret_stores,
         audit=infrastructure.audit.write,
+        settle=infrastructure.refusals.settle,
         options=CatalogOptions(public_url=settings.public_url),
     )

@@ -18,9 +18,10 @@ from gateway.domain.results import Contents
 from gateway.domain.tenancy.policy import Judgement, Levels, Limits
 from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tools import Tool
-from gateway.errors import NotFound
+from gateway.errors import GatewayError, NotFound
 from gateway.handlers.binding import BoundResource, BoundTool
 from gateway.handlers.interfaces import Peer
+from gateway.telemetry.log_context import describe_sender
 
 _OPERATION = "operation"
 
@@ -128,7 +129,8 @@ class Invocation:
 
     `is_renewed` is True for a call that got newer primitives while it waited for an approval.
     The pipeline sets `outcome`, `status` and `size` for the audit trail. `outcome` applies to a call that raises no
-    error; `status` is the upstream's status, and `size` the result's size in bytes.
+    error, because `failure` became its result; `status` is the upstream's status, and `size` the result's size in
+    bytes. `judged` is the decision of the policy, set only for a call that needs a person.
     """
 
     __slots__ = (
@@ -139,6 +141,7 @@ class Invocation:
         "action",
         "correlation_id",
         "digest",
+        "failure",
         "fields",
         "is_renewed",
         "judged",
@@ -156,9 +159,6 @@ class Invocation:
         "status",
         "upstream_ns",
     )
-
-    judged: Judgement
-    """The decision of the policy; set only for a call that needs a person."""
 
     def __init__(  # runs for every call, so objects that few calls need are created later
         self,
@@ -186,6 +186,8 @@ class Invocation:
         self.reaches_client = True
         self.is_renewed = False
         self.recorded: dict[str, object] | None = None
+        self.judged: Judgement | None = None
+        self.failure: GatewayError | None = None
         self.slot: Admission | None = None
         self.outcome = "ok"
         self.status: int | None = None
@@ -275,9 +277,24 @@ class Invocation:
         scope = "" if self.lookup is None else self.lookup.result_scope
         return f"{scope} {self.principal.subject}"
 
-    def record(self, kind: AuditKind, outcome: str) -> CallRecord:
+    def describe_catalog(self) -> dict[str, object]:
+        """The revisions of the catalog and of the policy that the call sees, for the detail of an audit entry."""
+        lookup = self.lookup
+        if lookup is None:
+            return {}
+        return {"catalog_revision": lookup.revision, "policy_revision": lookup.policy_version}
+
+    def record(self, kind: AuditKind, outcome: str, more: Mapping[str, object] | None = None) -> CallRecord:
         """Build the audit record of one step of the call; only the first record contains the recorded arguments."""
         recorded, self.recorded = self.recorded, None
+        detail: dict[str, object] = {} if recorded is None else recorded
+        if self.lookup is not None:
+            detail["profile"] = self.lookup.profile
+        if self.source:
+            detail["source"] = self.source
+        describe_sender(detail)
+        if more is not None:
+            detail.update(more)
         return CallRecord(
             tenant=self.principal.tenant,
             kind=kind,
@@ -292,7 +309,7 @@ class Invocation:
             result_bytes=self.size,
             action=self.action[0],
             levels=self.levels,
-            detail=recorded,
+            detail=detail,
         )
 
     def _nesting_state(self) -> "_Nesting":

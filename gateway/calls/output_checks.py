@@ -14,8 +14,9 @@ from gateway.domain.fairness.large_work import MAX_INLINE_BYTES, run_large
 from gateway.domain.http.requests import UpstreamResponse
 from gateway.domain.identifiers import TenantId
 from gateway.domain.json_text import decode_json
+from gateway.domain.refusals import OutputInvalid
 from gateway.domain.results import ABSENT, Completions, Contents, Messages, Result
-from gateway.errors import BadInput, Fault, HandlerFailed, LimitExceeded, OutputInvalid, Unavailable
+from gateway.errors import BadInput, Fault, HandlerFailed, LimitExceeded, Unavailable
 from gateway.handlers.binding import BoundPrompt, BoundResource
 
 MAX_RESULT_BYTES = 10 * 1024 * 1024

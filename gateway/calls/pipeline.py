@@ -20,7 +20,7 @@ from gateway.calls.field_selection import may_select, take_fields
 from gateway.calls.guardrails.chain import Guardrails
 from gateway.calls.invocation import Invocation, Limiter, PrimitiveLookup
 from gateway.calls.output_checks import ResultChecks, check_completions, check_contents, check_messages
-from gateway.calls.policy import CONFIRM, CONFIRMED, REFUSALS, UNAPPROVED, Confirmation, ask_user, authorise, decide
+from gateway.calls.policy import CONFIRM, CONFIRMED, REFUSALS, UNAPPROVED, Confirmation, ask_user, decide
 from gateway.calls.prompts import check_arguments, embed_resources
 from gateway.calls.recorded_call import AuditSink, RecordedCall, log_failure
 from gateway.calls.safeguards import BoundCall, LookupRenewed, Safeguards
@@ -86,7 +86,7 @@ class CallPipeline:
         self.acceptance = ArgumentAcceptance(checks)
         self._results = ResultChecks(checks)
         self._limiter = limiter
-        self._audit = audit
+        self._audit = self.audit = audit
         self._shaper = shaper or result_rendering.ResultRenderer()
         self._metrics = metrics or Metrics()
         self._recorder = safeguards.recorder
@@ -155,9 +155,8 @@ class CallPipeline:
         call = Invocation(
             self, principal, peer, lookup, correlation_id=correlation_id, action=("get", bound.primitive.name)
         )
-        authorise(principal, bound)
         call.levels = bound.primitive.levels
-        async with RecordedCall(call, self._audit, self._metrics), self._admitted(call, bound.limits):
+        async with RecordedCall(call, bound, self._audit, self._metrics), self._admitted(call, bound.limits):
             check_arguments(bound, arguments)
             messages = await self._perform(call, bound, bound.handler, arguments)
             embedded = await embed_resources(messages, call)
@@ -184,12 +183,12 @@ class CallPipeline:
         call = Invocation(
             self, principal, NULL_PEER, None, correlation_id=correlation_id, action=("complete", bound.primitive.name)
         )
-        authorise(principal, bound)
-        async with RecordedCall(call, self._audit, self._metrics), self._admitted(call, bound.limits):
+        async with RecordedCall(call, bound, self._audit, self._metrics), self._admitted(call, bound.limits):
             name, typed = argument
             if name not in bound.arguments:
                 raise ArgumentsInvalid(f"there is no argument {name[:128]!r} to complete")
-            if decide(bound, {**chosen, name: typed}).decision is _APPROVE:  # guard: policy-approve-completions
+            call.judged = decide(bound, {**chosen, name: typed})
+            if call.judged.decision is _APPROVE:  # guard: policy-approve-completions
                 raise PolicyDenied("the tenant's policy requires an approval, so no values are offered")
             if bound.completer is None:
                 return Completions(values=(), total=0)
@@ -198,10 +197,9 @@ class CallPipeline:
 
     async def call_tool(self, call: Invocation, bound: BoundTool, arguments: Mapping[str, object]) -> bytes:
         """Run the steps of a tool call in the order of the pipeline; see `run`."""
-        authorise(call.principal, bound)
         call.source = bound.tool.source_name or bound.tool.origin
         call.levels = bound.tool.levels
-        async with RecordedCall(call, self._audit, self._metrics), self._admitted(call, bound.limits):
+        async with RecordedCall(call, bound, self._audit, self._metrics), self._admitted(call, bound.limits):
             try:
                 members = await self._run_tool(call, bound, arguments)
             except (CapabilityMissing, AccountRequired):
@@ -210,6 +208,7 @@ class CallPipeline:
                 if isinstance(error, ApprovalRequired) and call.is_inner:
                     raise  # ends the outermost call, so that code after the inner call does not run
                 log_failure(call, error)
+                call.failure = error
                 members = _end(call, error.code, result_rendering.failure(error, call.correlation_id))
             except (GatewayError, InputRequired):
                 raise
@@ -255,9 +254,8 @@ class CallPipeline:
 
     async def read_resource(self, call: Invocation, bound: BoundResource) -> Contents:
         """Read a resource with the steps of `_perform`; see `read`."""
-        authorise(call.principal, bound)
         call.levels = bound.primitive.levels
-        async with RecordedCall(call, self._audit, self._metrics), self._admitted(call, bound.limits):
+        async with RecordedCall(call, bound, self._audit, self._metrics), self._admitted(call, bound.limits):
             contents = await self._perform(call, bound, bound.handler, bound.variables)
             checked, call.size = await check_contents(contents, bound)
             if bound.guardrails:  # guard: guardrail-contents

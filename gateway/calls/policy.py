@@ -5,10 +5,11 @@ from enum import StrEnum
 from typing import Any, TypeAlias, cast
 
 from gateway.calls.invocation import Invocation
+from gateway.domain.audit import RuleKind
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.policy import Decision, Judgement
 from gateway.domain.tenancy.principals import Principal
-from gateway.errors import CapabilityMissing, ClientSilent, Forbidden, NotFound, PolicyDenied
+from gateway.errors import CapabilityMissing, ClientSilent, DecidingRule, Forbidden, NotFound, PolicyDenied
 from gateway.handlers.binding import BoundPrompt, BoundResource, BoundTemplate, BoundTool
 from gateway.handlers.interfaces import InputRequest
 from gateway.handlers.previews.requests import escape, truncate
@@ -64,9 +65,9 @@ def authorise(principal: Principal, bound: BoundPrimitive) -> None:
         Forbidden: the key lacks the scope.
     """
     if principal.tenant != bound.tenant:  # guard: call-tenant
-        raise NotFound("not found")
+        raise NotFound("not found", rule=DecidingRule(RuleKind.TENANT))
     if Scope.MCP not in principal.scopes:  # guard: call-scope
-        raise Forbidden("the key lacks the scope mcp")
+        raise Forbidden("the key lacks the scope mcp", rule=DecidingRule(RuleKind.SCOPE, Scope.MCP))
 
 
 def evaluate(bound: BoundPrimitive, arguments: Mapping[str, object] | None) -> Judgement:
@@ -89,17 +90,23 @@ def decide(bound: BoundPrimitive, arguments: Mapping[str, object] | None = None)
     """
     judged = evaluate(bound, arguments)
     if judged.decision is Decision.DENY:  # guard: policy-deny
-        if judged.rule is None:
-            raise PolicyDenied("the tenant's policy does not allow calls of this safety level")
-        raise PolicyDenied(f"the tenant's policy does not allow this call ({judged.reason})")
+        message = "the tenant's policy does not allow calls of this safety level"
+        if judged.rule is not None:
+            message = f"the tenant's policy does not allow this call ({judged.reason})"
+        raise PolicyDenied(message, rule=rule_of_policy(judged))
     return judged
 
 
-def describe_reason(judged: Judgement) -> str:
+def rule_of_policy(judged: Judgement) -> DecidingRule:
+    """The part of the policy that decided: a rule by its number, or the safety level."""
+    return DecidingRule(RuleKind.POLICY, "" if judged.rule is None else str(judged.rule), judged.reason)
+
+
+def describe_reason(judged: Judgement | None) -> str:
     """The rule that requires a person, and its reason, as one line; empty if the safety level requires the person."""
     return (
         ""
-        if judged.rule is None
+        if judged is None or judged.rule is None
         else f"The tenant's policy requires a person ({truncate(escape(judged.reason), 500)})."
     )
 

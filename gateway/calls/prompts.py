@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import cast
 
 from gateway.calls.invocation import Invocation
+from gateway.domain.refusals import MissingArguments
 from gateway.domain.results import Messages
-from gateway.errors import ArgumentsInvalid, HandlerFailed, MissingArguments, NotFound
+from gateway.errors import ArgumentsInvalid, HandlerFailed, NotFound
 from gateway.handlers.binding import BoundPrompt
 
 _MAX_ARGUMENT_LENGTH = 64 * 1024

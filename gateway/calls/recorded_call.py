@@ -10,18 +10,20 @@ import structlog
 
 from gateway.calls import result_rendering
 from gateway.calls.invocation import Invocation
-from gateway.domain.audit import AuditKind, CallRecord, CountedRefusal
-from gateway.domain.identifiers import TenantId
-from gateway.domain.refusals import RecursionRefused
+from gateway.calls.policy import BoundPrimitive, authorise, rule_of_policy
+from gateway.domain.audit import AuditKind, CallRecord, describe_rule
+from gateway.domain.refusals import OutputInvalid, RecursionRefused
 from gateway.errors import (
     AuditUnavailable,
+    DecidingRule,
     GatewayError,
     HandlerFailed,
     LimitExceeded,
-    OutputInvalid,
+    PolicyDenied,
     TemplateFailed,
 )
 from gateway.handlers.interfaces import InputRequired
+from gateway.identity.refusal_trail import RefusalTrail, rule_of
 from gateway.telemetry.metrics import Metrics
 
 log = structlog.get_logger(__name__)
@@ -31,15 +33,11 @@ _LIMITED = "limited"
 _CALL = AuditKind.CALL  # an enum lookup costs more than a function call
 
 
-class AuditSink(Protocol):
+class AuditSink(RefusalTrail, Protocol):
     """The sink for records of calls; a write returns when the record is stored durably."""
 
     def write(self, record: CallRecord, /) -> Coroutine[Any, Any, None]:
         """Store one record, or raise AuditUnavailable."""
-        ...
-
-    def count(self, tenant: TenantId, refusal: CountedRefusal) -> None:
-        """Count a refused call, which has no audit entry."""
         ...
 
 
@@ -47,17 +45,28 @@ class RecordedCall:
     """Context manager of one call: on exit, records the outcome before the call's result or error is passed on.
 
     A call whose outcome cannot be recorded ends with AuditUnavailable. An unexpected exception becomes HandlerFailed.
+    The refusal of a call that was not prepared is recorded in the background: it had no effect to account for.
     """
 
-    __slots__ = ("_audit", "_call", "_metrics")
+    __slots__ = ("_audit", "_bound", "_call", "_metrics")
 
-    def __init__(self, call: Invocation, audit: AuditSink, metrics: Metrics) -> None:
+    def __init__(self, call: Invocation, bound: BoundPrimitive, audit: AuditSink, metrics: Metrics) -> None:
         self._call = call
+        self._bound = bound
         self._audit = audit
         self._metrics = metrics
 
     async def __aenter__(self) -> None:
-        """Do nothing: every call is recorded on exit, also a rejected one."""
+        """Authorise the call; every call is recorded, also one that is refused here.
+
+        Raises:
+            NotFound, Forbidden: the principal may not use the primitive.
+        """
+        try:
+            authorise(self._call.principal, self._bound)
+        except GatewayError as error:
+            await self._record(error.code, error)
+            raise
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -70,14 +79,12 @@ class RecordedCall:
         """
         self._call.release_body()  # guard: bodies-end-with-their-call
         if error is None:
-            await self._record(self._call.outcome)
+            await self._record(self._call.outcome, self._call.failure)
         elif isinstance(error, AuditUnavailable):
             return
-        elif isinstance(error, LimitExceeded) and not self._call.digest:  # guard: limited-calls-counted
-            self._count(_LIMITED)
         elif isinstance(error, GatewayError | InputRequired):
             log_failure(self._call, error)
-            await self._record(_outcome_of(error))
+            await self._record(_outcome_of(error), error if isinstance(error, GatewayError) else None)
         elif isinstance(error, anyio.get_cancelled_exc_class()):
             with anyio.CancelScope(shield=True):
                 await self._record("cancelled")
@@ -88,17 +95,22 @@ class RecordedCall:
             await self._record("crashed")
             raise HandlerFailed(result_rendering.CRASHED) from None
 
-    def _count(self, outcome: str) -> None:
-        """Count a call that a limit refused before it was prepared, because a flood of them must not fill the
-        database.
-        """
-        principal = self._call.principal
-        self._audit.count(principal.tenant, CountedRefusal(principal.name, self._call.action[0], outcome))
+    async def _record(self, outcome: str, error: GatewayError | None = None) -> None:
+        rule = None if error is None else _rule_of(self._call, error)
+        if error is None or rule is None:
+            await self._audit.write(self._call.record(_CALL, outcome))  # guard: audit-before-answer
+        else:
+            await self._record_refusal(outcome, error, rule)
         self._measure(outcome)
 
-    async def _record(self, outcome: str) -> None:
-        await self._audit.write(self._call.record(_CALL, outcome))  # guard: audit-before-answer
-        self._measure(outcome)
+    async def _record_refusal(self, outcome: str, error: GatewayError, rule: DecidingRule) -> None:
+        """Record a refusal with its rule; of a flood of calls that were not prepared, only the first are entries."""
+        error.is_noted = True
+        call, detail = self._call, self._call.describe_catalog()
+        if not call.digest:  # guard: refused-calls-counted
+            self._audit.note(call.record(_CALL, outcome, detail), rule, error.message)
+            return
+        await self._audit.write(call.record(_CALL, outcome, {**detail, **describe_rule(rule, error.message)}))
 
     def _measure(self, outcome: str) -> None:
         call = self._call
@@ -120,6 +132,13 @@ def log_failure(call: Invocation, error: Exception) -> None:
             notes=getattr(error, "__notes__", []),
             correlation_id=call.correlation_id,
         )
+
+
+def _rule_of(call: Invocation, error: GatewayError) -> DecidingRule | None:
+    """The rule that refused the call; the policy's, if it demanded a person who did not permit the call."""
+    if error.rule is None and isinstance(error, PolicyDenied) and call.judged is not None:
+        return rule_of_policy(call.judged)
+    return rule_of(error)
 
 
 def _outcome_of(error: GatewayError | InputRequired) -> str:

@@ -24,7 +24,8 @@ PART = 500
 async def page_entries(
     tenant: TenantId, catalog: CatalogContext, wanted: AuditFilter, *, after: str | None, limit: int
 ) -> Sequence[AuditEntry]:
-    """The tenant's audit entries that match the filter, newest first."""
+    """The tenant's audit entries that match the filter, newest first; the last refusals of this replica included."""
+    await catalog.settle(tenant)
     async with catalog.store.transaction(tenant) as db:
         return await entries.page(tenant, db, after=after, limit=limit, filters=wanted)
 

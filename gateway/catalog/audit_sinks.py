@@ -12,7 +12,7 @@ from gateway.catalog.credentials import find_obstacle
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.origins import find_origin
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
-from gateway.domain.audit import SinkKind, TrailSink
+from gateway.domain.audit import OPERATOR_RULE, SinkKind, TrailSink
 from gateway.domain.identifiers import TenantId, new_audit_sink_id
 from gateway.domain.order import KEYED, Order
 from gateway.domain.tenancy.principals import Operator
@@ -77,7 +77,7 @@ async def create_sink(tenant: TenantId, catalog: CatalogContext, draft: SinkDraf
         ReferenceMissing: the credential is missing or for another origin, or the policy does not allow the URL.
     """
     if draft.kind is SinkKind.FILE and not isinstance(by.caller, Operator):  # guard: sink-file-operator
-        raise Forbidden("only the operator may create a sink of the kind file")
+        raise Forbidden("only the operator may create a sink of the kind file", rule=OPERATOR_RULE)
     now = datetime.now(UTC)
     sink = TrailSink(
         id=new_audit_sink_id(),
@@ -126,7 +126,7 @@ async def update_sink(
         current = await _find(tenant, db, name)
         check_version(current, expected)
         if current.kind is SinkKind.FILE and not isinstance(by.caller, Operator):
-            raise Forbidden("only the operator may change a sink of the kind file")
+            raise Forbidden("only the operator may change a sink of the kind file", rule=OPERATOR_RULE)
         names = ("name", "kind", "target", "credential", "enabled")
         draft = revise(SinkDraft(**{name: getattr(current, name) for name in names}))
         revised = replace(

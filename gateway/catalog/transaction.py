@@ -52,6 +52,10 @@ async def _refuse_records(_: CallRecord) -> None:
     raise AuditUnavailable("this process does not write audit entries for calls")
 
 
+async def _settle_nothing(_: TenantId) -> None:
+    """Do nothing: this process notes no refusals."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogOptions:
     """The operator's settings for the catalog."""
@@ -94,6 +98,8 @@ class CatalogContext:
     """Primitives registered in Python."""
     audit: Callable[[CallRecord], Awaitable[None]] = _refuse_records
     """Stores an audit entry that does not belong to a catalog change, such as a decision; returns after the commit."""
+    settle: Callable[[TenantId], Awaitable[None]] = _settle_nothing
+    """Waits briefly until the refusals that this replica has noted for a tenant are in its audit trail."""
     secret_stores: SecretStores = field(default_factory=SecretStores)
     """External secret stores that credentials may refer to."""
     key_sets: KeySets | None = None

@@ -15,11 +15,12 @@ import structlog
 
 from gateway.catalog.snapshots.snapshots import Snapshots
 from gateway.connections.subscriber_index import Listener, Subscriber, SubscriberIndex, TenantSubscribers
+from gateway.domain.audit import RuleKind
 from gateway.domain.identifiers import TenantId
 from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
-from gateway.errors import NotFound, Unavailable
+from gateway.errors import DecidingRule, NotFound, Unavailable
 from gateway.registry.cursors import Cursors
 from gateway.registry.registry import Registry
 from gateway.registry.views import ViewCache
@@ -125,7 +126,8 @@ class Connections:
         self.refresh(tenant, snapshot.revision)  # subscribers adopt a revision as soon as a request finds it
         view = self._views.of(snapshot)
         if not view.has_profile(profile):
-            raise NotFound("not found")
+            words = "the tenant has no such profile"
+            raise NotFound("not found", rule=DecidingRule(RuleKind.PROFILE, profile, words))
         return Registry(principal, profile, view, self._cursors)
 
     def subscribe(self, shown: Registry, listener: Listener) -> Callable[[], None]:

@@ -1,26 +1,56 @@
 """Audit entries, and the results of verifying an audit trail."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple
 
 import msgspec
 
 from gateway.domain.identifiers import AuditId, AuditSinkId, TenantId
 from gateway.domain.tenancy.policy import Levels
+from gateway.errors import DecidingRule
 
 SIGN_IN = "sign-in"
 """Action of the entries of failed sign-ins."""
 
 
-class CountedRefusal(NamedTuple):
-    """A counted refusal: equal refusals within a minute become one entry of the audit trail."""
+class RuleKind(StrEnum):
+    """Kind of the rule that refused a request; `docs/audit.md` lists the names of the rules of each kind."""
 
-    principal: str
-    action: str
-    outcome: str
+    ACCESS = "access"
+    APPROVAL = "approval"
+    CREDENTIAL = "credential"
+    EXPOSURE = "exposure"
+    GUARDRAIL = "guardrail"
+    LIMIT = "limit"
+    OPERATOR = "operator"
+    OVERRIDE = "override"
+    OWNER = "owner"
+    POLICY = "policy"
+    PROFILE = "profile"
+    SCOPE = "scope"
+    STATE = "state"
+    TENANT = "tenant"
+    UNKNOWN = "unknown"
+
+
+OPERATOR_RULE = DecidingRule(RuleKind.OPERATOR)
+"""The rule of what only the operator may do."""
+_MAX_REASON_LENGTH = 500
+_MAX_TARGET_LENGTH = 256
+
+
+def describe_rule(rule: DecidingRule, reason: str = "") -> dict[str, object]:
+    """The members of an entry's detail about the rule that refused the request."""
+    named = {name: _cut(text, _MAX_REASON_LENGTH) for name, text in rule._asdict().items() if text}
+    return {"rule": named, "reason": _cut(reason, _MAX_REASON_LENGTH)} if reason else {"rule": named}
+
+
+def _cut(text: str, limit: int) -> str:
+    """A text that a caller may have chosen: printable, and at most `limit` characters."""
+    text = text[:limit]
+    return text if text.isprintable() else "".join(one if one.isprintable() else "\ufffd" for one in text)
 
 
 class AuditKind(StrEnum):
@@ -58,6 +88,22 @@ class CallRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Further members of the entry's detail, as JSON values."""
 
 
+def refused(
+    tenant: TenantId, principal: str, action: str, outcome: str, *, subject: str = "", target: str = ""
+) -> CallRecord:
+    """The record of a refused request; `target` is the name or URI that the caller sent."""
+    return CallRecord(
+        tenant=tenant,
+        kind=AuditKind.CALL,
+        principal=principal,
+        subject=subject,
+        tool=_cut(target, _MAX_TARGET_LENGTH),
+        outcome=outcome,
+        correlation_id="",
+        action=action,
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
     """One row of the audit trail as it is read."""
@@ -75,14 +121,32 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFilter:
-    """Filter for entries of an audit trail. All set members must match; `until` is exclusive."""
+    """Filter for entries of an audit trail. All set members must match; `until` is exclusive.
+
+    REST, the command line and exports offer exactly these members, with the descriptions of `FILTERS`.
+    """
 
     kind: AuditKind | None = None
     principal: str | None = None
     tool: str | None = None
+    outcome: str | None = None
+    correlation_id: str | None = None
+    client: str | None = None
     since: datetime | None = None
     until: datetime | None = None
 
+
+FILTERS: Mapping[str, str] = {
+    "kind": "Only entries of this kind.",
+    "principal": "Only entries of this principal, such as `key:key_…` or `operator`.",
+    "tool": "Only calls of this tool.",
+    "outcome": "Only entries with this outcome, such as `ok`, `limited`, `not_found` or `policy.denied`.",
+    "correlation_id": "Only entries of the request with this correlation id, which every response and error has.",
+    "client": "Only requests of the client that gives itself this name.",
+    "since": "Only entries at or after this time, such as 2030-01-31T00:00:00Z.",
+    "until": "Only entries before this time.",
+}
+"""The members of `AuditFilter`, each with its description."""
 
 SIGNERS = "heads:"
 """Prefix of the writer names of signature chains, which record the heads of the other chains."""

@@ -1,8 +1,7 @@
-"""Errors of idempotency, sign-in, approvals, source changes, guardrails, large results, nested calls and live sources.
-
-See `gateway.errors`.
+"""Errors of calls, large results, idempotency, sign-in, approvals, sources, guardrails; see `gateway.errors`.
 
 BadInput
+├── MissingArguments        a prompt without its required arguments
 ├── IdempotencyKeyReused    an Idempotency-Key that belongs to another request
 ├── ClientRefused           an application that the authorization server does not know, or cannot serve
 └── SignInExpired           a sign-in that this browser did not begin, or that has ended or was used
@@ -18,12 +17,13 @@ Forbidden
 └── SignInRefused           a person who has signed in at the provider may not use the tenant
 Unauthenticated
 └── ProofRefused            the proof of a bound access token is missing, used, or of another request
+CallError
+├── OutputInvalid           the result of a handler does not match the tool's output schema
+└── RecursionRefused        calls nested too deep, or too many calls inside one
 PolicyDenied
 ├── ApprovalRequired        another person has to approve the call, or has denied it
 ├── CallBlocked             a guardrail does not allow the arguments; nothing was sent
 └── ResultBlocked           a guardrail withholds the result; the call has run
-CallError
-└── RecursionRefused        calls nested too deep, or too many calls inside one
 UpstreamError
 ├── AccountRequired         the caller has to connect an account at the upstream first; the link is in the error
 ├── SecretUnavailable       the external store does not have the secret, refuses it, or does not respond
@@ -35,6 +35,24 @@ UpstreamError
 from collections.abc import Mapping, Sequence
 
 from gateway.errors import BadInput, CallError, Conflict, Forbidden, PolicyDenied, Unauthenticated, UpstreamError
+
+
+class MissingArguments(BadInput):
+    """Required arguments of a prompt are missing; the message names all of them."""
+
+    code = "call.arguments_missing"
+
+
+class OutputInvalid(CallError):
+    """A tool's result does not match the output schema that it declares; the faults point into the result."""
+
+    code = "call.output_invalid"
+
+
+class RecursionRefused(CallError):
+    """Calls nested too deep, or too many calls inside one."""
+
+    code = "call.recursion"
 
 
 class IdempotencyKeyReused(BadInput):
@@ -111,12 +129,6 @@ class SignInRefused(Forbidden):
     """The person has signed in at the provider, but is denied, or no rule of the issuer admits the person."""
 
     code = "sign_in.refused"
-
-
-class RecursionRefused(CallError):
-    """Calls nested too deep, or too many calls inside one."""
-
-    code = "call.recursion"
 
 
 class AccountRequired(UpstreamError):

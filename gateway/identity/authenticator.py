@@ -14,7 +14,6 @@ import time
 from collections import deque
 from functools import partial
 
-from gateway.domain.audit import SIGN_IN, CountedRefusal
 from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.http.client_network import client_network
 from gateway.domain.identifiers import KeyId, TenantId
@@ -22,16 +21,9 @@ from gateway.domain.refusals import ProofRefused
 from gateway.domain.tenancy.configured_secret import ConfiguredSecret
 from gateway.domain.tenancy.keys import Key, key_id_of
 from gateway.domain.tenancy.principals import Caller, Principal
-from gateway.errors import (
-    DatabaseUnavailable,
-    Forbidden,
-    GatewayError,
-    LimitExceeded,
-    Unauthenticated,
-    Unavailable,
-)
+from gateway.errors import DatabaseUnavailable, Unauthenticated, Unavailable
 from gateway.identity.access_tokens import bearer_token
-from gateway.identity.failure_limit import BatchedLookups, FailureLimit, RefusalCounter
+from gateway.identity.failure_limit import BatchedLookups, FailureLimit
 from gateway.identity.key_digests import KeyDigests
 from gateway.identity.operator_keys import OperatorKeys
 from gateway.identity.people import People, PresentedToken, Resource, Target
@@ -47,6 +39,7 @@ from gateway.identity.principals import (
     shared,
     tenant_of,
 )
+from gateway.identity.refusal_trail import NO_TRAIL, RefusalTrail, note_sign_in
 from gateway.identity.single_flight import SingleFlight
 
 REFUSED = (
@@ -85,7 +78,7 @@ class Authenticator:
         digests: KeyDigests,
         operator_key: str | ConfiguredSecret,
         failures: FailureLimit | None = None,
-        refusals: RefusalCounter | None = None,
+        refusals: RefusalTrail = NO_TRAIL,
         people: People | None = None,
     ) -> None:
         self._finder = lookup
@@ -100,7 +93,8 @@ class Authenticator:
         self._failures = failures or FailureLimit()
         self._batched = BatchedLookups(lookup.find, interval_s=self._failures.interval_s)
         self._changes = 0
-        self._refusals = refusals
+        self.refusals = refusals
+        """The audit trail of refused requests, for all faces of the gateway."""
         self.people = people
         """Authentication with access tokens; None means that only keys are accepted."""
 
@@ -192,6 +186,7 @@ class Authenticator:
                 return await self._look_up(token, mark)
         if suspect is not None:
             return await self._find_batched(token, suspect)
+        self._note(None, "missing")
         raise _refusal()
 
     async def _look_up(self, token: bytes, mark: bytes) -> Caller:
@@ -289,6 +284,7 @@ class Authenticator:
         text = token.decode("ascii", "replace")
         wanted = key_id_of(text)
         if wanted is None:
+            self._note(None, "unknown")
             raise _refusal()
         changes, kept = self._changes, self._known.get(mark)
         asked_at = time.monotonic()
@@ -314,12 +310,12 @@ class Authenticator:
         kept, wanted = self._known.pop(mark, None), key_id_of(text)  # a refused token no longer bypasses the batches
         secret = self.digests.match(text, None if found is None else found[0])
         if found is None or secret is None or found[0].id != wanted:  # guard: key-digest
-            self._count(found, "wrong")
+            self._note(found, "wrong")
             raise _refusal()
         key, slug = found
         lifetime = lifetime_of(key, secret.ends_at)
         if lifetime <= 0:
-            self._count(found, "ended")
+            self._note(found, "ended")
             raise _refusal()  # guard: key-constant-answer
         self.digests.note_use(key, secret, text)
         principal = shared(None if kept is None else kept.caller, principal_of(key, slug, secret))
@@ -327,18 +323,10 @@ class Authenticator:
             self._remember(mark, principal, lifetime, asked_at=asked_at)
         return principal
 
-    def note_refusal(self, caller: Caller | None, error: GatewayError) -> None:
-        """Count a request of a tenant's key that was refused because of a missing scope or a limit."""
-        is_counted = isinstance(error, Forbidden | LimitExceeded)
-        if self._refusals is not None and isinstance(caller, Principal) and is_counted:
-            action = "request" if isinstance(error, LimitExceeded) else SIGN_IN
-            self._refusals.count(caller.tenant, CountedRefusal(caller.name, action, error.code))
-
-    def _count(self, found: tuple[Key, str] | None, reason: str) -> None:
-        """Count a failed authentication with a known key. For an unknown key, the same work is done without effect."""
-        if self._refusals is not None:
-            tenant, key = (TenantId(""), "") if found is None else (found[0].tenant, found[0].id)
-            self._refusals.count(tenant, CountedRefusal(f"key:{key}", SIGN_IN, f"{Unauthenticated.code}.{reason}"))
+    def _note(self, found: tuple[Key, str] | None, reason: str) -> None:
+        """Note a failed authentication with a known key. For an unknown key, the same work is done without an entry."""
+        tenant, key = (TenantId(""), "") if found is None else (found[0].tenant, found[0].id)
+        note_sign_in(self.refusals, tenant, f"key:{key}", reason)
 
     def _due_for_renewal(self, now: float) -> dict[bytes, KeyId]:
         """Return results in use that expire soon or have expired, by mark, so that the current lookup renews them as

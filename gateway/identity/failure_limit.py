@@ -10,13 +10,11 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping
 from random import random
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import anyio
 import structlog
 
-from gateway.domain.audit import CountedRefusal
-from gateway.domain.identifiers import TenantId
 from gateway.errors import GatewayError, LimitExceeded
 from gateway.identity.local_token_buckets import TokenBuckets
 
@@ -37,13 +35,6 @@ _TOO_MANY_PENDING = "too many authentications from this address are pending; ret
 
 _Id = TypeVar("_Id", bound=Hashable)
 _Item = TypeVar("_Item")
-
-
-class RefusalCounter(Protocol):
-    """The audit trail of refused requests."""
-
-    def count(self, tenant: TenantId, refusal: CountedRefusal) -> None:
-        """Count a refusal of a key or token of this tenant."""
 
 
 class FailureLimit:

@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import NamedTuple, Protocol
 
-from gateway.domain.audit import SIGN_IN, CountedRefusal
 from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.refusals import ProofRefused, ScopeMissing
@@ -21,9 +20,10 @@ from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
 from gateway.errors import NotFound, Unauthenticated
 from gateway.identity.access_tokens import KeySource, TokenRejected, VerifiedToken, is_jwt
 from gateway.identity.dpop import ProofChecks
-from gateway.identity.failure_limit import BatchedLookups, RefusalCounter
+from gateway.identity.failure_limit import BatchedLookups
 from gateway.identity.introspection import Introspection
 from gateway.identity.issued_tokens import IssuedTokens, issuer_claim
+from gateway.identity.refusal_trail import NO_TRAIL, RefusalTrail, note_sign_in
 from gateway.identity.single_flight import SingleFlight
 from gateway.identity.verified_tokens import VerifiedTokens
 
@@ -205,7 +205,7 @@ class People:
         store: PersonStore,
         *,
         public_url: str | None,
-        refusals: RefusalCounter | None = None,
+        refusals: RefusalTrail = NO_TRAIL,
     ) -> None:
         self.directory = directory
         self.keys = verifiers.keys
@@ -261,6 +261,7 @@ class People:
         text = presented.text
         found = await self.directory.issuers_of(resource.slug, presented.client if presented.is_suspect else None)
         if found is None:
+            note_sign_in(self._refusals, TenantId(""), "", "tenant")
             raise Unauthenticated("")
         try:
             if issuer_claim(text) == resource.issuer and not resource.is_admin:
@@ -272,10 +273,10 @@ class People:
             if (token.thumbprint is not None) != resource.is_bound:  # guard: token-bound-as-bearer
                 raise TokenRejected("confirmation", token.issuer)
         except TokenRejected as refused:
-            if refused.issuer is not None:
-                self._count(found.tenant, f"issuer:{refused.issuer.name}", refused.reason)
+            name = "" if refused.issuer is None else f"issuer:{refused.issuer.name}"
+            note_sign_in(self._refusals, found.tenant if name else TenantId(""), name, refused.reason)
             raise Unauthenticated("") from None
-        _check_rules(token.issuer, token.person, resource.profile or None)
+        self._check_rules(found.tenant, token.issuer, token.person, resource.profile or None)
         entered = new_person(found.tenant, token.issuer, token.person.subject, ends_at=token.expires_at + KEPT)
         try:
             person = await self._store.enter(entered)
@@ -325,7 +326,7 @@ class People:
         self._require_key(found.tenant, issuer, token.thumbprint)  # guard: issued-dpop-required
         if (token.thumbprint is not None) != resource.is_bound:  # guard: issued-token-bound
             raise TokenRejected("confirmation", issuer)
-        _check_rules(issuer, token.person, resource.profile)
+        self._check_rules(found.tenant, issuer, token.person, resource.profile)
         grant = (await self._store.find([token.grant])).get(token.grant)
         if grant is None or grant[0].tenant != found.tenant:  # guard: issued-token-grant
             raise TokenRejected("grant", issuer)
@@ -335,7 +336,7 @@ class People:
     def _require_key(self, tenant: TenantId, issuer: Issuer, thumbprint: str | None) -> None:
         """Refuse a bearer token if the issuer of its person demands bound tokens."""
         if issuer.requires_dpop and thumbprint is None:  # guard: dpop-required
-            self._count(tenant, f"issuer:{issuer.name}", "bearer")
+            note_sign_in(self._refusals, tenant, f"issuer:{issuer.name}", "bearer")
             raise ProofRefused(
                 "access tokens of this issuer's people are accepted only with DPoP: request a token that is bound to a"
                 " key of the client, and send it with a proof (RFC 9449)"
@@ -350,7 +351,7 @@ class People:
             Unauthenticated: the person is denied, or the grant is revoked.
         """
         if person.revoked_at is not None:  # guard: person-denied
-            self._count(person.tenant, f"user:{person.subject}", "denied")
+            note_sign_in(self._refusals, person.tenant, f"user:{person.subject}", "denied")
             raise Unauthenticated("")
         principal = Principal(
             tenant=person.tenant,
@@ -368,17 +369,12 @@ class People:
         )
         return SignedIn(principal, person)
 
-    def _count(self, tenant: TenantId, name: str, reason: str) -> None:
-        if self._refusals is not None:
-            self._refusals.count(tenant, CountedRefusal(name, SIGN_IN, f"{Unauthenticated.code}.{reason}"))
+    def _check_rules(self, tenant: TenantId, issuer: Issuer, person: IdentityClaims, profile: str | None) -> None:
+        """Refuse a person that no rule of the issuer admits.
 
-
-def _check_rules(issuer: Issuer, person: IdentityClaims, profile: str | None) -> None:
-    """Refuse a person that no rule of the issuer admits.
-
-    The error contains the scopes of the rules, so that clients can request them.
-    """
-    if not issuer.admits(person, profile):
-        wanted = issuer.scopes_for(person, profile)
-        refused = "no rule of the issuer admits this person; ask the administrator of the tenant"
-        raise ScopeMissing(refused, scopes=wanted)
+        The error contains the scopes of the rules, so that clients can request them.
+        """
+        if not issuer.admits(person, profile):
+            note_sign_in(self._refusals, tenant, f"user:{issuer.subject_of(person.subject)}", "rules")
+            refused = "no rule of the issuer admits this person; ask the administrator of the tenant"
+            raise ScopeMissing(refused, scopes=issuer.scopes_for(person, profile))

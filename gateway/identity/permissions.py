@@ -1,9 +1,10 @@
 """Permissions of a caller in a tenant."""
 
+from gateway.domain.audit import RuleKind
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.principals import Caller, Operator
-from gateway.errors import Forbidden, NotFound
+from gateway.errors import DecidingRule, Forbidden, NotFound
 
 
 def require(caller: Caller, tenant: TenantId, *scopes: Scope) -> None:
@@ -16,9 +17,10 @@ def require(caller: Caller, tenant: TenantId, *scopes: Scope) -> None:
     if isinstance(caller, Operator):
         return
     if caller.tenant != tenant:  # guard: permission-tenant
-        raise NotFound("not found")
-    missing = sorted(set(scopes) - caller.scopes)
+        raise NotFound("not found", rule=DecidingRule(RuleKind.TENANT))
+    missing = ", ".join(sorted(set(scopes) - caller.scopes))
     if missing:
+        message = f"the key lacks the scope {missing}"
         if caller.is_person:
-            raise Forbidden(f"no role of this person permits it ({', '.join(missing)}); ask the tenant's administrator")
-        raise Forbidden(f"the key lacks the scope {', '.join(missing)}")
+            message = f"no role of this person permits it ({missing}); ask the tenant's administrator"
+        raise Forbidden(message, rule=DecidingRule(RuleKind.SCOPE, missing))

@@ -12,11 +12,12 @@ from typing import Any, Final, cast
 from mcp.server.auth.middleware.auth_context import auth_context_var
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
-from mcp_types import INVALID_REQUEST, PARSE_ERROR, PROTOCOL_VERSION_META_KEY
+from mcp_types import CLIENT_INFO_META_KEY, INVALID_REQUEST, PARSE_ERROR, PROTOCOL_VERSION_META_KEY
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 from starlette.types import Receive, Scope, Send
 
 from gateway.connections.connections import Connections
+from gateway.domain.audit import RuleKind
 from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.identifiers import KeyId
 from gateway.domain.json_text import load_json, refuse_many_values
@@ -25,6 +26,7 @@ from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
 from gateway.errors import (
     BadInput,
+    DecidingRule,
     DocumentTooLarge,
     Forbidden,
     GatewayError,
@@ -32,18 +34,20 @@ from gateway.errors import (
     NotFound,
 )
 from gateway.identity.authenticator import Authenticator
+from gateway.identity.refusal_trail import REQUEST, note_refusal
 from gateway.protocol.http import sse_encoding
 from gateway.protocol.http.request import McpRequest
 from gateway.protocol.http.responses import id_of, invalid_request, refusal
 from gateway.protocol.in_flight import InFlightLimiter
 from gateway.protocol.message_limits import MAX_CONTAINERS, MAX_VALUES
-from gateway.protocol.request_context import CURRENT_REQUEST, RequestContext
+from gateway.protocol.request_context import CURRENT_REQUEST, RequestContext, note_refused
 from gateway.protocol.request_rate import RequestRateLimiter
 from gateway.protocol.sessions.http_sse import HttpSseTransport
 from gateway.protocol.sessions.transport import SessionTransport
 from gateway.protocol.stateless.envelope import envelope_error, unsupported_version_error, version_header_error
 from gateway.protocol.stateless.transport import MAX_BODY, StatelessTransport
 from gateway.protocol.tracing import traced
+from gateway.telemetry.log_context import name_client
 from gateway.telemetry.traces import Traces
 from gateway.web.authentication import authenticate
 from gateway.web.bodies import declared_length, read_body
@@ -87,7 +91,7 @@ class McpEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request."""
         correlation_id: str = scope["correlation_id"]
-        request = McpRequest.read(scope, receive, send)
+        request, context = McpRequest.read(scope, receive, send), None
         try:
             principal, profile, suffix = await self._admit(scope)
             async with self._connections.open(principal, profile) as registry:
@@ -110,7 +114,7 @@ class McpEndpoint:
                 finally:
                     self.in_flight.release(principal)
         except GatewayError as error:
-            self._credentials.note_refusal(scope.get("caller"), error)
+            self._note(scope, error, context)
             await self._refuse(request, error, correlation_id)
 
     async def _admit(self, scope: Scope) -> tuple[Principal, str, str]:
@@ -118,11 +122,12 @@ class McpEndpoint:
         caller = await authenticate(scope, self._credentials)
         slug, profile, suffix = _parse_path(scope["path"])
         if not isinstance(caller, Principal) or caller.slug != slug:  # guard: mcp-tenant-of-the-path
-            raise NotFound("not found")
-        if caller.profile not in {None, profile}:  # guard: mcp-profile-of-the-path
-            raise NotFound("not found")
+            raise NotFound("not found", rule=DecidingRule(RuleKind.TENANT))
+        if caller.profile is not None and caller.profile != profile:  # guard: mcp-profile-of-the-path
+            words = f"the key is bound to the profile {caller.profile}"
+            raise NotFound("not found", rule=DecidingRule(RuleKind.PROFILE, caller.profile, words))
         if KeyScope.MCP not in caller.scopes:  # guard: mcp-scope
-            raise Forbidden("the key lacks the scope mcp")
+            raise Forbidden("the key lacks the scope mcp", rule=DecidingRule(RuleKind.SCOPE, KeyScope.MCP))
         return caller, profile, suffix
 
     def _identify(self, scope: Scope, principal: Principal) -> None:
@@ -187,20 +192,31 @@ class McpEndpoint:
                 else:
                     await self._select_transport(traced_request, message, raw, context)
             except GatewayError as error:
+                self._note(request.scope, error, context)
                 await self._refuse(traced_request, error, context.correlation_id, request_id=id_of(message))
 
     def _select_transport(
         self, request: McpRequest, message: dict[str, Any], raw: bytes, context: RequestContext
     ) -> Awaitable[None]:
         """Pass the message to the transport of its protocol revision."""
-        has_envelope = _has_envelope(message)
+        meta = _meta_of(message)
+        has_envelope = PROTOCOL_VERSION_META_KEY in meta
         if _is_modern(request):
+            name_client(meta.get(CLIENT_INFO_META_KEY))
             if not has_envelope and request.version not in MODERN_PROTOCOL_VERSIONS:
                 return request.respond(400, unsupported_version_error(request, context, message))
             return self._modern.post(request, message, raw, context)
         if has_envelope and (refused := envelope_error(message, request, context)) is not None:
             return request.respond(400, refused)
         return self._handshake.post(request, message, context)
+
+    def _note(self, scope: Scope, error: GatewayError, context: RequestContext | None) -> None:
+        """Note an error for the audit trail if it is a refusal of a known principal."""
+        trail, target = self._credentials.refusals, scope["path"]
+        if context is None:
+            note_refusal(trail, scope.get("caller"), error, target=target)
+        else:
+            note_refused(trail, context, error, action=REQUEST, target=target)
 
     async def _refuse(
         self, request: McpRequest, error: GatewayError, correlation_id: str, *, request_id: str | int | None = None
@@ -249,7 +265,7 @@ async def _refuse_era(request: McpRequest, context: RequestContext) -> None:
         await request.respond(400, unsupported_version_error(request, context))
 
 
-def _has_envelope(message: dict[str, Any]) -> bool:
-    """True if the message's `_meta` names its revision, as in 2026-07-28."""
+def _meta_of(message: dict[str, Any]) -> dict[str, Any]:
+    """The `_meta` of a message, which names its revision in 2026-07-28."""
     params = _as_json_object(message.get("params")) or {}
-    return PROTOCOL_VERSION_META_KEY in (_as_json_object(params.get("_meta")) or {})
+    return _as_json_object(params.get("_meta")) or {}

@@ -25,6 +25,7 @@ from gateway.errors import (
     BadInput,
     CapabilityMissing,
     ClientSilent,
+    DecidingRule,
     Forbidden,
     GatewayError,
     LimitExceeded,
@@ -88,6 +89,8 @@ def details_of(error: GatewayError, correlation_id: str) -> dict[str, Any]:
 
 def to_mcp(error: GatewayError, correlation_id: str) -> MCPError:
     """Convert a gateway error to the SDK's exception."""
+    if isinstance(error, Hidden):
+        return MCPError(error.rpc_code, error.message, {**details_of(error, correlation_id), **error.more})
     return MCPError(code_of(error), error.message, details_of(error, correlation_id))
 
 
@@ -109,9 +112,16 @@ def to_mcp_in(version: str, error: GatewayError, correlation_id: str) -> MCPErro
     return to_mcp(error, correlation_id)
 
 
-def unknown(text: str, correlation_id: str, *, code: int = INVALID_PARAMS, **more: object) -> MCPError:
-    """The error for something that does not exist, or that this principal may not see."""
-    return MCPError(code, text, {"code": NotFound.code, "correlation_id": correlation_id, **more})
+class Hidden(NotFound):
+    """Something that does not exist, or that this principal may not see; the response is the same for both.
+
+    `rule` is the reason for the audit trail. `more` are members of the error's `data`.
+    """
+
+    def __init__(self, text: str, rule: DecidingRule, *, rpc_code: int = INVALID_PARAMS, **more: object) -> None:
+        super().__init__(text, rule=rule)
+        self.rpc_code = rpc_code
+        self.more = more
 
 
 def internal_error(correlation_id: str) -> ErrorData:

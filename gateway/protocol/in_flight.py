@@ -47,7 +47,7 @@ class InFlightLimiter:
             limit = limits.concurrency + streams_of_key(limits.streams) + SPARE
             if count >= limit:  # guard: requests-of-one-key
                 message = f"too many concurrent requests of this key (limit {limit} per replica); retry later"
-                raise LimitExceeded(message, retry_after_s=_RETRY_S)
+                raise LimitExceeded(message, limit="requests", retry_after_s=_RETRY_S)
         if not self.slot_pool.try_take(principal.tenant):  # guard: share-of-open-requests
             raise self.slot_pool.refuse(principal.tenant)
         self._open[key] = count + 1

@@ -7,9 +7,11 @@ import msgspec
 from mcp.server.context import ServerRequestContext
 
 from gateway.domain.tenancy.principals import Principal
+from gateway.errors import GatewayError
 from gateway.handlers.binding import BoundTool
 from gateway.handlers.interfaces import Peer
 from gateway.handlers.null_peer import NULL_PEER
+from gateway.identity.refusal_trail import RefusalTrail, note_refusal
 from gateway.registry.registry import Registry
 
 SdkContext: TypeAlias = ServerRequestContext[Any, Any]
@@ -36,6 +38,19 @@ class RequestContext(msgspec.Struct, frozen=True):
     session: str | None = None
     finished: RawResult | None = None
     tool: BoundTool | None = None
+
+
+def note_refused(
+    trail: RefusalTrail, context: RequestContext, error: GatewayError, *, action: str, target: str
+) -> None:
+    """Note an error for the audit trail if it is a refusal, with the catalog that the request sees."""
+    registry = context.registry
+    facts: dict[str, object] = {
+        "profile": registry.profile,
+        "catalog_revision": registry.revision,
+        "policy_revision": registry.policy_version,
+    }
+    note_refusal(trail, context.principal, error, action=action, target=target, facts=facts)
 
 
 CURRENT_REQUEST: ContextVar[RequestContext] = ContextVar("gateway_exchange")

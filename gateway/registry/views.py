@@ -3,6 +3,7 @@
 A view contains the bound primitives and lists of its snapshot; all registries of the snapshot share the view.
 """
 
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -91,6 +92,11 @@ class SnapshotView:
         if found is None:
             found = self._shown[profile] = self._show(profile)
         return found
+
+    @cached_property
+    def whole(self) -> VisiblePrimitives:
+        """All primitives of the snapshot, regardless of profiles and access rules."""
+        return VisiblePrimitives(self.snapshot, self._code)
 
     def bind_result(self, uri: str) -> BoundResource:
         """Return the resource of a stored result."""

@@ -1,18 +1,26 @@
-"""Log context of a request: its correlation id, and its tenant and principal once they are known."""
+"""Facts of the current request for log lines and audit entries: its correlation id, its client, its caller."""
 
 from collections.abc import MutableMapping
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
+
+CLAIMED_CLIENT = "claimed_client"
+"""Member of an entry's detail: the name that the client gives itself, which nothing proves."""
+_MAX_NAME_LENGTH = 100
 
 
 @dataclass(slots=True)
 class LogContext:
-    """The labels of one request. The HTTP layer sets the correlation id; authentication adds tenant and principal."""
+    """The labels of one request. The HTTP layer sets the correlation id and the client's address; authentication adds
+    tenant and principal, and the protocol the name that the client gives itself.
+    """
 
     correlation_id: str
     tenant: str | None = None
     principal: str | None = None
+    address: str | None = None
+    client: str | None = None
 
 
 LABELS: ContextVar[LogContext | None] = ContextVar("gateway_labels", default=None)
@@ -28,3 +36,22 @@ def add_labels(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMa
         if labels.principal is not None:
             event.setdefault("principal", labels.principal)
     return event
+
+
+def name_client(given: object) -> None:
+    """Add the name in a client's `Implementation` object to the labels; it is only the client's word."""
+    labels = LABELS.get()
+    if labels is not None and isinstance(given, dict):
+        name = cast("dict[str, object]", given).get("name")
+        if isinstance(name, str) and (text := name[:_MAX_NAME_LENGTH]).isprintable():
+            labels.client = text
+
+
+def describe_sender(detail: dict[str, object]) -> None:
+    """Add the client's address and claimed name to the detail of an audit entry, as far as they are known."""
+    labels = LABELS.get()
+    if labels is not None:
+        if labels.client is not None:
+            detail[CLAIMED_CLIENT] = labels.client
+        if labels.address is not None:
+            detail["address"] = labels.address

@@ -20,6 +20,10 @@ MAX_SOURCES = 10
 MAX_OUTCOMES = 60
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_REFUSALS_HELP = (
+    "Refused requests, by caller (`tenant`: a known principal, whose refusals are in its tenant's audit trail; "
+    "`stranger`: others, who are in no trail) and kind of the rule (docs/audit.md)."
+)
 _GUARDRAIL_HELP = "Findings of guardrails; a hook without a valid response counts as `failed`."
 
 
@@ -55,6 +59,7 @@ class Metrics:
         self.audit_entries = Callback("gateway_audit_entries_total", "Audit entries committed.", kind="counter")
         failures_help = "Audit entries that could not be committed."
         self.audit_failures = Callback("gateway_audit_failures_total", failures_help, kind="counter")
+        self.refusals = Callback("gateway_refusals_total", _REFUSALS_HELP, ("caller", "rule"), kind="counter")
         self.audit_overflow = Callback(
             "gateway_audit_overflow",
             "Audit entries of all replicas that wait in Redis while PostgreSQL is unavailable.",

@@ -147,7 +147,7 @@ class Edge:
         # guard: slow-body
         if fields.get(b"content-length") is not None or fields.get(b"transfer-encoding") is not None:
             receive = PacedBody(receive, self._limits, lambda: response.refuse(BODY_TOO_SLOW))
-        labelled = LABELS.set(LogContext(correlation_id))
+        labelled = LABELS.set(LogContext(correlation_id, address=client_of(scope)))
         around.metrics.requests.now += 1
         try:
             await self._app(scope, receive, response)
@@ -187,7 +187,7 @@ class Edge:
                 self._around.note(scope, message["status"])
             await send(message)
 
-        labelled = LABELS.set(LogContext(correlation_id))
+        labelled = LABELS.set(LogContext(correlation_id, address=client_of(scope)))
         try:
             await app(scope, receive, note)
         except Exception:

@@ -11,10 +11,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from gateway.domain.audit import OPERATOR_RULE
 from gateway.domain.tenancy.configured_secret import ConfiguredSecret
 from gateway.domain.tenancy.principals import Operator
 from gateway.errors import Forbidden
 from gateway.identity.authenticator import Authenticator
+from gateway.identity.refusal_trail import note_refusal
 from gateway.telemetry.metrics import Metrics
 from gateway.web.authentication import authenticate, authorization_of
 
@@ -44,7 +46,10 @@ class MonitoringKeys:
         if not self._is_metrics_key(request):
             caller = await authenticate(request.scope, self._credentials)
             if not isinstance(caller, Operator):
-                raise Forbidden("only the operator and the metrics key may read this")
+                message = "only the operator and the metrics key may read this"
+                refused = Forbidden(message, rule=OPERATOR_RULE)
+                note_refusal(self._credentials.refusals, caller, refused, target=request.url.path)
+                raise refused
 
     def _is_metrics_key(self, request: Request) -> bool:
         key = self._key

@@ -43,7 +43,7 @@ _STATUSES: Mapping[type[GatewayError], int] = {
     errors.PreconditionFailed: 412,
     errors.LimitExceeded: 429,
     errors.PolicyDenied: 403,
-    errors.MissingArguments: 422,
+    refusals.MissingArguments: 422,
     errors.CallError: 502,
     errors.CapabilityMissing: 422,
     errors.TemplateFailed: 502,

@@ -12,7 +12,7 @@ from gateway.calls.pipeline import CallPipeline
 from gateway.calls.safeguards import Safeguards
 from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.definitions.json_schema.validator_cache import Validators
-from gateway.domain.audit import CallRecord, CountedRefusal
+from gateway.domain.audit import CallRecord
 from gateway.domain.http.requests import Credential, NamedCredential
 from gateway.domain.identifiers import KeyId, PrimitiveId, SourceId, TenantId
 from gateway.domain.primitives import Family, Primitive
@@ -22,7 +22,7 @@ from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.policy import Limits, Policy, Safety
 from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tools import PrimitiveOrigin, Tool
-from gateway.errors import LimitExceeded, NotFound
+from gateway.errors import DecidingRule, LimitExceeded, NotFound
 from gateway.handlers.binding import Binder, BoundPrompt, BoundResource, BoundTemplate, BoundTool
 from gateway.handlers.factory import HandlerDependencies
 from gateway.handlers.interfaces import Peer
@@ -44,7 +44,6 @@ class Desk:
     """Limiter and trail: lets calls in, and writes down how each ended."""
 
     records: list[CallRecord] = field(default_factory=list[CallRecord])
-    refusals: list[CountedRefusal] = field(default_factory=list[CountedRefusal])
     full: bool = False
     inside: int = 0
 
@@ -72,8 +71,8 @@ class Desk:
     async def write(self, record: CallRecord) -> None:
         self.records.append(record)
 
-    def count(self, tenant: TenantId, refusal: CountedRefusal) -> None:
-        self.refusals.append(refusal)
+    def note(self, record: CallRecord, rule: DecidingRule, reason: str) -> None:
+        self.records.append(record)
 
 
 @dataclass(slots=True)

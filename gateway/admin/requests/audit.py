@@ -8,24 +8,26 @@ from gateway.admin.openapi.formats import LABEL
 from gateway.admin.requests.lists import ByNameOrTime, ListQuery
 from gateway.admin.requests.models import GIVEN, Absent, BodyModel, PageQuery, QueryModel, Time
 from gateway.admin.requests.primitives import CredentialName
-from gateway.domain.audit import AuditFilter, AuditKind, SinkKind
+from gateway.domain.audit import FILTERS, AuditFilter, AuditKind, SinkKind
+
+_Text = Annotated[str, Field(max_length=200)]
 
 
 class AuditFilters(QueryModel):
     """Filters of the audit trail; an entry must pass every filter."""
 
-    kind: Annotated[AuditKind | Absent, Field(description="Only entries of this kind.")] = None
-    principal: Annotated[
-        str | Absent,
-        Field(max_length=200, description="Only entries of this principal, such as `key:key_…` or `operator`."),
-    ] = None
-    tool: Annotated[str | Absent, Field(max_length=200, description="Only calls of this tool.")] = None
-    since: Annotated[Time | Absent, Field(description="Only entries at or after this time.")] = None
-    until: Annotated[Time | Absent, Field(description="Only entries before this time.")] = None
+    kind: Annotated[AuditKind | Absent, Field(description=FILTERS["kind"])] = None
+    principal: Annotated[_Text | Absent, Field(description=FILTERS["principal"])] = None
+    tool: Annotated[_Text | Absent, Field(description=FILTERS["tool"])] = None
+    outcome: Annotated[_Text | Absent, Field(description=FILTERS["outcome"])] = None
+    correlation_id: Annotated[_Text | Absent, Field(description=FILTERS["correlation_id"])] = None
+    client: Annotated[_Text | Absent, Field(description=FILTERS["client"])] = None
+    since: Annotated[Time | Absent, Field(description=FILTERS["since"])] = None
+    until: Annotated[Time | Absent, Field(description=FILTERS["until"])] = None
 
     def as_filter(self) -> AuditFilter:
         """The filter."""
-        return AuditFilter(kind=self.kind, principal=self.principal, tool=self.tool, since=self.since, until=self.until)
+        return AuditFilter(**{name: getattr(self, name) for name in FILTERS})
 
 
 class AuditQuery(PageQuery, AuditFilters):

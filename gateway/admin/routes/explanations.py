@@ -23,9 +23,9 @@ from gateway.calls.guardrails.chain import GuardrailFinding
 from gateway.catalog.identity.keys import approving_keys, get_key
 from gateway.catalog.primitives.hidden_tools import explain_absence
 from gateway.catalog.primitives.queries import explain_level, get_listed
-from gateway.catalog.snapshots.access_report import describe
 from gateway.catalog.snapshots.composition import tool_of
 from gateway.catalog.snapshots.listed_form import ToolListing, is_exact, to_stored
+from gateway.domain.audit import RuleKind
 from gateway.domain.identifiers import KeyId
 from gateway.domain.listed.client_limits import find_limits, find_refused_keywords
 from gateway.domain.primitives import Family
@@ -37,6 +37,7 @@ from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
 from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.errors import GatewayError, NotFound
 from gateway.handlers.binding import BoundTool
+from gateway.registry.absence import absence_rule, find_active
 from gateway.registry.registry import Registry
 
 _Request = AdminRequest[ToolExplain, NoQuery]
@@ -102,46 +103,14 @@ def _person(principal: Principal, wanted: ExplainAs) -> Principal:
 
 
 async def _find(admin: AdminDependencies, call: _Request, registry: Registry, name: str) -> _ToolLookup:
-    found = await registry.tool(name)
-    if found is not None:
+    if (found := await registry.tool(name)) is not None:
         return _ToolLookup(bound=found)
-    if (denied := _find_denied_tool(registry, name)) is not None:
-        return _ToolLookup(bound=await registry.operation(denied[0]), hidden=denied[1])
-    hidden = await registry.inner_tool(name)
-    if hidden is not None:
-        return _ToolLookup(bound=hidden, hidden="an override hides it; handlers and the query tools can call it")
-    snapshot = registry.view.snapshot
-    tool = snapshot.by_name.get(name) or snapshot.unlisted.get(name)
-    if tool is not None:
-        reason = f"the profile {registry.profile} does not contain it"
-        return _ToolLookup(bound=await registry.operation(tool), hidden=reason)
-    queried = _find_query_only_tool(registry, name)
-    if queried is not None:
-        return _ToolLookup(
-            bound=await registry.operation(queried), hidden="its source is exposed only through the query tools"
-        )
-    return _ToolLookup(hidden=await explain_absence(call.tenant, admin.catalog, name))
-
-
-def _find_denied_tool(registry: Registry, name: str) -> tuple[Tool, str] | None:
-    """Return the tool of this name that access rules hide from the client, and a description of the rule."""
-    snapshot = registry.view.snapshot
-    candidates = (
-        snapshot.by_name.get(name),
-        snapshot.unlisted.get(name),
-        snapshot.called(name),
-        _find_query_only_tool(registry, name),
-    )
-    tool = next((tool for tool in candidates if tool is not None), None)
-    if tool is None or (verdict := registry.access_verdict(tool)).is_allowed:
-        return None
-    reason, scopes = describe(snapshot.access.access, verdict), registry.permitting_scopes(tool)
-    return tool, f"{reason}; a token with the scope {' or '.join(scopes)} may use it" if scopes else reason
-
-
-def _find_query_only_tool(registry: Registry, name: str) -> Tool | None:
-    operations = registry.view.snapshot.operations.values()
-    return next((tool for source in operations for tool in source.values() if tool.name == name), None)
+    tool, rule = find_active(registry, Family.TOOL, name), absence_rule(registry, Family.TOOL, name)
+    if not isinstance(tool, Tool):
+        return _ToolLookup(hidden=await explain_absence(call.tenant, admin.catalog, name))
+    scopes = registry.permitting_scopes(tool) if rule.kind == RuleKind.ACCESS else ()
+    hidden = f"{rule.words}; a token with the scope {' or '.join(scopes)} may use it" if scopes else rule.words
+    return _ToolLookup(bound=await registry.operation(tool), hidden=hidden)
 
 
 def _missing_tool(name: str, reason: str | None) -> ToolExplained:

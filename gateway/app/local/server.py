@@ -18,7 +18,7 @@ from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.catalog.snapshots.snapshots import queried_listed
 from gateway.catalog.sources.drafts import encode_operations
 from gateway.definitions.json_schema.validator_cache import Validators
-from gateway.domain.audit import CallRecord, CountedRefusal
+from gateway.domain.audit import CallRecord
 from gateway.domain.fairness.thread_kinds import SNAPSHOT_LOADS
 from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.http.requests import Credential, NamedCredential
@@ -32,7 +32,7 @@ from gateway.domain.tenancy.policy import Limits, Policy
 from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
 from gateway.domain.tools import PrimitiveOrigin, Tool
-from gateway.errors import NotFound
+from gateway.errors import DecidingRule, NotFound
 from gateway.handlers.api_query import Queries
 from gateway.handlers.binding import Binder
 from gateway.handlers.factory import HandlerDependencies
@@ -188,6 +188,6 @@ class _LoggedCalls:
         """Log one record."""
         log.info("call_recorded", **msgspec.structs.asdict(record) | {"digest": record.digest.hex()})
 
-    def count(self, tenant: TenantId, refusal: CountedRefusal) -> None:
+    def note(self, record: CallRecord, rule: DecidingRule, reason: str) -> None:
         """Log one refusal."""
-        log.info("call_refused", tenant=tenant, outcome=refusal.outcome)
+        log.info("call_refused", tool=record.tool, outcome=record.outcome, rule=rule.kind, reason=reason)

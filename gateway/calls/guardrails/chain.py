@@ -21,7 +21,7 @@ from gateway.calls.guardrails.marks import mark_contents, mark_members, mark_mes
 from gateway.calls.guardrails.texts import BINARY, TooMuchText, read_members, text_of
 from gateway.calls.invocation import Invocation
 from gateway.calls.recorded_call import AuditSink
-from gateway.domain.audit import AuditKind
+from gateway.domain.audit import AuditKind, RuleKind
 from gateway.domain.fairness.large_work import run_large
 from gateway.domain.identifiers import TenantId
 from gateway.domain.refusals import CallBlocked, ResultBlocked, ResultBusy
@@ -29,6 +29,7 @@ from gateway.domain.results import Contents, Messages
 from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
 from gateway.domain.tenancy.guardrails import Guardrail, GuardrailAction, GuardrailPhase, GuardrailRule, HookSettings
 from gateway.domain.text_search.search import search
+from gateway.errors import DecidingRule
 from gateway.telemetry.metrics import Metrics
 
 log = structlog.get_logger(__name__)
@@ -242,7 +243,8 @@ def refuse_blocked_call(found: Sequence[GuardrailFinding]) -> None:
     """
     for finding in found:
         if finding.guardrail.rule.action is GuardrailAction.BLOCK:  # guard: guardrail-block-call
-            raise CallBlocked(f"the arguments are not allowed by {finding.sentence}; nothing was sent")
+            message = f"the arguments are not allowed by {finding.sentence}; nothing was sent"
+            raise CallBlocked(message, rule=DecidingRule(RuleKind.GUARDRAIL, finding.guardrail.name))
 
 
 def of_arguments(arguments: Mapping[str, object]) -> Checked:
@@ -303,7 +305,8 @@ def _event(call: Invocation, guardrail: Guardrail, checked: Checked) -> Mapping[
 def _refuse_blocked(found: Sequence[GuardrailFinding]) -> None:
     for finding in found:
         if finding.guardrail.rule.action is GuardrailAction.BLOCK:  # guard: guardrail-block-result
-            raise ResultBlocked(f"the call has run, but its result is withheld by {finding.sentence}")
+            message = f"the call has run, but its result is withheld by {finding.sentence}"
+            raise ResultBlocked(message, rule=DecidingRule(RuleKind.GUARDRAIL, finding.guardrail.name))
 
 
 def _marks(found: Sequence[GuardrailFinding]) -> Sequence[tuple[Guardrail, tuple[str, ...]]]:

@@ -17,13 +17,13 @@ from gateway.catalog.calls.approval_changes import ApprovalChanges, read_approva
 from gateway.catalog.calls.caller_rights import may_call
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.transaction import Author, CatalogContext, announce
-from gateway.domain.audit import CallRecord
+from gateway.domain.audit import CallRecord, RuleKind
 from gateway.domain.calls.approvals import Approval, ApprovalFilter, ApprovalState, RequestShown, is_same_subject
 from gateway.domain.events import ApprovalChanged
 from gateway.domain.identifiers import ApprovalId, KeyId, TenantId, new_approval_id
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.principals import Principal
-from gateway.errors import Conflict, Forbidden, LimitExceeded, SecretUnreadable, Unavailable
+from gateway.errors import Conflict, DecidingRule, Forbidden, LimitExceeded, SecretUnreadable, Unavailable
 from gateway.store import idempotency, jobs, tenants
 from gateway.store.calls import approvals, policies
 from gateway.store.calls.approvals import Claim
@@ -194,7 +194,8 @@ async def decide_approval(
         current = await read_approval(tenant, catalog, db, ApprovalId(approval))
         check_version(current, expected)
         if is_same_subject(current.subject, subject):  # guard: approval-by-another-subject
-            raise Forbidden("the subject that requested the call cannot decide on it; ask another person")
+            message = "the subject that requested the call cannot decide on it; ask another person"
+            raise Forbidden(message, rule=DecidingRule(RuleKind.OWNER))
         is_current = current.policy_version == (await policies.get(tenant, db)).version
         is_void = verdict.is_approved and not is_current  # guard: approval-of-this-policy
         found = None
@@ -379,7 +380,7 @@ async def _check_open_limit(tenant: TenantId, db: Db, subject: str) -> None:
     of_tenant, of_subject = await approvals.count_open(tenant, db, subject)
     if of_subject >= MAX_OPEN_OF_SUBJECT:  # guard: approvals-capped-by-subject
         message = f"too many calls of this subject wait for an approval or run (limit {MAX_OPEN_OF_SUBJECT})"
-        raise LimitExceeded(f"{message}; wait until they are decided", retry_after_s=_RETRY_S)
+        raise LimitExceeded(f"{message}; wait until they are decided", limit="approvals", retry_after_s=_RETRY_S)
     if of_tenant >= MAX_OPEN:  # guard: approvals-capped
         message = f"too many calls of the tenant wait for an approval or run (limit {MAX_OPEN})"
-        raise LimitExceeded(f"{message}; wait until they are decided", retry_after_s=_RETRY_S)
+        raise LimitExceeded(f"{message}; wait until they are decided", limit="approvals", retry_after_s=_RETRY_S)

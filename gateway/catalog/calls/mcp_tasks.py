@@ -356,7 +356,7 @@ async def _check_limits(owner: TaskOwner, db: Db) -> None:
 
 
 def _limit_exceeded(text: str) -> LimitExceeded:
-    return LimitExceeded(f"{text}; cancel some, or wait until they end", retry_after_s=_RETRY_S)
+    return LimitExceeded(f"{text}; cancel some, or wait until they end", limit="tasks", retry_after_s=_RETRY_S)
 
 
 async def _owned(owner: TaskOwner, db: Db, task: str, *, is_locked: bool = False) -> StoredTask:

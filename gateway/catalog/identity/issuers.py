@@ -17,6 +17,7 @@ from gateway.catalog.identity.introspection_clients import IntrospectionDraft, I
 from gateway.catalog.identity.issuer_keys import FoundKeys, find_keys, keep_keys
 from gateway.catalog.identity.sign_in_clients import SignInDraft
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, announce, change
+from gateway.domain.audit import OPERATOR_RULE
 from gateway.domain.events import IssuerChanged, KeyChanged
 from gateway.domain.identifiers import KeyId, TenantId, new_issuer_id
 from gateway.domain.order import KEYED, Order
@@ -255,7 +256,7 @@ def _check_author(by: Author, audiences: Sequence[str] | frozenset[str]) -> None
     if Scope.MCP not in caller.scopes:  # guard: issuer-author-grants
         raise Forbidden("the key lacks the scope mcp and cannot admit people; ask the operator")
     if audiences:  # guard: issuer-audiences-operator
-        raise Forbidden("only the operator names audiences")
+        raise Forbidden("only the operator names audiences", rule=OPERATOR_RULE)
 
 
 async def _find_introspection(

@@ -11,12 +11,21 @@ from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.identity.admin_bounds import check_changed_key, check_ended_key, check_new_key
 from gateway.catalog.profiles import exists
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, announce, change
+from gateway.domain.audit import OPERATOR_RULE
 from gateway.domain.events import KeyChanged
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.order import KEYED, Order
 from gateway.domain.tenancy.keys import PEPPER_PURPOSE, Key, KeySecret, MintedKey, Scope, digest_key, mint_key
 from gateway.domain.tenancy.principals import Principal
-from gateway.errors import Conflict, Fault, Forbidden, InvalidBody, LimitExceeded, NotFound, ReferenceMissing
+from gateway.errors import (
+    Conflict,
+    Fault,
+    Forbidden,
+    InvalidBody,
+    LimitExceeded,
+    NotFound,
+    ReferenceMissing,
+)
 from gateway.store.engine import Db
 from gateway.store.identity import access_rules, accounts, keys
 
@@ -298,7 +307,7 @@ def _check_grant(by: Author, scopes: frozenset[Scope]) -> None:
     if not isinstance(caller, Principal):
         return
     if reserved := sorted(scopes & _OPERATORS):  # guard: key-scope-operators
-        raise Forbidden(f"only the operator grants the scope {', '.join(reserved)}")
+        raise Forbidden(f"only the operator grants the scope {', '.join(reserved)}", rule=OPERATOR_RULE)
     if missing := sorted(scopes - caller.scopes):
         raise Forbidden(f"the key lacks the scope {', '.join(missing)} and cannot grant it; ask the operator")
 

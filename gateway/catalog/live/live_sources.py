@@ -13,6 +13,7 @@ from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.origins import find_origin
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, announce, change
 from gateway.definitions.live.settings import validate_settings
+from gateway.domain.audit import OPERATOR_RULE
 from gateway.domain.events import LiveSourceChanged
 from gateway.domain.http.headers import is_private
 from gateway.domain.identifiers import TenantId, new_live_source_id
@@ -23,7 +24,15 @@ from gateway.domain.primitives import Family
 from gateway.domain.sources import Exposure
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tenancy.principals import Operator
-from gateway.errors import Fault, Forbidden, LimitExceeded, NameConflict, NameTaken, NotFound, ReferenceMissing
+from gateway.errors import (
+    Fault,
+    Forbidden,
+    LimitExceeded,
+    NameConflict,
+    NameTaken,
+    NotFound,
+    ReferenceMissing,
+)
 from gateway.store import operations
 from gateway.store.calls import policies
 from gateway.store.engine import Db
@@ -229,7 +238,7 @@ def _check_author(catalog: CatalogContext, kind: LiveKind, by: Author) -> None:
     if kind is not LiveKind.COMMAND:
         return
     if not isinstance(by.caller, Operator):  # guard: live-command-operator
-        raise Forbidden("only the operator may declare live sources of the kind command")
+        raise Forbidden("only the operator may declare live sources of the kind command", rule=OPERATOR_RULE)
     if not catalog.options.live_commands:  # guard: live-command-setting
         raise Forbidden("this gateway starts no commands; the operator can set GATEWAY_LIVE_COMMANDS=true")
 

@@ -3,8 +3,9 @@
 import json
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import wraps
 from pathlib import Path
 from typing import IO
 
@@ -18,7 +19,7 @@ from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, is_object, number_at, text_at, to_list, to_object, to_objects
 from gateway.cli.item_commands import render_items
 from gateway.cli.output.tables import count, render_pairs, render_table
-from gateway.domain.audit import AuditKind
+from gateway.domain.audit import FILTERS, AuditKind
 
 _MAX_REMEMBERED_IDS = 5000
 """Maximum number of entry ids that `tail` stores to skip repeated entries after a reconnection."""
@@ -31,14 +32,30 @@ def audit() -> None:
     """Read and verify a tenant's audit trail."""
 
 
+def with_filters(command: Callable[..., None]) -> Callable[..., None]:
+    """Add an option for each filter; the command receives those that were given as a mapping `filters`."""
+
+    @wraps(command)
+    def run(*args: object, **options: object) -> None:
+        given = {name: str(value) for name in FILTERS if (value := options.pop(name)) is not None}
+        command(*args, filters=given, **options)
+
+    for name, description in reversed(list(FILTERS.items())):
+        value = click.Choice([kind.value for kind in AuditKind]) if name == "kind" else click.STRING
+        metavar = "TIME" if name in {"since", "until"} else None
+        run = click.option(f"--{name.replace('_', '-')}", name, type=value, metavar=metavar, help=description)(run)
+    return run
+
+
 @audit.command("list")
 @click.option(
     "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="The maximum number of entries."
 )
+@with_filters
 @with_tenant
-def list_entries(context: AdminContext, limit: int) -> None:
+def list_entries(context: AdminContext, limit: int, filters: Mapping[str, str]) -> None:
     """List audit entries, newest first."""
-    items = list(context.admin.pages(context.tenant_path("audit"), limit=limit))
+    items = list(context.admin.pages(context.tenant_path("audit"), limit=limit, query=filters))
     context.show(items, lambda: render_items(items, _COLUMNS))
 
 
@@ -66,23 +83,18 @@ def verify_audit(context: AdminContext, earlier: Path | None) -> None:
 
 
 @audit.command("export")
-@click.option("--kind", type=click.Choice([kind.value for kind in AuditKind]), help="Only entries of this kind.")
-@click.option("--principal", help="Only entries of this principal, such as key:key_… or operator.")
-@click.option("--tool", help="Only calls of this tool.")
-@click.option("--since", metavar="TIME", help="Only entries at or after this time, such as 2030-01-31T00:00:00Z.")
-@click.option("--until", metavar="TIME", help="Only entries before this time.")
+@with_filters
 @click.option(
     "--output", type=click.File("wb", lazy=True), default="-", help="The file to write; default: standard output."
 )
 @with_tenant
-def export_audit(context: AdminContext, /, output: IO[bytes], **filters: str | None) -> None:
+def export_audit(context: AdminContext, output: IO[bytes], filters: Mapping[str, str]) -> None:
     """Export the audit trail as signed lines of JSON, which can be verified without the gateway.
 
     Without a filter, the whole trail is exported and verified. `python -m gateway.cli.audit_verifier` verifies an
     export with the public key that `gateway audit keys` names; its file works on its own.
     """
-    wanted = {name: value for name, value in filters.items() if value is not None}
-    for chunk in context.admin.download(context.tenant_path("audit", "export"), wanted):
+    for chunk in context.admin.download(context.tenant_path("audit", "export"), filters):
         output.write(chunk)
 
 

@@ -115,7 +115,7 @@ class FairSlotPool:
             message = f"the tenant uses its share of the {self.name} of this replica ({self.share} of {self.slots})"
         else:
             message = f"all {self.name} of this replica are in use ({self.slots})"
-        return LimitExceeded(f"{message}; retry later", retry_after_s=_RETRY_S)
+        return LimitExceeded(f"{message}; retry later", limit=self.name, retry_after_s=_RETRY_S)
 
     def free(self, tenant: str, count: int = 1) -> None:
         """Release slots and assign them to the next waiters in turn, if there are any."""

@@ -15,15 +15,13 @@ import structlog
 from gateway.catalog.identity.client_secrets import open_client_secret
 from gateway.catalog.identity.sign_ins import enter_sign_in
 from gateway.catalog.transaction import CatalogContext
-from gateway.domain.audit import SIGN_IN, CountedRefusal
 from gateway.domain.identifiers import IssuerId, TenantId, new_sign_in_id
 from gateway.domain.refusals import SecretUnavailable, SignInExpired, SignInFailed, SignInRefused
 from gateway.domain.tenancy.issuers import Issuer, new_person
 from gateway.domain.tenancy.keys import Key
 from gateway.domain.tenancy.sign_ins import SignIn
-from gateway.errors import TokenRefused, Unauthenticated
+from gateway.errors import TokenRefused
 from gateway.identity.access_tokens import TokenRejected
-from gateway.identity.failure_limit import RefusalCounter
 from gateway.identity.oauth.relying_party import (
     AuthorizationTerms,
     ProviderIdentity,
@@ -31,6 +29,7 @@ from gateway.identity.oauth.relying_party import (
     authorization_url,
     client_of,
 )
+from gateway.identity.refusal_trail import RefusalTrail, note_sign_in
 
 log = structlog.get_logger(__name__)
 
@@ -75,7 +74,7 @@ class SignInFlow:
     """Starts and completes sign-ins."""
 
     def __init__(
-        self, catalog: CatalogContext, provider: RelyingParty, use_once: UseOnce, refusals: RefusalCounter
+        self, catalog: CatalogContext, provider: RelyingParty, use_once: UseOnce, refusals: RefusalTrail
     ) -> None:
         self._catalog = catalog
         self._provider = provider
@@ -143,10 +142,10 @@ class SignInFlow:
             secret = await self._open_secret(tenant, issuer)
             found = await self._provider.exchange_code(tenant, issuer, secret, pending.terms, code=response.code)
         except TokenRejected as rejected:
-            self._count(tenant, f"issuer:{issuer.name}", rejected.reason)
+            note_sign_in(self._refusals, tenant, f"issuer:{issuer.name}", rejected.reason)
             raise SignInFailed("The provider's response is not valid for this sign-in; begin again.") from None
         except TokenRefused as refused:
-            self._count(tenant, f"issuer:{issuer.name}", refused.error or "refused")
+            note_sign_in(self._refusals, tenant, f"issuer:{issuer.name}", refused.error or "refused")
             raise SignInFailed(f"The provider gave no tokens for this sign-in. {refused.message}") from None
         return await self._store_sign_in(tenant, issuer, found, pending.terms, correlation_id=correlation_id)
 
@@ -167,7 +166,7 @@ class SignInFlow:
         correlation_id: str,
     ) -> tuple[SignIn, Key]:
         if not issuer.admits(found.claims):  # guard: sign-in-rules
-            self._count(tenant, f"user:{issuer.subject_of(found.claims.subject)}", "rules")
+            note_sign_in(self._refusals, tenant, f"user:{issuer.subject_of(found.claims.subject)}", "rules")
             raise SignInRefused("No rule of the issuer admits you; ask the tenant's administrator.")
         now = datetime.now(UTC)
         person = new_person(tenant, issuer, found.claims.subject, ends_at=now + SESSION + _CONTINUATION)
@@ -186,7 +185,7 @@ class SignInFlow:
                 tenant, self._catalog, person, sign_in, found.tokens, correlation_id=correlation_id
             )
         except SignInRefused:
-            self._count(tenant, f"user:{person.subject}", "denied")
+            note_sign_in(self._refusals, tenant, f"user:{person.subject}", "denied")
             raise
         return sign_in, entered
 
@@ -195,11 +194,8 @@ class SignInFlow:
         is_other = response.issuer is not None and response.issuer != issuer.url
         is_missing = response.issuer is None and client_of(issuer).names_issuer
         if is_other or is_missing:  # guard: sign-in-response-issuer
-            self._count(tenant, f"issuer:{issuer.name}", "issuer")
+            note_sign_in(self._refusals, tenant, f"issuer:{issuer.name}", "issuer")
             raise SignInFailed("The response was not of the provider at which the sign-in began; begin again.")
-
-    def _count(self, tenant: TenantId, name: str, reason: str) -> None:
-        self._refusals.count(tenant, CountedRefusal(name, SIGN_IN, f"{Unauthenticated.code}.{reason}"))
 
 
 def _expired() -> SignInExpired:

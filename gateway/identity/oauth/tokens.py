@@ -10,18 +10,16 @@ from datetime import UTC, datetime
 
 from gateway.catalog.identity.grants import end_grant, find_grant, find_holder, prolonged, record_use
 from gateway.catalog.transaction import CatalogContext
-from gateway.domain.audit import SIGN_IN, CountedRefusal
 from gateway.domain.identifiers import TenantId
 from gateway.domain.refusals import ProofRefused, SignInRefused
 from gateway.domain.tenancy.grant_secrets import Presented, RefreshTokenState, new_refresh, rotated
 from gateway.domain.tenancy.grants import Grant, GrantSecrets, GrantUse
 from gateway.domain.tenancy.issuers import TenantIssuers
 from gateway.domain.tenancy.sign_ins import SignedInPerson
-from gateway.errors import Unauthenticated
-from gateway.identity.failure_limit import RefusalCounter
 from gateway.identity.issued_tokens import MAX_LIFETIME_S, IssuedTokens
 from gateway.identity.oauth.provider_checks import ProviderChecks
 from gateway.identity.oauth.relying_party import client_of
+from gateway.identity.refusal_trail import RefusalTrail, note_sign_in
 
 ROTATION_PURPOSE = "refresh token rotation"
 _EARLY_S = 10
@@ -66,7 +64,7 @@ class TokenIssue:
         catalog: CatalogContext,
         checks: ProviderChecks,
         issued: IssuedTokens,
-        refusals: RefusalCounter,
+        refusals: RefusalTrail,
         *,
         rotation_keys: Sequence[bytes],
     ) -> None:
@@ -158,6 +156,5 @@ class TokenIssue:
     def _check_rules(self, tenant: TenantId, grant: Grant, holder: SignedInPerson) -> None:
         # guard: grant-rules
         if not holder.issuer.admits_client(holder.sign_in.claims, grant.profile, grant.scopes):
-            name, outcome = f"user:{holder.person.subject}", f"{Unauthenticated.code}.rules"
-            self._refusals.count(tenant, CountedRefusal(name, SIGN_IN, outcome))
+            note_sign_in(self._refusals, tenant, f"user:{holder.person.subject}", "rules")
             raise SignInRefused("No rule of the issuer admits the person here; ask the tenant's administrator.")

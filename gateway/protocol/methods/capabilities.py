@@ -2,6 +2,7 @@
 
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
+    INVALID_PARAMS,
     METHOD_NOT_FOUND,
     CompletionsCapability,
     LoggingCapability,
@@ -12,6 +13,8 @@ from mcp_types import (
 )
 
 from gateway.domain.primitives import Family
+from gateway.protocol.errors import Hidden
+from gateway.registry.absence import absence_rule
 from gateway.registry.registry import Registry
 
 
@@ -42,3 +45,21 @@ def require(claim: bool, method: str) -> None:
     """
     if not claim:
         raise MCPError(METHOD_NOT_FOUND, "Method not found", method)
+
+
+def require_family(registry: Registry, family: Family, name: str, method: str) -> None:
+    """Refuse a request for a primitive of a family that the profile does not show, as `require` does.
+
+    Raises:
+        Hidden: the profile shows no primitive of the family; the audit trail has the reason.
+    """
+    is_shown = has_resources(registry) if family is Family.RESOURCE else registry.has(family)
+    if not is_shown:
+        raise hidden(registry, family, name, "Method not found", rpc_code=METHOD_NOT_FOUND, method=method)
+
+
+def hidden(
+    registry: Registry, family: Family, name: str, text: str, *, rpc_code: int = INVALID_PARAMS, **more: object
+) -> Hidden:
+    """The error for a primitive that the registry does not show, with the reason for the audit trail."""
+    return Hidden(text, absence_rule(registry, family, name), rpc_code=rpc_code, **more)

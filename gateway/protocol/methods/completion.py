@@ -6,10 +6,10 @@ from mcp.server.context import HandlerResult
 from mcp_types import CompleteRequestParams, PromptReference, ResourceTemplateReference
 
 from gateway.calls.pipeline import CallPipeline
+from gateway.domain.primitives import Family
 from gateway.domain.results import Completions
 from gateway.handlers.binding import BoundPrompt, BoundTemplate
-from gateway.protocol.errors import unknown
-from gateway.protocol.methods.capabilities import require
+from gateway.protocol.methods.capabilities import hidden, require
 from gateway.protocol.request_context import CURRENT_REQUEST, RequestContext, SdkContext
 
 _MAX_ECHOED = 2048
@@ -54,11 +54,13 @@ async def _find(
     if isinstance(reference, PromptReference):
         bound = await registry.prompt(reference.name)
         if bound is None:
-            raise unknown(f"Prompt not found: {reference.name[:_MAX_ECHOED]}", context.correlation_id)
+            text = f"Prompt not found: {reference.name[:_MAX_ECHOED]}"
+            raise hidden(registry, Family.PROMPT, reference.name, text)
         return bound
     template = await registry.template(reference.uri)
     if template is None and await registry.resource(reference.uri) is None:
-        raise unknown("Resource template not found", context.correlation_id, uri=reference.uri[:_MAX_ECHOED])
+        uri, text = reference.uri, "Resource template not found"
+        raise hidden(registry, Family.TEMPLATE, uri, text, uri=uri[:_MAX_ECHOED])
     return template
 
 

@@ -10,9 +10,8 @@ from gateway.domain.primitives import Family
 from gateway.domain.refusals import AccountRequired
 from gateway.domain.task_supervisor import Spawn
 from gateway.handlers.interfaces import InputRequired
-from gateway.protocol.errors import unknown
 from gateway.protocol.methods.account_pages import open_account_page
-from gateway.protocol.methods.capabilities import require
+from gateway.protocol.methods.capabilities import hidden, require_family
 from gateway.protocol.methods.content_kinds import known_messages
 from gateway.protocol.methods.peers import input_required_result, peer_for_request
 from gateway.protocol.request_context import CURRENT_REQUEST, SdkContext
@@ -31,15 +30,16 @@ class Prompts:
         """Fill in one prompt.
 
         Raises:
-            MCPError: prompts are not declared, no prompt has that name, or the state or a client response is malformed.
+            Hidden: prompts are not declared, or no prompt has that name.
+            MCPError: the state or a client response is malformed.
             GatewayError: the call pipeline rejected the request, or the handler failed.
         """
         context = CURRENT_REQUEST.get()
         registry = context.registry
-        require(registry.has(Family.PROMPT), ctx.method)
+        require_family(registry, Family.PROMPT, params.name, ctx.method)
         bound = await registry.prompt(params.name)
         if bound is None:
-            raise unknown(f"Prompt not found: {params.name[:_MAX_ECHOED]}", context.correlation_id)
+            raise hidden(registry, Family.PROMPT, params.name, f"Prompt not found: {params.name[:_MAX_ECHOED]}")
         try:
             async with peer_for_request(ctx, params, self._spawn, talks=bound.is_interactive) as peer:
                 filled = await self._calls.get_prompt(

@@ -1,21 +1,22 @@
 """The method `resources/read`: resources of the registry, and stored results."""
 
 from mcp.server.context import HandlerResult
-from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, ReadResourceRequestParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from gateway.calls.pipeline import CallPipeline
+from gateway.domain.primitives import Family
 from gateway.domain.refusals import AccountRequired
 from gateway.domain.task_supervisor import Spawn
 from gateway.errors import NotFound
 from gateway.handlers.interfaces import InputRequired
-from gateway.protocol.errors import unknown
+from gateway.protocol.errors import Hidden
 from gateway.protocol.methods.account_pages import open_account_page
-from gateway.protocol.methods.capabilities import has_resources, require
+from gateway.protocol.methods.capabilities import hidden, require_family
 from gateway.protocol.methods.found_resources import ResourceFinder
 from gateway.protocol.methods.peers import input_required_result, peer_for_request
 from gateway.protocol.request_context import CURRENT_REQUEST, SdkContext
+from gateway.registry.registry import Registry
 
 RESOURCE_NOT_FOUND = -32002
 """The error code for an unknown URI in revisions with a handshake; revision 2026-07-28 uses `INVALID_PARAMS`."""
@@ -37,15 +38,16 @@ class Resources:
         """Read one resource.
 
         Raises:
-            MCPError: resources are not declared, no resource has that URI, or the state or a response is malformed.
+            Hidden: resources are not declared, or no resource has that URI.
+            MCPError: the state or a response is malformed.
             GatewayError: the call pipeline rejected the request, or the handler failed.
         """
         context = CURRENT_REQUEST.get()
         registry = context.registry
         bound = await self._finder.find(registry, params.uri, context.session)
-        require(bound is not None or has_resources(registry), ctx.method)
         if bound is None:
-            raise _unknown(ctx, params.uri)
+            require_family(registry, Family.RESOURCE, params.uri, ctx.method)
+            raise _missing(ctx, registry, params.uri)
         try:
             async with peer_for_request(ctx, params, self._spawn, talks=bound.is_interactive) as peer:
                 read = await self._calls.read(
@@ -62,7 +64,7 @@ class Resources:
                 raise
             return page
         except NotFound:
-            raise _unknown(ctx, params.uri) from None
+            raise _missing(ctx, registry, params.uri) from None
         return {
             "contents": list(read.contents),
             "resultType": "complete",
@@ -71,6 +73,6 @@ class Resources:
         }
 
 
-def _unknown(ctx: SdkContext, uri: str) -> MCPError:
+def _missing(ctx: SdkContext, registry: Registry, uri: str) -> Hidden:
     code = INVALID_PARAMS if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else RESOURCE_NOT_FOUND
-    return unknown("Resource not found", CURRENT_REQUEST.get().correlation_id, code=code, uri=uri[:_MAX_ECHOED])
+    return hidden(registry, Family.RESOURCE, uri, "Resource not found", rpc_code=code, uri=uri[:_MAX_ECHOED])

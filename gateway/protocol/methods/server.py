@@ -23,7 +23,7 @@ from gateway.domain.task_supervisor import Spawn
 from gateway.protocol.errors import TASKS
 from gateway.protocol.methods.capabilities import capabilities_of
 from gateway.protocol.methods.completion import CompletionMethod
-from gateway.protocol.methods.error_translation import translate_errors
+from gateway.protocol.methods.error_translation import ErrorTranslation
 from gateway.protocol.methods.found_resources import ResourceFinder
 from gateway.protocol.methods.lists import LIST_TTL_MS, LISTS, respond_with_list
 from gateway.protocol.methods.prompts import Prompts
@@ -52,7 +52,7 @@ def build_server(
     server.add_request_handler("subscriptions/listen", SubscriptionsListenRequestParams, subscriptions.serve)
     TaskMethods(tasks).add_to(server)
     # No OpenTelemetry middleware: it costs 30 µs a message and is useful only with an exporter.
-    server.middleware[:] = [translate_errors]
+    server.middleware[:] = [ErrorTranslation(calls.audit)]
     return server
 
 

@@ -10,14 +10,16 @@ from gateway.calls import result_rendering
 from gateway.calls.pipeline import CallPipeline
 from gateway.domain.calls.mcp_tasks import McpTask, TaskSupport
 from gateway.domain.fairness.large_work import run_large
+from gateway.domain.primitives import Family
 from gateway.domain.refusals import AccountRequired
 from gateway.domain.task_supervisor import Spawn
 from gateway.errors import CapabilityMissing
 from gateway.handlers.binding import BoundTool
 from gateway.handlers.interfaces import InputRequired
-from gateway.protocol.errors import TASKS, unknown
+from gateway.protocol.errors import TASKS
 from gateway.protocol.http.results import STRUCTURED
 from gateway.protocol.methods.account_pages import open_account_page
+from gateway.protocol.methods.capabilities import hidden
 from gateway.protocol.methods.content_kinds import known_blocks
 from gateway.protocol.methods.peers import input_required_result, peer_for_request
 from gateway.protocol.request_context import CURRENT_REQUEST, SdkContext
@@ -46,13 +48,15 @@ class Tools:
         """Run one tool.
 
         Raises:
-            MCPError: no tool has that name, or the state or a client response in the request is malformed.
+            Hidden: no tool has that name.
+            MCPError: the state or a client response in the request is malformed.
             GatewayError: the call pipeline rejected the call; most failures become an error result instead.
         """
         context = CURRENT_REQUEST.get()
         bound = context.tool or await context.registry.tool(params.name)
         if bound is None:
-            raise unknown(f"Tool not found: {params.name[:_MAX_ECHOED]}", context.correlation_id)
+            text = f"Tool not found: {params.name[:_MAX_ECHOED]}"
+            raise hidden(context.registry, Family.TOOL, params.name, text)
         try:
             if self._tasks is not None and _may_be_task(ctx, bound):
                 found = await self._run_as_task(ctx, params, bound, self._tasks)

@@ -22,9 +22,10 @@ from gateway.protocol.sessions.dispatch import SessionDispatcher, read_message
 from gateway.protocol.sessions.get_stream import GetStreams, StreamRequest
 from gateway.protocol.sessions.response_sink import SseSink
 from gateway.protocol.sessions.running_requests import RequestExchange, RequestKey, RunningRequests
-from gateway.protocol.sessions.transport import belongs, invalid_message_response
+from gateway.protocol.sessions.transport import check_session, invalid_message_response
 from gateway.redis.sessions.records import new_session_id
 from gateway.redis.sessions.stores import SessionStores
+from gateway.telemetry.log_context import name_client
 
 log = structlog.get_logger(__name__)
 
@@ -121,8 +122,8 @@ class HttpSseTransport:
         if len(session_ids) != 1:
             return None
         record = await self._stores.sessions.find(context.principal.tenant, session_ids[0])
-        if record is None or not belongs(record, context) or record.transport != "sse":
-            return None
+        record = check_session(record, context, transport="sse")
+        name_client(record.client.get("clientInfo"))
         if record.holder and not await self._stores.lives.is_alive(record.holder):
             await self._end(record)  # no response could be delivered, so the client must reconnect
             return None

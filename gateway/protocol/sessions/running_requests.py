@@ -132,6 +132,7 @@ class RunningRequests:
         if len(self._running) >= MAX_RUNNING and self._count(key) >= MAX_RUNNING:
             raise LimitExceeded(
                 f"too many running requests of the session (limit {MAX_RUNNING}); wait for a response",
+                limit="session_requests",
                 retry_after_s=_RETRY_S,
             )
         self._running[key] = exchange

@@ -7,8 +7,8 @@ from mcp.server.context import HandlerResult
 from mcp.shared.exceptions import MCPError
 from mcp_types import METHOD_NOT_FOUND, SetLevelRequestParams, SubscribeRequestParams, UnsubscribeRequestParams
 
-from gateway.protocol.errors import unknown
-from gateway.protocol.methods.capabilities import has_resources, require
+from gateway.domain.primitives import Family
+from gateway.protocol.methods.capabilities import has_resources, hidden, require, require_family
 from gateway.protocol.methods.resources import RESOURCE_NOT_FOUND
 from gateway.protocol.request_context import CURRENT_REQUEST, SdkContext
 from gateway.redis.sessions.keys import SessionKeys
@@ -27,15 +27,15 @@ class SessionSettings:
         """Subscribe the session to changes of this resource.
 
         Raises:
-            MCPError: no resources are declared, there is no session, or the resource does not exist or is not readable;
-                the last two raise the same error.
+            Hidden: no resources are declared, or the resource does not exist or is not readable.
+            MCPError: there is no session.
             GatewayError: the session has ended or has too many subscriptions, or Redis is unavailable.
         """
-        context = CURRENT_REQUEST.get()
-        require(has_resources(context.registry), ctx.method)
-        if not context.registry.can_read(params.uri):  # guard: subscribe-readable
-            shown_uri = params.uri[:_MAX_ECHOED]
-            raise unknown("Resource not found", context.correlation_id, code=RESOURCE_NOT_FOUND, uri=shown_uri)
+        registry, uri = CURRENT_REQUEST.get().registry, params.uri
+        require_family(registry, Family.RESOURCE, uri, ctx.method)
+        if not registry.can_read(uri):  # guard: subscribe-readable
+            text, code = "Resource not found", RESOURCE_NOT_FOUND
+            raise hidden(registry, Family.RESOURCE, uri, text, rpc_code=code, uri=uri[:_MAX_ECHOED])
         await self._stores.subscriptions.subscribe(self._keys(ctx), params.uri)
         return {}
 

@@ -12,12 +12,13 @@ from typing import Any
 import structlog
 from mcp_types import JSONRPCRequest
 
+from gateway.domain.audit import RuleKind
 from gateway.domain.sessions import SessionRecord
-from gateway.errors import Conflict, NotFound
+from gateway.errors import Conflict, DecidingRule, NotFound
 from gateway.protocol.fast_path import FastPath, is_candidate
 from gateway.protocol.http import jsonrpc
 from gateway.protocol.http.request import McpRequest
-from gateway.protocol.http.responses import Body, id_of, invalid_request, refusal, size_of
+from gateway.protocol.http.responses import Body, id_of, invalid_request, size_of
 from gateway.protocol.http.sse_encoding import MEDIA_TYPE, parse_last_event_id
 from gateway.protocol.http.sse_streams import OpenStreams
 from gateway.protocol.methods.lists import LISTS
@@ -29,6 +30,7 @@ from gateway.protocol.sessions.response_sink import SESSION_HEADER, PostSink, se
 from gateway.protocol.sessions.running_requests import RequestExchange, RequestKey, RunningRequests
 from gateway.redis.sessions.records import new_session_id
 from gateway.redis.sessions.stores import SessionStores
+from gateway.telemetry.log_context import name_client
 
 log = structlog.get_logger(__name__)
 
@@ -173,7 +175,11 @@ class SessionTransport:
     async def _session(
         self, request: McpRequest, context: RequestContext, request_id: str | int | None = None
     ) -> SessionRecord | None:
-        """The session that the request names; None if there is no such session, and the refusal was sent."""
+        """The session that the request names; None if it names none, and the refusal was sent.
+
+        Raises:
+            NotFound: the client has no such session.
+        """
         session_id = request.headers.get(SESSION_HEADER)
         if session_id is None or SESSION_HEADER in request.headers.repeated:
             detail = "the Mcp-Session-Id header is required exactly once"
@@ -181,10 +187,8 @@ class SessionTransport:
             return None
         # guard: session-adoption
         record = await self._stores.sessions.find(context.principal.tenant, session_id.decode("latin-1"))
-        if record is None or not belongs(record, context) or record.transport != "http":
-            gone = NotFound("session not found")
-            await request.respond(404, refusal(gone, context.correlation_id, request_id=request_id))
-            return None
+        record = check_session(record, context, transport="http")
+        name_client(record.client.get("clientInfo"))
         return record
 
 
@@ -194,6 +198,20 @@ def invalid_message_response(message: dict[str, Any], context: RequestContext) -
     if "method" in message and "id" in message and (named is None or not is_id(named)):
         detail = f"{detail}: its id must be a string or an integer of at most {MAX_ID_BYTES} bytes"
     return invalid_request(detail, context.correlation_id, request_id=named)
+
+
+def check_session(record: SessionRecord | None, context: RequestContext, *, transport: str) -> SessionRecord:
+    """Return the session if it is of this transport, and belongs to the caller.
+
+    Raises:
+        NotFound: the client has no such session; only the audit trail distinguishes it from another client's.
+    """
+    if record is None or record.transport != transport:
+        raise NotFound("session not found")
+    if not belongs(record, context):
+        rule = DecidingRule(RuleKind.OWNER, words="the session is of another subject or profile")
+        raise NotFound("session not found", rule=rule)
+    return record
 
 
 def belongs(record: SessionRecord, context: RequestContext) -> bool:

@@ -37,7 +37,7 @@ from gateway.domain.task_supervisor import Spawn
 from gateway.handlers.null_peer import NULL_PEER
 from gateway.protocol.http.responses import joined
 from gateway.protocol.http.results import STRUCTURED, tool_result
-from gateway.protocol.methods.error_translation import translate_errors
+from gateway.protocol.methods.error_translation import ErrorTranslation
 from gateway.protocol.methods.lists import LIST_TTL_MS, respond_with_list
 from gateway.protocol.methods.tools import Tools
 from gateway.protocol.request_context import CURRENT_REQUEST, RawResult, RequestContext
@@ -69,7 +69,7 @@ class StdioServer:
         self._server.add_request_handler("tools/call", CallToolRequestParams, Tools(calls, spawn).call)
         self._server.add_request_handler("server/discover", RequestParams, _discover)
         state = request_state_middleware([secrets.token_bytes(_STATE_KEY_BYTES)], _UsedStates())
-        self._server.middleware[:] = [self._in_context, translate_errors, *state]
+        self._server.middleware[:] = [self._in_context, ErrorTranslation(calls.audit), *state]
 
     async def serve(self, streams: StdioStreams) -> None:
         """Serve the lines of these streams to their end."""

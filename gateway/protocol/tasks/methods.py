@@ -9,10 +9,11 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import METHOD_NOT_FOUND, RequestParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from gateway.domain.audit import RuleKind
 from gateway.domain.calls.mcp_tasks import McpTask, TaskOwner
 from gateway.domain.identifiers import mint
-from gateway.errors import CapabilityMissing, NotFound
-from gateway.protocol.errors import TASKS, unknown
+from gateway.errors import CapabilityMissing, DecidingRule, NotFound
+from gateway.protocol.errors import TASKS, Hidden
 from gateway.protocol.methods.input_requests import is_valid_response
 from gateway.protocol.request_context import CURRENT_REQUEST, SdkContext
 from gateway.protocol.tasks.runs import TaskRunner
@@ -84,7 +85,8 @@ def _guarded(
             raise CapabilityMissing(f"the client did not declare the extension {TASKS}", capability="tasks")
         try:
             return await handle(params)
-        except NotFound:
-            raise unknown("Task not found", CURRENT_REQUEST.get().correlation_id) from None
+        except NotFound as error:
+            rule = error.rule or DecidingRule(RuleKind.UNKNOWN, words="no task of this subject and profile has this id")
+            raise Hidden("Task not found", rule) from None
 
     return serve

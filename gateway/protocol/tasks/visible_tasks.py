@@ -2,7 +2,9 @@
 
 from gateway.catalog.calls.mcp_tasks import TaskRecords
 from gateway.domain.calls.mcp_tasks import McpTask, TaskOwner
+from gateway.domain.primitives import Family
 from gateway.errors import NotFound
+from gateway.registry.absence import absence_rule
 from gateway.registry.registry import Registry
 
 
@@ -20,5 +22,5 @@ async def find_task(records: TaskRecords, registry: Registry, task_id: str) -> M
     """
     task = await records.get(owner_of(registry), task_id)
     if registry.is_denied(task.tool):  # guard: task-access
-        raise NotFound("there is no such task")
+        raise NotFound("there is no such task", rule=absence_rule(registry, Family.TOOL, task.tool))
     return task

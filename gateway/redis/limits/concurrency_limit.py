@@ -206,5 +206,7 @@ class ConcurrencyLease:
 
 def _exceeded(limit: int) -> LimitExceeded:
     return LimitExceeded(
-        f"too many concurrent calls of the tenant (limit {limit}); retry later", retry_after_s=_RETRY_S
+        f"too many concurrent calls of the tenant (limit {limit}); retry later",
+        limit="concurrency",
+        retry_after_s=_RETRY_S,
     )

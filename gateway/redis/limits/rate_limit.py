@@ -190,4 +190,5 @@ class _LocalBucket:
 
 
 def _exceeded(wait_s: float) -> LimitExceeded:
-    return LimitExceeded("the tenant exceeds its rate of calls; retry later", retry_after_s=max(0.001, wait_s))
+    message = "the tenant exceeds its rate of calls; retry later"
+    return LimitExceeded(message, limit="calls_per_second", retry_after_s=max(0.001, wait_s))

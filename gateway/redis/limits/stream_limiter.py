@@ -87,7 +87,7 @@ class StreamLimiter:
         try:
             if not await self._is_free(tenant, key, slot, cap):  # guard: listen-limit
                 message = f"too many open streams (limit {cap} per tenant, {streams_of_key(cap)} per key); close one"
-                raise LimitExceeded(message, retry_after_s=_RETRY_S)
+                raise LimitExceeded(message, limit="streams", retry_after_s=_RETRY_S)
         except BaseException:
             await self.release(tenant, key, slot)
             raise

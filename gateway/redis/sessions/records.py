@@ -194,7 +194,7 @@ class Sessions:
             raise Conflict("the session id is in use")
         if created >= 0:
             message = f"too many open sessions (limit {cap} per tenant, {share_of(cap)} per subject); end one"
-            raise LimitExceeded(message, retry_after_s=created / 1000)
+            raise LimitExceeded(message, limit="sessions", retry_after_s=created / 1000)
 
     async def replace(self, record: SessionRecord) -> bool:
         """Replace a stored session; False if it has ended."""

@@ -129,7 +129,7 @@ class SessionSubscriptions:
             raise NotFound("session not found")
         if not done:
             message = f"the session has {MAX_SUBSCRIPTIONS} subscriptions (the limit); unsubscribe from some"
-            raise LimitExceeded(message, retry_after_s=_RETRY_S)
+            raise LimitExceeded(message, limit="subscriptions", retry_after_s=_RETRY_S)
 
     async def unsubscribe(self, keys: SessionKeys, uri: str) -> None:
         """Stop notifying the session of updates to this resource."""

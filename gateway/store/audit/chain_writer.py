@@ -72,7 +72,7 @@ class ChainWriter:
             record.status,
             record.duration_us,
             record.result_bytes,
-            "{}" if record.levels is None and record.detail is None else _detail(record),
+            _detail(record),
         )
         mac = link(self._key, previous, row)
         self._ends[tenant] = (seq + 1, mac)
@@ -80,5 +80,7 @@ class ChainWriter:
 
 
 def _detail(record: CallRecord) -> str:
-    levels = {} if record.levels is None else dict(zip(("safety", "assessed"), record.levels, strict=True))
+    if record.levels is None:
+        return orjson.dumps(record.detail).decode() if record.detail else "{}"
+    levels = dict(zip(("safety", "assessed"), record.levels, strict=True))
     return orjson.dumps({**levels, **(record.detail or {})}).decode()

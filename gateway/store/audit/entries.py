@@ -19,6 +19,7 @@ from gateway.store.audit.hash_chain import CATALOG, CREATION, START, AuditRow, L
 from gateway.store.audit.tables import audit_cuts
 from gateway.store.engine import Db
 from gateway.store.tables import audit_entries, audit_heads
+from gateway.telemetry.log_context import CLAIMED_CLIENT
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -118,7 +119,7 @@ async def count_calls(tenant: TenantId, db: Db, tools: Collection[str], *, since
     Ids sort by time, so the primary key finds the entries. The bound keeps the query fast for tenants with many calls.
     """
     columns = audit_entries.c
-    oldest = audit_id((since - _EPOCH) // _MICROSECOND, "")
+    oldest = _first_id(since)
     latest = (
         select(columns.target, columns.kind)
         .where(columns.tenant_id == tenant, columns.id >= oldest)
@@ -140,11 +141,25 @@ def _conditions(filters: AuditFilter) -> list[ColumnElement[bool]]:
         conditions.append(columns.principal == filters.principal)
     if filters.tool is not None:
         conditions += [columns.target == filters.tool, columns.writer != CATALOG]
+    if filters.outcome is not None:
+        conditions.append(columns.outcome == filters.outcome)
+    if filters.correlation_id is not None:
+        conditions.append(columns.correlation_id == filters.correlation_id)
+    if filters.client is not None:
+        member = f'"{CLAIMED_CLIENT}":{orjson.dumps(filters.client).decode()}'  # as `orjson` writes a detail
+        conditions += [func.strpos(columns.detail, member) > 0, columns.writer != CATALOG]
+    # Ids sort by time, so the primary key finds the range.
     if filters.since is not None:
-        conditions.append(columns.at >= filters.since)
+        conditions += [columns.at >= filters.since, columns.id >= _first_id(filters.since)]
     if filters.until is not None:
-        conditions.append(columns.at < filters.until)
+        later = filters.until + 1000 * _MICROSECOND
+        conditions += [columns.at < filters.until, columns.id < _first_id(later)]
     return conditions
+
+
+def _first_id(moment: datetime) -> AuditId:
+    """The lowest id of entries at or after a moment, to the millisecond."""
+    return audit_id((moment - _EPOCH) // _MICROSECOND, "")
 
 
 async def links(tenant: TenantId, db: Db, *, after: Link | None, limit: int) -> Sequence[Link]:
@@ -199,11 +214,6 @@ async def matching(
         .select_from(audit_entries.outerjoin(before, and_(*is_before)).outerjoin(audit_cuts, and_(*was_before)))
         .where(columns.tenant_id == tenant, columns.id > after, *_conditions(filters))
     )
-    # Ids sort by time, so the primary key finds the range.
-    if filters.since is not None:
-        query = query.where(columns.id >= audit_id((filters.since - _EPOCH) // _MICROSECOND, ""))
-    if filters.until is not None:
-        query = query.where(columns.id < audit_id((filters.until - _EPOCH) // _MICROSECOND + 1000, ""))
     rows = [tuple(row) for row in await db.execute(query.order_by(columns.id).limit(limit))]
     return [(Link(AuditRow._make(row[:-2]), row[-2]), START if row[3] == 1 else row[-1]) for row in rows]
 

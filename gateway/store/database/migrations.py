@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import anyio
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
@@ -20,6 +21,7 @@ from gateway.store.database.errors import translate_engine_errors
 DEFINER_ROLE = "gateway_definer"
 
 _LOCK = 0x6761746577617931
+_LOCK_RETRY_S = 0.2
 _LACKS_PRIVILEGE = "42501"
 _ROLES = {APP_ROLE: "login", DEFINER_ROLE: "nologin"}
 _ROLE_ATTRIBUTES = "nosuperuser nobypassrls noinherit"
@@ -45,13 +47,20 @@ async def migrate(url: str) -> Sequence[str]:
     translate_engine_errors(engine)
     applied: list[str] = []
     async with engine.connect() as connection:
-        await connection.execute(text("select pg_advisory_lock(:lock)"), {"lock": _LOCK})
-        await connection.commit()
+        await _lock(connection)
         # The advisory lock ends with the connection, in every case.
         await _make_roles(connection)
         await _upgrade(connection, applied)
     await engine.dispose()
     return applied
+
+
+async def _lock(connection: AsyncConnection) -> None:
+    """Wait for other migrations. A statement that waited would hold a snapshot, for which concurrent indexes wait."""
+    while not await _is_true(connection, "select pg_try_advisory_lock(:lock)", lock=_LOCK):
+        await connection.commit()
+        await anyio.sleep(_LOCK_RETRY_S)
+    await connection.commit()
 
 
 def head() -> str:
@@ -71,6 +80,7 @@ async def _upgrade(connection: AsyncConnection, applied: list[str]) -> None:
         current = MigrationContext.configure(sync).get_current_revision()
         if current is not None and current > head():
             return
+        sync.commit()  # Alembic begins a transaction for each migration only on a connection that is in none
         config = _config()
         config.attributes.update(connection=sync, applied=applied)
         command.upgrade(config, "head")
@@ -108,7 +118,7 @@ async def _grant_membership(connection: AsyncConnection, role: str, options: str
             raise
 
 
-async def _is_true(connection: AsyncConnection, query: str, **parameters: str) -> bool:
+async def _is_true(connection: AsyncConnection, query: str, **parameters: str | int) -> bool:
     return bool((await connection.execute(text(query), parameters)).scalar())
 
 

@@ -16,12 +16,13 @@ from gateway.catalog.transaction import CatalogContext
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.errors import Forbidden, GatewayError, LimitExceeded, Unauthenticated
 from gateway.identity.authenticator import Authenticator
+from gateway.identity.refusal_trail import note_refusal
 from gateway.web.authentication import address_of
 from gateway.web.console import pages
 from gateway.web.console.responder import ApprovalResponder, Approver
 from gateway.web.console.sessions import ConsoleSession, ConsoleSessions, EndedSessions
 from gateway.web.html.documents import HEADERS, page, refuse, respond
-from gateway.web.html.forms import check_same_origin, read_form
+from gateway.web.html.forms import FORM, check_same_origin, read_form
 
 _LIST = "/approvals"
 _TARGET = re.compile(r"/approvals(?:/apr_[0-9a-z]{20})?")
@@ -35,7 +36,8 @@ class ApprovalPages:
     def __init__(
         self, catalog: CatalogContext, credentials: Authenticator, ended: EndedSessions, *, keys: Sequence[bytes]
     ) -> None:
-        self._responder = ApprovalResponder(catalog)
+        self._refusals = credentials.refusals
+        self._responder = ApprovalResponder(catalog, credentials.refusals)
         self._sessions = ConsoleSessions(keys, credentials, ended)
         self.slot_pool = FairSlotPool("console pages", slots=_SLOTS, queue=_QUEUE)
         """Keyed by the client's address for sign-ins and session lookups, by the tenant for the pages."""
@@ -66,6 +68,7 @@ class ApprovalPages:
                     check_same_origin(request)
                 return await handler(request)
             except GatewayError as error:
+                note_refusal(self._refusals, request.scope.get("caller"), error, target=request.url.path)
                 return refuse(error)
 
         return run
@@ -78,6 +81,7 @@ class ApprovalPages:
                 session = await self._sessions.find(request.cookies)
             if session is None:
                 return RedirectResponse(_sign_in_url(request.url.path), 303, headers=HEADERS)
+            request.scope["caller"] = session.principal
             async with self.slot_pool.hold(session.principal.tenant):
                 response = await handler(request, session)
             if "set-cookie" not in response.headers:
@@ -135,7 +139,7 @@ class ApprovalPages:
 
     def _check_form(self, form: Mapping[str, str], session: ConsoleSession) -> None:
         if not self._sessions.is_form_token(session, form.get("token", "")):  # guard: console-form-token
-            raise Forbidden("the form does not belong to this session; reload the page")
+            raise Forbidden("the form does not belong to this session; reload the page", rule=FORM)
 
 
 def _sign_in_url(path: str) -> str:

@@ -18,6 +18,7 @@ from gateway.domain.calls.approvals import Approval, ApprovalFilter, ApprovalSta
 from gateway.domain.order import join_position, write_moment
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import BadInput, Conflict, Forbidden, GatewayError
+from gateway.identity.refusal_trail import RefusalTrail, note_refusal
 from gateway.web.console import pages
 from gateway.web.html.documents import HEADERS, respond
 from gateway.web.problems import correlation_id_of
@@ -39,8 +40,9 @@ class Approver:
 class ApprovalResponder:
     """Renders approvals for an approver, and stores decisions."""
 
-    def __init__(self, catalog: CatalogContext) -> None:
+    def __init__(self, catalog: CatalogContext, refusals: RefusalTrail) -> None:
         self._catalog = catalog
+        self._refusals = refusals
 
     async def list(self, request: Request, approver: Approver) -> Response:
         """Show pending calls, and the most recently decided ones."""
@@ -83,6 +85,7 @@ class ApprovalResponder:
         try:
             await decide
         except (Conflict, Forbidden) as error:  # a changed version raises Conflict too
+            note_refusal(self._refusals, approver.principal, error, action="decide", target=approval.tool)
             now = await self._find(request.path_params["approval"], approver)
             text = f"Your decision was not stored. {pages.describe_state(now)}"
             if isinstance(error, Forbidden):

@@ -19,11 +19,13 @@ from typing import Protocol
 
 import msgspec
 
+from gateway.domain.audit import SIGN_IN, RuleKind
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.principals import Principal
-from gateway.errors import Forbidden, RedisUnavailable
+from gateway.errors import DecidingRule, Forbidden, RedisUnavailable
 from gateway.identity.authenticator import Authenticator
+from gateway.identity.refusal_trail import note_refusal
 from gateway.web.html.sealed_cookies import SealedCookies
 
 SESSION_PURPOSE = "console sessions"
@@ -94,7 +96,10 @@ class ConsoleSessions:
         """
         caller = await self._credentials.authenticate(f"Bearer {key}", address=address)
         if not isinstance(caller, Principal) or self._scope not in caller.scopes:  # guard: console-scope
-            raise Forbidden(f"sign in with a tenant's key that has the scope {self._scope}")
+            rule = DecidingRule(RuleKind.SCOPE, self._scope)
+            refused = Forbidden(f"sign in with a tenant's key that has the scope {self._scope}", rule=rule)
+            note_refusal(self._credentials.refusals, caller, refused, action=SIGN_IN)
+            raise refused
         return ConsoleSession(id=secrets.token_hex(16), principal=caller, began_at=self._clock(), is_secure=is_secure)
 
     async def find(self, cookies: Mapping[str, str]) -> ConsoleSession | None:

@@ -5,7 +5,8 @@ from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 
-from gateway.errors import BadInput, Forbidden
+from gateway.domain.audit import RuleKind
+from gateway.errors import BadInput, DecidingRule, Forbidden
 from gateway.web.bodies import declared_length, read_body
 from gateway.web.hosts import AllowedOrigins
 
@@ -13,6 +14,8 @@ _MAX_FORM_BYTES = 16 * 1024
 _BODY_TIMEOUT_S = 10.0
 MAX_FIELDS = 10
 _OWN_ORIGINS = AllowedOrigins(())
+FORM = DecidingRule(RuleKind.STATE, "form")
+"""The rule of refused forms, for the audit trail."""
 
 
 def check_same_origin(request: Request) -> None:
@@ -24,7 +27,7 @@ def check_same_origin(request: Request) -> None:
     origin, host = request.headers.get("origin"), request.headers.get("host", "")
     is_own = origin is not None and _OWN_ORIGINS.allows(origin.encode("latin-1"), host.encode("latin-1"))
     if not is_own:
-        raise Forbidden("the form was not sent by a page of this gateway; reload the page")
+        raise Forbidden("the form was not sent by a page of this gateway; reload the page", rule=FORM)
 
 
 async def read_form(request: Request, *, limit: int = MAX_FIELDS) -> Mapping[str, str]:

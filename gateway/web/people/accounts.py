@@ -17,15 +17,16 @@ from starlette.routing import Route
 
 from gateway.catalog.identity.accounts import disconnect_own, list_connectable, open_client
 from gateway.catalog.transaction import CatalogContext
+from gateway.domain.audit import RuleKind
 from gateway.domain.refusals import SignInExpired
 from gateway.domain.tenancy.accounts import AccountOwner
-from gateway.errors import BadInput, Forbidden, GatewayError, LimitExceeded, NotFound, Unauthenticated
+from gateway.errors import BadInput, DecidingRule, Forbidden, GatewayError, LimitExceeded, NotFound, Unauthenticated
 from gateway.identity.oauth.account_flow import AccountFlow, PendingAccount
 from gateway.identity.oauth.sign_in import PENDING_S, AuthorizationResponse
 from gateway.web.authentication import address_of
 from gateway.web.console.sessions import ConsoleSession, ConsoleSessions
 from gateway.web.html.documents import page, respond, visible
-from gateway.web.html.forms import read_fields, read_form
+from gateway.web.html.forms import FORM, read_fields, read_form
 from gateway.web.html.sealed_cookies import SealedCookies
 from gateway.web.people import account_pages as html
 from gateway.web.people.sessions import PersonSession
@@ -110,7 +111,8 @@ class AccountPages:
         meant = query.get("for", expected)
         if not hmac.compare_digest(meant.encode(), expected.encode()):  # guard: account-link-owner
             subject = visible(user.owner.subject)
-            raise Forbidden(f"This link was made for another user. You are {subject}; nothing was connected.")
+            message = f"This link was made for another user. You are {subject}; nothing was connected."
+            raise Forbidden(message, rule=DecidingRule(RuleKind.OWNER))
         content = html.account_content(user.slug, credential, account, user.owner, token=self._token(user))
         return self._page("Connect an account", content, user)
 
@@ -183,6 +185,7 @@ class AccountPages:
         slug = _path_parameter(request, "tenant")
         held = await self._key_sessions.find(request.cookies)
         if held is not None and held.is_secure is self._is_secure(request) and held.principal.slug == slug:
+            request.scope["caller"] = held.principal
             return _user_of(held)
         if not self._pages.sessions.has_cookie(slug, request.cookies):
             return None  # no database access without a session cookie
@@ -206,7 +209,7 @@ class AccountPages:
     def _check(self, user: _User, form: Mapping[str, str]) -> None:
         """Refuse a form whose CSRF token is not of this session."""
         if not hmac.compare_digest(self._token(user).encode(), form.get("token", "").encode()):  # guard: account-form
-            raise Forbidden("the form is not of this session; open the page again")
+            raise Forbidden("the form is not of this session; open the page again", rule=FORM)
 
     def _ask(
         self, request: Request, *, target: str = "", text: str = "", error: GatewayError | None = None

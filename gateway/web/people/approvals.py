@@ -19,13 +19,12 @@ from gateway.catalog.transaction import CatalogContext
 from gateway.domain.refusals import SignInRefused
 from gateway.domain.tenancy.access import Role
 from gateway.domain.tenancy.keys import Scope
-from gateway.domain.tenancy.principals import Principal
 from gateway.errors import Forbidden
 from gateway.identity.oauth.provider_checks import FRESH, STALE, ProviderChecks
 from gateway.web.console.pages import ApprovalPlace
 from gateway.web.console.responder import ApprovalResponder, Approver
 from gateway.web.html.forms import read_form
-from gateway.web.people.sessions import PersonSession
+from gateway.web.people.sessions import PersonSession, principal_of
 from gateway.web.people.sign_in import SIGN_OUT, SignInPages, SignInRequest
 
 _PURPOSE = "approvals"
@@ -40,7 +39,7 @@ class PersonApprovalPages:
         self._catalog = catalog
         self._pages = pages
         self._checks = checks
-        self._responder = ApprovalResponder(catalog)
+        self._responder = ApprovalResponder(catalog, pages.tenants.refusals)
 
     @property
     def routes(self) -> list[Route]:
@@ -102,18 +101,3 @@ class PersonApprovalPages:
             sign_out_token=sessions.form_token(session, SIGN_OUT),
         )
         return Approver(principal=replace(principal, scopes=frozenset({Scope.APPROVE})), place=place)
-
-
-def principal_of(session: PersonSession) -> Principal:
-    """Return a principal without scopes, as the author of actions on pages."""
-    person = session.person
-    return Principal(
-        tenant=session.tenant,
-        slug=session.slug,
-        key=person.id,
-        subject=person.subject,
-        scopes=frozenset(),
-        version=person.version,
-        is_person=True,
-        packed_groups=session.issuer.packed_groups(session.sign_in.claims),
-    )

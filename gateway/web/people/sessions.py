@@ -15,8 +15,10 @@ from gateway.catalog.transaction import CatalogContext
 from gateway.domain.identifiers import SignInId, TenantId
 from gateway.domain.tenancy.issuers import TenantIssuers
 from gateway.domain.tenancy.keys import Key
+from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tenancy.sign_ins import SignedInPerson, SignIn
 from gateway.errors import Forbidden
+from gateway.web.html.forms import FORM
 from gateway.web.html.sealed_cookies import SealedCookies
 
 SESSION_PURPOSE = "people sessions"
@@ -84,7 +86,7 @@ class PersonSessions:
         """
         token, expected = form.get("token", ""), self.form_token(session, purpose)
         if not hmac.compare_digest(expected.encode(), token.encode()):  # guard: person-form-token
-            raise Forbidden("the form is not of this session; open the page again")
+            raise Forbidden("the form is not of this session; open the page again", rule=FORM)
 
 
 def begin(slug: str, found: TenantIssuers, sign_in: SignIn, person: Key, *, is_secure: bool) -> PersonSession | None:
@@ -96,4 +98,19 @@ def begin(slug: str, found: TenantIssuers, sign_in: SignIn, person: Key, *, is_s
         return None
     return PersonSession(
         tenant=found.tenant, slug=slug, issuer=issuer, sign_in=sign_in, person=person, is_secure=is_secure
+    )
+
+
+def principal_of(session: PersonSession) -> Principal:
+    """Return a principal without scopes, as the author of actions on pages."""
+    person = session.person
+    return Principal(
+        tenant=session.tenant,
+        slug=session.slug,
+        key=person.id,
+        subject=person.subject,
+        scopes=frozenset(),
+        version=person.version,
+        is_person=True,
+        packed_groups=session.issuer.packed_groups(session.sign_in.claims),
     )

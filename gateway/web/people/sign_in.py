@@ -20,10 +20,11 @@ from gateway.domain.refusals import SignInExpired
 from gateway.domain.tenancy.issuers import Issuer, TenantIssuers
 from gateway.errors import BadInput, GatewayError, NotFound
 from gateway.identity.oauth.sign_in import PENDING_S, AuthorizationResponse, PendingSignIn, SignInFlow
+from gateway.identity.refusal_trail import note_refusal
 from gateway.web.html.documents import HEADERS, page, refuse, respond, visible
 from gateway.web.html.forms import check_same_origin, read_fields, read_form
 from gateway.web.html.sealed_cookies import MAX_COOKIE_BYTES, SealedCookies
-from gateway.web.people.sessions import PersonSession, PersonSessions, begin
+from gateway.web.people.sessions import PersonSession, PersonSessions, begin, principal_of
 from gateway.web.people.tenants import TenantLookup, sign_in_issuers
 from gateway.web.problems import correlation_id_of
 
@@ -115,6 +116,7 @@ class SignInPages:
                 async with self.slot_pool.hold(request.path_params["tenant"]):
                     return await response(request)
             except GatewayError as error:
+                note_refusal(self.tenants.refusals, request.scope.get("caller"), error, target=request.url.path)
                 return refuse(error, headers=PAGE_HEADERS)
 
         return run
@@ -130,6 +132,8 @@ class SignInPages:
             raise NotFound("There is no such page.")
         visit = PageVisit(request=request, slug=slug, found=found, base=self.tenants.origin_of(request), session=None)
         session = await self.sessions.find(slug, found, request.cookies, is_secure=visit.is_secure)
+        if session is not None:
+            request.scope["caller"] = principal_of(session)
         return replace(visit, session=session)
 
     def show(self, title: str, content: Markup, session: PersonSession | None = None) -> Response:

@@ -24,10 +24,9 @@ from gateway.errors import Forbidden, GatewayError, LimitExceeded, NotFound, Una
 from gateway.web.authentication import address_of
 from gateway.web.console.sessions import ConsoleSession, ConsoleSessions
 from gateway.web.html.documents import page, respond
-from gateway.web.html.forms import read_fields, read_form
+from gateway.web.html.forms import FORM, read_fields, read_form
 from gateway.web.people.accounts import AccountPages, Session
-from gateway.web.people.approvals import principal_of
-from gateway.web.people.sessions import PersonSession
+from gateway.web.people.sessions import PersonSession, principal_of
 from gateway.web.people.sign_in import PAGE_HEADERS, SIGN_OUT, SignInPages
 from gateway.web.people.tenant_page_content import (
     PageForms,
@@ -110,6 +109,7 @@ class PeoplePage:
         slug = _slug_of(request)
         held = await self._keys.find(request.cookies)
         if held is not None and held.principal.slug == slug:  # guard: tenant-page-key-tenant
+            request.scope["caller"] = held.principal
             return held
         if self._pages.sessions.has_cookie(slug, request.cookies):  # guard: tenant-page-stranger
             try:
@@ -138,7 +138,7 @@ class PeoplePage:
         session, form = await self._find(request), await read_form(request)
         if isinstance(session, ConsoleSession):
             if not self._keys.is_form_token(session, form.get("token", "")):  # guard: tenant-page-key-form
-                raise Forbidden("the form is not of this session; open the page again")
+                raise Forbidden("the form is not of this session; open the page again", rule=FORM)
             await self._keys.end(session)
         response = RedirectResponse(f"/t/{_slug_of(request)}/", 303, headers=PAGE_HEADERS)
         for cookie in self._keys.ended_cookies() if session is not None else ():

@@ -20,6 +20,8 @@ class TenantLookup:
         self, credentials: Authenticator, directory: IssuerDirectory, *, public_url: str | None, rate: float
     ) -> None:
         self._credentials = credentials
+        self.refusals = credentials.refusals
+        """The audit trail of refused requests, for all pages of people."""
         self._directory = directory
         self._public_url = public_url
         self._addresses = TokenBuckets(rate=rate, burst=rate * _BURST_S)

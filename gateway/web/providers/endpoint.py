@@ -14,6 +14,7 @@ import anyio
 import structlog
 from starlette.types import Receive, Scope, Send
 
+from gateway.domain.audit import RuleKind
 from gateway.domain.identifiers import TenantId
 from gateway.domain.live_sources import LiveSource
 from gateway.domain.refusals import LiveSourceFailed
@@ -22,6 +23,7 @@ from gateway.domain.tenancy.principals import Principal
 from gateway.errors import (
     BadInput,
     Conflict,
+    DecidingRule,
     Forbidden,
     GatewayError,
     LimitExceeded,
@@ -29,6 +31,7 @@ from gateway.errors import (
     Unavailable,
 )
 from gateway.identity.local_token_buckets import TokenBuckets
+from gateway.identity.refusal_trail import note_refusal
 from gateway.upstream.live.agent import jsonrpc
 from gateway.upstream.live.agent.attachment import CALL_S, AgentAttachment
 from gateway.upstream.live.agent.hello import VERSION, AgentHello, parse_hello
@@ -86,7 +89,7 @@ class ProvideEndpoint:
             await receive()  # websocket.connect
             principal = await self._admit(scope)
         except GatewayError as error:
-            self._providers.credentials.note_refusal(scope.get("caller"), error)
+            note_refusal(self._providers.credentials.refusals, scope.get("caller"), error, target=scope["path"])
             await refuse_handshake(scope, send, problem(error, correlation_id=correlation_id_of(scope)))
             return
         connection = ProviderConnection(receive, send, heartbeat_s=self._heartbeat_s)
@@ -106,16 +109,17 @@ class ProvideEndpoint:
         path = _PATH.fullmatch(scope["path"])
         # guard: provide-tenant-of-the-path
         if path is None or not isinstance(caller, Principal) or caller.slug != path["slug"]:
-            raise NotFound("not found")
+            raise NotFound("not found", rule=DecidingRule(RuleKind.TENANT))
         if KeyScope.PROVIDE not in caller.scopes:  # guard: provide-scope
-            raise Forbidden("the key lacks the scope provide")
+            raise Forbidden("the key lacks the scope provide", rule=DecidingRule(RuleKind.SCOPE, KeyScope.PROVIDE))
         if self._providers.is_draining:
             raise Unavailable(STOPPING, retry_after_s=1)
         if (wait_s := self._handshakes.take(caller.tenant)) > 0:  # guard: provide-handshakes
-            raise LimitExceeded("too many provider connections were opened in a short time", retry_after_s=wait_s)
+            message = "too many provider connections were opened in a short time"
+            raise LimitExceeded(message, limit="provider_handshakes", retry_after_s=wait_s)
         if self._providers.count(caller.tenant) >= MAX_CONNECTIONS:  # guard: provide-connections
-            limit = f"limit {MAX_CONNECTIONS} per tenant and replica"
-            raise LimitExceeded(f"too many open provider connections ({limit}); close some", retry_after_s=_RETRY_S)
+            message = f"too many open provider connections (limit {MAX_CONNECTIONS} per tenant and replica); close some"
+            raise LimitExceeded(message, limit="provider_connections", retry_after_s=_RETRY_S)
         return caller
 
     async def _read(self, connection: ProviderConnection, principal: Principal, scope: anyio.CancelScope) -> None:

@@ -64,7 +64,7 @@ async def test_an_export_has_the_arguments_that_a_rule_names(gateway: RunningGat
     assert first["kept"] == {"/id": 7}
     assert first["hashed"]["/owner"] == second["hashed"]["/owner/name"]
     assert first["hashed"]["/owner"] != other["hashed"]["/owner"]
-    assert await _exported(gateway, "acme", "list_pets") == [{}]
+    assert ["arguments" in one for one in await _exported(gateway, "acme", "list_pets")] == [False]
 
 
 async def test_no_other_entry_has_the_arguments_of_an_operation(gateway: RunningGateway, keys: dict[str, str]) -> None:

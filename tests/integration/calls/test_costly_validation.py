@@ -14,7 +14,8 @@ from gateway.calls.output_checks import ResultChecks
 from gateway.definitions.json_schema.validator import DeferredCheck, Validator, compile_input, compile_output
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import TenantId
-from gateway.errors import LimitExceeded, OutputInvalid, Unavailable
+from gateway.domain.refusals import OutputInvalid
+from gateway.errors import LimitExceeded, Unavailable
 
 ACME, GLOBEX, INITECH = TenantId("ten_acme"), TenantId("ten_globex"), TenantId("ten_initech")
 DEAR: dict[str, Any] = {

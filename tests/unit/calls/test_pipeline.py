@@ -12,7 +12,7 @@ import pytest
 from gateway.calls.pipeline import CallPipeline
 from gateway.definitions.json_schema.validator import compile_input
 from gateway.definitions.policy.primitive_policy import PrimitivePolicy
-from gateway.domain.audit import CallRecord, CountedRefusal
+from gateway.domain.audit import CallRecord
 from gateway.domain.http.requests import UpstreamRequest, UpstreamResponse
 from gateway.domain.identifiers import KeyId, OperationId, SourceId, TenantId
 from gateway.domain.tenancy.keys import Scope
@@ -22,6 +22,7 @@ from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.errors import (
     ArgumentsInvalid,
     AuditUnavailable,
+    DecidingRule,
     Forbidden,
     GatewayError,
     LimitExceeded,
@@ -78,8 +79,8 @@ class Diary:
         self.lines.append(f"recorded {record.kind} {record.outcome}")
         self.records.append(record)
 
-    def count(self, tenant: TenantId, refusal: CountedRefusal) -> None:
-        self.lines.append(f"counted {refusal.action} {refusal.outcome}")
+    def note(self, record: CallRecord, rule: DecidingRule, reason: str) -> None:
+        self.lines.append(f"refused {record.action} {record.outcome} by {rule.kind} {rule.name}".rstrip())
 
     def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
         return {name: value for name, value in arguments.items() if value is not None}
@@ -203,7 +204,16 @@ async def test_a_denied_level_is_refused_before_anything_is_prepared(diary: Diar
     result = await _run(diary, _bound(diary, safety=Safety.DANGEROUS, decision=Decision.DENY), {"id": 7})
 
     assert result["_meta"]["gateway/error"]["code"] == "policy.denied"
-    assert diary.lines == ["admitted", "recorded call policy.denied"]
+    assert diary.lines == ["admitted", "refused call policy.denied by policy"]
+
+
+async def test_a_refusal_does_not_need_the_trail(diary: Diary) -> None:
+    """Ours: audit stops a call that would run; a refused one keeps its answer (OPR-1)."""
+    diary.mute = True
+
+    result = await _run(diary, _bound(diary, safety=Safety.DANGEROUS, decision=Decision.DENY), {"id": 7})
+
+    assert result["_meta"]["gateway/error"]["code"] == "policy.denied"
 
 
 @pytest.mark.parametrize("decision", [Decision.CONFIRM, Decision.APPROVE])
@@ -221,7 +231,7 @@ async def test_a_full_limit_is_raised_with_its_retry_hint_and_recorded(diary: Di
     with pytest.raises(LimitExceeded) as caught:
         await _run(diary, _bound(diary), {"id": 7})
     assert caught.value.retry_after_s == 1.5
-    assert diary.lines == ["counted call limited"]
+    assert diary.lines == ["refused call limited by limit"]
 
 
 async def test_an_upstream_failure_is_an_error_result(diary: Diary) -> None:
@@ -272,4 +282,4 @@ async def test_a_tool_is_only_for_its_tenant_and_the_scope(
     """Ours: the last station before the work asks once more whose tool it is (TEN-1)."""
     with pytest.raises(error):
         await _run(diary, _bound(diary), {"id": 7}, principal)
-    assert diary.lines == []
+    assert [line.split(" by ")[0] for line in diary.lines] == [f"refused call {error.code}"]

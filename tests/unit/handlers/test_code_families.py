@@ -9,6 +9,7 @@ from mcp_types import GetPromptResult, PromptMessage, ReadResourceResult, TextCo
 from structlog.testing import capture_logs
 
 from gateway.domain.primitives import Family
+from gateway.domain.refusals import MissingArguments
 from gateway.domain.results import Completions, Contents, Messages
 from gateway.domain.tenancy.policy import Decision, Policy
 from gateway.errors import (
@@ -16,7 +17,6 @@ from gateway.errors import (
     CallError,
     GatewayError,
     HandlerFailed,
-    MissingArguments,
     NotFound,
     PolicyDenied,
 )
