@@ -1793,6 +1793,16 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "cursor-signature": (NEVER, "test_a_cursor_is_invalid_elsewhere"),
         "cursor-of-its-list": (swap("listing, last", "last"), "test_a_cursor_is_invalid_elsewhere"),
     },
+    "tests/unit/definitions/test_changed_fields.py": {
+        "changes-concealed": (
+            swap("_fingerprint(key, field)", "_to_json(str(field), key, depth)"),
+            "test_declared_fields_show_only_that_they_changed",
+        ),
+        "changes-credential-names": (value("False"), "test_no_known_form_of_a_secret_is_recorded"),
+        "changes-of-urls": (value("text"), "test_no_known_form_of_a_secret_is_recorded"),
+        "changes-secret-forms": (value("value"), "test_no_known_form_of_a_secret_is_recorded"),
+        "changes-bounded": (ALWAYS, "test_a_side_is_bounded_and_shows_the_elements_that_differ"),
+    },
     "tests/unit/store/audit/test_refusals.py": {
         "refusals-counted": (NEVER, "test_the_first_refusals_are_entries_and_the_rest_one_entry_with_a_count"),
         "refusals-bounded": (NEVER, "test_tenants_are_bounded"),

@@ -75,6 +75,7 @@ class Options(TypedDict, total=False):
     limit: int
     work: WorkKind
     media_type: str
+    reads_trail: bool
 
 
 class AllOptions(Options, total=False):

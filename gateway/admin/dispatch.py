@@ -29,7 +29,7 @@ from gateway.admin.idempotency import read_key, respond_once, takes_key
 from gateway.admin.limits import AdminLimits, WorkKind
 from gateway.admin.requests.lists import ListQuery
 from gateway.admin.requests.models import NoBody, PageQuery
-from gateway.catalog.tenants import find_tenant
+from gateway.catalog.tenants import find_tenant, find_trail
 from gateway.catalog.transaction import Author
 from gateway.domain.audit import OPERATOR_RULE, RuleKind
 from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
@@ -137,6 +137,8 @@ class PathDispatcher:
                 _check_route_scope(caller, route)
             return NO_TENANT
         if isinstance(caller, Operator):
+            if route.reads_trail:
+                return await find_trail(self._admin.catalog, path["t"])
             return (await find_tenant(self._admin.catalog, path["t"])).id
         if path["t"] not in {caller.slug, caller.tenant}:  # guard: admin-tenant-of-the-path
             raise NotFound("no such tenant", rule=DecidingRule(RuleKind.TENANT))

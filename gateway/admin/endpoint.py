@@ -129,6 +129,8 @@ class Endpoint(Generic[B, Q]):
     """The media type of a response with content."""
     has_tag: bool = False
     """True if the response has an ETag, and changes accept `If-Match`."""
+    reads_trail: bool = False
+    """True if the operator may name a deleted tenant, whose audit trail remains."""
     called: str = ""
 
     @property

@@ -7,7 +7,7 @@ continues the cut.
 """
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -87,7 +87,7 @@ async def replace_retention(
     async with change(tenant, catalog, entry, by=by) as db:
         current = await retention.get(tenant, db)
         check_version(current, expected)
-        entry.detail = {"days": days, "before": current.days}
+        entry.before, entry.after = current, replace(current, days=days)
         await retention.save(tenant, db, days)
         if days is None:
             await jobs.remove(tenant, db, KIND)

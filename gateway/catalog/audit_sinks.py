@@ -90,7 +90,7 @@ async def create_sink(tenant: TenantId, catalog: CatalogContext, draft: SinkDraf
         created_at=now,
         updated_at=now,
     )
-    entry = CatalogChange(action="audit_sink.create", target=draft.name, detail=_audit_detail(sink))
+    entry = CatalogChange(action="audit_sink.create", target=draft.name, detail={"id": sink.id}, after=sink)
     async with change(tenant, catalog, entry, by=by) as db:
         if await sinks.get(tenant, db, draft.name) is not None:
             conflict = NameConflict(name=draft.name, owner=f"audit_sink:{draft.name}")
@@ -138,7 +138,8 @@ async def update_sink(
             status=replace(current.status, failures=0, fault=None),
         )
         await _check(tenant, db, revised)
-        entry.target, entry.detail = current.name, _audit_detail(revised)
+        entry.target, entry.detail = current.name, {"id": current.id}
+        entry.before, entry.after = current, revised
         await sinks.save(tenant, db, revised)
         await jobs.schedule(tenant, db, _job(tenant, revised))
     return replace(revised, version=current.version + 1)
@@ -177,7 +178,7 @@ async def remove_sink(
     async with change(tenant, catalog, entry, by=by) as db:
         current = await _find(tenant, db, name)
         check_version(current, expected)
-        entry.target, entry.detail = current.name, {"id": current.id}
+        entry.target, entry.detail, entry.before = current.name, {"id": current.id}, current
         await sinks.remove(tenant, db, current.id)
         await jobs.remove(tenant, db, current.id)
 
@@ -273,16 +274,6 @@ def _missing(pointer: str, reason: str) -> ReferenceMissing:
 
 def _job(tenant: TenantId, sink: TrailSink) -> Job:
     return Job(tenant=tenant, id=sink.id, kind=KIND, due_at=datetime.now(UTC))
-
-
-def _audit_detail(sink: TrailSink) -> dict[str, object]:
-    return {
-        "id": sink.id,
-        "kind": sink.kind.value,
-        "target": sink.target,
-        "credential": sink.credential,
-        "enabled": sink.enabled,
-    }
 
 
 async def _find(tenant: TenantId, db: Db, name: str) -> TrailSink:

@@ -3,8 +3,6 @@
 from collections.abc import Callable, Collection
 from dataclasses import asdict, replace
 
-import msgspec
-
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
 from gateway.domain.identifiers import TenantId
@@ -40,9 +38,7 @@ async def update_ceilings(
         current = await ceilings.get(tenant, db)
         check_version(current, expected)
         revised = revise(current)
-        entry.detail = changed(current, revised)
-        if revised.admin_bounds != current.admin_bounds:
-            entry.detail["admin_bounds"] = msgspec.to_builtins(revised.admin_bounds)
+        entry.before, entry.after = current, revised
         await ceilings.save(tenant, db, revised)
         return CeilingsInForce(own=await ceilings.get(tenant, db), defaults=catalog.options.ceilings)
 

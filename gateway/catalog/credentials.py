@@ -66,7 +66,8 @@ async def create_credential(
     """
     _check_reference(catalog, draft, by)
     new_credential, secret = _compose(draft, await build_delegation(tenant, catalog, draft))
-    entry = CatalogChange(action="credential.create", target=draft.name, detail=_detail(new_credential))
+    entry = CatalogChange(action="credential.create", target=draft.name, after=new_credential)
+    entry.detail = _detail(new_credential)
     async with change(tenant, catalog, entry, by=by) as db:
         if await credentials.get(tenant, db, draft.name) is not None:
             conflict = NameConflict(name=draft.name, owner=f"credential:{draft.name}")
@@ -97,6 +98,7 @@ async def replace_credential(
             new_credential, id=current.id, name=current.name, version=current.version + 1, created_at=current.created_at
         )
         entry.target, entry.detail = current.name, _detail(revised)
+        entry.before, entry.after = current, revised
         await credentials.save(tenant, db, catalog.sealer, revised, secret)
         # guard: account-terms-replaced
         if ended := await accounts.remove_other_terms(tenant, db, current.id, terms_of(revised)):
@@ -151,7 +153,7 @@ async def remove_credential(
     async with change(tenant, catalog, entry, by=by) as db:
         current = await find_credential(tenant, db, name)
         check_version(current, expected)
-        entry.target, entry.detail = current.name, {"id": current.id}
+        entry.target, entry.detail, entry.before = current.name, {"id": current.id}, current
         users: list[tuple[str, str]] = [*await primitives.users(tenant, db, f"credential:{current.name}")]
         users += [("watch", uri) for uri in await watches.of_credential(tenant, db, current.name)]
         users += [("live_source", live) for live in await live_sources.of_credential(tenant, db, current.name)]
@@ -281,11 +283,4 @@ def _secret(draft: CredentialDraft) -> Credential:
 
 
 def _detail(made: StoredCredential) -> dict[str, object]:
-    return {
-        "id": made.id,
-        "kind": made.kind.value,
-        "place": made.place.value,
-        "field": made.field,
-        "origins": list(made.origins),
-        **({} if made.reference is None else {"reference": str(made.reference)}),
-    }
+    return {"id": made.id, "kind": made.kind.value}

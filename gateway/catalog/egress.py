@@ -42,11 +42,8 @@ async def replace_egress(
     async with change(tenant, catalog, entry, by=by) as db:
         current = await egress.get(tenant, db)
         check_version(current, expected)
-        entry.detail = {
-            "added": [one for one in entries if one not in current.allow],
-            "removed": [one for one in current.allow if one not in entries],
-        }
-        return await egress.save(tenant, db, replace(current, allow=entries))
+        entry.before, entry.after = current, replace(current, allow=entries)
+        return await egress.save(tenant, db, entry.after)
 
 
 def _read(allow: Sequence[str]) -> tuple[str, ...]:

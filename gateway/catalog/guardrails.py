@@ -42,7 +42,7 @@ async def create_guardrail(
     """
     now = datetime.now(UTC)
     new_guardrail = Guardrail(id=new_guardrail_id(), name=name, rule=rule, created_at=now, updated_at=now)
-    entry = CatalogChange(action="guardrail.create", target=name, detail=_audit_detail(new_guardrail))
+    entry = CatalogChange(action="guardrail.create", target=name, detail={"id": new_guardrail.id}, after=new_guardrail)
     async with change(tenant, catalog, entry, by=by) as db:
         if await guardrails.get(tenant, db, name) is not None:
             conflict = NameConflict(name=name, owner=f"guardrail:{name}")
@@ -75,7 +75,8 @@ async def update_guardrail(
         current = await _find(tenant, db, name)
         check_version(current, expected)
         revised = replace(current, rule=revise(current.rule), updated_at=datetime.now(UTC))
-        entry.target, entry.detail = current.name, _audit_detail(revised)
+        entry.target, entry.detail = current.name, {"id": current.id}
+        entry.before, entry.after = current, revised
         await _check(tenant, catalog, db, revised.rule)
         await guardrails.save(tenant, db, revised)
     return replace(revised, version=current.version + 1)
@@ -112,7 +113,7 @@ async def remove_guardrail(
     async with change(tenant, catalog, entry, by=by) as db:
         current = await _find(tenant, db, name)
         check_version(current, expected)
-        entry.target, entry.detail = current.name, _audit_detail(current)
+        entry.target, entry.detail, entry.before = current.name, {"id": current.id}, current
         await guardrails.remove(tenant, db, current.id)
 
 
@@ -160,13 +161,6 @@ async def _check_hook(tenant: TenantId, catalog: CatalogContext, db: Db, hook: H
 
 def _missing(pointer: str, reason: str) -> ReferenceMissing:
     return ReferenceMissing(f"{pointer}: {reason}", faults=[Fault(pointer=pointer, reason=reason)])
-
-
-def _audit_detail(guardrail: Guardrail) -> dict[str, object]:
-    rule = guardrail.rule
-    shown: dict[str, object] = {"id": guardrail.id, "check": rule.check.value, "action": rule.action.value}
-    shown |= {"phases": [phase.value for phase in rule.phases], "position": rule.position, "enabled": rule.enabled}
-    return shown if rule.hook is None else {**shown, "url": rule.hook.url, "fail_open": rule.hook.is_fail_open}
 
 
 async def _find(tenant: TenantId, db: Db, name: str) -> Guardrail:

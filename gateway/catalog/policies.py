@@ -1,7 +1,7 @@
 """The policy of a tenant: decisions by safety level and rule, the limits, and the origins of `http` handlers."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from gateway.catalog.ceilings import bounded_policy, changed, raise_defaults, refuse_above
 from gateway.catalog.etags import Expected, check_version
@@ -45,8 +45,7 @@ async def update_policy(
         current = bounded.stored
         check_version(bounded, expected)
         revised = _normalise(revise(current))
-        before, after = asdict(current), asdict(revised)
-        entry.detail = {name: after[name] for name in after if name != "version" and after[name] != before[name]}
+        entry.before, entry.after = current, revised
         limits_to_check = {*given, *changed(current.limits, revised.limits)}
         own = bounded.ceilings.own
         raised = raise_defaults(by.caller, revised.limits, bounded.ceilings, limits_to_check)

@@ -27,7 +27,7 @@ async def create_profile(tenant: TenantId, catalog: CatalogContext, profile: Pro
         NameTaken: the tenant has a profile of this name, or the name is reserved in URLs.
         LimitExceeded: the tenant has reached its limit of profiles.
     """
-    entry = CatalogChange(action="profile.create", target=profile.name, detail={"id": profile.id})
+    entry = CatalogChange(action="profile.create", target=profile.name, detail={"id": profile.id}, after=profile)
     async with change(tenant, catalog, entry, by=by) as db:
         await _refuse_taken(tenant, db, profile.name)
         if await profiles.count(tenant, db) >= MAX_PROFILES:
@@ -80,8 +80,10 @@ async def update_profile(
     async with change(tenant, catalog, entry, by=by) as db:
         current = await find_profile(tenant, db, name)
         check_version(current, expected)
+        revised = revise(current)
         entry.target, entry.detail = current.name, {"id": current.id}
-        await profiles.save(tenant, db, revise(current))
+        entry.before, entry.after = current, revised
+        await profiles.save(tenant, db, revised)
         return await find_profile(tenant, db, current.id)
 
 
@@ -100,7 +102,7 @@ async def remove_profile(
     async with change(tenant, catalog, entry, by=by) as db:
         current = await find_profile(tenant, db, name)
         check_version(current, expected)
-        entry.target, entry.detail = current.name, {"id": current.id}
+        entry.target, entry.detail, entry.before = current.name, {"id": current.id}, current
         bound = await keys.bound_to(tenant, db, current.name)
         refuse_in_use("profile", current.name, [("key", key) for key in bound])
         await profiles.remove(tenant, db, current.id)

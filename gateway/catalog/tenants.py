@@ -12,16 +12,18 @@ from gateway.domain.audit import AnchorKind
 from gateway.domain.events import TenantRemoved
 from gateway.domain.identifiers import TenantId, new_tenant_id
 from gateway.domain.order import KEYED, Order
-from gateway.domain.tenancy.tenants import SLUG, Tenant
-from gateway.errors import NameConflict, NameTaken, NotFound
+from gateway.domain.tenancy.tenants import SLUG, DeletedTenant, Tenant
+from gateway.errors import Conflict, NameConflict, NameTaken, NotFound
 from gateway.store import tenants
-from gateway.store.audit import anchors
+from gateway.store.audit import anchors, deleted_tenants
 from gateway.store.audit.anchors import ANCHOR_PURPOSE
-from gateway.store.audit.hash_chain import CREATION
+from gateway.store.audit.hash_chain import CREATION, DELETION
 from gateway.store.calls import policies
 from gateway.store.engine import Db
 
 log = structlog.get_logger(__name__)
+
+_MAX_NAMED = 10
 
 
 async def create_tenant(catalog: CatalogContext, slug: str, name: str, *, by: Author) -> Tenant:
@@ -31,7 +33,7 @@ async def create_tenant(catalog: CatalogContext, slug: str, name: str, *, by: Au
         NameTaken: another tenant has the slug.
     """
     tenant = Tenant(id=new_tenant_id(), slug=slug, name=name, revision=1, created_at=datetime.now(UTC))
-    entry = CatalogChange(action=CREATION, target=slug)
+    entry = CatalogChange(action=CREATION, target=slug, after=tenant)
     try:
         async with catalog.store.transaction(tenant.id) as db:
             await tenants.insert(tenant, db)
@@ -60,6 +62,52 @@ async def find_tenant(catalog: CatalogContext, slug_or_id: str) -> Tenant:
     if found is None:
         raise NotFound("no such tenant")
     return found
+
+
+async def find_trail(catalog: CatalogContext, slug_or_id: str) -> TenantId:
+    """The tenant of this slug or id whose audit trail the operator reads; if none exists, the deleted one.
+
+    A deleted tenant is found by its id, and by its slug if no other tenant has had it.
+
+    Raises:
+        NotFound: there is no such tenant, and never was.
+        Conflict: several deleted tenants had the slug; the message has their ids.
+    """
+    try:
+        return (await find_tenant(catalog, slug_or_id)).id
+    except NotFound:
+        if slug_or_id.startswith("ten_"):
+            return await _find_deleted(catalog, TenantId(slug_or_id))
+        async with catalog.store.lookup() as db:
+            found = await deleted_tenants.page(db, slug=slug_or_id, limit=_MAX_NAMED + 1)
+        if not found:
+            raise
+        if len(found) > 1:
+            ids = ", ".join(one.id for one in found[:_MAX_NAMED])
+            raise Conflict(f"several deleted tenants had the slug {slug_or_id}; use an id: {ids}") from None
+        return found[0].id
+
+
+async def _find_deleted(catalog: CatalogContext, tenant: TenantId) -> TenantId:
+    async with catalog.store.transaction(tenant) as db:
+        if not await deleted_tenants.is_deleted(tenant, db):
+            raise NotFound("no such tenant")
+    return tenant
+
+
+async def page_deleted(
+    catalog: CatalogContext, *, after: str | None, limit: int, slug: str | None = None
+) -> Sequence[DeletedTenant]:
+    """One page of the deleted tenants, sorted by slug and id; `after` is a `position_of_deleted`."""
+    position = None if after is None else after.partition(" ")
+    async with catalog.store.lookup() as db:
+        start = None if position is None else (position[0], position[2])
+        return await deleted_tenants.page(db, slug=slug, after=start, limit=limit)
+
+
+def position_of_deleted(tenant: DeletedTenant) -> str:
+    """The cursor position of a deleted tenant."""
+    return f"{tenant.slug} {tenant.id}"
 
 
 async def get_tenant(tenant: TenantId, catalog: CatalogContext) -> Tenant:
@@ -93,7 +141,7 @@ async def rename_tenant(
     async with change(tenant, catalog, entry, by=by) as db:
         current = await _get(tenant, db)
         check_version(replace(current, revision=current.revision - 1), expected)
-        entry.target, entry.detail = current.slug, {"name": name}
+        entry.target, entry.before, entry.after = current.slug, current, replace(current, name=name)
         await tenants.rename(tenant, db, name)
     return replace(current, name=name)
 
@@ -105,11 +153,11 @@ async def remove_tenant(tenant: TenantId, catalog: CatalogContext, *, by: Author
         NotFound: the tenant does not exist.
         PreconditionFailed: the current version matches no expected tag.
     """
-    entry = CatalogChange(action="tenant.delete", target=tenant)
+    entry = CatalogChange(action=DELETION, target=tenant)
     async with change(tenant, catalog, entry, by=by) as db:
         current = await _get(tenant, db)
         check_version(replace(current, revision=current.revision - 1), expected)
-        entry.target = current.slug
+        entry.target, entry.before = current.slug, current
         await tenants.remove(tenant, db)
     log.info("tenant_removed", tenant=tenant, slug=current.slug, principal=by.caller.name)
     await announce(catalog, TenantRemoved(tenant=tenant))

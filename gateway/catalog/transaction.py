@@ -13,6 +13,7 @@ import structlog
 
 from gateway.catalog.snapshots.python_primitives import PythonPrimitives
 from gateway.catalog.sources.worker_pool import WorkerPool
+from gateway.definitions.changed_fields import describe_change
 from gateway.domain.audit import CallRecord
 from gateway.domain.events import CatalogMoved, Event
 from gateway.domain.http.idempotency import Attempt
@@ -109,11 +110,17 @@ class CatalogContext:
 
 @dataclass(slots=True, kw_only=True)
 class CatalogChange:
-    """The audit entry of a change; `target` and `detail` may be filled in while the change runs."""
+    """The audit entry of a change; every member but `action` may be filled in while the change runs.
+
+    `before` and `after` are the changed object as stored, for the entry's members of these names; an object that is
+    created has no `before`, one that is deleted no `after`.
+    """
 
     action: str
     target: str
     detail: dict[str, object] = field(default_factory=dict[str, object])
+    before: object | None = None
+    after: object | None = None
 
 
 @asynccontextmanager
@@ -143,6 +150,7 @@ async def record(
     """
     if by.attempt is not None and not await idempotency.commit(tenant, db, by.attempt):  # guard: idempotency-fenced
         raise Conflict("the request took too long, and another replica repeated it; this attempt changed nothing")
+    sides = await describe_change(entry.before, entry.after, key=catalog.chain_key)
     await entries.append_change(
         tenant,
         db,
@@ -151,7 +159,7 @@ async def record(
         target=entry.target,
         correlation_id=by.correlation_id,
         revision=revision,
-        detail={**entry.detail, **(detail_of(by.caller) or {})},
+        detail={**entry.detail, **sides, **(detail_of(by.caller) or {})},
         chain_key=catalog.chain_key,
     )
 

@@ -9,6 +9,7 @@ import msgspec
 
 from gateway.domain.identifiers import AuditId, AuditSinkId, TenantId
 from gateway.domain.tenancy.policy import Levels
+from gateway.domain.tenancy.recorded_fields import Omitted
 from gateway.errors import DecidingRule
 
 SIGN_IN = "sign-in"
@@ -126,6 +127,7 @@ class AuditFilter:
     REST, the command line and exports offer exactly these members, with the descriptions of `FILTERS`.
     """
 
+    id: str | None = None
     kind: AuditKind | None = None
     principal: str | None = None
     tool: str | None = None
@@ -137,6 +139,7 @@ class AuditFilter:
 
 
 FILTERS: Mapping[str, str] = {
+    "id": "Only the entry with this id.",
     "kind": "Only entries of this kind.",
     "principal": "Only entries of this principal, such as `key:key_…` or `operator`.",
     "tool": "Only calls of this tool.",
@@ -320,7 +323,7 @@ class TrailSink:
     version: int
     created_at: datetime
     updated_at: datetime
-    status: SinkStatus = SinkStatus()
+    status: Omitted[SinkStatus] = SinkStatus()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -329,7 +332,7 @@ class AuditRetention:
 
     days: int | None = None
     version: int = 1
-    fault: str | None = None
+    fault: Omitted[str | None] = None
     """The reason that the last cut skipped a chain."""
 
 

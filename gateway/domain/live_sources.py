@@ -10,6 +10,7 @@ from gateway.domain.identifiers import LiveSourceId, TenantId
 from gateway.domain.primitives import Family
 from gateway.domain.sources import Exposure
 from gateway.domain.tenancy.policy import Safety
+from gateway.domain.tenancy.recorded_fields import Concealed, Omitted
 from gateway.domain.updates.source_changes import TextFinding
 
 PAGES_EXTENSION: Final = "io.modelcontextprotocol/ui"
@@ -150,7 +151,7 @@ class LiveSource:
     id: LiveSourceId
     name: str
     kind: LiveKind
-    settings: Mapping[str, object] = field(default_factory=dict[str, object])
+    settings: Concealed[Mapping[str, object]] = field(default_factory=dict[str, object])
     prefix: str = ""
     credential: str | None = None
     caller_credential: str | None = None
@@ -166,4 +167,4 @@ class LiveSource:
     version: int = 1
     created_at: datetime
     updated_at: datetime
-    status: LiveStatus = LiveStatus()
+    status: Omitted[LiveStatus] = LiveStatus()

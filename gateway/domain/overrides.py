@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from gateway.domain.identifiers import OverrideId, SourceId
 from gateway.domain.tenancy.policy import Safety
+from gateway.domain.tenancy.recorded_fields import Concealed
 from gateway.domain.tools import Tool
 
 ALIAS_LIFETIME = timedelta(days=30)
@@ -29,7 +30,7 @@ class OverrideFields:
     safety: Safety | None = None
     annotations: Mapping[str, bool] | None = None
     """Overridden hints; all other hints come from the document."""
-    pinned: Mapping[str, object] | None = None
+    pinned: Concealed[Mapping[str, object] | None] = None
     """Arguments with a fixed value; callers neither see these arguments nor may send them."""
     result: Mapping[str, object] | None = None
     """Projection of a JSON response: `pointer`, `keep` and `drop`."""

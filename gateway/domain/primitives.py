@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from gateway.domain.identifiers import PrimitiveId, TenantId
 from gateway.domain.tenancy.policy import Levels, Safety
+from gateway.domain.tenancy.recorded_fields import Concealed, JsonText
 from gateway.domain.tools import PrimitiveOrigin
 
 
@@ -34,8 +35,8 @@ class Primitive:
     id: PrimitiveId
     family: Family
     name: str
-    definition: bytes
-    handler: bytes = b""
+    definition: JsonText[bytes]
+    handler: Concealed[bytes] = b""
     safety: Safety = Safety.SAFE
     safety_reasons: tuple[str, ...] = ()
     override: Safety | None = None

@@ -8,6 +8,7 @@ from gateway.domain.http.plans import RequestPlan
 from gateway.domain.identifiers import OperationId, SourceId, TenantId
 from gateway.domain.overrides import OverrideReport
 from gateway.domain.tenancy.policy import Safety
+from gateway.domain.tenancy.recorded_fields import Concealed, Omitted
 from gateway.domain.updates.source_changes import ImportChanges, TextFinding
 from gateway.domain.updates.source_versions import RefreshPolicy, RefreshStatus
 
@@ -188,7 +189,7 @@ class Source:
     base_url: str | None
     prefix: str | None
     expose: Exposure
-    url: str | None
+    url: Concealed[str | None]
     schemes: tuple[str, ...]
     """Names of the security schemes with a stored credential; the credentials are not part of this value."""
     active_version: int
@@ -203,7 +204,7 @@ class Source:
     refresh_policy: RefreshPolicy = RefreshPolicy.MANUAL
     refresh_interval_s: int | None = None
     """Seconds between refreshes from the URL; None means no schedule."""
-    refresh: RefreshStatus = field(default_factory=RefreshStatus)
+    refresh: Omitted[RefreshStatus] = field(default_factory=RefreshStatus)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

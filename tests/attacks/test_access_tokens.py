@@ -5,6 +5,7 @@ import base64
 import hashlib
 import hmac
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -290,14 +291,13 @@ async def test_a_refused_token_is_explained_in_the_trail(database: TestDatabase,
         await add_issuer(gateway, "acme", issuer)
         for claims in wrong:
             assert await _status(gateway, issuer.token(**{"audience": _audience(gateway), **claims})) == 401
-    async with running_gateway(database.app_url, redis_url) as gateway:  # it has written what it counted
         entries = (await gateway.admin.get("/tenants/acme/audit")).json()["items"]
 
-    refused = {
-        entry["outcome"].rpartition(".")[2]: entry["detail"]["count"]
+    refused = Counter(
+        entry["outcome"].rpartition(".")[2]
         for entry in entries
         if (entry["principal"], entry["action"]) == ("issuer:corp", "sign-in")
-    }
+    )
     assert refused == {"time": 1, "audience": 1, "confirmation": 2}
 
 

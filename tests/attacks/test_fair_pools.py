@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -43,9 +44,10 @@ EVIL, THIRD = TenantId("ten_evil"), TenantId("ten_third")
 def _pools() -> list[FairSlotPool]:
     """Every gate of a replica, as it is built."""
     nothing: Any = None
+    credentials: Any = SimpleNamespace(refusals=nothing)
     store = Store("postgresql://unused")
     hooks = WebhookReceiver(nothing, nothing, nothing)
-    pages = ApprovalPages(nothing, nothing, nothing, keys=[bytes(32)])
+    pages = ApprovalPages(nothing, credentials, nothing, keys=[bytes(32)])
     workers, crowds = WorkerPool(), InFlightLimiter()
     verifier = TrailVerifier(store, EnvelopeCipher(["secret-key-of-the-tests-0123456789abc"]), nothing)
     parts = (store, verifier, hooks, pages, workers, crowds, CostlyValidation())

@@ -173,7 +173,7 @@ async def test_ceilings_are_versioned_and_audited(gateway: RunningGateway) -> No
     )
 
     assert (changed.status_code, changed.json()["sessions"], late.status_code) == (200, 9, 412)
-    assert (entry["action"], entry["detail"]["sessions"]) == ("ceilings.update", 9)
+    assert (entry["action"], entry["detail"]["after"]["sessions"]) == ("ceilings.update", 9)
     assert stale.status_code == 412  # the policy that was shown had other ceilings
 
 

@@ -93,6 +93,7 @@ _TAGS: Mapping[str, str] = {
     "resources": "Resources that clients can read and subscribe to.",
     "schemas": "The JSON Schemas of definitions, handlers and live sources.",
     "sources": "OpenAPI documents and the tools made from them.",
+    "deleted-tenants": "Tenants that were deleted, whose audit trails remain.",
     "tenants": "The customers or teams, isolated from each other.",
     "tools": "Tools that clients can call.",
     "grants": "Authorizations of clients by people, with the tokens that were issued under them.",

@@ -16,6 +16,7 @@ _Text = Annotated[str, Field(max_length=200)]
 class AuditFilters(QueryModel):
     """Filters of the audit trail; an entry must pass every filter."""
 
+    id: Annotated[_Text | Absent, Field(description=FILTERS["id"])] = None
     kind: Annotated[AuditKind | Absent, Field(description=FILTERS["kind"])] = None
     principal: Annotated[_Text | Absent, Field(description=FILTERS["principal"])] = None
     tool: Annotated[_Text | Absent, Field(description=FILTERS["tool"])] = None
@@ -28,6 +29,15 @@ class AuditFilters(QueryModel):
     def as_filter(self) -> AuditFilter:
         """The filter."""
         return AuditFilter(**{name: getattr(self, name) for name in FILTERS})
+
+
+class ExplainQuery(QueryModel):
+    """The entries to explain."""
+
+    of: Annotated[
+        _Text | Absent,
+        Field(description="The id of an entry (`aud_…`) or a correlation id; default: the last entries."),
+    ] = None
 
 
 class AuditQuery(PageQuery, AuditFilters):

@@ -48,6 +48,12 @@ class ListQuery(PageQuery):
     search: Search = None
 
 
+class DeletedTenantQuery(PageQuery):
+    """Filter of the deleted tenants."""
+
+    slug: Annotated[str | Absent, Field(max_length=63, description="Only tenants that had this slug.")] = None
+
+
 class TenantListQuery(ListQuery):
     """Search and order of tenants."""
 

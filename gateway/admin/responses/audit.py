@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field
 
 from gateway.admin.fields import CreatedAt, Id, UpdatedAt
-from gateway.admin.responses.models import CopiedModel, Page, ResponseModel
+from gateway.admin.responses.models import CopiedModel, EntryShown, Page, ResponseModel
 from gateway.domain.audit import (
     AnchorState,
     AuditTrail,
@@ -19,6 +19,19 @@ from gateway.domain.audit import (
     SinkKind,
     TrailSink,
 )
+
+
+class EntryExplained(ResponseModel):
+    """An entry of the audit trail, and the rule that decided then."""
+
+    entry: Annotated[EntryShown, Field(description="The entry.")]
+    explanation: Annotated[str, Field(description="The outcome and the rule that decided, in words, from the entry.")]
+
+
+class EntriesExplained(ResponseModel):
+    """The explained entries, oldest first."""
+
+    items: Annotated[Sequence[EntryExplained], Field(description="The entries, at most 50.")]
 
 
 class ChainFaultShown(CopiedModel):

@@ -65,6 +65,14 @@ class TenantShown(CopiedModel):
     created_at: CreatedAt
 
 
+class DeletedTenantShown(CopiedModel):
+    """A tenant that was deleted, whose audit trail remains."""
+
+    id: Id
+    slug: Annotated[str, Field(description="The slug that it had; another tenant may have it now.")]
+    deleted_at: Annotated[datetime, Field(description="The time of the deletion.")]
+
+
 class KeyShown(ResponseModel):
     """An API key without its secret."""
 
@@ -260,6 +268,10 @@ class Examined(ResponseModel):
 
 class TenantPage(Page[TenantShown]):
     """One page of the tenants."""
+
+
+class DeletedTenantPage(Page[DeletedTenantShown]):
+    """One page of the deleted tenants."""
 
 
 class KeyPage(Page[KeyShown]):

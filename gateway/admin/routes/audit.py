@@ -6,13 +6,30 @@ from gateway.admin.crud import endpoint
 from gateway.admin.endpoint import READ_AUDIT, AdminDependencies, AdminRequest, AdminResponse, Plain
 from gateway.admin.limits import WorkKind
 from gateway.admin.pagination import read_page
-from gateway.admin.requests.audit import AuditFilters, AuditQuery, RetentionQuery, RetentionReplace, TailQuery
+from gateway.admin.requests.audit import (
+    AuditFilters,
+    AuditQuery,
+    ExplainQuery,
+    RetentionQuery,
+    RetentionReplace,
+    TailQuery,
+)
 from gateway.admin.requests.models import NoBody, NoQuery
-from gateway.admin.responses.audit import ExportKeyShown, ExportKeysShown, ExportLine, RetentionShown, TrailVerified
+from gateway.admin.responses.audit import (
+    EntriesExplained,
+    EntryExplained,
+    ExportKeyShown,
+    ExportKeysShown,
+    ExportLine,
+    RetentionShown,
+    TrailVerified,
+)
+from gateway.admin.responses.audit_explanations import explain_entry
 from gateway.admin.responses.models import EntryPage, EntryShown
 from gateway.catalog import audit, audit_retention
 from gateway.catalog.etags import tag_of
-from gateway.domain.audit import RetentionStatus
+from gateway.domain.audit import AuditFilter, RetentionStatus
+from gateway.errors import NotFound
 
 
 async def list_entries(admin: AdminDependencies, call: AdminRequest[NoBody, AuditQuery]) -> AdminResponse:
@@ -21,6 +38,18 @@ async def list_entries(admin: AdminDependencies, call: AdminRequest[NoBody, Audi
     read = partial(audit.page_entries, call.tenant, admin.catalog, query.as_filter())
     shown, cursor = await read_page(admin.cursors, call.tenant, "audit", query, read=read, key=audit.position_of)
     return AdminResponse(content=EntryPage(items=[EntryShown.of(entry) for entry in shown], next_cursor=cursor))
+
+
+async def explain_entries(admin: AdminDependencies, call: AdminRequest[NoBody, ExplainQuery]) -> AdminResponse:
+    """Explain an entry, or the entries of a request: the rule that decided then, from what the entries hold."""
+    of = call.query.of
+    is_id = of is not None and of.startswith("aud_")
+    wanted = AuditFilter(id=of) if is_id else AuditFilter(correlation_id=of)
+    found = await audit.page_entries(call.tenant, admin.catalog, wanted, after=None, limit=_MAX_EXPLAINED)
+    if not found:
+        raise NotFound("no such entry; entries of the last milliseconds of another replica may follow")
+    items = [EntryExplained(entry=EntryShown.of(one), explanation=explain_entry(one)) for one in reversed(found)]
+    return AdminResponse(content=EntriesExplained(items=items))
 
 
 async def verify_audit(admin: AdminDependencies, call: Plain) -> AdminResponse:
@@ -64,9 +93,31 @@ def _to_response(status: RetentionStatus) -> AdminResponse:
 
 
 _RETENTION = "/tenants/{t}/audit/retention"
+_MAX_EXPLAINED = 50
 
 ENDPOINTS = (
-    endpoint("GET", "/tenants/{t}/audit", list_entries, NoBody, AuditQuery, {200: EntryPage}, scopes=READ_AUDIT),
+    endpoint(
+        "GET",
+        "/tenants/{t}/audit",
+        list_entries,
+        NoBody,
+        AuditQuery,
+        {200: EntryPage},
+        scopes=READ_AUDIT,
+        reads_trail=True,
+        problems={409},
+    ),
+    endpoint(
+        "GET",
+        "/tenants/{t}/audit/explain",
+        explain_entries,
+        NoBody,
+        ExplainQuery,
+        {200: EntriesExplained},
+        scopes=READ_AUDIT,
+        reads_trail=True,
+        problems={409},
+    ),
     endpoint(
         "GET",
         "/tenants/{t}/audit/verify",
@@ -75,6 +126,8 @@ ENDPOINTS = (
         NoQuery,
         {200: TrailVerified},
         scopes=READ_AUDIT,
+        reads_trail=True,
+        problems={409},
         work=WorkKind.CHECK,
     ),
     endpoint(
@@ -85,6 +138,8 @@ ENDPOINTS = (
         AuditFilters,
         {200: ExportLine},
         scopes=READ_AUDIT,
+        reads_trail=True,
+        problems={409},
         media_type="application/jsonl",
     ),
     endpoint(
@@ -105,6 +160,8 @@ ENDPOINTS = (
         NoQuery,
         {200: ExportKeysShown},
         scopes=READ_AUDIT,
+        reads_trail=True,
+        problems={409},
     ),
     endpoint(
         "GET",

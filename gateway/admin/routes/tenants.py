@@ -2,14 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from urllib.parse import quote
 
-from gateway.admin.crud import Noun, each
-from gateway.admin.endpoint import OPERATOR_ONLY, AdminDependencies, AdminRequest, AdminResponse
+from gateway.admin.crud import Noun, each, endpoint
+from gateway.admin.endpoint import NO_TENANT, OPERATOR_ONLY, AdminDependencies, AdminRequest, AdminResponse
 from gateway.admin.list_search import TENANTS
-from gateway.admin.requests.lists import TenantListQuery
-from gateway.admin.requests.models import NoQuery, TenantCreate, TenantUpdate
-from gateway.admin.responses.models import TenantPage, TenantShown
+from gateway.admin.pagination import read_page
+from gateway.admin.requests.lists import DeletedTenantQuery, TenantListQuery
+from gateway.admin.requests.models import NoBody, NoQuery, TenantCreate, TenantUpdate
+from gateway.admin.responses.models import DeletedTenantPage, DeletedTenantShown, TenantPage, TenantShown
 from gateway.catalog import tenants
 from gateway.catalog.etags import Expected
 from gateway.catalog.transaction import Author, CatalogContext
@@ -49,7 +51,27 @@ async def _remove(tenant: TenantId, catalog: CatalogContext, _: str, *, by: Auth
     await tenants.remove_tenant(tenant, catalog, by=by, expected=expected)
 
 
+async def list_deleted_tenants(
+    admin: AdminDependencies, call: AdminRequest[NoBody, DeletedTenantQuery]
+) -> AdminResponse:
+    """List the deleted tenants, whose audit trails are read by id, or by slug where it is unambiguous."""
+    read = partial(tenants.page_deleted, admin.catalog, slug=call.query.slug)
+    position = tenants.position_of_deleted
+    found, cursor = await read_page(admin.cursors, NO_TENANT, "deleted-tenants", call.query, read=read, key=position)
+    items = [DeletedTenantShown.of(one) for one in found]
+    return AdminResponse(content=DeletedTenantPage(items=items, next_cursor=cursor))
+
+
 ENDPOINTS = (
+    endpoint(
+        "GET",
+        "/deleted-tenants",
+        list_deleted_tenants,
+        NoBody,
+        DeletedTenantQuery,
+        {200: DeletedTenantPage},
+        scopes=OPERATOR_ONLY,
+    ),
     _NOUN.list_route("List the tenants.", _page, TENANTS, TenantListQuery, TenantPage, scopes=OPERATOR_ONLY),
     _NOUN.create_route(create_tenant, TenantCreate, scopes=OPERATOR_ONLY, problems={409}),
     _NOUN.show_route("Show a tenant.", _get),

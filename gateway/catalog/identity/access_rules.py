@@ -60,13 +60,7 @@ async def replace_access(
             raise Conflict("a later release stored some of the rules or roles; change them there, or send all of both")
         check_size(access)
         await check_role_grant(tenant, db, {rule.role for rule in {*access.roles} ^ {*current.roles}}, by=by)
-        entry.detail = {
-            "default": access.default.value,
-            "added": msgspec.to_builtins([rule for rule in access.rules if rule not in current.rules]),
-            "removed": msgspec.to_builtins([rule for rule in current.rules if rule not in access.rules]),
-            "roles_added": msgspec.to_builtins([rule for rule in access.roles if rule not in current.roles]),
-            "roles_removed": msgspec.to_builtins([rule for rule in current.roles if rule not in access.roles]),
-        }
+        entry.before, entry.after = current, access
         return await access_rules.save(tenant, db, access)
 
 

@@ -88,7 +88,7 @@ async def create_issuer(tenant: TenantId, catalog: CatalogContext, draft: Issuer
         "sign_in": await _find_client(tenant, catalog, draft, by=by),
     }
     new_issuer = Issuer(id=new_issuer_id(), version=1, created_at=now, updated_at=now, **members)
-    entry = CatalogChange(action="issuer.create", target=draft.name, detail=_detail(new_issuer))
+    entry = CatalogChange(action="issuer.create", target=draft.name, detail={"id": new_issuer.id}, after=new_issuer)
     async with change(tenant, catalog, entry, by=by) as db:
         await check_issuers(tenant, db, draft.name, by=by)
         if await issuers.count(tenant, db) >= MAX_ISSUERS:  # guard: issuers-bounded
@@ -149,7 +149,8 @@ async def update_issuer(
         await _check_profiles(tenant, db, revised.rules)
         members = _members(revised) | {"jwks_url": keys.url, "sign_in": client}
         saved = replace(current, **members, version=current.version + 1, updated_at=datetime.now(UTC))
-        entry.target, entry.detail = saved.name, _detail(saved)
+        entry.target, entry.detail = saved.name, {"id": saved.id}
+        entry.before, entry.after = current, saved
         await _check_introspection(tenant, db, saved)
         await issuers.save(tenant, db, saved)
         await _save_secret(tenant, catalog, db, revised, saved, before=current)
@@ -227,7 +228,7 @@ async def remove_issuer(
         current = await _find(tenant, db, name, locked=True)
         await check_issuers(tenant, db, current.name, by=by)  # guard: role-issuer-deleted
         check_version(current, expected)
-        entry.target, entry.detail = current.name, {"id": current.id, "url": current.url}
+        entry.target, entry.detail, entry.before = current.name, {"id": current.id}, current
         affected = await people.ids_of_issuer(tenant, db, current.id, limit=_MAX_ANNOUNCED)
         await issuers.remove(tenant, db, current.id)
     await _announce(tenant, catalog, affected, is_ended=True)
@@ -341,17 +342,3 @@ def _draft_of(issuer: Issuer) -> IssuerDraft:
     members["sign_in"] = sign_in_clients.draft_of(issuer.sign_in)
     members["introspection"] = introspection_clients.draft_of(issuer.introspection)
     return IssuerDraft(**members)
-
-
-def _detail(issuer: Issuer) -> dict[str, object]:
-    return {
-        "id": issuer.id,
-        "url": issuer.url,
-        "jwks_url": issuer.jwks_url,
-        "audiences": list(issuer.audiences),
-        "enabled": issuer.enabled,
-        "sign_in": None if issuer.sign_in is None else issuer.sign_in.client_id,
-        "introspection": None if issuer.introspection is None else issuer.introspection.url,
-        "rules": len(issuer.rules),
-        "requires_dpop": issuer.requires_dpop,
-    }

@@ -82,8 +82,7 @@ async def create_key(
         revoked_at=None,
         version=1,
     )
-    detail: dict[str, object] = {"name": key.name, "scopes": sorted(key.scopes), "subject": key.subject}
-    async with change(tenant, catalog, CatalogChange(action="key.create", target=key.id, detail=detail), by=by) as db:
+    async with change(tenant, catalog, CatalogChange(action="key.create", target=key.id, after=key), by=by) as db:
         await _check_profile(tenant, db, draft.profile)
         if await keys.count(tenant, db) >= MAX_KEYS:  # guard: keys-capped
             raise LimitExceeded(f"the tenant has {MAX_KEYS} keys (the limit); delete revoked or unused ones")
@@ -233,8 +232,9 @@ async def delete_key(
         NotFound: the tenant has no key with this id.
         PreconditionFailed: the current version matches no expected tag.
     """
-    async with change(tenant, catalog, CatalogChange(action="key.delete", target=key), by=by) as db:
-        current = await _get(tenant, db, key)
+    entry = CatalogChange(action="key.delete", target=key)
+    async with change(tenant, catalog, entry, by=by) as db:
+        entry.before = current = await _get(tenant, db, key)
         check_version(current, expected)
         await check_ended_key(tenant, db, current, by=by)
         await keys.remove(tenant, db, key)
@@ -260,6 +260,7 @@ async def _save(
             await accounts.remove_of(tenant, db, key)  # guard: account-of-revoked-key
         elif entry.action != _END_OLD:
             await check_changed_key(tenant, db, current, revised, by=by)
+        entry.before, entry.after = current, revised
         await keys.save(revised, db)
         saved = await _get(tenant, db, key)
     secret_numbers = tuple(secret.number for secret in saved.secrets)

@@ -51,7 +51,7 @@ async def create_client(
         created_at=datetime.now(UTC),
     )
     async with change(
-        tenant, catalog, CatalogChange(action="client.create", target=new_client.id, detail=_detail(new_client)), by=by
+        tenant, catalog, CatalogChange(action="client.create", target=new_client.id, after=new_client), by=by
     ) as db:
         if await oauth_clients.count(tenant, db, ClientKind.REGISTERED) >= MAX_REGISTERED:  # guard: clients-bounded
             raise LimitExceeded(f"the tenant has {MAX_REGISTERED} clients (the limit); delete unused ones")
@@ -125,7 +125,7 @@ async def update_client(
         current = await _find(tenant, db, client, locked=True)
         check_version(current, expected)
         saved = replace(revise(current), version=current.version + 1)
-        entry.detail = _detail(saved)
+        entry.before, entry.after = current, saved
         await oauth_clients.save(tenant, db, saved)
     return saved
 
@@ -167,7 +167,7 @@ async def remove_client(
         check_version(current, expected)
         grant_filter = GrantFilter(client=current.id)
         revoked = await grants.revoke(tenant, db, grant_filter, at=datetime.now(UTC), reason=by.caller.name)
-        entry.detail = _detail(current) | {"grants": len(revoked)}
+        entry.before, entry.detail = current, {"grants": len(revoked)}
         await consents.remove_client(tenant, db, current.id)
         await oauth_clients.remove(tenant, db, current.id)
     await announce_ended(tenant, catalog, revoked)
@@ -178,12 +178,3 @@ async def _find(tenant: TenantId, db: Db, client: str, *, locked: bool = False) 
     if found is None:
         raise NotFound("no such client")
     return found
-
-
-def _detail(client: OAuthClient) -> dict[str, object]:
-    return {
-        "kind": client.kind.value,
-        "name": client.name,
-        "redirect_uris": list(client.redirect_uris),
-        "confidential": client.is_confidential,
-    }

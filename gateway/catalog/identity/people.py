@@ -95,6 +95,7 @@ async def _set(
         entry.target, entry.detail = current.id, {"subject": current.subject}
         at = (current.revoked_at or datetime.now(UTC)) if is_denial else None
         saved = await people.set_denied(tenant, db, current.id, at=at)
+        entry.before, entry.after = current, saved
         affected = await people.ids_of_subject(tenant, db, current.subject)
     for key in affected:
         await announce(catalog, KeyChanged(tenant=tenant, key=key, is_ended=is_denial))

@@ -86,7 +86,7 @@ async def create_live_source(
         ),
         draft,
     )
-    entry = CatalogChange(action="live_source.create", target=draft.name, detail=_detail(new_source))
+    entry = CatalogChange(action="live_source.create", target=draft.name, detail=_detail(new_source), after=new_source)
     async with change(tenant, catalog, entry, by=by) as db:
         await _refuse_taken(tenant, db, draft.name)
         if await live_sources.count(tenant, db) >= MAX_LIVE_SOURCES:
@@ -125,6 +125,7 @@ async def update_live_source(
         revised = _with_draft(current, draft)
         await _check_references(tenant, db, revised)
         entry.target, entry.detail = current.name, _detail(revised)
+        entry.before, entry.after = current, revised
         is_same = revised == current
         revised = replace(revised, updated_at=datetime.now(UTC))
         if not is_same:
@@ -167,7 +168,7 @@ async def remove_live_source(
     async with change(tenant, catalog, entry, by=by) as db:
         current = await find_live_source(tenant, db, name)
         check_version(current, expected)
-        entry.target, entry.detail = current.name, {"id": current.id}
+        entry.target, entry.detail, entry.before = current.name, {"id": current.id}, current
         found = [one.primitive for one in await live_primitives.of_source(tenant, db, current.id)]
         others = await operations.names(tenant, db)  # a stored tool of this name goes before the live one
         tools = [one.name for one in found if one.family is Family.TOOL and one.name not in others]
@@ -302,13 +303,8 @@ def _is_own_header(name: str) -> bool:
 
 
 def _detail(source: LiveSource) -> dict[str, object]:
-    """Detail of an audit entry. Settings are omitted, because strings of the tenant may be secret."""
-    detail: dict[str, object] = {"id": source.id, "kind": source.kind.value, "enabled": source.enabled}
+    """Detail of an audit entry. Settings are concealed, so the origin is named here."""
+    detail: dict[str, object] = {"id": source.id}
     if source.kind is LiveKind.MCP:
         detail["origin"] = find_origin(str(source.settings["url"]))
-    return detail | {
-        "credential": source.credential,
-        "caller_credential": source.caller_credential,
-        "accepts_changes": source.accepts_changes,
-        "expose": source.expose,
-    }
+    return detail

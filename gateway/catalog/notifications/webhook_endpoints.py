@@ -72,7 +72,8 @@ async def create_endpoint(
         created_at=now,
         updated_at=now,
     )
-    entry = CatalogChange(action="webhook_endpoint.create", target=draft.name, detail=_detail(new_endpoint))
+    entry = CatalogChange(action="webhook_endpoint.create", target=draft.name, after=new_endpoint)
+    entry.detail = {"id": new_endpoint.id}
     async with change(tenant, catalog, entry, by=by) as db:
         await _check_name(tenant, db, draft.name)
         if await webhook_endpoints.count(tenant, db) >= MAX_ENDPOINTS:  # guard: webhook-endpoints-bounded
@@ -121,7 +122,8 @@ async def update_endpoint(
             version=current.version + 1,
             updated_at=datetime.now(UTC),
         )
-        entry.target, entry.detail = revised.name, _detail(revised)
+        entry.target, entry.detail = revised.name, {"id": revised.id}
+        entry.before, entry.after = current, revised
         await webhook_endpoints.save(tenant, db, revised)
         await jobs.bring_forward(tenant, db, deliveries.job_of(tenant, revised.id, revised.updated_at))
     return revised
@@ -146,7 +148,8 @@ async def rotate_endpoint(
         before = await _open_previous(tenant, catalog, db, current, now=now)
         until = now.replace(microsecond=0) + OVERLAP
         rotated = replace(current, version=current.version + 1, retires_at=until, updated_at=now)
-        entry.target, entry.detail = current.name, {"id": current.id, "old_until": until.isoformat()}
+        entry.target, entry.detail = current.name, {"id": current.id}
+        entry.before, entry.after = current, rotated
         signing = SigningSecrets(current=secret, previous=None if before is None else before.current)
         await webhook_endpoints.save_secrets(tenant, db, catalog.sealer, rotated, signing)
     return rotated, secret
@@ -183,7 +186,7 @@ async def remove_endpoint(
     async with change(tenant, catalog, entry, by=by) as db:
         current = await find_endpoint(tenant, db, name, locked=True)
         check_version(current, expected)
-        entry.target, entry.detail = current.name, {"id": current.id}
+        entry.target, entry.detail, entry.before = current.name, {"id": current.id}, current
         await webhook_endpoints.remove(tenant, db, current.id)
         await jobs.remove(tenant, db, current.id)
 
@@ -235,7 +238,3 @@ def _draft_of(endpoint: OutboundWebhook) -> EndpointDraft:
         description=endpoint.description,
         enabled=endpoint.enabled,
     )
-
-
-def _detail(endpoint: OutboundWebhook) -> dict[str, object]:
-    return {"id": endpoint.id, "url": endpoint.url, "kinds": list(endpoint.kinds), "enabled": endpoint.enabled}

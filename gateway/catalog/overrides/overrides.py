@@ -79,6 +79,7 @@ async def override_tool(
         if current is None or current != loaded:
             raise Conflict("the tool was changed at the same time; read it again")
         entry.detail = _detail(current, changes)
+        entry.before, entry.after = _current_fields(current), changes
         await _write(tenant, catalog, db, current, changes)
         listed = show_operation(await _find_imported(tenant, db, loaded.tool.operation))
         overridden_at = datetime.now(UTC)
@@ -103,6 +104,7 @@ async def reset_tool(
         if current.override is None:
             raise NotFound("the tool has no override")
         entry.target, entry.detail = current.tool.name, _detail(current, NOTHING)
+        entry.before, entry.after = _current_fields(current), NOTHING
         await _write(tenant, catalog, db, current, NOTHING)
         reset_at = datetime.now(UTC)
     await _supersede(tenant, catalog, current, NOTHING, before=reset_at)
@@ -149,10 +151,12 @@ async def remove_override(
         check_tag(stored.tag, expected)
         if stored.tool is None:
             entry.target, entry.detail = stored.override.identity, {"source": source}
+            entry.before, entry.after = stored.override.changes, NOTHING
             await overrides.remove(tenant, db, stored.override.id)
             return
         current = await _find_imported(tenant, db, stored.tool)
         entry.target, entry.detail = current.tool.name, _detail(current, NOTHING)
+        entry.before, entry.after = _current_fields(current), NOTHING
         await _write(tenant, catalog, db, current, NOTHING)
         removed_at = datetime.now(UTC)
     await _supersede(tenant, catalog, current, NOTHING, before=removed_at)
@@ -235,18 +239,13 @@ def _changed_fields(current: LoadedOperation, changes: OverrideFields) -> list[s
 
 
 def _detail(current: LoadedOperation, changes: OverrideFields) -> dict[str, object]:
-    """Detail of the audit entry: the changed members, the safety level before and after, and a new name.
-
-    Pinned arguments appear by name, without their values.
-    """
+    """Detail of the audit entry: the safety level before and after, the names of pinned arguments, and a new name."""
     before, tool = _current_fields(current), current.tool
     detail: dict[str, object] = {
         "source": tool.source_name,
         "operation": tool.identity,
         "changed": _changed_fields(current, changes),
         "safety": [(before.safety or tool.safety).value, (changes.safety or tool.safety).value],
-        "hidden": changes.hidden is True,
-        "enabled": changes.enabled is not False,
         "pinned": sorted(changes.pinned or {}),
     }
     name = changes.name or operations.document_name(tool.definition)

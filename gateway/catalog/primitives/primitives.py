@@ -71,6 +71,7 @@ async def create_primitive(
         new_primitive = _compose(prepared, draft)
         await primitives.insert(tenant, db, new_primitive)
         listed, entry.detail = await _with_level_and_detail(tenant, catalog, db, new_primitive)
+        entry.after = new_primitive
     await _publish(tenant, catalog, family, [new_primitive.name])
     return listed
 
@@ -130,6 +131,7 @@ async def update_primitive(
         await primitives.save(tenant, db, revised)
         later = replace(revised, version=current.version + 1)
         saved, detail = await _with_level_and_detail(tenant, catalog, db, later)
+        entry.before, entry.after = current, revised
         entry.detail = detail | ({} if revised.name == current.name else {"name": revised.name})
     if prepared is not None:
         await _supersede(tenant, catalog, loaded, before=revised_at)
@@ -154,7 +156,7 @@ async def remove_primitive(
         except NotYetSupported as imported:
             raise Conflict("the tool is imported; remove its source or change its document") from imported
         check_version(current, expected)
-        entry.target, entry.detail = current.name, {"id": current.id}
+        entry.target, entry.detail, entry.before = current.name, {"id": current.id}, current
         removed_at = datetime.now(UTC)
         await primitives.remove(tenant, db, current.id)
     await _supersede(tenant, catalog, current, before=removed_at)

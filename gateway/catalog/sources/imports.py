@@ -72,7 +72,7 @@ async def import_source(tenant: TenantId, catalog: CatalogContext, draft: Source
     async with change(tenant, catalog, entry, by=by) as db:
         await _refuse_source_name(tenant, db, draft.name)
         report = await check_import(tenant, catalog, db, prepared, own=None)
-        source = compose_source(tenant, prepared)
+        entry.after = source = compose_source(tenant, prepared)
         await sources.insert(source, db)
         await store_version(tenant, catalog, prepared, source, report, db=db)
         state = RefreshState(url=source.url, seen=content.seen or Sighting(), last_number=source.active_version)

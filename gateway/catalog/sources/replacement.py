@@ -120,6 +120,7 @@ async def replace_version(
         if not ready.draft.allow_removals:
             refuse_removals(changes.removed)
         source = succeed_source(current, ready, number)
+        replacement.entry.before, replacement.entry.after = current, source
         await operations.remove_all(tenant, db, source.id)
         await sources.save(source, db)
         await store_version(tenant, catalog, ready, source, report, db=db)
@@ -151,11 +152,7 @@ async def replace_schedule(
     Raises:
         NotFound, Conflict: the source was removed or changed since it was seen; nothing was stored.
     """
-    detail: dict[str, object] = {
-        "refresh_policy": draft.refresh_policy.value,
-        "refresh_interval_s": draft.refresh_interval_s,
-    }
-    entry = CatalogChange(action="source.update", target=seen.name, detail=detail)
+    entry = CatalogChange(action="source.update", target=seen.name)
     async with change(tenant, catalog, entry, by=by) as db:
         current = await find_unchanged(tenant, db, seen)
         source = replace(
@@ -164,6 +161,7 @@ async def replace_schedule(
             refresh_interval_s=draft.refresh_interval_s,
             updated_at=datetime.now(UTC),
         )
+        entry.before, entry.after = current, source
         await sources.save(source, db)
         state = await refreshes.get(tenant, db, source.id)
         await store_refresh_state(tenant, catalog, source, db, state, before=current)

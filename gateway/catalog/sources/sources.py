@@ -62,7 +62,7 @@ async def remove_source(
     async with change(tenant, catalog, entry, by=by) as db:
         source = await find_source(tenant, db, name)
         check_version(source, expected)
-        entry.target, entry.detail = source.name, {"id": source.id}
+        entry.target, entry.detail, entry.before = source.name, {"id": source.id}, source
         tools = list((await operations.names_of(tenant, db, source.id)).values())
         removed_at = datetime.now(UTC)
         await operations.remove_all(tenant, db, source.id)

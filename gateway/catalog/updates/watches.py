@@ -84,7 +84,7 @@ async def create_watch(tenant: TenantId, catalog: CatalogContext, draft: WatchDr
         created_at=now,
         updated_at=now,
     )
-    entry = CatalogChange(action="watch.create", target=draft.uri, detail=_detail(new_watch))
+    entry = CatalogChange(action="watch.create", target=draft.uri, detail={"id": new_watch.id}, after=new_watch)
     async with change(tenant, catalog, entry, by=by) as db:
         if await watches.get(tenant, db, draft.uri) is not None:
             conflict = NameConflict(name=draft.uri, owner=f"watch:{draft.uri}")
@@ -133,7 +133,8 @@ async def update_watch(
             updated_at=datetime.now(UTC),
             seen=replace(sighting, failures=0, fault=None),
         )
-        entry.target, entry.detail = current.uri, _detail(revised)
+        entry.target, entry.detail = current.uri, {"id": current.id}
+        entry.before, entry.after = current, revised
         await watches.save(tenant, db, revised)
         await jobs.schedule(tenant, db, _prompt_job(tenant, revised))
     return replace(revised, version=current.version + 1)
@@ -170,7 +171,7 @@ async def remove_watch(
     async with change(tenant, catalog, entry, by=by) as db:
         current = await _find(tenant, db, name)
         check_version(current, expected)
-        entry.target, entry.detail = current.uri, {"id": current.id}
+        entry.target, entry.detail, entry.before = current.uri, {"id": current.id}, current
         await watches.remove(tenant, db, current.id)
         await jobs.remove(tenant, db, current.id)
 
@@ -230,10 +231,6 @@ def _missing(pointer: str, reason: str) -> ReferenceMissing:
 def _prompt_job(tenant: TenantId, watch: Watch) -> Job:
     due_at = datetime.now(UTC) + timedelta(seconds=uniform(0, _FIRST_POLL_S))  # noqa: S311  # only spreads the load
     return Job(tenant=tenant, id=watch.id, kind=KIND, due_at=due_at)
-
-
-def _detail(watch: Watch) -> dict[str, object]:
-    return {"id": watch.id, "url": watch.url, "interval_s": watch.interval_s, "credential": watch.credential}
 
 
 async def _find(tenant: TenantId, db: Db, name: str) -> Watch:

@@ -82,7 +82,7 @@ async def create_webhook(tenant: TenantId, catalog: CatalogContext, name: str, *
     """
     now, secret = datetime.now(UTC), new_secret()
     new_webhook = Webhook(id=new_webhook_id(), name=name, version=1, retires_at=None, created_at=now, updated_at=now)
-    entry = CatalogChange(action="webhook.create", target=name, detail={"id": new_webhook.id})
+    entry = CatalogChange(action="webhook.create", target=name, detail={"id": new_webhook.id}, after=new_webhook)
     async with change(tenant, catalog, entry, by=by) as db:
         if await webhooks.get(tenant, db, name) is not None:
             conflict = NameConflict(name=name, owner=f"webhook:{name}")
@@ -111,7 +111,8 @@ async def rotate_webhook(
         before = await webhooks.open_secrets(tenant, db, catalog.sealer, current.id, now=now)
         until = now.replace(microsecond=0) + OVERLAP
         rotated = replace(current, version=current.version + 1, retires_at=until, updated_at=now)
-        entry.target, entry.detail = current.name, {"id": current.id, "old_until": until.isoformat()}
+        entry.target, entry.detail = current.name, {"id": current.id}
+        entry.before, entry.after = current, rotated
         signing = SigningSecrets(current=secret, previous=None if before is None else before.current)
         await webhooks.save(tenant, db, catalog.sealer, rotated, signing)
     return rotated, secret
@@ -148,7 +149,7 @@ async def remove_webhook(
     async with change(tenant, catalog, entry, by=by) as db:
         current = await _find(tenant, db, name)
         check_version(current, expected)
-        entry.target, entry.detail = current.name, {"id": current.id}
+        entry.target, entry.detail, entry.before = current.name, {"id": current.id}, current
         await webhooks.remove(tenant, db, current.id)
 
 

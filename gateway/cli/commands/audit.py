@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from functools import wraps
 from pathlib import Path
 from typing import IO
+from urllib.parse import urlencode
 
 import click
 
@@ -57,6 +58,21 @@ def list_entries(context: AdminContext, limit: int, filters: Mapping[str, str]) 
     """List audit entries, newest first."""
     items = list(context.admin.pages(context.tenant_path("audit"), limit=limit, query=filters))
     context.show(items, lambda: render_items(items, _COLUMNS))
+
+
+@audit.command("explain")
+@click.argument("of", metavar="ID")
+@with_tenant
+def explain_entries(context: AdminContext, of: str) -> None:
+    """Show the rule that decided then; ID is that of an entry, or the correlation id of a request."""
+    found = context.admin.get(f"{context.tenant_path('audit', 'explain')}?{urlencode({'of': of})}")
+    items = to_objects(found.get("items"))
+    context.show(found, lambda: "\n".join(_render_explained(item) for item in items))
+
+
+def _render_explained(item: JsonObject) -> str:
+    entry = to_object(item.get("entry"))
+    return f"{text_at(entry, 'at')}  {text_at(item, 'explanation')}".replace("; ", "\n    ")
 
 
 @audit.command("verify")

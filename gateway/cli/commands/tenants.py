@@ -36,6 +36,16 @@ def list_tenants(context: AdminContext, wanted: ListArguments) -> None:
     context.show(items, lambda: render_table(("slug", "name", "created"), rows))
 
 
+@tenant.command("deleted")
+@click.option("--slug", help="Only tenants that had this slug.")
+@with_admin
+def list_deleted_tenants(context: AdminContext, slug: str | None) -> None:
+    """List deleted tenants with their ids; `gateway --tenant ID audit list` reads the trail of one."""
+    items = list(context.admin.pages("/deleted-tenants", query={"slug": slug} if slug else {}))
+    rows = [(text_at(item, "slug"), text_at(item, "id"), text_at(item, "deleted_at")) for item in items]
+    context.show(items, lambda: render_table(("slug", "id", "deleted"), rows))
+
+
 @tenant.command("show")
 @click.argument("slug")
 @with_admin

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from gateway.domain.identifiers import ConsentId, KeyId, SignInId
+from gateway.domain.tenancy.recorded_fields import Omitted
 
 
 class ClientKind(StrEnum):
@@ -35,10 +36,10 @@ class OAuthClient:
     kind: ClientKind
     name: str
     redirect_uris: tuple[str, ...]
-    secret: bytes | None = field(default=None, repr=False)
+    secret: Omitted[bytes | None] = field(default=None, repr=False)
     """A digest of the client's secret; None for a client without one."""
     created_at: datetime
-    used_at: datetime | None = None
+    used_at: Omitted[datetime | None] = None
     """The last time at which a person authorized the client."""
     version: int = 1
 

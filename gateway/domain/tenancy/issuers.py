@@ -10,6 +10,7 @@ from typing import Literal
 from gateway.domain.identifiers import IssuerId, KeyId, TenantId, crockford
 from gateway.domain.tenancy.keys import Key, KeySecret, Scope
 from gateway.domain.tenancy.principals import pack_claims
+from gateway.domain.tenancy.recorded_fields import Omitted
 from gateway.domain.tenancy.secret_references import SecretReference
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
@@ -142,7 +143,7 @@ class Issuer:
     """The gateway's introspection client; None means no introspection: only JWTs are accepted."""
     requires_dpop: bool = False
     """True if only tokens that are bound to a key of the client (RFC 9449) are accepted."""
-    access_scopes: tuple[str, ...] = ()
+    access_scopes: Omitted[tuple[str, ...]] = ()
     """The issuer's scopes that access rules name; set by the lookup of a tenant's enabled issuers, not stored."""
 
     @property

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from gateway.domain.identifiers import IssuerId, KeyId, TenantId, mint
+from gateway.domain.tenancy.recorded_fields import Omitted
 
 PEPPER_PURPOSE = "pepper"
 """Purpose of the derived key under which the API keys are digested."""
@@ -61,8 +62,8 @@ class KeyState(StrEnum):
 class KeySecret:
     """One secret of a key: a digest of the key's text, which is not stored."""
 
-    digest: bytes
-    pepper: str | None = None
+    digest: Omitted[bytes]
+    pepper: Omitted[str | None] = None
     """The name of the secret key of the digest; None if unknown."""
     number: int = 1
     """Rises by one with each rotation."""
@@ -92,7 +93,7 @@ class Key:
     issuer: IssuerId | None = None
     former: KeySecret | None = None
     """The secret before the last rotation; it may have expired."""
-    last_used_at: datetime | None = None
+    last_used_at: Omitted[datetime | None] = None
     """The hour of the last known use."""
 
     @property

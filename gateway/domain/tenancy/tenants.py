@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from gateway.domain.identifiers import TenantId
+from gateway.domain.tenancy.recorded_fields import Omitted
 
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 """A DNS label (RFC 1123): lower-case letters, digits and inner hyphens, at most 63 characters."""
@@ -17,5 +18,14 @@ class Tenant:
     id: TenantId
     slug: str
     name: str
-    revision: int
+    revision: Omitted[int]
     created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletedTenant:
+    """A tenant that was deleted; its audit trail remains."""
+
+    id: TenantId
+    slug: str
+    deleted_at: datetime

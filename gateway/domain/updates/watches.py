@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from gateway.domain.identifiers import WatchId
+from gateway.domain.tenancy.recorded_fields import Omitted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,4 +35,4 @@ class Watch:
     version: int
     created_at: datetime
     updated_at: datetime
-    seen: Sighting = Sighting()
+    seen: Omitted[Sighting] = Sighting()

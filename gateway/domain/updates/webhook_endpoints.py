@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from gateway.domain.calls.approvals import Approval
 from gateway.domain.identifiers import DeliveryId, TenantId, WebhookEndpointId
+from gateway.domain.tenancy.recorded_fields import Omitted
 from gateway.domain.updates.source_changes import Impact
 from gateway.domain.updates.source_versions import SourceProposal
 
@@ -55,9 +56,9 @@ class OutboundWebhook:
     description: str = ""
     enabled: bool = True
     notice: str | None = None
-    failures: int = 0
-    failing_since: datetime | None = None
-    held_until: datetime | None = None
+    failures: Omitted[int] = 0
+    failing_since: Omitted[datetime | None] = None
+    held_until: Omitted[datetime | None] = None
     retires_at: datetime | None = None
 
 

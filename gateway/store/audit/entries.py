@@ -135,6 +135,8 @@ async def count_calls(tenant: TenantId, db: Db, tools: Collection[str], *, since
 def _conditions(filters: AuditFilter) -> list[ColumnElement[bool]]:
     columns = audit_entries.c
     conditions: list[ColumnElement[bool]] = []
+    if filters.id is not None:
+        conditions.append(columns.id == filters.id)
     if filters.kind is not None:
         conditions.append(columns.kind == filters.kind.value)
     if filters.principal is not None:

@@ -21,6 +21,9 @@ CATALOG = "catalog"
 CREATION = "tenant.create"
 """The action of the first entry of every tenant: the only change without a predecessor."""
 
+DELETION = "tenant.delete"
+"""The action of the last change of a tenant."""
+
 
 class AuditRow(NamedTuple):
     """A row without its MAC, in the order of the table's columns."""

@@ -1,6 +1,6 @@
-"""The tables of the retention of audit trails as SQLAlchemy statements use them; migration 0024 defines them."""
+"""The tables of the retention of audit trails and of deleted tenants, as SQLAlchemy statements use them."""
 
-from sqlalchemy import BigInteger, Column, Integer, LargeBinary, Table, Text
+from sqlalchemy import BigInteger, Column, DateTime, Integer, LargeBinary, Table, Text
 
 from gateway.store.tables import metadata
 
@@ -29,4 +29,13 @@ audit_cuts = Table(
     Column("at_us", BigInteger, nullable=False),
     Column("signer", Text, nullable=False),
     Column("signature", LargeBinary, nullable=False),
+)
+
+deleted_tenants = Table(
+    "deleted_tenants",
+    metadata,
+    Column("tenant_id", Text, primary_key=True),
+    Column("slug", Text, nullable=False),
+    Column("revision", BigInteger, nullable=False),
+    Column("deleted_at", DateTime(timezone=True), nullable=False),
 )

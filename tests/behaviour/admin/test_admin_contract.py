@@ -1,5 +1,7 @@
 """A walk through every route of the admin API, each answer held against the OpenAPI document it serves."""
 
+from typing import Any
+
 import orjson
 import pytest
 
@@ -36,14 +38,65 @@ async def test_every_route_answers_as_documented(
     await walk_primitives(walk, upstream)
     await walk_authorization(walk, gateway, upstream)
     await walk_accounts(walk, stand, upstream)
+    await _check_changes(walk)
     await walk.ask("DELETE", "/tenants/acme", 412, headers={"if-match": '"ten_x.1"'})
     await walk.ask("DELETE", "/tenants/acme", 204)
+    await walk.ask("GET", "/deleted-tenants?limit=1", 200)
     await walk.ask("GET", "/openapi.json", 200)
     await walk.ask("GET", "/doctor", 200)
     await walk.ask("GET", "/secrets", 200)
     await walk.ask("POST", "/secrets/rotate", 200, json={"dry_run": True})
     succeeded = {(method, template) for method, template, status in walk.seen if status < 300}
     assert succeeded | _LINES == walk.documented
+
+
+_CHANGES = {
+    "/tenants/{t}": "tenant.rename",
+    "/tenants/{t}/access": "access.update",
+    "/tenants/{t}/audit-sinks/{name}": "audit_sink.update",
+    "/tenants/{t}/audit/retention": "audit_retention.update",
+    "/tenants/{t}/ceilings": "ceilings.update",
+    "/tenants/{t}/clients/{id}": "client.update",
+    "/tenants/{t}/credentials/{name}": "credential.update",
+    "/tenants/{t}/egress": "egress.update",
+    "/tenants/{t}/guardrails/{name}": "guardrail.update",
+    "/tenants/{t}/issuers/{name}": "issuer.update",
+    "/tenants/{t}/keys/{id}": "key.update",
+    "/tenants/{t}/live-sources/{name}": "live_source.update",
+    "/tenants/{t}/policy": "policy.update",
+    "/tenants/{t}/profiles/{name}": "profile.update",
+    "/tenants/{t}/prompts/{name}": "prompt.update",
+    "/tenants/{t}/resource-templates": "resource_template.update",
+    "/tenants/{t}/resource-templates/{id}": "resource_template.update",
+    "/tenants/{t}/resources": "resource.update",
+    "/tenants/{t}/resources/{id}": "resource.update",
+    "/tenants/{t}/sources/{name}": "source.update",
+    "/tenants/{t}/sources/{name}/document": "source.update",
+    "/tenants/{t}/tools/{name}": "tool.update",
+    "/tenants/{t}/watches/{id}": "watch.update",
+    "/tenants/{t}/webhook-endpoints/{name}": "webhook_endpoint.update",
+}
+"""The action of each path whose object PUT or PATCH changes."""
+
+
+async def _check_changes(walk: Walk) -> None:
+    """The trail of the walk: each change of each kind has before and after, and no secret (TEN-4)."""
+    assert {path for method, path in walk.documented if method in {"PUT", "PATCH"}} == _CHANGES.keys()
+    entries: list[dict[str, Any]] = []
+    cursor = ""
+    while cursor is not None:
+        query = f"&cursor={cursor}" if cursor else ""
+        page = (await walk.ask("GET", f"/tenants/acme/audit?kind=change&limit=200{query}", 200)).json()
+        entries, cursor = entries + page["items"], page["next_cursor"]
+    differing = {entry["action"] for entry in entries if {"before", "after"} <= entry["detail"].keys()}
+    assert {*_CHANGES.values(), "tool.override", "key.rotate", "webhook.rotate"} - differing == set()
+    created = [entry for entry in entries if entry["action"].endswith(".create")]
+    deleted = [entry for entry in entries if entry["action"].endswith(".delete")]
+    assert {entry["action"] for entry in created if "after" not in entry["detail"]} == set()
+    assert {entry["action"] for entry in deleted if "before" not in entry["detail"]} == set()
+    text = orjson.dumps(entries).decode()
+    assert len(walk.secrets) > 10
+    assert [secret for secret in walk.secrets if len(secret) > 5 and secret in text] == []
 
 
 async def _walk_tenants(walk: Walk) -> None:
@@ -193,6 +246,7 @@ async def _walk_tools_and_policy(walk: Walk) -> None:
     assert (await walk.ask("PUT", "/tenants/acme/policy", 200, json=policy, headers={"if-match": tag})).json() == policy
     await walk.ask("PUT", "/tenants/acme/policy", 412, json=policy, headers={"if-match": tag})
     allowed = (await walk.ask("GET", "/tenants/acme/egress", 200)).json()
+    await walk.ask("PUT", "/tenants/acme/egress", 200, json={"allow": ["10.0.0.1:80"]})
     assert (await walk.ask("PUT", "/tenants/acme/egress", 200, json=allowed)).json() == allowed
     await walk.ask("PUT", "/tenants/acme/egress", 400, json={"allow": ["*:80"]})
     refused = await walk.ask("PUT", "/tenants/acme/policy", 400, json={"moderate": "maybe"})
@@ -213,6 +267,9 @@ async def _walk_tools_and_policy(walk: Walk) -> None:
     await walk.ask("GET", "/tenants/acme/audit?kind=change&principal=operator&limit=3", 200)
     await walk.ask("GET", "/tenants/acme/audit?kind=dream", 400)
     assert (await walk.ask("GET", "/tenants/acme/audit/verify", 200)).json()["ok"]
+    [last] = (await walk.ask("GET", "/tenants/acme/audit?limit=1", 200)).json()["items"]
+    await walk.ask("GET", f"/tenants/acme/audit/explain?of={last['id']}", 200)
+    await walk.ask("GET", "/tenants/acme/audit/explain?of=aud_none", 404)
     await walk.ask("GET", "/tenants/none/audit/verify", 404)
     await _walk_audit_sinks(walk)
 
@@ -261,5 +318,5 @@ async def _walk_audit_sinks(walk: Walk) -> None:
     await walk.ask("POST", path, 201, json=sink)
     await walk.ask("GET", path, 200)
     await walk.ask("GET", f"{path}/siem", 200)
-    await walk.ask("PATCH", f"{path}/siem", 200, json={"enabled": False})
+    await walk.ask("PATCH", f"{path}/siem", 200, json={"target": "https://siem.example/other"})
     await walk.ask("DELETE", f"{path}/siem", 204)

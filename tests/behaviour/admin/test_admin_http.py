@@ -228,7 +228,7 @@ async def test_the_operator_sets_the_private_upstreams_of_a_tenant(acme: Running
     assert (shown.json(), shown.headers["etag"]) == (stored.json(), stored.headers["etag"])
     (entry,) = (await acme.admin.get("/tenants/acme/audit", params={"limit": 1})).json()["items"]
     assert (entry["principal"], entry["action"]) == ("operator", "egress.update")
-    assert entry["detail"]["added"] == stored.json()["allow"]
+    assert entry["detail"]["after"] == stored.json()
 
 
 async def test_a_revoked_key_is_refused_at_once_where_it_was_revoked(acme: RunningGateway) -> None:

@@ -204,7 +204,8 @@ async def test_rules_are_kept_and_replaced_whole(gateway: RunningGateway, key: s
     assert (await gateway.admin.get(POLICY)).json()["rules"] == []
     entries = (await gateway.admin.get("/tenants/acme/audit", params={"limit": 100})).json()["items"]
     changes = [entry["detail"] for entry in entries if entry["action"] == "policy.update"]
-    assert [] in [change.get("rules") for change in changes]
+    removed = [change["before"] for change in changes if change.get("after", {}).get("rules") == []]
+    assert [rule["tool"] for rule in removed[0]["rules"]] == ["a"]
 
 
 async def test_rules_are_the_tenants_own(gateway: RunningGateway, key: str, upstream: RecordingUpstream) -> None:

@@ -101,7 +101,9 @@ async def test_rules_are_stored_and_audited(gateway: RunningGateway, keys: dict[
 
     entries = (await gateway.admin.get("/tenants/acme/audit?kind=change")).json()["items"]
     changed = [entry["detail"] for entry in entries if entry["action"] == "policy.update"]
-    assert [detail.get("recorded_arguments") for detail in changed[:3]] == [[], None, [RULE]]
+    sides = [tuple(detail[side].get("recorded_arguments") for side in ("before", "after")) for detail in changed[:3]]
+    stored = {"source": None, "hash": [], "drop": [], **RULE}
+    assert [sides[0], sides[1], sides[2][1]] == [([stored], []), (None, None), [stored]]
 
 
 _FAULTY: tuple[tuple[dict[str, object], str], ...] = (

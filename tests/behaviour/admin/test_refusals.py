@@ -133,8 +133,25 @@ async def test_each_refusal_is_found_by_its_id_with_the_rule(shop: Shop) -> None
         "greets",
     }
     assert (await shop.gateway.admin.get("/tenants/shop/audit/verify")).json()["ok"] is True
+    await _check_explanations(shop, found)
     others = (await shop.gateway.admin.get("/tenants/other/audit")).json()["items"]
     assert [entry["action"] for entry in others] == ["tenant.create"]
+
+
+async def _check_explanations(shop: Shop, found: dict[str, dict[str, Any]]) -> None:
+    """The explanation of each entry names the rule of then, also after the rules have changed."""
+    (await shop.gateway.admin.put("/tenants/shop/access", json={"default": "allow", "rules": []})).raise_for_status()
+    (await shop.gateway.admin.put("/tenants/shop/policy", json={"rules": []})).raise_for_status()
+    for name, entry in found.items():
+        for of in (entry["id"], entry["correlation_id"]):
+            answer = (await shop.gateway.admin.get("/tenants/shop/audit/explain", params={"of": of})).json()
+            [explained] = answer["items"]
+            assert explained["entry"]["id"] == entry["id"]
+            assert (entry["detail"]["rule"].get("words") or "decided by") in explained["explanation"], name
+    [change] = (await shop.entries(kind="change"))[:1]
+    answer = (await shop.gateway.admin.get(f"/tenants/shop/audit/explain?of={change['id']}")).json()
+    assert "rules: [{" in answer["items"][0]["explanation"]
+    assert (await shop.gateway.admin.get("/tenants/shop/audit/explain?of=aud_none")).status_code == 404
 
 
 async def test_a_call_has_its_profile_source_client_and_address(shop: Shop) -> None:

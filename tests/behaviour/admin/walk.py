@@ -1,8 +1,8 @@
 """Requests whose answers have to be what the admin API's own OpenAPI document says."""
 
 import re
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, cast
 
 import httpx
 import jsonschema_rs
@@ -18,6 +18,8 @@ class Walk:
         self._client = client
         self._document = document
         self.seen: set[tuple[str, str, int]] = set()
+        self.secrets: set[str] = set()
+        """The secrets that were sent or received."""
         self.documented = {(method.upper(), path) for path, item in document["paths"].items() for method in item}
         self._patterns: dict[str, re.Pattern[str]] = {
             path: re.compile(re.sub(r"\{\w+\}", "[^/]+", path)) for path in document["paths"]
@@ -32,6 +34,8 @@ class Walk:
         responses = self._document["paths"][template][method.lower()]["responses"]
         assert str(status) in responses, f"{method} {template} answered {status}, which is not documented"
         self._check((method, template, status), responses[str(status)], answer)
+        for members in (more.get("json"), answer.json() if status in {200, 201} and answer.content else None):
+            self.secrets |= set(_secrets_of(members))
         self.seen.add((method, template, status))
         return answer
 
@@ -68,3 +72,13 @@ class Walk:
             self._validators[route] = validator
         errors = [f"{error.instance_path}: {error.message}" for error in validator.iter_errors(answer.json())]
         assert not errors, errors
+
+
+def _secrets_of(members: object) -> Iterator[str]:
+    """The texts that a request or response shows once, or never."""
+    if isinstance(members, dict):
+        known = cast("dict[str, Any]", members)
+        named = (known.get(name) for name in ("key", "secret", "value", "password", "client_secret"))
+        stored: object = known.get("credentials")
+        of_schemes = cast("dict[str, Any]", stored).values() if isinstance(stored, dict) else ()
+        yield from (text for text in (*named, *of_schemes) if isinstance(text, str))

@@ -175,7 +175,7 @@ async def _walk_templates(walk: Walk) -> None:
     tried = await walk.ask("POST", f"{ACME}/resources/try?uri=docs://rows/7", 200)
     assert tried.json()["result"]["contents"][0]["text"] == "row 7"
     for place in (one, by_uri):
-        await walk.ask("PATCH", place, 200, json={"enabled": True})
+        await walk.ask("PATCH", place, 200, json={"enabled": False})
         await walk.ask("PUT", place, 200, json=body)
     await walk.ask("DELETE", one, 204)
     await walk.ask("POST", path, 201, json=body)

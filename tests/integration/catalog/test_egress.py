@@ -35,10 +35,10 @@ async def test_a_list_is_stored_in_one_spelling_and_what_changed_is_audited(chan
 
     entries = await audit.page_entries(tenant, catalog, AuditFilter(), after=None, limit=2)
     assert [(entry.action, entry.target) for entry in entries] == [("egress.update", "egress")] * 2
-    details = [{name: entry.detail[name] for name in ("added", "removed")} for entry in entries]
+    details = [{name: entry.detail[name] for name in ("before", "after")} for entry in entries]
     assert details == [
-        {"added": ["crm.internal:443"], "removed": ["10.0.0.5:8080", "[fd00::5]:8080"]},
-        {"added": list(LIST), "removed": []},
+        {"before": {"allow": list(LIST)}, "after": {"allow": ["billing.internal:8443", "crm.internal:443"]}},
+        {"before": {"allow": []}, "after": {"allow": list(LIST)}},
     ]
 
 

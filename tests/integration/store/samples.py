@@ -91,6 +91,7 @@ from gateway.store.audit.cuts import Cut, CutRow
 from gateway.store.audit.export_lines import ExportKey
 from gateway.store.audit.hash_chain import CREATION, Link
 from gateway.store.audit.signed_heads import HeadRow, Signature
+from gateway.store.audit.tables import deleted_tenants
 from gateway.store.audit.verification import TrailCheck, TrailKeys
 from gateway.store.calls import approvals, ceilings, guardrails, mcp_tasks, policies
 from gateway.store.calls.mcp_tasks import NewTask
@@ -390,6 +391,8 @@ async def _deliver_and_cut(tenant: TenantId, db: Db, sink: TrailSink, writer: st
     await sinks.insert(tenant, db, sink)
     await places.save(tenant, db, sink.id, {writer: 1})
     await retention.save(tenant, db, 30)
+    deleted = {"tenant_id": tenant, "slug": f"{writer.split(maxsplit=1)[0]} deleted", "revision": 1, "deleted_at": NOW}
+    await db.execute(deleted_tenants.insert().values(deleted))
     await cuts.apply(tenant, db, make_cut(tenant, writer))
     await export_keys.keep(tenant, db, EnvelopeCipher(["n" * 32, "k" * 32]))
 

@@ -55,7 +55,7 @@ from gateway.store import (
     tenants,
     tool_aliases,
 )
-from gateway.store.audit import cuts, entries, export_keys, places, retention, signed_heads, sinks
+from gateway.store.audit import cuts, deleted_tenants, entries, export_keys, places, retention, signed_heads, sinks
 from gateway.store.calls import approvals, ceilings, credential_uses, guardrails, mcp_tasks, policies
 from gateway.store.calls.approvals import Claim
 from gateway.store.calls.credential_uses import CredentialUse
@@ -108,6 +108,7 @@ _MODULES = (
     credential_uses,
     entries,
     cuts,
+    deleted_tenants,
     retention,
     signed_heads,
     places,
@@ -210,6 +211,8 @@ _CALLS: Mapping[str, _Call] = {
     "cuts.page": lambda t, db, v: cuts.page(t, db, after=None, limit=100),
     "cuts.last": lambda t, db, v: cuts.last(t, db, f"{_VICTIM} writer"),
     "cuts.totals": lambda t, db, v: cuts.totals(t, db),
+    "deleted_tenants.last_revision": lambda t, db, v: deleted_tenants.last_revision(t, db),
+    "deleted_tenants.is_deleted": lambda t, db, v: deleted_tenants.is_deleted(t, db),
     "retention.get": lambda t, db, v: retention.get(t, db),
     "retention.save": lambda t, db, v: retention.save(t, db, 77),
     "retention.note_fault": lambda t, db, v: retention.note_fault(t, db, "planted"),
@@ -568,6 +571,7 @@ _ACROSS_TENANTS = {
     "keys.find",
     "grants.find",
     "issuers.find",
+    "deleted_tenants.page",
     "tenants.find",
     "tenants.page",
     "tenants.revisions",
@@ -575,7 +579,7 @@ _ACROSS_TENANTS = {
     "name_owners.find_owners",
     "live_sources.all_enabled",
 }
-"""The only queries that see several tenants: the six functions of the definer, and one that sets each in turn."""
+"""The only queries that see several tenants: the seven functions of the definer, and one that sets each in turn."""
 
 
 async def _reseal(tenant: TenantId, db: Db) -> object:
@@ -674,6 +678,9 @@ async def test_only_the_definers_functions_see_past_the_wall(store: Store) -> No
         assert found == {_VICTIM: TenantIssuers(tenant=victim.tenant.id, issuers=(victim.issuer,))}
         assert await tenants.find(db, _VICTIM) == replace(victim.tenant, revision=1)
         slugs = [tenant.slug for tenant in await tenants.page(db, after=None, limit=10)]
+        [deleted] = await deleted_tenants.page(db, slug=f"{_VICTIM} deleted", limit=10)
+        assert deleted.id == victim.tenant.id
+        assert len(await deleted_tenants.page(db, after=(deleted.slug, deleted.id), limit=10)) < 2
         missing = TenantId("ten_missing")
         assert await tenants.revisions(db, [victim.tenant.id, missing]) == {victim.tenant.id: 1}
         places = [(Family.TOOL, f"{_VICTIM}_tool"), (Family.PROMPT, f"{_VICTIM}_tool")]
@@ -788,7 +795,7 @@ async def test_every_table_of_the_database_is_behind_the_wall(wall: Wall) -> Non
 
 
 async def test_nobody_but_the_app_may_call_the_definers_functions(wall: Wall) -> None:
-    """Ours: the nine ways past the wall, and the cut of a trail, are granted to one role, with a fixed search path."""
+    """Ours: the ten ways past the wall, and the cut of a trail, are granted to one role, with a fixed search path."""
     rows = await wall.superuser.fetch(
         "select p.proname as name, pg_get_userbyid(p.proowner) as owner, p.proconfig as settings, "
         "has_function_privilege('gateway_app', p.oid, 'execute') as app, "
@@ -802,6 +809,7 @@ async def test_nobody_but_the_app_may_call_the_definers_functions(wall: Wall) ->
         "grant_by_id",
         "issuers_by_slug",
         "key_by_id",
+        "list_deleted_tenants",
         "list_live_sources",
         "list_tenants",
         "list_due_work",

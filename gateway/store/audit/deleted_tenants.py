@@ -1,0 +1,42 @@
+"""Tenants that were deleted, whose audit trails remain: a trigger of the database stores them."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import RowMapping, select, text
+
+from gateway.domain.identifiers import TenantId
+from gateway.domain.tenancy.tenants import DeletedTenant
+from gateway.store.audit.hash_chain import CATALOG, DELETION
+from gateway.store.audit.tables import deleted_tenants
+from gateway.store.engine import Db
+from gateway.store.tables import audit_entries
+
+_LIST = text("select * from list_deleted_tenants(:slug, :after_slug, :after_id, :most)")
+
+
+async def page(
+    db: Db, *, slug: str | None = None, after: tuple[str, str] | None = None, limit: int
+) -> Sequence[DeletedTenant]:
+    """Deleted tenants, of one slug or of all, sorted by slug and id; bypasses row-level security."""
+    after_slug, after_id = after or (None, None)
+    bounds = {"slug": slug, "after_slug": after_slug, "after_id": after_id, "most": limit}
+    return [_deleted(row) for row in (await db.execute(_LIST, bounds)).mappings()]
+
+
+async def last_revision(tenant: TenantId, db: Db) -> int | None:
+    """The revision of a deleted tenant, which is the number of its last change; None if it is not stored."""
+    query = select(deleted_tenants.c.revision).where(deleted_tenants.c.tenant_id == tenant)
+    found: int | None = (await db.execute(query)).scalar_one_or_none()
+    return found
+
+
+async def is_deleted(tenant: TenantId, db: Db) -> bool:
+    """True if the last change in the tenant's trail is its deletion, also one of before the trigger."""
+    columns = audit_entries.c
+    of_changes = (columns.tenant_id == tenant, columns.writer == CATALOG)
+    query = select(columns.action).where(*of_changes).order_by(columns.seq.desc()).limit(1)
+    return (await db.execute(query)).scalar_one_or_none() == DELETION
+
+
+def _deleted(row: RowMapping) -> DeletedTenant:
+    return DeletedTenant(id=TenantId(row["tenant_id"]), slug=row["slug"], deleted_at=row["deleted_at"])
