@@ -46,6 +46,9 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
             "test_what_the_query_tools_show_is_compared_as_well",
         ),
     },
+    "tests/integration/catalog/test_named_credentials.py": {
+        "credential-receivers": (NEVER, "test_a_kept_secret_reaches_no_new_receiver"),
+    },
     "tests/integration/catalog/test_accounts.py": {
         "account-owner-valid": (NEVER, "test_a_person_who_was_denied_meanwhile_connects_nothing"),
         "account-terms": (without(2), "test_an_account_counts_for_its_terms_only"),

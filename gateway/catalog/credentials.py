@@ -1,17 +1,17 @@
-"""Credentials to which handlers and watches refer by name. They are replaced as a unit and listed without secrets.
+"""Credentials to which handlers and watches refer by name, listed without secrets.
 
-The allowed origins are stored together with the secret. So a caller that may change a credential but does not know its
-secret cannot redirect it to another origin.
+The allowed origins are stored together with the secret, and a change that keeps the secret changes no receiver. So a
+caller that may change a credential but does not know its secret cannot redirect it to another origin.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from gateway.catalog.egress import refusal
-from gateway.catalog.etags import Expected, check_version
+from gateway.catalog.etags import Expected, check_version, tag_of
 from gateway.catalog.identity.client_secrets import check_reference
-from gateway.catalog.identity.delegations import CredentialDraft, build_delegation
+from gateway.catalog.identity.delegations import CredentialDraft, build_delegation, draft_of
 from gateway.catalog.origins import read_origins
 from gateway.catalog.snapshots.credential_cache import read_external_secret
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
@@ -22,6 +22,7 @@ from gateway.domain.credentials import (
     CredentialLocation,
     Delegation,
     StoredCredential,
+    TokenExchange,
     terms_digest,
 )
 from gateway.domain.http.headers import is_private
@@ -89,17 +90,65 @@ async def replace_credential(
         PreconditionFailed: the current version matches no expected tag.
     """
     _check_reference(catalog, draft, by)
-    new_credential, secret = _compose(draft, await build_delegation(tenant, catalog, draft))
-    entry = CatalogChange(action="credential.update", target=draft.name)
+    composed = _compose(draft, await build_delegation(tenant, catalog, draft))
+    return await _save(tenant, catalog, draft.name, composed, by=by, expected=expected)
+
+
+async def update_credential(
+    tenant: TenantId,
+    catalog: CatalogContext,
+    name: str,
+    revise: Callable[[CredentialDraft], CredentialDraft],
+    *,
+    by: Author,
+    expected: Expected = None,
+) -> StoredCredential:
+    """Change a credential. Without a new secret, the stored one is kept only for unchanged receivers.
+
+    `revise` is given the stored members without the secret. A draft that it returns without a value, password or
+    reference keeps the secret.
+
+    Raises:
+        NotFound: the tenant has no such credential.
+        InvalidBody: members do not fit together, or one that names a receiver of the kept secret was changed.
+        ReferenceMissing: the tenant has no such issuer.
+        PreconditionFailed: the current version matches no expected tag, or the credential was changed meanwhile.
+    """
+    async with catalog.store.transaction(tenant) as db:
+        seen = await find_credential(tenant, db, name)
+        check_version(seen, expected)
+        stored = await credentials.open_named(tenant, db, catalog.sealer, seen.name)
+    draft = revise(draft_of(seen))
+    has_secret = draft.value is not None or draft.password is not None or draft.reference is not None
+    if not has_secret and stored is not None:
+        draft = _with_secret(draft, seen, stored.credential)
+    elif draft.reference is not None:
+        _check_reference(catalog, draft, by)
+    composed = _compose(draft, await build_delegation(tenant, catalog, draft))
+    if not has_secret and draft.kind is not CredentialKind.ASSERTION:
+        _check_receivers(seen, composed[0])
+    return await _save(tenant, catalog, seen.id, composed, by=by, expected=frozenset({tag_of(seen)}))
+
+
+async def _save(
+    tenant: TenantId,
+    catalog: CatalogContext,
+    name: str,
+    composed: tuple[StoredCredential, Credential],
+    *,
+    by: Author,
+    expected: Expected,
+) -> StoredCredential:
+    entry = CatalogChange(action="credential.update", target=name)
     async with change(tenant, catalog, entry, by=by) as db:
-        current = await find_credential(tenant, db, draft.name)
+        current = await find_credential(tenant, db, name)
         check_version(current, expected)
         revised = replace(
-            new_credential, id=current.id, name=current.name, version=current.version + 1, created_at=current.created_at
+            composed[0], id=current.id, name=current.name, version=current.version + 1, created_at=current.created_at
         )
         entry.target, entry.detail = current.name, _detail(revised)
         entry.before, entry.after = current, revised
-        await credentials.save(tenant, db, catalog.sealer, revised, secret)
+        await credentials.save(tenant, db, catalog.sealer, revised, composed[1])
         # guard: account-terms-replaced
         if ended := await accounts.remove_other_terms(tenant, db, current.id, terms_of(revised)):
             entry.detail["accounts_ended"] = ended
@@ -233,6 +282,41 @@ def _compose(draft: CredentialDraft, delegation: Delegation | None) -> tuple[Sto
         reference=draft.reference,
     )
     return new_credential, Credential(value="") if draft.kind is CredentialKind.ASSERTION else _secret(draft)
+
+
+def _with_secret(draft: CredentialDraft, stored: StoredCredential, secret: Credential) -> CredentialDraft:
+    """Return the draft with the stored secret, or the stored reference to it."""
+    if draft.kind is CredentialKind.ASSERTION:
+        return draft
+    username = draft.username if draft.username is not None else secret.username
+    if stored.reference is not None:
+        return replace(draft, reference=stored.reference, username=username)
+    if stored.place is CredentialLocation.BASIC:
+        return replace(draft, username=username, password=secret.value)
+    return replace(draft, value=secret.value)
+
+
+def _check_receivers(before: StoredCredential, after: StoredCredential) -> None:
+    """Refuse to keep a secret for another receiver: an author of changes need not know the secret that it would get."""
+    old, new = _receivers(before), _receivers(after)
+    for name in {**old, **new}:
+        if old.get(name) != new.get(name):  # guard: credential-receivers
+            raise refusal(
+                f"/{name}", "names a receiver of the secret: send the secret again (`value`, `password` or `reference`)"
+            )
+
+
+def _receivers(credential: StoredCredential) -> Mapping[str, object]:
+    """The members that name the receivers of the secret, or of tokens that are issued for it."""
+    found: dict[str, object] = {"kind": credential.kind, "origins": sorted(credential.origins)}
+    match credential.delegation:
+        case TokenExchange() as terms:
+            return found | {"issuer": (terms.issuer, terms.token_url)}
+        case AccountTerms() as terms:
+            urls = {"token_url": terms.token_url, "revocation_url": terms.revocation_url}
+            return found | urls | {"server": terms.server, "authorization_url": terms.authorization_url}
+        case _:
+            return found
 
 
 def _field(draft: CredentialDraft) -> str:

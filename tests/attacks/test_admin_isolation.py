@@ -57,6 +57,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("PATCH", "/tenants/{t}/profiles/{name}"): RULES,
     ("POST", "/tenants/{t}/credentials"): {"name": "new", **SECRET},
     ("PUT", "/tenants/{t}/credentials/{name}"): SECRET,
+    ("PATCH", "/tenants/{t}/credentials/{name}"): SECRET,
     ("POST", "/tenants/{t}/webhooks"): {"name": "new"},
     ("POST", "/tenants/{t}/webhook-endpoints"): {"name": "new", "url": URL, "kinds": ["approval.requested"]},
     ("PATCH", "/tenants/{t}/webhook-endpoints/{name}"): {"description": "Taken over"},

@@ -116,6 +116,7 @@ _BODIES: Mapping[str, Json] = {
     "ClientUpdate": {"redirect_uris": ["https://reports.example/callback", "http://127.0.0.1/callback"]},
     "CredentialCreate": {"name": "token", **_CREDENTIAL},
     "CredentialReplace": _CREDENTIAL,
+    "CredentialUpdate": {"field": "X-Api-Key", "place": "header"},
     "DocumentSent": _DOCUMENT,
     "EgressReplace": {"allow": ["billing.internal:8443", "10.0.0.5:8080"]},
     "GuardrailCreate": {"name": "injection", **_GUARDRAIL},

@@ -6,10 +6,11 @@ The OpenAPI document is generated from them.
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any, ClassVar
+from types import NoneType
+from typing import Annotated, Any, ClassVar, get_args
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, create_model
 from pydantic.json_schema import SkipJsonSchema
 
 from gateway.admin.fields import (
@@ -122,6 +123,18 @@ class BodyModel(BaseModel):
     def sent(self) -> dict[str, Any]:
         """Return the fields that were sent, by name."""
         return {name: getattr(self, name) for name in self.model_fields_set}
+
+
+def partial_model(of: type[BodyModel], name: str, doc: str) -> type[BodyModel]:
+    """Return the model of a PATCH: each field of another model may be absent, and null only where it may be null."""
+    members: dict[str, Any] = {}
+    for field_name, info in of.model_fields.items():
+        annotated: Any = Annotated
+        kind: Any = annotated[info.annotation, *info.metadata] if info.metadata else info.annotation
+        is_nullable = NoneType in get_args(info.annotation)
+        described = Field(default=None, description=info.description)
+        members[field_name] = (kind if is_nullable else Annotated[kind | Absent, GIVEN], described)
+    return create_model(name, __base__=BodyModel, __doc__=doc, **members)
 
 
 class QueryModel(BaseModel):

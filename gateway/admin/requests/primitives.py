@@ -17,6 +17,7 @@ from gateway.admin.requests.models import (
     QueryModel,
     SecretText,
     UserName,
+    partial_model,
 )
 from gateway.domain.credentials import CredentialKind, CredentialLocation
 from gateway.domain.primitives import Family
@@ -309,6 +310,13 @@ class CredentialReplace(BodyModel):
             description="The only origins that receive the credential, such as https://api.example.com.",
         ),
     ]
+
+
+CREDENTIAL_UPDATE = partial_model(
+    CredentialReplace,
+    "CredentialUpdate",
+    "Changes of a credential; absent fields keep their value. Without a new secret, the receivers cannot change.",
+)
 
 
 class CredentialCreate(CredentialReplace):

@@ -1,7 +1,9 @@
 """Endpoints of named credentials; no response contains a secret."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from gateway.admin.crud import Noun, endpoint
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Plain
@@ -9,8 +11,8 @@ from gateway.admin.limits import WorkKind
 from gateway.admin.list_search import CREDENTIALS
 from gateway.admin.openapi.formats import NAME
 from gateway.admin.requests.lists import CredentialListQuery
-from gateway.admin.requests.models import NoBody, NoQuery
-from gateway.admin.requests.primitives import CredentialCreate, CredentialReplace, read_reference
+from gateway.admin.requests.models import BodyModel, NoBody, NoQuery
+from gateway.admin.requests.primitives import CREDENTIAL_UPDATE, CredentialCreate, CredentialReplace, read_reference
 from gateway.admin.responses.selections import CredentialPage, CredentialShown, CredentialTested
 from gateway.admin.upserts import Upsert, check_new_name, put
 from gateway.catalog import credentials
@@ -47,7 +49,7 @@ async def replace_credential(admin: AdminDependencies, call: AdminRequest[Creden
     """Replace the secret, location and origins of a credential, or create it."""
     name = call.path["name"]
 
-    async def replace() -> AdminResponse:
+    async def replace_whole() -> AdminResponse:
         change = partial(credentials.replace_credential, call.tenant, admin.catalog, _draft(name, call.body))
         saved = await change(by=call.by, expected=call.expected)
         return await _NOUN.respond(admin, call, saved)
@@ -57,7 +59,25 @@ async def replace_credential(admin: AdminDependencies, call: AdminRequest[Creden
         return await _create(admin, call, name)
 
     read = partial(credentials.get_credential, call.tenant, admin.catalog, name)
-    return await put(call, Upsert(read=read, replace=replace, create=create))
+    return await put(call, Upsert(read=read, replace=replace_whole, create=create))
+
+
+async def update_credential(admin: AdminDependencies, call: AdminRequest[BodyModel, NoQuery]) -> AdminResponse:
+    """Change the sent members of a credential. Its secret is kept while no member that names a receiver changes."""
+    sent = call.body.sent()
+
+    def revise(draft: CredentialDraft) -> CredentialDraft:
+        members: dict[str, Any] = {**sent}
+        if "scopes" in sent:
+            members["scopes"] = tuple(sent["scopes"])
+        if "parameters" in sent:
+            members["parameters"] = tuple(sent["parameters"].items())
+        if "reference" in sent:
+            members["reference"] = read_reference(sent["reference"])
+        return replace(draft, **members)
+
+    update = partial(credentials.update_credential, call.tenant, admin.catalog, call.path["name"], revise)
+    return await _NOUN.respond(admin, call, await update(by=call.by, expected=call.expected))
 
 
 async def _create(admin: AdminDependencies, call: AdminRequest[CredentialReplace, NoQuery], name: str) -> AdminResponse:
@@ -106,6 +126,7 @@ ENDPOINTS = (
     _NOUN.create_route(create_credential, CredentialCreate, problems={409, 429}),
     _NOUN.show_route("Show a credential, without its secret.", credentials.get_credential),
     _NOUN.upsert_route(replace_credential, CredentialReplace, problems={409, 429}),
+    _NOUN.update_route(update_credential, CREDENTIAL_UPDATE),
     endpoint(
         "POST",
         f"{_NOUN.item}/test",

@@ -5,7 +5,7 @@ change of the metadata therefore sends no secret to another host.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gateway.catalog.egress import refusal, require_tls
@@ -17,6 +17,7 @@ from gateway.domain.credentials import (
     CredentialLocation,
     Delegation,
     SignedAssertion,
+    StoredCredential,
     TokenExchange,
 )
 from gateway.domain.identifiers import TenantId
@@ -66,6 +67,30 @@ class CredentialDraft:
     parameters: tuple[tuple[str, str], ...] = ()
     reference: SecretReference | None = None
     """Location of the value or password in an external secret store."""
+
+
+def draft_of(stored: StoredCredential) -> CredentialDraft:
+    """Return the draft of a stored credential, without its secret and the reference to it."""
+    has_field = stored.place in {CredentialLocation.HEADER, CredentialLocation.QUERY}
+    draft = CredentialDraft(
+        name=stored.name,
+        kind=stored.kind,
+        place=stored.place,
+        origins=stored.origins,
+        field=stored.field if has_field else None,
+    )
+    match stored.delegation:
+        case None:
+            return draft
+        case SignedAssertion(audience=audience):
+            return replace(draft, audience=audience)
+        case TokenExchange() as terms:
+            members = {name: getattr(terms, name) for name in ("audience", "client_id", "scopes")}
+            return replace(draft, issuer=terms.issuer_name, **members)
+        case AccountTerms() as terms:
+            members = {name: getattr(terms, name) for name in ("client_id", "scopes", "server", "parameters")}
+            urls = {} if terms.server is not None else {name: getattr(terms, name) for name in _ENDPOINTS}
+            return replace(draft, **members, **urls)
 
 
 async def build_delegation(tenant: TenantId, catalog: CatalogContext, draft: CredentialDraft) -> Delegation | None:

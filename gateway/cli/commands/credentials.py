@@ -7,7 +7,7 @@ import click
 
 from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_context import AdminContext, with_tenant
-from gateway.cli.input.declared_items import create_all, declared, replace_all, set_all
+from gateway.cli.input.declared_items import create_all, declared, set_all, update_all
 from gateway.cli.input.json_fields import JsonObject, text_at
 from gateway.cli.input.references import parse_reference
 from gateway.cli.input.secrets import read_secret
@@ -136,14 +136,18 @@ def create_credential(context: AdminContext, file: str | None, **options: Unpack
 @credential_options
 @with_tenant
 def update_credential(context: AdminContext, file: str | None, **options: Unpack[CredentialOptions]) -> None:
-    """Replace every credential that FILE declares, or the one that the options describe: secret, place and origins.
+    """Change what FILE or the options give; everything else stays, as does the secret while no receiver changes.
 
     \b
     Example:
-      gateway credential update --name vendor --place header --field X-Key \\
-        --origin https://api.example.com --secret @key.txt
+      gateway credential update --name vendor --secret @key.txt
+      gateway credential update --name vendor --place header --field X-Key
     """
-    replace_all(context, _NOUN, declared(file, _fields(options)))
+    name, place = options["name"], options["place"]
+    if name and place is None and options["secret"] is not None:
+        place = text_at(context.admin.get(context.tenant_path(_NOUN, name)), "place")  # decides the secret's member
+    fields = _fields({**options, "place": place})
+    update_all(context, _NOUN, declared(file, fields))
 
 
 @credential.command("set")

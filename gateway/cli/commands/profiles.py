@@ -7,7 +7,7 @@ import click
 
 from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_context import AdminContext, with_tenant
-from gateway.cli.input.declared_items import create_all, declared, replace_all, set_all
+from gateway.cli.input.declared_items import create_all, declared, set_all, update_all
 from gateway.cli.input.json_fields import JsonObject, number_at, text_at, to_object, to_objects
 from gateway.cli.input.list_options import ListArguments, list_options
 from gateway.cli.item_commands import add_delete, add_show
@@ -46,8 +46,8 @@ class ProfileOptions(TypedDict):
     exclude_method: tuple[str, ...]
     exclude_safety: tuple[str, ...]
     exclude_family: tuple[str, ...]
-    structured_once: bool
-    selects_fields: bool
+    structured_once: bool | None
+    selects_fields: bool | None
     summary_threshold: int | None
 
 
@@ -68,8 +68,8 @@ def profile_options(command: _Command) -> _Command:
     )
     threshold = click.IntRange(0, MAX_SUMMARY_THRESHOLD)
     command = click.option("--summary-threshold", type=threshold, metavar="BYTES", help=summary)(command)
-    command = click.option("--selects-fields", is_flag=True, help=fields)(command)
-    command = click.option("--structured-once", is_flag=True, help=once)(command)
+    command = click.option("--selects-fields/--no-selects-fields", default=None, help=fields)(command)
+    command = click.option("--structured-once/--no-structured-once", default=None, help=once)(command)
     command = click.option("--description", help="The description, for people.")(command)
     command = click.option("--name", help="The name, which is part of its URL.")(command)
     return click.argument("file", required=False)(command)
@@ -118,14 +118,14 @@ def create_profile(context: AdminContext, file: str | None, **options: Unpack[Pr
 @profile_options
 @with_tenant
 def update_profile(context: AdminContext, file: str | None, **options: Unpack[ProfileOptions]) -> None:
-    """Replace every profile that FILE declares, or the one that the options describe.
+    """Change what FILE or the options give; everything else stays. Given rules replace all rules of their kind.
 
     \b
     Example:
-      gateway profile update --name support --description "Reading alone" \\
-        --include-safety safe --exclude-name 'admin_*'
+      gateway profile update --name support --structured-once
+      gateway profile update --name support --exclude-name 'admin_*'
     """
-    replace_all(context, _NOUN, declared(file, _fields(options)))
+    update_all(context, _NOUN, declared(file, _fields(options)))
 
 
 @profile.command("set")
@@ -174,10 +174,9 @@ def _fields(options: ProfileOptions) -> JsonObject:
         member: given[f"include_{kind}"] for kind, member, *_ in _RULE_MEMBERS if given[f"include_{kind}"]
     }
     excluded = [{member: given[f"exclude_{kind}"]} for kind, member, *_ in _RULE_MEMBERS if given[f"exclude_{kind}"]]
-    fields: JsonObject = {name: given[name] for name in ("name", "description") if given[name] is not None}
+    single = ("name", "description", "structured_once", "selects_fields", "summary_threshold")
+    fields: JsonObject = {name: given[name] for name in single if given[name] is not None}
     fields |= {"include": [included]} if included else {}
-    fields |= {name: True for name in ("structured_once", "selects_fields") if given[name]}
-    fields |= {} if options["summary_threshold"] is None else {"summary_threshold": options["summary_threshold"]}
     return fields | ({"exclude": excluded} if excluded else {})
 
 

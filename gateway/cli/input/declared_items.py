@@ -1,4 +1,4 @@
-"""Requests for items that are declared in files: create, replace and delete. Declarations are sent in order."""
+"""Requests for items that are declared in files: create, change and replace. Declarations are sent in order."""
 
 from collections.abc import Callable, Sequence
 
@@ -17,9 +17,13 @@ def create_all(context: AdminContext, noun: str, declarations: Sequence[Declarat
     _print(context, "created", send_all(declarations, lambda body: context.admin.send("POST", path, body)))
 
 
-def replace_all(context: AdminContext, noun: str, declarations: Sequence[Declaration]) -> None:
-    """Replace the items that have the declared names, and print each."""
-    _print(context, "updated", send_all(declarations, lambda body: _replace(context, noun, body)))
+def update_all(context: AdminContext, noun: str, declarations: Sequence[Declaration]) -> None:
+    """Change the declared members of the items that have the declared names, and print each."""
+
+    def update(body: JsonObject) -> JsonObject:
+        return context.admin.send("PATCH", *_path_and_fields(context, noun, body))
+
+    _print(context, "updated", send_all(declarations, update))
 
 
 def set_all(context: AdminContext, noun: str, declarations: Sequence[Declaration]) -> None:
@@ -61,12 +65,6 @@ def send_all(declarations: Sequence[Declaration], act: Callable[[JsonObject], Js
             click.echo(f"done: {text_at(response, 'id') or text_at(response, 'name')}", err=True)
         raise
     return done
-
-
-def _replace(context: AdminContext, noun: str, body: JsonObject) -> JsonObject:
-    path, fields = _path_and_fields(context, noun, body)
-    _, tag = context.admin.get_with_tag(path)
-    return context.admin.send("PUT", path, fields, if_match=tag)
 
 
 def _path_and_fields(context: AdminContext, noun: str, body: JsonObject) -> tuple[str, JsonObject]:

@@ -64,6 +64,11 @@ async def _walk_credentials(walk: Walk, upstream: RecordingUpstream) -> None:
     changed = {"place": "header", "field": "X-Key", "value": "other", "origins": [upstream.url]}
     await walk.ask("PUT", f"{path}/token", 200, json=changed, headers={"if-match": made.headers["etag"]})
     await walk.ask("PUT", f"{path}/token", 412, json=changed, headers={"if-match": made.headers["etag"]})
+    await walk.ask("PATCH", f"{path}/token", 200, json={"field": "X-Other"})
+    await walk.ask("PATCH", f"{path}/token", 200, json={"field": "X-Key"})
+    moved = await walk.ask("PATCH", f"{path}/token", 400, json={"origins": ["https://evil.example"]})
+    assert moved.json()["errors"][0]["pointer"] == "/origins"
+    await walk.ask("PATCH", f"{path}/token", 412, json={}, headers={"if-match": made.headers["etag"]})
 
 
 async def _walk_tools(walk: Walk, upstream: RecordingUpstream) -> None:

@@ -153,6 +153,31 @@ async def test_profiles_and_credentials_take_their_fields_as_options(terminal: T
     assert (missing.code, "NOT_THERE is not set" in missing.err) == (2, True)
 
 
+async def test_an_update_changes_only_what_it_is_given(terminal: Terminal) -> None:
+    """Ours: `update` opens no profile and asks for no secret again; a file may hold one member (PRG-3, TEN-4)."""
+    await terminal.create_tenant()
+    rules = ("--include-name", "say*", "--exclude-tag", "old", "--structured-once")
+    await terminal.do("profile", "create", "--name", "small", "--description", "Reading alone", *rules)
+    where = ("--name", "robot", "--place", "bearer", "--origin", "https://a.example")
+    await terminal.do("credential", "create", *where, "--secret", "env:PASSWORD", PASSWORD="s3cr3t-canary")
+    before: Any = [
+        (await terminal.do("profile", "show", "small", "--json")).value,
+        (await terminal.do("credential", "show", "robot", "--json")).value,
+    ]
+
+    await terminal.do("profile", "update", "--name", "small", "--no-structured-once")
+    await terminal.do("profile", "update", "-", given=json.dumps({"name": "small", "description": "Other"}))
+    await terminal.do("credential", "update", "--name", "robot", "--place", "header", "--field", "X-Key")
+    await terminal.do("credential", "update", "--name", "robot", "--secret", "env:PASSWORD", PASSWORD="other")
+    refused = await terminal.run("credential", "update", "--name", "robot", "--origin", "https://b.example")
+
+    profile: Any = (await terminal.do("profile", "show", "small", "--json")).value
+    credential: Any = (await terminal.do("credential", "show", "robot", "--json")).value
+    assert _changed(before[0], profile) == {"structured_once": False, "description": "Other"}
+    assert _changed(before[1], credential) == {"place": "header", "field": "X-Key"}
+    assert (refused.code, "/origins" in refused.err, "send the secret again" in refused.err) == (1, True, True)
+
+
 async def test_a_change_of_a_resource_is_reported(terminal: Terminal) -> None:
     """Ours: the admin API's way to say that a resource changed, from the command line (RES-5)."""
     await terminal.create_tenant()
@@ -192,3 +217,10 @@ async def test_a_policy_names_the_arguments_that_are_recorded(terminal: Terminal
 
 def _fetching(url: str) -> dict[str, Any]:
     return tool("fetch", {"kind": "http", "method": "GET", "url": url})
+
+
+def _changed(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """What differs, without the revision and times that every change gives."""
+    assert before.keys() == after.keys()
+    always = {"revision", "version", "updated_at"}
+    return {name: value for name, value in after.items() if name not in always and before[name] != value}

@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from gateway.catalog.primitives.validation import PrimitiveDraft
 from gateway.catalog.snapshots.credential_cache import CredentialCache
 from gateway.catalog.transaction import Author
 from gateway.domain.audit import AuditFilter
-from gateway.domain.credentials import CredentialLocation
+from gateway.domain.credentials import CredentialKind, CredentialLocation
 from gateway.domain.identifiers import SourceId, new_profile_id
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.keys import Scope
@@ -34,6 +35,7 @@ from gateway.errors import (
 )
 from gateway.store.engine import Store
 from tests.integration.catalog.conftest import Changes
+from tests.support.catalog_options import with_options
 from tests.support.primitives import static_tool, tool
 
 BY = Author(caller=Operator(), correlation_id="test")
@@ -224,3 +226,75 @@ async def test_a_profile_keeps_its_rules(changes: Changes) -> None:
     )
     assert saved == replace(made, exclude=(Rule(names=("s*",)),), version=2)
     assert await profiles.get_profile(tenant, catalog, "small") == saved
+
+
+async def test_an_update_keeps_the_secret_and_what_is_not_sent(changes: Changes) -> None:
+    """Ours: the place changes, the secret and the origins stay; a new secret replaces the old one (TEN-4)."""
+    tenant, catalog, cache = changes.tenant.id, changes.catalog, _secrets(changes)
+    await credentials.create_credential(tenant, catalog, BEARER, by=BY)
+
+    moved = await credentials.update_credential(
+        tenant, catalog, "token", lambda draft: replace(draft, place=CredentialLocation.HEADER, field="X-Key"), by=BY
+    )
+    kept = await cache.named(tenant, "token")
+    await credentials.update_credential(tenant, catalog, "token", lambda draft: replace(draft, value="new"), by=BY)
+    cache.forget(tenant)
+    renewed = await cache.named(tenant, "token")
+
+    assert (moved.place, moved.field, moved.origins, moved.version) == (
+        CredentialLocation.HEADER,
+        "X-Key",
+        (ORIGIN,),
+        2,
+    )
+    assert kept is not None
+    assert renewed is not None
+    assert [one.credential.value for one in (kept, renewed)] == ["s3cr3t-canary", "new"]
+    assert (renewed.field, renewed.origins) == ("X-Key", (ORIGIN,))
+
+
+async def test_an_update_of_a_login_keeps_user_and_password(changes: Changes) -> None:
+    """Ours: a password is changed without its user name, and a user name without its password (TEN-4)."""
+    tenant, catalog, cache = changes.tenant.id, changes.catalog, _secrets(changes)
+    login = CredentialDraft(
+        name="login", place=CredentialLocation.BASIC, username="ada", password="one", origins=[ORIGIN]
+    )
+    await credentials.create_credential(tenant, catalog, login, by=BY)
+
+    for members in ({"password": "two", "username": "ada"}, {"username": "bob"}):
+        await credentials.update_credential(tenant, catalog, "login", partial(replace, **members), by=BY)
+
+    found = await cache.named(tenant, "login")
+    assert found is not None
+    assert (found.credential.username, found.credential.value) == ("bob", "two")
+
+
+@pytest.mark.parametrize(
+    ("change", "pointer"),
+    [
+        ({"origins": ["https://evil.example"]}, "/origins"),
+        ({"origins": [ORIGIN, "https://evil.example"]}, "/origins"),
+        ({"kind": CredentialKind.ASSERTION, "audience": "x", "origins": ["https://evil.example"]}, None),
+    ],
+)
+async def test_a_kept_secret_reaches_no_new_receiver(
+    changes: Changes, change: dict[str, Any], pointer: str | None
+) -> None:
+    """Ours: whoever does not know the secret cannot send it elsewhere; one that is sent again may go there (TEN-4)."""
+    tenant, catalog = changes.tenant.id, with_options(changes.catalog, public_url="https://gateway.example")
+    await credentials.create_credential(tenant, catalog, BEARER, by=BY)
+
+    if pointer is not None:
+        with pytest.raises(InvalidBody) as refused:
+            await credentials.update_credential(tenant, catalog, "token", lambda draft: replace(draft, **change), by=BY)
+        assert refused.value.faults[0].pointer == pointer
+        found = await _secrets(changes).named(tenant, "token")
+        assert found is not None
+        assert found.origins == (ORIGIN,)
+        change = {**change, "value": "known"}
+    saved = await credentials.update_credential(tenant, catalog, "token", lambda draft: replace(draft, **change), by=BY)
+    assert "https://evil.example" in saved.origins
+    if pointer is None:
+        kept = await _secrets(changes).named(tenant, "token")
+        assert kept is not None
+        assert kept.credential.value == ""

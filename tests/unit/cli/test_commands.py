@@ -76,7 +76,7 @@ def _leaves() -> Iterator[tuple[str, click.Command]]:
 def test_every_noun_has_its_verbs() -> None:
     """Ours: the command line offers what the design names."""
     assert {name: sorted(group.commands) for name, group in _GROUPS.items()} == {
-        "tenant": ["ceilings", "create", "delete", "egress", "list", "rename", "show"],
+        "tenant": ["ceilings", "create", "delete", "deleted", "egress", "list", "rename", "show"],
         "key": ["check", "create", "delete", "end-old-secret", "list", "revoke", "rotate", "show"],
         "account": ["disconnect", "list", "show"],
         "access": ["check", "list", "report", "set"],
@@ -122,7 +122,7 @@ def test_every_noun_has_its_verbs() -> None:
         "watch": ["create", "delete", "list", "show", "update"],
         "policy": ["check", "set", "show"],
         "guardrail": ["create", "delete", "list", "set", "show", "update"],
-        "audit": ["export", "keys", "list", "retention", "sink", "tail", "verify"],
+        "audit": ["explain", "export", "keys", "list", "retention", "sink", "tail", "verify"],
         "approval": ["approve", "deny", "list", "show", "watch"],
     }
     alone = {"serve", "try", "migrate", "doctor", "secrets", "call", "explain", "stdio", "provide", "completion"}
