@@ -12,6 +12,7 @@ import orjson
 
 from gateway.identity.oauth.relying_party import challenge_of
 from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.pages import PAGE_HOOKS
 from tests.support.serving import NO_TLS
 from tests.support.upstream import RecordingUpstream, Seen
 
@@ -94,7 +95,14 @@ class UserBrowser:
         limits = httpx.Limits(max_keepalive_connections=0)  # no test has to close it
         headers = {"origin": gateway.url}
         return cls(
-            httpx.AsyncClient(verify=NO_TLS, base_url=gateway.url, headers=headers, limits=limits, trust_env=False)
+            httpx.AsyncClient(
+                verify=NO_TLS,
+                base_url=gateway.url,
+                headers=headers,
+                limits=limits,
+                trust_env=False,
+                event_hooks=PAGE_HOOKS,
+            )
         )
 
     async def sign_in(self, key: str, tenant: str = "acme", target: str = "") -> httpx.Response:

@@ -12,6 +12,7 @@ import httpx
 import uvicorn
 
 from tests.support.http_transport import LoopTransport
+from tests.support.pages import PAGE_HOOKS
 
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """For clients of plain HTTP: each would read whom this machine trusts, which takes longer than most tests."""
@@ -66,7 +67,7 @@ class Server(uvicorn.Server):
 
 def http_client(**options: Any) -> httpx.AsyncClient:
     """A client of servers of plain HTTP."""
-    return httpx.AsyncClient(transport=LoopTransport(), trust_env=False, **options)
+    return httpx.AsyncClient(transport=LoopTransport(), trust_env=False, event_hooks=PAGE_HOOKS, **options)
 
 
 @asynccontextmanager

@@ -59,6 +59,7 @@ _FORM = Markup("""<form method="post" action="{path}/{id}">
 <p><button name="verdict" value="approve" class="approve">Approve</button>
 <button name="verdict" value="deny" class="deny">Deny</button></p>
 </form>""")
+_DECIDED = Markup("{verdict} by {by} at {at}.")
 _LINE_TEMPLATES = {"+": Markup("<ins>+ {}</ins>\n"), "-": Markup("<del>- {}</del>\n"), "@": Markup("<b>@{}</b>\n")}
 _UNCHANGED_LINE = Markup("  {}\n")
 _STATE_TEXTS = {
@@ -134,15 +135,21 @@ def _decision(approval: Approval, principal: Principal, place: ApprovalPlace) ->
     return _FORM.format(path=place.path, id=approval.id, token=place.token, tag=tag, max_length=MAX_COMMENT_LENGTH)
 
 
-def describe_state(approval: Approval) -> str:
+def describe_state(approval: Approval) -> Markup:
     """Return the state of an approval in words."""
-    if approval.decided_by is None or approval.decided_at is None:
-        return _STATE_TEXTS.get(approval.state, f"The approval is {approval.state}.")
-    verdict = "Denied" if approval.state is ApprovalState.DENIED else "Approved"
-    by = visible(approval.decider_subject or approval.decided_by)
-    comment = f" Comment: {truncate(escape(approval.comment), MAX_COMMENT_LENGTH)}" if approval.comment else ""
     more = _STATE_TEXTS.get(approval.state, "")
-    return f"{verdict} by {by} at {moment(approval.decided_at)}. {more}{comment}".strip()
+    if approval.decided_by is None or approval.decided_at is None:
+        return Markup("{}").format(more or f"The approval is {approval.state}.")
+    parts = [
+        _DECIDED.format(
+            verdict="Denied" if approval.state is ApprovalState.DENIED else "Approved",
+            by=visible(approval.decider_subject or approval.decided_by),
+            at=moment(approval.decided_at),
+        ),
+        more,
+        f"Comment: {truncate(escape(approval.comment), MAX_COMMENT_LENGTH)}" if approval.comment else "",
+    ]
+    return Markup(" ").join(part for part in parts if part)
 
 
 def _details(approval: Approval) -> Markup:

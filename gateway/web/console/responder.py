@@ -72,8 +72,10 @@ class ApprovalResponder:
         if verdict not in {"approve", "deny"}:
             raise BadInput("choose Approve or Deny")
         if len(comment) > pages.MAX_COMMENT_LENGTH or not comment.isprintable():
-            text = f"The comment must have at most {pages.MAX_COMMENT_LENGTH} printable characters; nothing was stored."
-            return await self._show_one(approval, approver, text=text, error=BadInput(text))
+            too_long = BadInput(
+                f"The comment must have at most {pages.MAX_COMMENT_LENGTH} printable characters; nothing was stored."
+            )
+            return await self._show_one(approval, approver, text=too_long.message, error=too_long)
         decide = decide_approval(
             approver.principal.tenant,
             self._catalog,
@@ -87,9 +89,8 @@ class ApprovalResponder:
         except (Conflict, Forbidden) as error:  # a changed version raises Conflict too
             note_refusal(self._refusals, approver.principal, error, action="decide", target=approval.tool)
             now = await self._find(request.path_params["approval"], approver)
-            text = f"Your decision was not stored. {pages.describe_state(now)}"
-            if isinstance(error, Forbidden):
-                text = f"Your decision was not stored: {error.message}."
+            reason = f"{error.message}." if isinstance(error, Forbidden) else pages.describe_state(now)
+            text = Markup("Your decision was not stored: {}").format(reason)
             return await self._show_one(now, approver, text=text, error=error)
         return RedirectResponse(f"{approver.place.path}/{approval.id}", 303, headers=HEADERS)
 

@@ -12,6 +12,7 @@ from gateway.identity import authenticator, people
 from tests.support.authorization import Application, InTurn, register
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.issuer import LocalProvider, add_provider, new_issuer
+from tests.support.pages import PAGE_HOOKS
 from tests.support.primitives import add, static_tool
 from tests.support.replicas import until
 from tests.support.servers import TestDatabase, execute
@@ -41,7 +42,9 @@ async def pair(database: TestDatabase, redis_url: str) -> AsyncGenerator[Pair]:
         ]
         transport = InTurn([httpx.URL(each.url) for each in started])
         http = await stack.enter_async_context(httpx.AsyncClient(transport=transport, base_url=PUBLIC))
-        browser = await stack.enter_async_context(httpx.AsyncClient(transport=transport, base_url=PUBLIC))
+        browser = await stack.enter_async_context(
+            httpx.AsyncClient(transport=transport, base_url=PUBLIC, event_hooks=PAGE_HOOKS)
+        )
         gateway: RunningGateway = replace(started[0], url=PUBLIC, http=http)
         await gateway.create_tenant("acme")
         provider = LocalProvider(new_issuer(server))

@@ -20,6 +20,7 @@ from tests.support.accounts import AccountServer, UserBrowser
 from tests.support.authorization import Application, InTurn, register
 from tests.support.delegation import API, PEOPLE, PUBLIC, TENANTS, Delegating, running_delegation
 from tests.support.issuer import LocalProvider
+from tests.support.pages import PAGE_HOOKS
 from tests.support.servers import TestDatabase
 from tests.support.upstream import Seen, recording_upstream
 
@@ -79,7 +80,9 @@ class Matrix:
         issuer, token = self.world.issuers[tenant], self.provided.get((tenant, person), "-")
         answer = {"token_endpoint": f"{issuer.url}/token", "access_token": token, "expires_in": 3600}
         transport = InTurn([httpx.URL(each.url) for each in self.world.replicas])
-        async with httpx.AsyncClient(transport=transport, base_url=PUBLIC, headers={"origin": PUBLIC}) as http:
+        async with httpx.AsyncClient(
+            transport=transport, base_url=PUBLIC, headers={"origin": PUBLIC}, event_hooks=PAGE_HOOKS
+        ) as http:
             gateway = replace(self.world.gateway, url=PUBLIC, http=http)
             yield Application(gateway, LocalProvider(issuer, {"sub": person}, answer), client_id, http, tenant)
 
