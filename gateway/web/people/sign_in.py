@@ -51,6 +51,8 @@ _SIGNED_IN = Markup("""<p>You are signed in to the tenant <strong>{slug}</strong
 <p><a href="/t/{slug}/">Connect a client</a></p>""")
 _SIGNED_OUT = Markup("""<p role="status">You are signed out of the tenant <strong>{slug}</strong> in this browser.</p>
 <p><a href="/t/{slug}/sign-in?again=1">Sign in again</a></p>""")
+_NO_ACCOUNTS = Markup("""<p class="alert" role="alert">There is no sign-in with an account here.</p>
+<p><a href="/t/{slug}/">Sign in with a key</a>, or ask the administrator for the address of your tenant.</p>""")
 
 PageHandler = Callable[[Request], Awaitable[Response]]
 
@@ -167,8 +169,16 @@ class SignInPages:
         return response
 
     async def _open(self, request: Request) -> Response:
-        """Redirect to the sign-in; if no target page is named, show the person who is signed in."""
-        visit = await self.visit(request)
+        """Redirect to the sign-in; if no target page is named, show the person who is signed in.
+
+        Every sign-in form leads here, because it does not tell whether a tenant exists or has an issuer.
+        """
+        try:
+            visit = await self.visit(request)
+        except NotFound as error:
+            note_refusal(self.tenants.refusals, None, error, target=request.url.path)
+            content = _NO_ACCOUNTS.format(slug=request.path_params["tenant"])
+            return respond(page("Not possible", content), error=error, headers=PAGE_HEADERS)
         query, session = read_fields(request.url.query), visit.session
         named, target, is_forced = query.get("issuer"), query.get("next") or None, "again" in query
         issuer = next((each for each in sign_in_issuers(visit.found) if each.name == named), None)

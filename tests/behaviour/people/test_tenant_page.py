@@ -152,6 +152,10 @@ async def test_a_stranger_sees_the_sign_in_of_every_tenant_alike(application: Ap
                 for answer in answers
             ]
         assert [status for status, _, _ in seen["acme"]] == [200, 200, 200, 401, 401, 401, 403, 303]
+        for slug in ("bare", "missing"):  # the link of each sign-in page leads back to its key form
+            link = re.findall(r'href="(/t/[^"]*/sign-in[^"]*)"', (await stranger.get(f"/t/{slug}/")).text)[0]
+            ended = await stranger.get(unescape(link))
+            assert (ended.status_code, f'href="/t/{slug}/"' in ended.text) == (404, True)
         for slug in ("a%22b", "%3Cb%3E", "a%00b", "A" * 64, "a" * 64):
             assert (await stranger.get(f"/t/{slug}/")).status_code == 404, slug
 
