@@ -9,10 +9,9 @@ import asyncio
 import hashlib
 import math
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC
 from types import TracebackType
 from typing import Any, Final
 
@@ -20,6 +19,7 @@ import anyio
 import msgspec
 import structlog
 
+from gateway.calls.approval_refusal import facts_of, refuse
 from gateway.calls.invocation import Invocation, PrimitiveLookup
 from gateway.calls.policy import describe_reason
 from gateway.calls.risk_warnings import describe_risk, show_call
@@ -130,7 +130,7 @@ class ApprovalStation:
         try:
             while state is ApprovalState.PENDING and anyio.current_time() < until:
                 steps += 1
-                await call.peer.note_wait(_facts(self.catalog, approval))
+                await call.peer.note_wait(facts_of(self.catalog, approval))
                 await call.peer.progress(steps * _PROGRESS_STEP, None, f"waiting for the approval {approval.id}")
                 with anyio.move_on_after(
                     min(_POLL_S, until - anyio.current_time())
@@ -308,52 +308,14 @@ class ApprovedRun:
 
     async def _refusal(self, approval: ApprovalId) -> ApprovalRequired:
         """Return the error with the current state of the approval."""
-        tenant, catalog = self._call.principal.tenant, self._station.catalog
-        found = await get_approval(tenant, catalog, approval)
-        facts = _facts(catalog, found)
-        place = f" at {facts['url']}" if "url" in facts else ""
-        text = _STATE_MESSAGES.get(found.state, _ENDED_MESSAGE).format(
-            id=found.id, state=found.state.value, until=facts["expires_at"], at=place
-        )
-        subject = self._call.principal.subject
-        if found.state is ApprovalState.PENDING and not await has_approver(tenant, catalog, subject):
-            text += (
-                " No key of another subject has the scope approve, and no person the role; only the operator decides."
-                " An admin creates such a key: `gateway key create NAME --scope approve`."
-            )
-        if found.comment and found.state is ApprovalState.DENIED:
-            text += f" The reason given: {found.comment}"
-        return ApprovalRequired(text, approval=facts)
+        catalog = self._station.catalog
+        return await refuse(self._call, catalog, await get_approval(self._call.principal.tenant, catalog, approval))
 
     async def _show(self) -> ShownCall:
         preview = await self._handler.preview(self._prepared)
         shown = show_call(preview, self._prepared, self._call.action[1])
         reason, risks = describe_reason(self._call.judged), describe_risk(self._subject, self._prepared, shown, preview)
         return ShownCall(request=shown, warnings=(reason, *risks) if reason else risks)
-
-
-def _facts(catalog: CatalogContext, approval: Approval) -> Mapping[str, str]:
-    """The members of `gateway/approval`: id, state, expiry, and the page if there is one."""
-    expires_at = approval.expires_at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    facts = {"id": approval.id, "state": approval.state.value, "expires_at": expires_at}
-    url = page_of(catalog, approval.id)
-    return facts if url is None else {**facts, "url": url}
-
-
-_STATE_MESSAGES: Final[Mapping[ApprovalState, str]] = {
-    ApprovalState.PENDING: (
-        "Another person must approve this call: {id}, until {until}{at}. Nothing was done. "
-        "Call again with the same arguments: the call runs once it is approved."
-    ),
-    ApprovalState.APPROVED: "The call is approved ({id}), but the catalog or the key has changed; call again.",
-    ApprovalState.DENIED: "A person denied this call ({id}). Do not call again with the same arguments.",
-    ApprovalState.RUNNING: "Another request is running the approved call ({id}) and receives its result.",
-    ApprovalState.DONE: "Another request ran the approved call ({id}). A further run needs a new approval.",
-    ApprovalState.UNKNOWN: (
-        "The approved call ({id}) was interrupted; the outcome is unknown. Check that before you call again."
-    ),
-}
-_ENDED_MESSAGE: Final = "The approval {id} is {state}; nothing was done. Call again to request a new approval."
 
 
 def _describe(call: Invocation, subject: Tool | Primitive, prepared: Prepared) -> CallToApprove:

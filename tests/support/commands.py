@@ -4,8 +4,10 @@ One that goes on until it is stopped is started as a person starts it, by the te
 """
 
 import json
+import os
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,12 +35,26 @@ class Ended:
 
 
 async def run_gateway(
-    arguments: Sequence[str], *, folder: Path, variables: Mapping[str, str], given: bytes = b""
+    arguments: Sequence[str],
+    *,
+    folder: Path,
+    variables: Mapping[str, str],
+    given: bytes = b"",
+    typed: str | None = None,
 ) -> Ended:
-    """What `python -m gateway` with these arguments does in this folder, with these variables and nothing else."""
-    with tempfile.TemporaryDirectory(prefix="gwc-") as scratch:
+    """What `python -m gateway` with these arguments does in this folder, with these variables and nothing else.
+
+    What is typed comes from a terminal, which then shows the errors; the output is a file.
+    """
+    with tempfile.TemporaryDirectory(prefix="gwc-") as scratch, ExitStack() as stack:
         source, output, errors = (Path(scratch) / name for name in ("in", "out", "err"))
         source.write_bytes(given)
+        screen = None
+        if typed is not None:
+            screen = _Screen()
+            stack.callback(screen.close)
+            screen.type(typed)
+            source = errors = screen.path
 
         def start() -> Forked:
             return Forked(arguments, variables, folder=folder, given=source, output=output, errors=errors)
@@ -49,4 +65,32 @@ async def run_gateway(
                 code = await anyio.to_thread.run_sync(child.wait, abandon_on_cancel=True)
         finally:
             child.kill()
-        return Ended(code=code, out=output.read_text(), err=errors.read_text())
+        return Ended(code=code, out=output.read_text(), err=errors.read_text() if screen is None else screen.read())
+
+
+class _Screen:
+    """A pseudo-terminal of a command that shows less than the kernel buffers."""
+
+    def __init__(self) -> None:
+        self._ours, self._theirs = os.openpty()
+        self.path = Path(os.ttyname(self._theirs))
+
+    def type(self, text: str) -> None:
+        """Type lines ahead."""
+        os.write(self._ours, text.encode())
+
+    def read(self) -> str:
+        """What it shows, with what was typed."""
+        os.set_blocking(self._ours, False)
+        shown = b""
+        while True:
+            try:
+                part = os.read(self._ours, 2**16)
+            except BlockingIOError:
+                return shown.decode().replace("\r\n", "\n")
+            shown += part
+
+    def close(self) -> None:
+        """Let it go."""
+        os.close(self._ours)
+        os.close(self._theirs)

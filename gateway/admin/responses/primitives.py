@@ -154,7 +154,7 @@ class TriedRequest(ResponseModel):
 class TrialShown(ResponseModel):
     """A tried call: the request and the result."""
 
-    request: Annotated[TriedRequest, Field(description="The request that was sent.")]
+    request: Annotated[TriedRequest, Field(description="The request of the call; an error may have prevented it.")]
     result: Annotated[Json, Field(description="The MCP result object.")]
 
 

@@ -83,9 +83,9 @@ async def check_item(
 
 async def get_item(noun: PrimitiveNoun, admin: AdminDependencies, call: AdminRequest[NoBody, Q]) -> AdminResponse:
     """Show a primitive."""
-    return show_item(
-        noun, await listing.get_listed(call.tenant, admin.catalog, noun.family, _requested_address(noun, call))
-    )
+    address = _requested_address(noun, call)
+    found = await listing.get_listed(call.tenant, admin.catalog, noun.family, address, takes_old_names=True)
+    return show_item(noun, found)
 
 
 async def replace_item(

@@ -91,7 +91,7 @@ async def _name_of(admin: AdminDependencies, call: AnyRequest, family: Family, n
         NotFound: no primitive has this name or id.
         Conflict: the primitive is disabled.
     """
-    listed = await get_listed(call.tenant, admin.catalog, family, name)
+    listed = await get_listed(call.tenant, admin.catalog, family, name, takes_old_names=True)
     if not listed.is_enabled:
         raise Conflict(f"the {family.replace('_', ' ')} is switched off; enable it to try it")
     return listed.name

@@ -20,7 +20,7 @@ from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.errors import NotFound
 from gateway.openapi.operation.methods import method_safety
-from gateway.store import operations, primitives
+from gateway.store import operations, primitives, tool_aliases
 from gateway.store.engine import Db
 from gateway.store.sources import sources
 
@@ -123,8 +123,10 @@ def show_operation(loaded: LoadedOperation) -> Listed:
     return Listed(item=explain_level(tool), override=loaded.override, document=explain_level(loaded.tool))
 
 
-async def get_listed(tenant: TenantId, catalog: CatalogContext, family: Family, name: str) -> Listed:
-    """The tenant's primitive of this name or id.
+async def get_listed(
+    tenant: TenantId, catalog: CatalogContext, family: Family, name: str, *, takes_old_names: bool = False
+) -> Listed:
+    """The tenant's primitive of this name or id; on request, also by an old name that clients can still call.
 
     Raises:
         NotFound: the tenant has no such primitive.
@@ -133,7 +135,14 @@ async def get_listed(tenant: TenantId, catalog: CatalogContext, family: Family, 
         code = await code_of(tenant, catalog, db)
         added = [one for one in code if one.family is family]
         live = await visible_live(tenant, db, code)
-        found = await _find(tenant, db, family, name, [*added, *(one for one in live if one.family is family)])
+        unstored = [*added, *(one for one in live if one.family is family)]
+        try:
+            found = await _find(tenant, db, family, name, unstored)
+        except NotFound:
+            renamed = await tool_aliases.resolve(tenant, db, [name]) if takes_old_names else {}
+            if family is not Family.TOOL or name not in renamed:
+                raise
+            found = await _find(tenant, db, family, renamed[name], unstored)
         if isinstance(found.item, Primitive):
             [effective] = await with_effective_levels(tenant, db, [found.item], [*code, *live])
             found = replace(found, item=effective)

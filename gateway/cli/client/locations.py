@@ -39,13 +39,13 @@ def is_loopback(url: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
-def mcp_url(url: str, tenant: str) -> str:
-    """Return the MCP URL of a tenant.
+def mcp_url(url: str, tenant: str, profile: str | None = None) -> str:
+    """Return the MCP URL of a tenant, or of one of its profiles.
 
     Raises:
-        Failure: the tenant cannot be a path segment.
+        Failure: a name cannot be a path segment.
     """
-    return f"{url}/t/{segment_of(tenant)}/mcp"
+    return "/".join((url, "t", *(segment_of(name) for name in (tenant, profile) if name is not None), "mcp"))
 
 
 def segment_of(name: str) -> str:

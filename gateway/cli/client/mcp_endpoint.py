@@ -1,7 +1,7 @@
 """A client of one tenant's MCP URL in revision 2026-07-28, which has no sessions."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from types import TracebackType
 from typing import Self
@@ -13,9 +13,15 @@ from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, is_object, number_at, pick, text_at, to_object, to_objects
 from gateway.cli.transport_failures import transport_failure
 from gateway.domain.http.mcp_requests import header_value, request_body, request_headers
+from gateway.errors import NotFound
 
 _TIMEOUT = httpx.Timeout(120.0, connect=5.0)
 _LIMIT_REACHED = 42900
+_FORM = "elicitation/create"
+_MAX_ROUNDS = 100
+
+AskForm = Callable[[JsonObject], JsonObject]
+"""Shows a form with its message, and returns the response of the user."""
 
 
 def mirrored_headers(schema: object, arguments: Mapping[str, object]) -> dict[str, str]:
@@ -32,10 +38,14 @@ def mirrored_headers(schema: object, arguments: Mapping[str, object]) -> dict[st
 
 
 class McpClient:
-    """A client of a tenant's MCP URL with one credential."""
+    """A client of a tenant's MCP URL with one credential; `ask` fills in the forms that tools show their user."""
 
-    def __init__(self, url: str, key: str, *, transport: httpx.BaseTransport | None = None) -> None:
+    def __init__(
+        self, url: str, key: str, *, ask: AskForm | None = None, transport: httpx.BaseTransport | None = None
+    ) -> None:
         self._url = url
+        self._ask = ask
+        self._unlisted: Failure | None = None
         self._http = httpx.Client(
             headers={"Authorization": f"Bearer {key}"},
             timeout=_TIMEOUT,
@@ -64,8 +74,8 @@ class McpClient:
     def find(self, name: str) -> JsonObject:
         """Return the tool of this name.
 
-        Raises:
-            Failure: the key has no such tool.
+        A tool that is not listed may have this as an old name, so it is returned without a schema. If the gateway does
+        not know it, its call fails with the nearest name.
         """
         names: list[str] = []
         for tool in self.tools():
@@ -74,7 +84,9 @@ class McpClient:
                 return tool
         near = get_close_matches(name, names, n=1)
         detail = f"no tool {name!r} at {self._url}"
-        raise Failure(f"{detail}; did you mean {near[0]!r}?" if near else detail, ExitCode.NOT_FOUND)
+        detail += f"; did you mean {near[0]!r}?" if near else ""
+        self._unlisted = Failure(detail, ExitCode.NOT_FOUND)
+        return {"name": name}
 
     def call(self, tool: JsonObject, arguments: JsonObject) -> JsonObject:
         """Return the result of a call; the result itself can be an error.
@@ -84,10 +96,23 @@ class McpClient:
         """
         name = text_at(tool, "name")
         mirrored = mirrored_headers(tool.get("inputSchema"), arguments)
-        result = self._request("tools/call", {"name": name, "arguments": arguments}, name=name, extra=mirrored)
-        if result.get("resultType", "complete") != "complete":
+        called: JsonObject = {"name": name, "arguments": arguments}
+        params = called
+        for _ in range(_MAX_ROUNDS):
+            result = self._request("tools/call", params, name=name, extra=mirrored)
+            if result.get("resultType", "complete") == "complete":
+                return result
+            params = {**called, **self._answers(name, result)}
+        raise Failure(f"{name} requires input again and again")
+
+    def _answers(self, name: str, result: JsonObject) -> JsonObject:
+        """Return the parameters that answer the requests of an incomplete result."""
+        requests = {key: to_object(one) for key, one in to_object(result.get("inputRequests")).items()}
+        is_known = result.get("resultType") == "input_required" and isinstance(result.get("requestState"), str)
+        if self._ask is None or not is_known or any(one.get("method") != _FORM for one in requests.values()):
             raise Failure(f"{name} requires further input, which this command does not support")
-        return result
+        answers = {key: self._ask(to_object(one.get("params"))) for key, one in requests.items()}
+        return {"inputResponses": answers, "requestState": result["requestState"]}
 
     def _request(
         self,
@@ -98,19 +123,18 @@ class McpClient:
         extra: Mapping[str, str] | None = None,
     ) -> JsonObject:
         headers = {**request_headers(method, name=name), **(extra or {})}
-        body = json.dumps(request_body(method, params)).encode()
+        can_ask: JsonObject = {} if self._ask is None else {"elicitation": {"form": {}}}
+        body = json.dumps(request_body(method, params, capabilities=can_ask)).encode()
         try:
             response = self._http.post(self._url, content=body, headers=headers)
         except httpx.TransportError as error:
             raise transport_failure(self._url, error) from None
-        return _result_of(response)
-
-
-def _result_of(response: httpx.Response) -> JsonObject:
-    message = _message_of(response)
-    if isinstance(message.get("result"), dict):
-        return to_object(message["result"])
-    raise _refusal(response, message)
+        message = _message_of(response)
+        if isinstance(message.get("result"), dict):
+            return to_object(message["result"])
+        if self._unlisted is not None and text_at(message, "error", "data", "code") == NotFound.code:
+            raise self._unlisted
+        raise _refusal(response, message)
 
 
 def _message_of(response: httpx.Response) -> JsonObject:
@@ -139,6 +163,8 @@ def _last_response(stream: str) -> JsonObject:
 def _refusal(response: httpx.Response, message: JsonObject) -> Failure:
     code = exit_for_status(response.status_code)
     error = message.get("error")
+    if is_object(error) and code is ExitCode.NOT_FOUND:
+        return Failure(f"{_describe_error(error)}: no such tenant, or the key requires --profile", code)
     if is_object(error):
         return Failure(_describe_error(error), ExitCode.BUSY if number_at(error, "code") == _LIMIT_REACHED else code)
     if response.is_success:

@@ -9,15 +9,27 @@ import click
 
 from gateway.cli.arguments import parse_arguments
 from gateway.cli.client.admin_context import AdminContext, with_tenant
-from gateway.cli.client.locations import find_key, mcp_url
+from gateway.cli.client.locations import find_key
 from gateway.cli.client.mcp_endpoint import McpClient
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.client_options import ClientOptions, client_options, describe_client
+from gateway.cli.input.forms import ask_form, is_terminal
 from gateway.cli.input.json_fields import JsonObject, as_text, number_at, pick, text_at, to_list, to_object, to_objects
-from gateway.cli.input.options import chosen, chosen_url, json_option, key_option, tenant_option, url_option, wants_json
+from gateway.cli.input.options import (
+    chosen,
+    chosen_mcp_url,
+    json_option,
+    key_option,
+    profile_option,
+    tenant_option,
+    url_option,
+    wants_json,
+)
 from gateway.cli.output.printing import show
 from gateway.cli.output.tables import drop_controls, render_pairs, thousands
+
+_UNASKED = "gateway: on a terminal, this command asks you to confirm such a call, if the policy permits it"
 
 
 @click.command("call")
@@ -27,21 +39,27 @@ from gateway.cli.output.tables import drop_controls, render_pairs, thousands
 @key_option
 @url_option
 @tenant_option
+@profile_option
 @json_option
 @click.pass_context
 def call_tool(context: click.Context, tool: str, arguments: tuple[str, ...], whole: str | None) -> None:
     """Call TOOL and print its result.
 
-    A VALUE is parsed as JSON if it is JSON of a type that the tool's schema allows there; otherwise it is text.
+    A VALUE is parsed as JSON if it is JSON of a type that the tool's schema allows there; otherwise it is text. TOOL
+    may be an old name that clients can still call. On a terminal, the command asks what the tool asks its user.
+
+    \b
+    Example:
+      gateway --tenant acme call delete_pet petId=7 --profile support
     """
-    tenant = chosen("tenant")
-    if not tenant:
-        raise Failure("no tenant: give --tenant or set GATEWAY_TENANT", ExitCode.USAGE)
-    with McpClient(mcp_url(chosen_url(), tenant), find_key(chosen("key"))) as endpoint:
+    ask = ask_form if is_terminal() else None
+    with McpClient(chosen_mcp_url(), find_key(chosen("key")), ask=ask) as endpoint:
         found = endpoint.find(tool)
         given = parse_arguments(arguments, whole=whole, schema=found.get("inputSchema"))
         result = endpoint.call(found, given)
     show(result, lambda: render_result(result), as_json=wants_json())
+    if ask is None and text_at(result, "_meta", "gateway/approval", "state") == "pending":
+        click.echo(_UNASKED, err=True)
     if result.get("isError") is True:
         context.exit(ExitCode.FAILED)
 

@@ -89,8 +89,11 @@ def find_place(context: AdminContext, noun: CommandNoun, name: str) -> str:
 
 
 def render_trial(response: JsonObject, result: str) -> str:
-    """Render a tried call: the request, then the result."""
-    lines = [f"sent: {text_at(response, 'request', 'summary')}"]
+    """Render a tried call: the request, which is named as sent only if it certainly was, then the result."""
+    is_request = bool(text_at(response, "request", "url"))
+    is_refused = pick(response, "result", "_meta", "gateway/error") is not None
+    label = ("request" if is_refused else "sent") if is_request else "call"
+    lines = [f"{label}: {text_at(response, 'request', 'summary')}"]
     if body := text_at(response, "request", "body"):
         lines.append(f"body: {shorten(body, 200)}")
     return "\n".join([*lines, "", result])

@@ -8,7 +8,7 @@ from gateway.cli.commands.call import render_result
 from gateway.cli.commands.overrides import set_tool
 from gateway.cli.commands.primitives import TOOLS, find_place, make_group, render_trial
 from gateway.cli.exit_codes import ExitCode
-from gateway.cli.input.json_fields import JsonObject, pick, to_object
+from gateway.cli.input.json_fields import JsonObject, pick, text_at, to_object
 
 tool = make_group(TOOLS)
 tool.add_command(set_tool)
@@ -27,5 +27,7 @@ def try_tool(context: AdminContext, name: str, arguments: tuple[str, ...], whole
     response = context.admin.send("POST", f"{place}/try", given)
     result = to_object(response.get("result"))
     context.show(response, lambda: render_trial(response, render_result(result)))
+    if text_at(result, "_meta", "gateway/approval", "state") == "pending":
+        click.echo("gateway: this command cannot ask its user; `gateway call` with a key of the tenant can", err=True)
     if result.get("isError") is True:
         click.get_current_context().exit(ExitCode.FAILED)

@@ -9,7 +9,9 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from gateway.cli.client.locations import DEFAULT_FOLDER, DEFAULT_URL, check_url
+from gateway.cli.client.locations import DEFAULT_FOLDER, DEFAULT_URL, check_url, mcp_url
+from gateway.cli.exit_codes import ExitCode
+from gateway.cli.failures import Failure
 
 _META_PREFIX = "gateway.cli."
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -59,6 +61,12 @@ url_option = click.option(
 tenant_option = click.option(
     "--tenant", "-t", envvar="GATEWAY_TENANT", expose_value=False, callback=_store_option, help="The tenant's slug."
 )
+profile_option = click.option(
+    "--profile",
+    expose_value=False,
+    callback=_store_option,
+    help="The profile at whose MCP URL to call, which a key of one profile requires.",
+)
 data_dir_option = click.option(
     "--data-dir",
     envvar="GATEWAY_DATA_DIR",
@@ -91,6 +99,25 @@ def chosen_url() -> str:
         Failure: the value is not an http or https URL.
     """
     return check_url(str(_stored_option("url")))
+
+
+def chosen_mcp_url(url: str | None = None) -> str:
+    """Return the MCP URL: `url` or the gateway's URL if it is one, otherwise the tenant's, and the profile's, there.
+
+    Raises:
+        Failure: the URL is not an http or https URL, or no tenant is selected.
+    """
+    checked = chosen_url() if url is None else check_url(url)
+    if checked.endswith("/mcp"):
+        return checked
+    tenant = chosen("tenant")
+    if not tenant:
+        example = "https://HOST/t/TENANT/mcp"
+        raise Failure(
+            f"no tenant: give --tenant, set GATEWAY_TENANT, or give an MCP URL such as {example} (not {checked})",
+            ExitCode.USAGE,
+        )
+    return mcp_url(checked, tenant, chosen("profile"))
 
 
 def chosen(name: str) -> str | None:

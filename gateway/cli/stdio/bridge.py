@@ -13,11 +13,9 @@ import click
 import httpx
 from anyio.abc import TaskGroup
 
-from gateway.cli.client.locations import check_url, find_key, mcp_url
-from gateway.cli.exit_codes import ExitCode
-from gateway.cli.failures import Failure
+from gateway.cli.client.locations import find_key
 from gateway.cli.failures import one_line as without_controls
-from gateway.cli.input.options import chosen, chosen_url
+from gateway.cli.input.options import chosen, chosen_mcp_url
 from gateway.cli.stdio.event_stream import read_events
 from gateway.cli.stdio.exchange import FAILURES, Exchange
 from gateway.cli.stdio.remote_endpoint import BridgedEndpoint, BridgedSession, is_stream, read_body
@@ -44,26 +42,8 @@ def serve_bridge(claimed: ClaimedStreams, url: str | None) -> None:
     Raises:
         Failure: the URL or the key cannot be used; nothing was sent.
     """
-    target, key = endpoint_url(url), find_key(chosen("key"))
+    target, key = chosen_mcp_url(url), find_key(chosen("key"))
     run(claimed, lambda streams: Bridge(target, key, streams).serve())
-
-
-def endpoint_url(url: str | None) -> str:
-    """Return the MCP URL: the given URL, or the tenant's URL at the given or configured gateway.
-
-    Raises:
-        Failure: the URL is not an http or https URL, or no tenant is selected.
-    """
-    checked = chosen_url() if url is None else check_url(url)
-    if checked.endswith("/mcp"):
-        return checked
-    tenant = chosen("tenant")
-    if not tenant:
-        raise Failure(
-            f"{checked} is not an MCP URL such as https://HOST/t/TENANT/mcp; change it, or give --tenant",
-            ExitCode.USAGE,
-        )
-    return mcp_url(checked, tenant)
 
 
 class Bridge:

@@ -8,11 +8,10 @@ from urllib.parse import urlsplit
 
 from gateway.cli.client.locations import find_key
 from gateway.cli.input.documents import source_name
-from gateway.cli.input.options import chosen
+from gateway.cli.input.options import chosen, chosen_mcp_url
 from gateway.cli.output.client_lines import LocalCommand, stdio_lines
 from gateway.cli.output.printing import show
 from gateway.cli.output.tables import render_pairs
-from gateway.cli.stdio.bridge import endpoint_url
 
 
 def print_client_lines(specs: Sequence[str], url: str | None) -> None:
@@ -27,7 +26,7 @@ def print_client_lines(specs: Sequence[str], url: str | None) -> None:
         name = source_name(specs[0])
         arguments += _repeat_arguments(specs)
     else:
-        target = endpoint_url(url)
+        target = chosen_mcp_url(url)
         name = urlsplit(target).path.split("/")[-2] or "gateway"
         arguments += ["--url", target]
         variables["GATEWAY_KEY"] = find_key(chosen("key"))

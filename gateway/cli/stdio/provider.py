@@ -12,8 +12,7 @@ from gateway.app.python.provider.link import GOING_AWAY, MAX_BYTES, OPEN_S, sock
 from gateway.cli.client.locations import check_url, find_key
 from gateway.cli.exit_codes import ExitCode, exit_for_status
 from gateway.cli.failures import Failure
-from gateway.cli.input.options import chosen
-from gateway.cli.stdio.bridge import endpoint_url
+from gateway.cli.input.options import chosen, chosen_mcp_url
 from gateway.cli.stdio.remote_messages import one_line
 from gateway.cli.stdio.running import run
 from gateway.protocol.stdio.streams import ClaimedStreams, ClientGone, Oversized, StdioStreams
@@ -46,7 +45,7 @@ def _target(url: str | None) -> str:
     try:
         return socket_url(check_url(url or ""))
     except (Failure, ValueError):
-        return socket_url(endpoint_url(url))  # the URL of the gateway, combined with --tenant
+        return socket_url(chosen_mcp_url(url))  # the URL of the gateway, combined with --tenant
 
 
 async def _connect(streams: StdioStreams, url: str, key: str) -> None:

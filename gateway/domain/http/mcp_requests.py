@@ -2,13 +2,10 @@
 
 import base64
 from collections.abc import Mapping
+from types import MappingProxyType
 
 REVISION = "2026-07-28"
 ACCEPT = "application/json, text/event-stream"
-_META: Mapping[str, object] = {
-    "io.modelcontextprotocol/protocolVersion": REVISION,
-    "io.modelcontextprotocol/clientCapabilities": {},
-}
 
 
 def request_headers(method: str, *, name: str | None = None) -> dict[str, str]:
@@ -22,9 +19,18 @@ def request_headers(method: str, *, name: str | None = None) -> dict[str, str]:
     return headers if name is None else {**headers, "Mcp-Name": header_value(name)}
 
 
-def request_body(method: str, params: Mapping[str, object] | None = None) -> dict[str, object]:
+def request_body(
+    method: str,
+    params: Mapping[str, object] | None = None,
+    *,
+    capabilities: Mapping[str, object] = MappingProxyType({}),
+) -> dict[str, object]:
     """Build a request with the required `_meta`."""
-    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**(params or {}), "_meta": _META}}
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": REVISION,
+        "io.modelcontextprotocol/clientCapabilities": dict(capabilities),
+    }
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**(params or {}), "_meta": meta}}
 
 
 def header_value(text: str) -> str:

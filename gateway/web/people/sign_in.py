@@ -171,7 +171,7 @@ class SignInPages:
     async def _open(self, request: Request) -> Response:
         """Redirect to the sign-in; if no target page is named, show the person who is signed in.
 
-        Every sign-in form leads here, because it does not tell whether a tenant exists or has an issuer.
+        Every sign-in form leads here, because it does not reveal whether a tenant exists or has an issuer.
         """
         try:
             visit = await self.visit(request)

@@ -38,14 +38,15 @@ class Terminal:
         """The tenant of the variables, for tests of other commands."""
         await self.gateway.create_tenant(self.variables["GATEWAY_TENANT"])
 
-    async def run(self, *arguments: str, given: str = "", **variables: str) -> Ended:
-        """Run `gateway` to its end; an empty variable is one that is not set."""
+    async def run(self, *arguments: str, given: str = "", typed: str | None = None, **variables: str) -> Ended:
+        """Run `gateway` to its end, at a terminal if something is typed; an empty variable is one that is not set."""
         wanted = {**self.variables, **variables}
         ended = await run_gateway(
             arguments,
             folder=self.folder,
             variables=environment(**{name: value for name, value in wanted.items() if value}),
             given=given.encode(),
+            typed=typed,
         )
         assert "Traceback" not in ended.err, ended.err
         return ended

@@ -63,7 +63,7 @@ class Desk:
             "action": "call",
             "tool": "delete_pet",
             "tool_digest": "aa",
-            "policy_version": 3,
+            "policy_version": 2,
             "digest": b"digest",
             "request": request,
             "warnings": ("Deletes /pets/7.", "Cannot be undone, the document says."),

@@ -563,6 +563,7 @@ async def test_a_client_that_cannot_ask_its_user_falls_back_to_an_approval(offic
     asked = await office.call("create_pet", body={"name": "Rex"})
     assert asked["_meta"]["gateway/approval"]["state"] == "pending"
     assert "only the operator" not in asked["content"][0]["text"]
+    assert "the user confirms it instead" in asked["content"][0]["text"]
     assert not office.upstream.seen
     await office.decide(asked["_meta"]["gateway/approval"]["id"])
 
@@ -600,6 +601,8 @@ async def test_without_an_approver_the_refusal_says_so(gateway: RunningGateway, 
     key = await gateway.create_key("lone")
     (await gateway.admin.put("/tenants/lone/policy", json={"dangerous": "approve"})).raise_for_status()
 
+    tried = await gateway.admin.post("/tenants/lone/tools/delete_pet/try", json={"arguments": {"id": 1}})
+    assert "the role; the operator cannot decide on its own call" in tried.json()["result"]["content"][0]["text"]
     own = await gateway.create_key("lone", subject="me")
     await gateway.create_key("lone", "approve", subject="me")
 

@@ -8,11 +8,20 @@ from datetime import datetime
 import click
 import httpx
 
-from gateway.cli.client.locations import find_key, mcp_url
+from gateway.cli.client.locations import find_key
 from gateway.cli.exit_codes import ExitCode, exit_for_status
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, pick, text_at, to_list, to_object
-from gateway.cli.input.options import chosen, chosen_url, json_option, key_option, tenant_option, url_option, wants_json
+from gateway.cli.input.options import (
+    chosen,
+    chosen_mcp_url,
+    json_option,
+    key_option,
+    profile_option,
+    tenant_option,
+    url_option,
+    wants_json,
+)
 from gateway.cli.output.tables import drop_controls
 from gateway.cli.transport_failures import transport_failure
 from gateway.domain.http.mcp_requests import request_body, request_headers
@@ -31,20 +40,16 @@ _PAUSE_RANGE_S = (0.2, 5.0)
 @key_option
 @url_option
 @tenant_option
+@profile_option
 @json_option
 def watch_resource(uris: tuple[str, ...], count: int | None) -> None:
     """Subscribe to the resources at URI as a client, and print a line for each update that arrives.
 
     Uses the tenant's key, as `gateway call` does. When the connection to the gateway ends, it subscribes again.
     """
-    tenant = chosen("tenant")
-    if not tenant:
-        raise Failure("no tenant: give --tenant or set GATEWAY_TENANT", ExitCode.USAGE)
-    as_json = wants_json()
+    url, as_json = chosen_mcp_url(), wants_json()
     with httpx.Client(headers={"Authorization": f"Bearer {find_key(chosen('key'))}"}, trust_env=False) as http:
-        follower = ResourceWatcher(
-            http, mcp_url(chosen_url(), tenant), uris, report=lambda text: click.echo(text, err=True)
-        )
+        follower = ResourceWatcher(http, url, uris, report=lambda text: click.echo(text, err=True))
         for number, uri in enumerate(follower.updates(), 1):
             at = datetime.now().astimezone().isoformat(timespec="milliseconds")
             click.echo(json.dumps({"at": at, "updated": uri}) if as_json else drop_controls(f"{at}  {uri}"))

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 import httpx
 import pytest
@@ -29,16 +30,20 @@ def test_a_tool_is_found_on_whichever_page_it_is() -> None:
         None: {"tools": [{"name": "a"}], "nextCursor": ""},
         "": {"tools": [{"name": "b"}]},
     }
+    unknown = {"code": -32602, "message": "Tool not found", "data": {"code": "not_found"}}
 
     def answer(request: httpx.Request) -> httpx.Response:
-        return _result(pages[json.loads(request.content)["params"].get("cursor")])
+        body = json.loads(request.content)
+        if body["method"] == "tools/list":
+            return _result(pages[body["params"].get("cursor")])
+        return httpx.Response(400, json={"jsonrpc": "2.0", "id": 1, "error": unknown})
 
     with _endpoint(answer) as endpoint:
         assert endpoint.find("b") == {"name": "b"}
         with pytest.raises(Failure, match="no tool 'c'") as caught:
-            endpoint.find("c")
+            endpoint.call(endpoint.find("c"), {})
         with pytest.raises(Failure, match="did you mean 'b'"):
-            endpoint.find("bb")
+            endpoint.call(endpoint.find("bb"), {})
     assert caught.value.exit_code is ExitCode.NOT_FOUND
 
 
@@ -72,12 +77,32 @@ def test_a_result_in_an_event_stream_is_read_past_its_notifications() -> None:
 
 
 def test_a_call_that_asks_for_input_is_refused_with_words() -> None:
-    """Ours: this command cannot answer questions and says so."""
-    with (
-        _endpoint(lambda _: _result({"resultType": "input_required"})) as endpoint,
-        pytest.raises(Failure, match="further input"),
-    ):
+    """Ours: without a terminal this command cannot answer, on one it answers forms, and never without end."""
+    asked: dict[str, object] = {
+        "resultType": "input_required",
+        "requestState": "s",
+        "inputRequests": {"q": {"method": "elicitation/create", "params": {"message": "?"}}},
+    }
+    sampled = {**asked, "inputRequests": {"q": {"method": "sampling/createMessage"}}}
+    seen: list[dict[str, Any]] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(json.loads(request.content)["params"])
+        return _result(asked if seen[-1]["name"] == "add" else sampled)
+
+    with _endpoint(answer) as endpoint, pytest.raises(Failure, match="further input"):
         endpoint.call(_TOOL, {})
+    transport = httpx.MockTransport(answer)
+    with McpClient(_URL, "secret", ask=lambda _: {"action": "decline"}, transport=transport) as endpoint:
+        with pytest.raises(Failure, match="again and again"):
+            endpoint.call(_TOOL, {"x": 1})
+        with pytest.raises(Failure, match="further input"):
+            endpoint.call({"name": "sampler"}, {})
+
+    capabilities = [each["_meta"]["io.modelcontextprotocol/clientCapabilities"] for each in seen[:2]]
+    assert capabilities == [{}, {"elicitation": {"form": {}}}]
+    assert (seen[2]["inputResponses"], seen[2]["requestState"]) == ({"q": {"action": "decline"}}, "s")
+    assert (seen[2]["name"], seen[2]["arguments"]) == ("add", {"x": 1})
 
 
 @pytest.mark.parametrize(
@@ -92,6 +117,7 @@ def test_a_call_that_asks_for_input_is_refused_with_words() -> None:
         ),
         (401, {"detail": "who are you"}, ExitCode.DENIED, "who are you"),
         (404, {}, ExitCode.NOT_FOUND, "HTTP 404"),
+        (404, {"error": {"message": "not found"}}, ExitCode.NOT_FOUND, "not found: no such tenant"),
         (200, {"hello": 1}, ExitCode.FAILED, "did not respond as an MCP server"),
     ],
 )
