@@ -34,6 +34,7 @@ def find_active(registry: Registry, family: Family, name: str) -> _Item | None:
     snapshot, whole = registry.view.snapshot, registry.view.whole
     match family:
         case Family.TOOL:
+            name = registry.stored_name(name)
             found = snapshot.by_name.get(name) or snapshot.unlisted.get(name) or snapshot.called(name)
             named = (source.get(name) for source in snapshot.operations.values())
             return found or next((tool for tool in named if tool is not None and tool.name == name), None)

@@ -19,8 +19,9 @@ from gateway.protocol.request_context import CURRENT_REQUEST, note_refused
 
 log = structlog.get_logger(__name__)
 
+_CALL: Final = "call"
 _ACTIONS: Final[Mapping[str, str]] = {
-    "tools/call": "call",
+    "tools/call": _CALL,
     "resources/read": "read",
     "prompts/get": "get",
     "completion/complete": "complete",
@@ -57,8 +58,11 @@ class ErrorTranslation:
 
     def _note(self, ctx: ServerRequestContext[Any, Any], error: GatewayError) -> None:
         action = _ACTIONS.get(ctx.method)
+        context = CURRENT_REQUEST.get()
         target = ctx.method if action is None else _target_of(ctx.params or {})
-        note_refused(self._refusals, CURRENT_REQUEST.get(), error, action=action or REQUEST, target=target)
+        if action == _CALL:
+            target = context.registry.stored_name(target)
+        note_refused(self._refusals, context, error, action=action or REQUEST, target=target)
 
 
 def _target_of(params: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ import pytest
 from tests.support.documents import many
 from tests.support.gateway import RunningGateway
 from tests.support.handshake import open_session
-from tests.support.primitives import add, text_prompt, text_resource
+from tests.support.primitives import add, static_tool, text_prompt, text_resource
 from tests.support.servers import TestDatabase
 from tests.support.upstream import RecordingUpstream
 
@@ -51,6 +51,7 @@ async def shop(gateway: RunningGateway, upstream: RecordingUpstream) -> Shop:
     await gateway.import_document("shop", many(upstream.url, 4))
     for uri in ("text://open", "text://closed"):
         await add(gateway, "shop", "resources", text_resource(uri, "x"))
+    await add(gateway, "shop", "tools", static_tool("not.yet"))
     await add(gateway, "shop", "prompts", text_prompt("greets", "hello"))
     profile = {"name": "reading", "include": [{"names": ["op_0000"]}]}
     (await gateway.admin.post("/tenants/shop/profiles", json=profile)).raise_for_status()
@@ -61,7 +62,7 @@ async def shop(gateway: RunningGateway, upstream: RecordingUpstream) -> Shop:
     denied = {
         "effect": "deny",
         "who": ["everyone"],
-        "what": {"names": ["op_0001", "text://closed"]},
+        "what": {"names": ["op_0001", "not.yet", "text://closed"]},
         "reason": "not yet",
     }
     access = {"default": "allow", "rules": [denied]}
@@ -80,6 +81,7 @@ async def test_each_refusal_is_found_by_its_id_with_the_rule(shop: Shop) -> None
     """Ours: unknown and hidden primitives, profile, tenant, access, policy, scope and state (OPR-1, SAF-4)."""
     await shop.rpc("unknown", "all", "tools/call", call("nothing"))
     await shop.rpc("access", "all", "tools/call", call("op_0001"))
+    await shop.rpc("listed", "all", "tools/call", call("not_yet"))
     await shop.rpc("override", "all", "tools/call", call("op_0003"))
     await shop.rpc("policy", "all", "tools/call", call("op_0002"))
     await shop.rpc("profile", "reading", "tools/call", call("op_0002"), place="shop/reading")
@@ -102,6 +104,7 @@ async def test_each_refusal_is_found_by_its_id_with_the_rule(shop: Shop) -> None
     assert rule == {
         "unknown": ("not_found", {"kind": "unknown", "words": "no active tool has this name"}),
         "access": ("not_found", {"kind": "access", "name": "1", "words": "access rule 1 denies it: not yet"}),
+        "listed": ("not_found", rule["access"][1]),
         "override": ("not_found", rule["override"][1]),
         "policy": ("policy.denied", {"kind": "policy", "name": "1", "words": "rule 1: frozen"}),
         "profile": ("not_found", {"kind": "profile", "name": "reading", "words": rule["profile"][1]["words"]}),
@@ -127,11 +130,8 @@ async def test_each_refusal_is_found_by_its_id_with_the_rule(shop: Shop) -> None
         assert (detail["profile"], detail["claimed_client"]) == (profile, "probe")
         assert detail["catalog_revision"] > detail["policy_revision"] > 1
     assert found["policy"]["detail"]["source"] == "api"
-    assert {found[name]["target"] for name in ("access", "resource", "prompt")} == {
-        "op_0001",
-        "text://closed",
-        "greets",
-    }
+    targets = [found[name]["target"] for name in ("access", "listed", "resource", "prompt")]
+    assert targets == ["op_0001", "not.yet", "text://closed", "greets"]
     assert (await shop.gateway.admin.get("/tenants/shop/audit/verify")).json()["ok"] is True
     await _check_explanations(shop, found)
     others = (await shop.gateway.admin.get("/tenants/other/audit")).json()["items"]

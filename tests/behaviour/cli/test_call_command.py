@@ -109,7 +109,7 @@ async def test_a_call_to_confirm_asks_its_user_on_a_terminal(caller: Caller, ups
 
 
 async def test_a_form_is_filled_in_on_a_terminal(caller: Caller) -> None:
-    """MCP: each kind of field of a form has its way to be typed, and is asked again while it does not fit (CAL-7)."""
+    """MCP: each kind of field of a form has its way to be typed, and is asked again while it does not fit (CLI-1)."""
     colours = {"type": "array", "items": {"enum": ["red", "blue"]}, "description": "Some of them."}
     fields: dict[str, Any] = {
         "who": {"type": "string", "title": "Your name"},
