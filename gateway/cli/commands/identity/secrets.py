@@ -3,27 +3,18 @@
 import time
 from pathlib import Path
 
-import anyio
 import click
 
-from gateway.app.secrets import read_keys
-from gateway.catalog.identity.secret_keys.status import forget
 from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_api import AdminApi, path_of
 from gateway.cli.client.admin_context import AdminContext, confirm, with_admin
-from gateway.cli.client.local_gateway import read_settings
 from gateway.cli.client.locations import DEFAULT_FOLDER
 from gateway.cli.exit_codes import ExitCode
-from gateway.cli.failures import Failure, failure_of
+from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, text_at, to_object, to_objects
 from gateway.cli.input.options import chosen, data_dir_option, json_option, wants_json, yes_option
 from gateway.cli.output.printing import show
 from gateway.cli.output.tables import render_table
-from gateway.embedded.servers import EmbeddedServers
-from gateway.errors import BrokenSetting, GatewayError
-from gateway.settings import Settings
-from gateway.store.encryption import EnvelopeCipher
-from gateway.store.engine import Store
 
 _PATH = path_of("secrets")
 _POLL_S = 0.5
@@ -71,28 +62,10 @@ def forget_key(name: str, yes: bool) -> None:
     environment (GATEWAY_DATABASE_URL, or --data-dir), not on a running gateway.
     """
     confirm(f"Give up the secret key {name} with everything that needs it?", is_sure=yes)
-    settings = read_settings(data_dir=Path(chosen("data_dir") or DEFAULT_FOLDER))
-    try:
-        anyio.run(_forget, settings, name)
-    except GatewayError as error:
-        raise failure_of(error) from None
+    from gateway.cli.client import local_stores  # noqa: PLC0415  # 1,400 modules, not needed by `--help`
+
+    local_stores.forget_key(Path(chosen("data_dir") or DEFAULT_FOLDER), name)
     show({"forgotten": name}, lambda: f"gave up {name}", as_json=wants_json())
-
-
-async def _forget(settings: Settings, name: str) -> None:
-    cipher = EnvelopeCipher(read_keys(settings).secret_keys)
-    if settings.database_url is not None:
-        await _forget_at(settings.database_url.get_secret_value(), cipher, name)
-        return
-    if not (settings.data_dir / "servers" / "postgres").is_dir():
-        raise BrokenSetting(f"{settings.data_dir} has no database; set GATEWAY_DATABASE_URL, or give --data-dir")
-    async with EmbeddedServers(settings.data_dir) as urls:
-        await _forget_at(urls.database_url, cipher, name)
-
-
-async def _forget_at(url: str, cipher: EnvelopeCipher, name: str) -> None:
-    async with Store(url, pool_size=1) as store:
-        await forget(store, cipher, name)
 
 
 def _follow(admin: AdminApi, found: JsonObject) -> JsonObject:
