@@ -35,6 +35,11 @@ _MINIMUM_KEY_LENGTH = 32
 _NameList = Annotated[tuple[str, ...], NoDecode]
 
 
+def url_of(host: str, port: int) -> str:
+    """Return the URL of a listener."""
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
 class Settings(BaseSettings):
     """Configuration of one gateway process, read from the environment."""
 
@@ -296,6 +301,13 @@ class Settings(BaseSettings):
     def admin_address(self) -> str:
         """Address of the admin API's own listener."""
         return self.admin_host or "127.0.0.1"
+
+    @property
+    def mcp_base_url(self) -> str | None:
+        """Base URL of MCP if it is known to differ from that of the admin API."""
+        if self.public_url is not None or self.admin_port is None:
+            return self.public_url
+        return url_of(self.host, self.port)
 
     @property
     def log_as_json(self) -> bool:

@@ -66,6 +66,7 @@ def build_catalog(
             ceilings=ceilings,
             tenant_policy=read_decisions(settings.tenant_policy),
             public_url=settings.public_url,
+            mcp_base_url=settings.mcp_base_url,
             live_commands=settings.live_commands,
             reference_hosts=frozenset(host.lower() for host in settings.reference_hosts),
             retention_min_days=settings.audit_retention_min_days,

@@ -67,6 +67,8 @@ class CatalogOptions:
     """The policy of new tenants."""
     public_url: str | None = None
     """The gateway's public base URL, for links to its web pages."""
+    mcp_base_url: str | None = None
+    """Base URL of MCP if it is known to differ from that of the admin API."""
     live_commands: bool = False
     """True if the operator may declare live sources of the kind `command`."""
     reference_hosts: frozenset[str] = frozenset()

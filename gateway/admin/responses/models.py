@@ -26,6 +26,7 @@ from gateway.domain.audit import AuditKind
 from gateway.domain.findings import Verdict
 from gateway.domain.tenancy.ceilings import CeilingsInForce
 from gateway.domain.tenancy.keys import Key, KeyMatch, KeyState, MintedKey, Scope
+from gateway.domain.tenancy.tenants import Tenant
 
 
 class ResponseModel(BaseModel):
@@ -63,6 +64,19 @@ class TenantShown(CopiedModel):
     name: Name
     revision: Annotated[int, Field(description="The revision, which every change of the tenant increases.")]
     created_at: CreatedAt
+    mcp_url: Annotated[
+        str | None,
+        Field(
+            description="The URL for MCP clients, if GATEWAY_PUBLIC_URL or an admin port is set; "
+            "otherwise null: it is at the host and port of the admin API."
+        ),
+    ] = None
+
+    @classmethod
+    def at(cls, tenant: Tenant, base: str | None) -> Self:
+        """Build the response from a tenant, with its URL below the base URL of MCP."""
+        url = None if base is None else f"{base.rstrip('/')}/t/{tenant.slug}/mcp"
+        return cls.of(tenant).model_copy(update={"mcp_url": url})
 
 
 class DeletedTenantShown(CopiedModel):

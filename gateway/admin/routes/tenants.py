@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 from urllib.parse import quote
 
-from gateway.admin.crud import Noun, each, endpoint
+from gateway.admin.crud import Noun, endpoint
 from gateway.admin.endpoint import NO_TENANT, OPERATOR_ONLY, AdminDependencies, AdminRequest, AdminResponse
 from gateway.admin.list_search import TENANTS
 from gateway.admin.pagination import read_page
@@ -19,7 +19,12 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.order import Order
 from gateway.domain.tenancy.tenants import Tenant
 
-_NOUN: Noun[Tenant] = Noun(singular="tenant", path="/tenants", key="t", shown=TenantShown, show=each(TenantShown.of))
+
+async def _show(admin: AdminDependencies, _: TenantId, found: Sequence[Tenant]) -> Sequence[TenantShown]:
+    return [TenantShown.at(one, admin.catalog.options.mcp_base_url) for one in found]
+
+
+_NOUN: Noun[Tenant] = Noun(singular="tenant", path="/tenants", key="t", shown=TenantShown, show=_show)
 
 
 async def create_tenant(admin: AdminDependencies, call: AdminRequest[TenantCreate, NoQuery]) -> AdminResponse:

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp
 from gateway.app.readiness import Readiness
 from gateway.app.server.http_protocol import HardenedHttpProtocol
 from gateway.errors import BrokenSetting
-from gateway.settings import Settings
+from gateway.settings import Settings, url_of
 
 log = structlog.get_logger(__name__)
 
@@ -50,10 +50,15 @@ class BoundListener:
         self.socket.set_inheritable(False)
 
     @property
+    def port(self) -> int:
+        """The bound port."""
+        found: int = self.socket.getsockname()[1]
+        return found
+
+    @property
     def url(self) -> str:
         """The address as a URL."""
-        host = f"[{self._host}]" if ":" in self._host else self._host
-        return f"http://{host}:{self.socket.getsockname()[1]}"
+        return url_of(self._host, self.port)
 
 
 def bind(settings: Settings) -> tuple[BoundListener, BoundListener | None]:

@@ -75,6 +75,7 @@ async def _serve(settings: Settings, ready: Ready | None, code: Registrations | 
     code = load_extras(settings) if code is None else code
     _allow_open_files()
     listener, admin_listener = bind(settings)
+    settings = settings.model_copy(update={"port": listener.port})  # port 0 has selected a free one
     keys = find_keys(settings)
     readiness = Readiness()
     async with open_backends(settings) as addresses:

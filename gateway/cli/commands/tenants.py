@@ -137,6 +137,6 @@ def _describe(context: AdminContext, found: JsonObject) -> str:
         [
             ("slug", slug),
             *((name.removesuffix("_at"), text_at(found, name)) for name in names),
-            ("mcp url", mcp_url(context.admin.url, slug)),
+            ("mcp url", text_at(found, "mcp_url") or mcp_url(context.admin.url, slug)),
         ]
     )
