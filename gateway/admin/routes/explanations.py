@@ -179,7 +179,8 @@ def _finding_reasons(guardrail: Guardrail, found: tuple[GuardrailFinding, ...]) 
 
 async def show_listed(admin: AdminDependencies, call: AdminRequest[NoBody, NoQuery]) -> AdminResponse:
     """Show a tool as clients receive it, and the limits of clients that it exceeds."""
-    found = await get_listed(call.tenant, admin.catalog, Family.TOOL, call.path["name"])
+    name = call.path["name"]
+    found = await get_listed(call.tenant, admin.catalog, Family.TOOL, name, takes_old_names=True)
     registry = await admin.connections.attach(await trial_principal(admin, call))
     tool = found.item if isinstance(found.item, Tool) else tool_of(found.item)
     stored = to_stored(tool)
