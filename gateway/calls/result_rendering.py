@@ -24,9 +24,9 @@ from gateway.calls.upstream_head import add_head, describe_head
 from gateway.domain.fairness.large_work import run_large
 from gateway.domain.http.requests import UpstreamResponse
 from gateway.domain.identifiers import TenantId
-from gateway.domain.refusals import ApprovalRequired
+from gateway.domain.refusals import OutputInvalid, ApprovalRequired
 from gateway.domain.tenancy.principals import Principal
-from gateway.errors import Fault, GatewayError, HandlerFailed, OutputInvalid, RedisUnavailable
+from gateway.errors import Fault, GatewayError, HandlerFailed, RedisUnavailable
 from gateway.handlers.response_body.charsets import declared_charset, decode_text
 from gateway.handlers.response_body.kinds import is_json, is_text, is_utf8, kind_of
 from gateway.handlers.response_body.projection import select_fields

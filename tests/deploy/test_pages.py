@@ -3,21 +3,18 @@
 import ast
 import os
 import re
-import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
 
 import anyio
 import anyio.to_thread
-import click
 import pytest
 
-from gateway.cli.main import gateway as command_line
 from tests.deploy import pages
 from tests.deploy.compose import ROOT
 from tests.deploy.sockets import free_port
@@ -74,36 +71,6 @@ def test_every_message_of_the_troubleshooting_page_is_one_that_is_said() -> None
     assert len(messages) >= 35
     assert [message for message in messages if not _is_said(message)] == []
     assert not _is_said("the gateway is … on fire")
-
-
-def _commands_of(path: Path) -> Iterator[list[str]]:
-    """Every command of ours that a page names."""
-    text = path.read_text()
-    for said in re.findall(r"`((?:\.venv/bin/)?gateway [^`\n]+)`", text) + re.findall(
-        r"^\$ ((?:\.venv/bin/)?gateway .+)$", text, re.MULTILINE
-    ):
-        yield shlex.split(said.partition("#")[0].partition(" > ")[0])[1:]
-
-
-@pytest.mark.parametrize(
-    "path", [*(DOCS / name for name in PAGES if name != "cli.md"), ROOT / "README.md"], ids=lambda path: path.name
-)
-def test_every_command_of_a_page_exists_with_its_options(path: Path) -> None:
-    """Ours: nobody is told to type what the command line refuses."""
-    for words in _commands_of(path):
-        command: click.Command = command_line
-        context = click.Context(command_line)
-        options: list[str] = []
-        for word in words:
-            if word.startswith("-"):
-                options.append(word.partition("=")[0])
-            elif isinstance(command, click.Group) and word in command.list_commands(context):
-                command = command.get_command(context, word) or command
-        known = {name for one in (command, command_line) for parameter in one.params for name in parameter.opts}
-        known |= {name for parameter in command.params for name in parameter.secondary_opts} | {"--help"}
-        assert not isinstance(command, click.Group) or command is command_line, words
-        assert command is not command_line or words[0].startswith("--"), words
-        assert set(options) <= known, words
 
 
 @pytest.mark.parametrize(("page", "part"), [("docs/quickstart.md", "Step by step"), ("README.md", "Use it")])
