@@ -34,7 +34,6 @@
     │   ├── UpstreamUnreachable      no connection, or it was lost
     │   ├── UpstreamTimeout          no response in time
     │   ├── UpstreamBusy             the tenant's limit of calls or connections there is reached; nothing was sent
-    │   ├── UpstreamSuspended        the circuit breaker is open after several consecutive failures; nothing was sent
     │   ├── UpstreamAnswerTooLarge   the response is larger than a result may be
     │   ├── UpstreamAnswerBroken     a response that is not valid HTTP, or not in its declared encoding
     │   ├── CredentialMissing        the call needs a credential that is not stored
@@ -319,12 +318,6 @@ class UpstreamBusy(UpstreamError):
     """The tenant reached its limit of calls to this upstream, or of connections to all upstreams; nothing was sent."""
 
     code = "upstream.busy"
-
-
-class UpstreamSuspended(UpstreamError):
-    """The upstream failed several times in a row and its circuit breaker is open for a while; nothing was sent."""
-
-    code = "upstream.suspended"
 
 
 class UpstreamAnswerTooLarge(UpstreamError):

@@ -24,7 +24,7 @@ from gateway.calls.upstream_head import add_head, describe_head
 from gateway.domain.fairness.large_work import run_large
 from gateway.domain.http.requests import UpstreamResponse
 from gateway.domain.identifiers import TenantId
-from gateway.domain.refusals import OutputInvalid, ApprovalRequired
+from gateway.domain.refusals import ApprovalRequired, OutputInvalid
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import Fault, GatewayError, HandlerFailed, RedisUnavailable
 from gateway.handlers.response_body.charsets import declared_charset, decode_text

@@ -1,4 +1,4 @@
-"""Errors of calls, large results, idempotency, sign-in, approvals, sources, guardrails; see `gateway.errors`.
+"""Errors of calls, large results, idempotency, sign-in, approvals, sources and upstreams; see `gateway.errors`.
 
 BadInput
 ├── MissingArguments        a prompt without its required arguments
@@ -25,6 +25,7 @@ PolicyDenied
 ├── CallBlocked             a guardrail does not allow the arguments; nothing was sent
 └── ResultBlocked           a guardrail withholds the result; the call has run
 UpstreamError
+├── UpstreamSuspended       the circuit breaker is open after several consecutive failures; nothing was sent
 ├── AccountRequired         the caller has to connect an account at the upstream first; the link is in the error
 ├── SecretUnavailable       the external store does not have the secret, refuses it, or does not respond
 ├── SignInFailed            the provider did not sign the person in, or its response is not valid
@@ -129,6 +130,12 @@ class SignInRefused(Forbidden):
     """The person has signed in at the provider, but is denied, or no rule of the issuer admits the person."""
 
     code = "sign_in.refused"
+
+
+class UpstreamSuspended(UpstreamError):
+    """The upstream failed several times in a row and its circuit breaker is open for a while; nothing was sent."""
+
+    code = "upstream.suspended"
 
 
 class AccountRequired(UpstreamError):

@@ -16,7 +16,8 @@ from typing import TypeAlias
 
 import structlog
 
-from gateway.errors import UpstreamBusy, UpstreamError, UpstreamSuspended
+from gateway.domain.refusals import UpstreamSuspended
+from gateway.errors import UpstreamBusy, UpstreamError
 from gateway.upstream.egress.origins import Origin
 
 log = structlog.get_logger(__name__)

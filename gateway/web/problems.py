@@ -51,7 +51,7 @@ _STATUSES: Mapping[type[GatewayError], int] = {
     errors.EgressDenied: 422,
     errors.UpstreamTimeout: 504,
     errors.UpstreamBusy: 503,
-    errors.UpstreamSuspended: 503,
+    refusals.UpstreamSuspended: 503,
     errors.Unavailable: 503,
     errors.BrokenSetting: 500,
     errors.EmbeddedServerFailed: 500,

@@ -18,8 +18,9 @@ from gateway.catalog.updates.signatures import is_secret, sign
 from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.http.requests import UpstreamRequest
 from gateway.domain.identifiers import GuardrailId, TenantId
+from gateway.domain.refusals import UpstreamSuspended
 from gateway.domain.tenancy.guardrails import Guardrail, HookSettings
-from gateway.errors import UpstreamAnswerBroken, UpstreamBusy, UpstreamError, UpstreamSuspended
+from gateway.errors import UpstreamAnswerBroken, UpstreamBusy, UpstreamError
 from gateway.handlers.credentials import is_among
 from gateway.handlers.interfaces import SecretReader
 from gateway.handlers.previews.requests import escape, truncate

@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from gateway.domain.identifiers import LiveSourceId, TenantId
-from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
+from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed, UpstreamSuspended
 from gateway.domain.sessions import SessionOwner, UpstreamSessionKey
 from gateway.errors import (
     CapabilityMissing,
@@ -18,7 +18,6 @@ from gateway.errors import (
     NotFound,
     UpstreamAnswerTooLarge,
     UpstreamBusy,
-    UpstreamSuspended,
     UpstreamTimeout,
     UpstreamUnreachable,
 )

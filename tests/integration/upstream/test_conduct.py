@@ -12,12 +12,12 @@ from structlog.testing import capture_logs
 
 from gateway.domain.http.requests import UpstreamRequest, UpstreamResponse
 from gateway.domain.identifiers import TenantId
+from gateway.domain.refusals import UpstreamSuspended
 from gateway.errors import (
     EgressDenied,
     UpstreamAnswerBroken,
     UpstreamBusy,
     UpstreamError,
-    UpstreamSuspended,
     UpstreamTimeout,
     UpstreamUnreachable,
 )

@@ -7,7 +7,8 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from gateway.errors import UpstreamBusy, UpstreamSuspended
+from gateway.domain.refusals import UpstreamSuspended
+from gateway.errors import UpstreamBusy
 from gateway.upstream.bulkhead import Bulkhead, BulkheadLimits, Bulkheads
 from gateway.upstream.egress.origins import Origin, read_url
 
