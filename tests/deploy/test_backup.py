@@ -2,7 +2,7 @@
 
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -24,7 +24,7 @@ from tests.support.gateway import running_gateway
 from tests.support.servers import TestDatabase, TestServers, execute, running_servers
 from tests.support.upstream import recording_upstream
 
-COMMANDS = re.findall(r"^\$ (pg_\w+ .*)$", (ROOT / "docs/backup.md").read_text(), re.MULTILINE)
+COMMANDS = re.findall(r"^\$ ((?:pg_\w+|psql) .*)$", (ROOT / "docs/backup.md").read_text(), re.MULTILINE)
 
 
 def _programs() -> Path:
@@ -33,10 +33,10 @@ def _programs() -> Path:
 
 
 def _run(program: str, superuser_url: str, *arguments: str) -> str:
-    """One of PostgreSQL's programs, as the superuser of a server of the tests."""
+    """One of PostgreSQL's programs, as the superuser of a server of the tests unless an argument names another."""
     socket_folder = parse_qs(urlsplit(superuser_url).query)["host"][0]
     command = [str(_programs() / program), f"--host={socket_folder}", "--username=postgres", *arguments]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
 
@@ -99,10 +99,16 @@ async def test_an_administrator_that_is_no_superuser_makes_the_same_logins(tmp_p
         assert left.split() == ["f"], "who made the logins has no key to the house"
 
 
+@pytest.mark.parametrize("commands", [COMMANDS[:2], COMMANDS[2:]], ids=["superuser", "owner"])
 async def test_what_was_dumped_here_works_elsewhere(
-    database: TestDatabase, servers: TestServers, elsewhere: TestServers, redis_url: str, tmp_path: Path
+    database: TestDatabase,
+    servers: TestServers,
+    elsewhere: TestServers,
+    redis_url: str,
+    tmp_path: Path,
+    commands: list[str],
 ) -> None:
-    """Ours: keys, secrets and the audit trail come through a restore (TEN-4, SAF-4)."""
+    """Ours: keys, secrets and the audit trail come through a restore, also without a superuser (TEN-4, SAF-4)."""
     dump = tmp_path / "gateway.dump"
     async with recording_upstream() as upstream:
         allowed = [upstream.authority]
@@ -115,7 +121,7 @@ async def test_what_was_dumped_here_works_elsewhere(
                 await gateway.rpc("acme", key, "tools/call", {"name": "op_0000", "arguments": {}})
         upstream.seen.clear()
 
-        await to_thread.run_sync(_dump_and_restore, database.superuser_url, elsewhere.superuser_url, dump)
+        await to_thread.run_sync(_dump_and_restore, commands, database.superuser_url, elsewhere.superuser_url, dump)
 
         other = elsewhere.urls
         async with running_gateway(other.database_url, other.redis_url, egress_allow=allowed) as restored:
@@ -142,7 +148,7 @@ async def test_a_restored_trail_that_was_shortened_is_found_out(
             await gateway.create_key(slug)
             await gateway.create_key(slug)
     dump = tmp_path / "gateway.dump"
-    await to_thread.run_sync(_dump_and_restore, database.superuser_url, elsewhere.superuser_url, dump)
+    await to_thread.run_sync(_dump_and_restore, COMMANDS[:2], database.superuser_url, elsewhere.superuser_url, dump)
     restored = elsewhere.superuser_url.replace("/postgres?", "/gateway?")
     await execute(restored, "delete from audit_entries where seq = (select min(seq) + 1 from audit_entries)")
 
@@ -152,12 +158,15 @@ async def test_a_restored_trail_that_was_shortened_is_found_out(
     assert [(trail["ok"], trail["writers"][0]["fault"]["kind"]) for trail in trails] == [(False, "missing")] * 2
 
 
-def _dump_and_restore(source: str, target: str, dump: Path) -> None:
-    """The two commands of the page, word for word, on the databases of the tests."""
-    dumping, restoring = (command.replace("gateway.dump", str(dump)).split() for command in COMMANDS)
-    assert dumping.pop() == "gateway"
-    _run(dumping[0], source, *dumping[1:], urlsplit(source).path.removeprefix("/"))
-    _run(restoring[0], target, *restoring[1:])
+def _dump_and_restore(commands: Sequence[str], source: str, target: str, dump: Path) -> None:
+    """Commands of the page, word for word: one half dumps here, the other restores elsewhere."""
+    for number, command in enumerate(commands):
+        is_new = number >= len(commands) // 2
+        program, *arguments = command.replace("gateway.dump", str(dump)).split()
+        if not is_new:
+            assert arguments.pop() == "gateway"
+            arguments.append(urlsplit(source).path.removeprefix("/"))
+        _run(program, target if is_new else source, *arguments)
 
 
 async def test_with_other_keys_the_secrets_stay_shut(database: TestDatabase, redis_url: str) -> None:
