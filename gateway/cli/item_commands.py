@@ -1,6 +1,6 @@
 """The commands that every kind of item of a tenant has: `list`, `show` and `delete`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import click
 
@@ -60,14 +60,16 @@ def add_delete(
 def render_items(items: Sequence[JsonObject], columns: Sequence[str]) -> str:
     """Render these fields of items as a table."""
     return render_table(
-        [_title_of(name) for name in columns], [[text_at(item, name) for name in columns] for item in items]
+        [_title_of(name, columns) for name in columns], [[text_at(item, name) for name in columns] for item in items]
     )
 
 
 def render_fields(found: JsonObject, *names: str) -> str:
     """Render these fields of an item, or all; null and empty fields are omitted."""
-    return render_pairs([(_title_of(name), text_at(found, name)) for name in names or found])
+    return render_pairs([(_title_of(name, names), text_at(found, name)) for name in names or found])
 
 
-def _title_of(name: str) -> str:
-    return name.removesuffix("_at").replace("_", " ")
+def _title_of(name: str, beside: Collection[str]) -> str:
+    """The name of a field for people: a time is named by its event, unless a field beside it has that name."""
+    event = name.removesuffix("_at")
+    return (name if event in beside else event).replace("_", " ")

@@ -47,7 +47,8 @@ async def check_clients(store: Store, code: PythonPrimitives | None) -> Finding:
         return warning("clients", f"not examined: {error.message}", "fix the findings on the database first")
     rest = ", the rest skipped after a timeout" if scope.cancelled_caught else ""
     if not found:
-        return fine("clients", f"every listed tool is within the limits of clients ({examined} tenants examined{rest})")
+        examination = f"tenants examined: {examined}{rest}"
+        return fine("clients", f"every listed tool is within the limits of clients ({examination})")
     texts = [
         f"{clients} {text}: {list_names(slugs, limit=_MAX_NAMED)}" for (clients, text), slugs in sorted(found.items())
     ]

@@ -146,7 +146,7 @@ class Doctor:
                 f"no configured secret key decrypts stored secrets: tenants {_listed(broken)}",
                 "add the key that encrypted them at the end of GATEWAY_SECRET_KEYS, or store the credentials again",
             )
-        return fine("secrets", f"stored secrets of {opened} tenants were decrypted")
+        return fine("secrets", f"stored secrets were decrypted (tenants: {opened})")
 
     async def _check_secret_keys(self, store: Store) -> Sequence[Finding]:
         """Findings on secret keys other than the current one."""

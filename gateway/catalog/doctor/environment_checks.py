@@ -132,7 +132,7 @@ def check_default_policy(policy: Policy) -> Finding:
 def _keys(check: str, variable: str, lengths: Sequence[int], *, folder: Path | None) -> Finding:
     if not lengths:
         return warning(check, "not set yet", f"set {variable}, or start `gateway serve`, which generates one")
-    message = f"{len(lengths)} of {', '.join(str(length) for length in lengths)} characters"
+    message = f"set, with {' and '.join(map(str, lengths))} characters"
     if min(lengths) < _MIN_KEY_LENGTH:
         remedy = f"set {variable} to at least {_MIN_KEY_LENGTH} random characters"
         return failure(check, f"{message}: too short, and can be guessed", remedy)

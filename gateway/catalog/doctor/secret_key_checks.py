@@ -32,7 +32,7 @@ def _old_key_finding(key: SecretKeyState, state: SecretKeysState) -> Finding:
         dependents = f"; {describe(stored)} need it" if stored else ""
         return warning(_CHECK, f"the old secret key {key.name} is still configured{dependents}", _ROTATE_REMEDY)
     if rotation.finished_at is None:
-        detail = f"{rotation.values_done} values of {rotation.tenants_done} tenants were re-encrypted"
+        detail = f"values re-encrypted: {rotation.values_done}; tenants: {rotation.tenants_done}"
         detail += f"; {rotation.fault}" if rotation.fault else ""
         return warning(_CHECK, f"a rotation is running: {detail}", "wait until it has finished")
     keys = sum(need.uses for need in key.needs) + state.unmarked

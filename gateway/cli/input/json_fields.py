@@ -59,13 +59,16 @@ def number_at(value: object, *path: str) -> int:
 
 
 def as_text(value: object) -> str:
-    """Format a JSON value as a table cell: null as an empty text, lists with commas."""
+    """Format a JSON value as a table cell: null as an empty text, lists with commas, the set members of objects."""
     if value is None:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if is_object(value):
+        return " ".join(f"{name}={text}" for name, member in value.items() if (text := as_text(member)))
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return ", ".join(as_text(item) for item in cast("Sequence[object]", value))
+        items = cast("Sequence[object]", value)
+        return ("; " if any(map(is_object, items)) else ", ").join(map(as_text, items))
     return str(value)
 
 

@@ -289,7 +289,7 @@ async def test_secrets_that_no_key_opens_are_found(changes: Changes, sound: Inst
     none = await _examine(replace(sound, cipher=None, secret_key_lengths=()))
 
     assert good["secrets"].status is Verdict.OK
-    assert "1 tenants" in good["secrets"].detail
+    assert "tenants: 1" in good["secrets"].detail
     assert _failing(bad) == ["secrets"]
     assert changes.tenant.slug in bad["secrets"].detail
     assert (none["secrets"].status, none["secret_keys"].status) == (Verdict.WARNING, Verdict.WARNING)
@@ -327,7 +327,7 @@ async def test_lists_that_clients_refuse_are_named(changes: Changes, sound: Inst
 
     assert (before.status, before.detail) == (
         Verdict.OK,
-        "every listed tool is within the limits of clients (1 tenants examined)",
+        "every listed tool is within the limits of clients (tenants examined: 1)",
     )
     assert found.status is Verdict.WARNING
     assert "OpenAI API refuses a request with a description of more than 1,024 characters: acme" in found.detail
