@@ -65,16 +65,9 @@ async def test_invalid_arguments_and_unknown_tools_send_nothing(upstream: Record
     assert unknown["error"]["code"] == -32602
 
 
-@pytest.mark.parametrize(
-    ("answer", "refusal"),
-    [
-        ({"content": {"confirm": True}}, None),
-        ({"content": {"confirm": False}}, "the user declined this call"),
-        ({}, "does not match its form"),
-    ],
-)
+@pytest.mark.parametrize(("answer", "is_made"), [({"confirm": True}, True), ({"confirm": False}, False)])
 async def test_a_call_is_confirmed_by_the_user_of_a_session(
-    upstream: RecordingUpstream, answer: dict[str, dict[str, bool]], refusal: str | None
+    upstream: RecordingUpstream, answer: dict[str, bool], is_made: bool
 ) -> None:
     """Ours: with `--moderate confirm`, a changing call asks the client first, and happens only after a yes (SAF-2)."""
     policy = Policy(moderate=Decision.CONFIRM)
@@ -85,12 +78,12 @@ async def test_a_call_is_confirmed_by_the_user_of_a_session(
         assert question["method"] == "elicitation/create"
         assert "POST" in question["params"]["message"]
         assert upstream.seen == []
-        await client.send({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept", **answer}})
+        given = {"action": "accept", "content": answer}
+        await client.send({"jsonrpc": "2.0", "id": question["id"], "result": given})
         result = (await client.response_to(asked_id))["result"]
 
-    assert result.get("isError", False) is (refusal is not None)
-    assert (refusal or "") in result["content"][0]["text"]
-    assert len(upstream.seen) == int(refusal is None)
+    assert result.get("isError", False) is not is_made
+    assert len(upstream.seen) == int(is_made)
 
 
 async def test_a_call_is_confirmed_without_a_session_and_only_once(upstream: RecordingUpstream) -> None:
@@ -124,7 +117,6 @@ async def test_a_client_that_cannot_ask_its_user_is_refused(upstream: RecordingU
         denied = await client.call("delete_pet", {"id": 7})
 
     assert silent["isError"] is True
-    assert "start the server with --moderate allow" in silent["content"][0]["text"]
     assert denied["isError"] is True
     assert upstream.seen == []
 
