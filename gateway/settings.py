@@ -133,6 +133,9 @@ class Settings(BaseSettings):
     refresh_min_s: int = Field(
         300, ge=1, le=86_400, description="Shortest interval between two refreshes of a source, in seconds."
     )
+    upstream_timeout_max_s: float = Field(
+        300.0, ge=1, le=3600, description="Longest `timeout_s` of a source or an `http` handler, in seconds."
+    )
     source_versions: int = Field(
         10, ge=1, le=1000, description="Versions of a source's document that are kept, the active one included."
     )

@@ -1328,6 +1328,13 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "live-command-setting": (NEVER, "test_only_the_operator_declares_commands_and_only_if_allowed"),
         "live-command-attached": (value("True"), "test_only_the_operator_declares_commands_and_only_if_allowed"),
     },
+    "tests/behaviour/openapi/test_source_parameters.py": {
+        "filled-headers": (NEVER, "test_a_parameter_replaces_a_scheme_and_unknown_credentials_are_refused"),
+        "grant-parameters": (NEVER, "test_client_credentials_have_further_parameters"),
+        "placeholder-once": (NEVER, "test_credentials_fill_parameters_whatever_the_document_declares"),
+        "timeout-maximum": (swap("min(own_s, self._max_s)", "own_s"), "test_the_operator_bounds_every_time_limit"),
+        "timeout-refused": (NEVER, "test_a_source_has_a_time_limit_of_its_own"),
+    },
     "tests/integration/catalog/sources/test_imports.py": {
         "name-clash": (SKIP, "test_a_name_clash_stores_nothing_and_its_prefix_resolves_it"),
         "primitives-limit": (NEVER, "test_a_tenant_gets_no_more_primitives_than_it_may_have"),

@@ -71,6 +71,7 @@ def build_catalog(
             reference_hosts=frozenset(host.lower() for host in settings.reference_hosts),
             retention_min_days=settings.audit_retention_min_days,
             refresh_min_s=settings.refresh_min_s,
+            upstream_timeout_max_s=settings.upstream_timeout_max_s,
             versions_kept=settings.source_versions,
         ),
     )

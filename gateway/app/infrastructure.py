@@ -33,6 +33,7 @@ from gateway.telemetry.traces import Traces
 from gateway.upstream.audit_heads_endpoint import EndpointHeads
 from gateway.upstream.auth.key_sets import KeySets
 from gateway.upstream.client import UpstreamClient
+from gateway.upstream.deadlines import Timeouts
 from gateway.upstream.secret_stores.stores import SecretStores
 
 
@@ -103,7 +104,9 @@ def build_infrastructure(settings: Settings, keys: GatewayKeys, secrets: RereadS
     secret, *older = cipher.derive_all("audit overflow")
     overflow, silence = AuditSpool(bus, secret=secret, older=older), DatabaseBreaker()
     store, moved = Store(database_url, pool_size=settings.database_pool, silence=silence), UnsignedTenants()
-    upstream = UpstreamClient(egress_allow=settings.egress_allow, traces=traces)
+    upstream = UpstreamClient(
+        egress_allow=settings.egress_allow, timeouts=Timeouts(max_s=settings.upstream_timeout_max_s), traces=traces
+    )
     heads = OutsideHeads(
         _head_stores(settings, bus, upstream, secrets.audit_heads_token), keys=cipher.derive_kept(HEADS_PURPOSE)
     )

@@ -77,6 +77,8 @@ class CatalogOptions:
     """Minimum retention of audit entries in days."""
     refresh_min_s: int = 300
     """Minimum number of seconds between two refreshes of a source."""
+    upstream_timeout_max_s: float = 300.0
+    """Maximum time limit that a source may set for its calls, in seconds."""
     versions_kept: int = 10
     """Number of stored versions of each source, including the active one."""
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from gateway.domain.http.plans import RequestPlan
+from gateway.domain.http.plans import Location, RequestPlan
 from gateway.domain.identifiers import OperationId, SourceId, TenantId
 from gateway.domain.overrides import OverrideReport
 from gateway.domain.tenancy.policy import Safety
@@ -34,6 +34,18 @@ class Exposure(StrEnum):
     TOOLS = "tools"
     QUERY = "query"
     BOTH = "both"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilledParameter:
+    """A parameter that a stored credential of the source fills in every request; the document need not declare it.
+
+    In the path, it fills a placeholder of the document.
+    """
+
+    location: Location
+    name: str
+    credential: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,6 +217,9 @@ class Source:
     refresh_interval_s: int | None = None
     """Seconds between refreshes from the URL; None means no schedule."""
     refresh: Omitted[RefreshStatus] = field(default_factory=RefreshStatus)
+    parameters: tuple[FilledParameter, ...] = ()
+    timeout_s: float | None = None
+    """Time limit of its calls in seconds; None means the gateway's usual limits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

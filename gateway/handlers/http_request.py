@@ -12,7 +12,7 @@ import msgspec
 from gateway.definitions.handlers.specs import HttpSpec
 from gateway.domain.http.requests import NamedCredential, UpstreamRequest, UpstreamResponse
 from gateway.domain.identifiers import TenantId
-from gateway.errors import EgressDenied, TemplateFailed, UpstreamTimeout
+from gateway.errors import EgressDenied, TemplateFailed
 from gateway.handlers.credentials import find_named, is_among, of_caller, with_credential
 from gateway.handlers.interfaces import Call, SecretReader
 from gateway.handlers.previews.requests import finish, show_request
@@ -22,6 +22,7 @@ from gateway.handlers.response_body.reading import JSON, TEXT
 from gateway.handlers.response_body.result_processes import ResultProcesses
 from gateway.upstream.auth.delegation import Delegations
 from gateway.upstream.client import UpstreamClient
+from gateway.upstream.http.errors import translate
 from gateway.upstream.serialize.header_checks import is_argument_header, is_header_value
 from gateway.upstream.serialize.path_safety import check_path_value
 from gateway.upstream.serialize.percent_encoding import Unwritable
@@ -84,6 +85,7 @@ class HttpRequester:
             headers=tuple(headers),
             body=body,
             idempotent=method in _IDEMPOTENT,
+            timeout_s=spec.timeout_s,
         )
 
     async def preview(self, request: UpstreamRequest) -> str:
@@ -137,7 +139,7 @@ class HttpRequester:
                     request, tenant=self._egress.tenant, limit_bytes=limit_bytes, holder=call
                 )
         except TimeoutError:
-            raise UpstreamTimeout("The upstream did not respond in time.") from None
+            raise translate(TimeoutError(), request.method) from None
 
     async def require_credential(self) -> None:
         """Check the credential of the declared origin, before a request is built.

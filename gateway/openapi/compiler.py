@@ -208,9 +208,9 @@ class _Compiler:
     def _compile(self, operation: Operation, name: ToolName) -> tuple[CompiledOperation, list[str]]:
         if operation.refusal is not None:
             raise Unusable(operation.refusal)
-        template = read_template(operation.path)
+        template = read_template(operation.path).fill(self._options.parameters)
         parts, losses = self._read(operation, template)
-        plan, arguments = plan_request(operation, template, parts)
+        plan, arguments = plan_request(operation, template, parts, timeout_s=self._options.timeout_s)
         if any(argument.name == FIELDS for argument in arguments):
             self._warnings.add(operation.identity, f"its argument {FIELDS} is its own and selects no parts of results")
         schema = compose_input(arguments, self._components, self._examples)
@@ -242,11 +242,12 @@ class _Compiler:
             point("paths", operation.path): list_at(operation.item, "parameters"),
             operation.where: list_at(operation.node, "parameters"),
         }
-        merged = self._parameters.merge(levels)
+        merged = self._parameters.merge(levels).without(self._options.parameters)
         parameters, mismatches = fit_parameters(template, merged.parameters)
         body = self._bodies.plan(operation.node, operation.where)
         server = self._server(operation)
         security = self._schemes.plan(operation.node, server, merged.credentials)
+        security = security.filled(self._options.parameters, template)
         for name in merged.credentials:
             self._warnings.add("", f"the header {quote_text(name)} is filled from a stored credential, not an argument")
         parts = OperationParts(

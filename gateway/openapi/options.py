@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gateway.domain.sources import OperationRule
+from gateway.domain.sources import FilledParameter, OperationRule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +28,9 @@ class ImportOptions:
     """True if the query tools expose the document."""
     is_listed: bool = True
     """True if the operations of the document are listed as tools."""
+    parameters: tuple[FilledParameter, ...] = ()
+    """Parameters that stored credentials fill; the tools have no arguments for them."""
+    timeout_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,7 +33,8 @@ async def save(
     matches = (secrets.c.tenant_id == tenant, secrets.c.source_id == source, secrets.c.scheme == scheme)
     found = (await db.execute(select(secrets.c.version).where(*matches).with_for_update())).scalar_one_or_none()
     version = int(found or 0) + 1
-    value = msgspec.json.encode({"value": credential.value, "username": credential.username})
+    plain = _PlainSecret(value=credential.value, username=credential.username, parameters=credential.parameters)
+    value = msgspec.json.encode(plain)
     sealed = sealer.seal(tenant, wrapped, value, source, scheme, str(version), *_reference(credential.reference))
     columns = {"version": version, "data_key_id": key_id, "sealed": sealed, "credential": credential.reference}
     if found is None:
@@ -133,11 +134,12 @@ def _is_stale(sealer: EnvelopeCipher, key: TenantKey) -> bool:
 class _PlainSecret(msgspec.Struct):
     value: str
     username: str | None = None
+    parameters: tuple[tuple[str, str], ...] = ()
 
 
 def _credential(plain: bytes, reference: str | None) -> Credential:
     read = msgspec.json.decode(plain, type=_PlainSecret)
-    return Credential(value=read.value, username=read.username, reference=reference)
+    return Credential(value=read.value, username=read.username, reference=reference, parameters=read.parameters)
 
 
 def _reference(name: str | None) -> tuple[str, ...]:

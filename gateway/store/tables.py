@@ -37,6 +37,8 @@ sources = Table(
     Column("output_schemas", Boolean, nullable=False),
     Column("refresh_policy", Text, nullable=False),
     Column("refresh_interval_s", Integer),
+    Column("parameters", JSONB, nullable=False),
+    Column("timeout_s", Double),
 )
 
 source_versions = Table(

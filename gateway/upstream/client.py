@@ -84,6 +84,7 @@ class UpstreamClient:
         self._connect_s = timeouts.connect_s
         self._first_s = timeouts.connect_s + timeouts.first_byte_s
         self._total_s = timeouts.total_s
+        self._max_s = timeouts.max_s
         self._limit = limit_bytes
         self._run: Carry = (
             self._run_in_bulkhead if traces is None else partial(run_traced, traces, self._run_in_bulkhead)
@@ -250,7 +251,7 @@ class UpstreamClient:
         bulkhead = call.bulkhead = self._bulkheads.find(tenant, message.origin)
         waited_s = 0.0 if bulkhead.admit() else await bulkhead.wait(loop)
         call.has_slot = True
-        deadline = call.deadline = self._deadlines.open(loop, first_s=self._first_s, total_s=self._total_s - waited_s)
+        deadline = call.deadline = self._open_deadline(call.request.timeout_s, waited_s, loop)
         size = 0
         try:
             carried = await self._send_with_retries(call)
@@ -262,7 +263,7 @@ class UpstreamClient:
         except asyncio.CancelledError:
             if deadline.withdraw():
                 bulkhead.fail(loop)
-                raise UpstreamTimeout("The upstream did not respond in time.") from None
+                raise translate(TimeoutError(), call.request.method) from None
             raise
         except (UpstreamAnswerBroken, UpstreamAnswerTooLarge):
             bulkhead.succeed()
@@ -273,7 +274,7 @@ class UpstreamClient:
                 raise
             raise UpstreamBusy(_NO_ROOM, retry_after_s=error.retry_after_s) from None  # no call has run
         except FAULTS as error:
-            ours = translate(error)
+            ours = translate(error, call.request.method)
             if isinstance(ours, UpstreamUnreachable | UpstreamTimeout):
                 bulkhead.fail(loop)
             raise ours from None
@@ -281,6 +282,13 @@ class UpstreamClient:
             self._deadlines.close(deadline)
             call.end(size)
         return carried
+
+    def _open_deadline(self, own_s: float | None, waited_s: float, loop: asyncio.AbstractEventLoop) -> Deadline:
+        """Return the deadline of a call that waited for its slot; with a time limit of its own, this one applies."""
+        if own_s is None:
+            return self._deadlines.open(loop, first_s=self._first_s, total_s=self._total_s - waited_s)
+        total_s = min(own_s, self._max_s)  # guard: timeout-maximum
+        return self._deadlines.open(loop, first_s=total_s, total_s=total_s, is_whole=True)
 
     async def _send_with_retries(self, call: OngoingCall) -> Carried:
         """Send the request. Retry it while the policy (`retries`), the retry budget and the remaining time allow it."""

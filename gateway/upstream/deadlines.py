@@ -15,12 +15,14 @@ class Timeouts:
     `connect_s` covers the wait for a connection, name resolution, dialling and TLS. A response head must arrive within
     `connect_s` + `first_byte_s`. `total_s` covers everything, including the wait for a slot and retries. Between two
     chunks of a body at most min(10 s, `first_byte_s`) may pass. `stream_s` bounds the reading of an event stream.
+    A request with a time limit of its own has that limit, at most `max_s`, for the head and for everything.
     """
 
     connect_s: float = 3.0
     first_byte_s: float = 15.0
     total_s: float = 30.0
     stream_s: float = 20.0
+    max_s: float = 300.0
 
 
 class Deadline:
@@ -29,9 +31,11 @@ class Deadline:
     The call moves `until` as it proceeds, never past `last`.
     """
 
-    __slots__ = ("_cancelling", "_task", "expired", "last", "until")
+    __slots__ = ("_cancelling", "_is_whole", "_task", "expired", "last", "until")
 
-    def __init__(self, task: "asyncio.Task[object]", *, until: float, last: float) -> None:
+    def __init__(self, task: "asyncio.Task[object]", *, until: float, last: float, is_whole: bool = False) -> None:
+        """Given `is_whole`, the deadline applies to the call as a whole: no step of it has an earlier one."""
+        self._is_whole = is_whole
         self._task = task
         self._cancelling = task.cancelling()
         self.until = min(until, last)
@@ -40,7 +44,7 @@ class Deadline:
 
     def allow(self, until: float) -> None:
         """Move the deadline, never past the deadline of the whole call."""
-        self.until = min(until, self.last)
+        self.until = self.last if self._is_whole else min(until, self.last)
 
     def expire(self) -> None:
         """Cancel the task of the call, once."""
@@ -61,13 +65,15 @@ class Deadlines:
         self._running: set[Deadline] = set()
         self._timer: asyncio.TimerHandle | None = None
 
-    def open(self, loop: asyncio.AbstractEventLoop, *, first_s: float, total_s: float) -> Deadline:
+    def open(
+        self, loop: asyncio.AbstractEventLoop, *, first_s: float, total_s: float, is_whole: bool = False
+    ) -> Deadline:
         """Return a deadline for the current task; the timer checks it until `close`."""
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("a call to an upstream needs a running task")
         now = loop.time()
-        deadline = Deadline(task, until=now + first_s, last=now + total_s)
+        deadline = Deadline(task, until=now + first_s, last=now + total_s, is_whole=is_whole)
         self._running.add(deadline)
         if self._timer is None:
             self._timer = loop.call_later(self._tick_s, self._sweep, loop)

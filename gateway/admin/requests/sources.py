@@ -1,18 +1,24 @@
 """Request models of sources, and of the versions of their documents."""
 
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from gateway.admin.fields import REFRESH_INTERVAL, REFRESH_POLICY
 from gateway.admin.openapi.formats import METHOD, NAME
 from gateway.admin.requests.models import BodyModel, CutOut, Pattern, Prefix, SecretText, SourceName, Url, UserName
+from gateway.domain.http.headers import is_fillable, is_token
 from gateway.domain.sources import Exposure
 from gateway.domain.updates.source_versions import RefreshPolicy
 
 _MAX_RULES = 100
 _MAX_INTERVAL_S = 30 * 86_400
+_MAX_PARAMETERS = 20
 SchemeName = Annotated[str, Field(min_length=1, max_length=200)]
+TokenParameter = Annotated[str, Field(min_length=1, max_length=1000)]
+TokenParameterName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,99}$")]
+_GRANT_PARAMETERS = frozenset(("grant_type", "client_id", "client_secret", "scope"))
+"""Parameters of a token request that the grant or the document sets."""
 
 
 class SecretObject(BodyModel):
@@ -22,10 +28,32 @@ class SecretObject(BodyModel):
 
 
 class LoginObject(BodyModel):
-    """A credential with user name and password, for HTTP Basic."""
+    """A credential with user name and password, for HTTP Basic, or with client id and secret, for client credentials.
 
-    username: Annotated[UserName, Field(description="The user name, for HTTP Basic.")]
-    password: Annotated[SecretText, Field(description="The password, for HTTP Basic.")]
+    The other members are parameters of the token request of client credentials.
+    """
+
+    username: Annotated[UserName, Field(description="The user name, for HTTP Basic, or the client id.")]
+    password: Annotated[SecretText, Field(description="The password, for HTTP Basic, or the client secret.")]
+    audience: Annotated[TokenParameter | None, Field(description="The API that the token is for.")] = None
+    resource: Annotated[TokenParameter | None, Field(description="The resource that the token is for (RFC 8707).")] = (
+        None
+    )
+    parameters: Annotated[
+        dict[TokenParameterName, TokenParameter],
+        Field(default_factory=dict[str, str], max_length=10, description="Further parameters of the token request."),
+    ]
+
+    @model_validator(mode="after")
+    def _check_parameters(self) -> Self:
+        if taken := sorted(_GRANT_PARAMETERS.intersection(self.parameters)):  # guard: grant-parameters
+            raise ValueError(f"the parameter {taken[0]!r} is set by the gateway")
+        return self
+
+    def token_parameters(self) -> tuple[tuple[str, str], ...]:
+        """The parameters of the token request besides those of the grant."""
+        named = {"audience": self.audience, "resource": self.resource}
+        return tuple(({name: value for name, value in named.items() if value is not None} | self.parameters).items())
 
 
 class ReferenceObject(BodyModel):
@@ -44,6 +72,32 @@ Credentials = Annotated[
         description="Credentials by name of the document's security scheme; they are encrypted and never shown.",
     ),
 ]
+
+
+class FilledParameterSent(BodyModel):
+    """A parameter that a credential of the source fills in every request; its tools have no argument for it."""
+
+    location: Annotated[
+        Literal["header", "query", "cookie", "path"],
+        Field(
+            description="The location of the parameter; `path` fills the placeholder of this name where a path has it."
+        ),
+    ]
+    name: Annotated[
+        str,
+        Field(
+            min_length=1, max_length=200, description="The name of the header, query parameter, cookie or placeholder."
+        ),
+    ]
+    credential: Annotated[SchemeName, Field(description="The name of the credential in `credentials`.")]
+
+    @model_validator(mode="after")
+    def _check_name(self) -> Self:
+        if self.location in {"header", "cookie"} and not is_token(self.name):
+            raise ValueError(f"{self.name!r} is not a valid name of a {self.location}")
+        if self.location == "header" and not is_fillable(self.name):  # guard: filled-headers
+            raise ValueError(f"the header {self.name!r} is set by the gateway only")
+        return self
 
 
 class ArchiveObject(BodyModel):
@@ -138,6 +192,22 @@ class SourceOptions(DocumentOptions):
     credentials: Annotated[
         Credentials | None,
         Field(description="Secrets by name of the document's security scheme; they are encrypted and never shown."),
+    ] = None
+    parameters: Annotated[
+        list[FilledParameterSent],
+        Field(
+            default_factory=list[FilledParameterSent],
+            max_length=_MAX_PARAMETERS,
+            description="Parameters that credentials fill in every request, whatever the document declares.",
+        ),
+    ]
+    timeout_s: Annotated[
+        float | None,
+        Field(
+            ge=0.1,
+            le=3600,
+            description="Time limit of its calls in seconds, within the operator's maximum; null means the usual ones.",
+        ),
     ] = None
     refresh_policy: Annotated[RefreshPolicy, Field(strict=False), REFRESH_POLICY] = RefreshPolicy.MANUAL
     refresh_interval_s: Annotated[int | None, Field(ge=1, le=_MAX_INTERVAL_S), REFRESH_INTERVAL] = None

@@ -9,6 +9,7 @@ from pydantic import AliasPath, Field, RootModel
 from gateway.admin.fields import EXCLUDE, INCLUDE, REFRESH_INTERVAL, REFRESH_POLICY, CreatedAt, Id, Name, UpdatedAt
 from gateway.admin.responses.models import CopiedModel, Page, ResponseModel
 from gateway.admin.responses.source_changes import ChangesShown, TextFindingShown
+from gateway.domain.http.plans import Location
 from gateway.domain.sources import (
     Exposure,
     ImportReport,
@@ -159,6 +160,14 @@ class OperationRuleShown(CopiedModel):
     tags: Annotated[Sequence[str], Field(description="Tags of imported operations.")]
 
 
+class FilledParameterShown(CopiedModel):
+    """A parameter that a stored credential fills in every request."""
+
+    location: Annotated[Location, Field(description="The location of the parameter.")]
+    name: Annotated[str, Field(description="The name of the header, query parameter, cookie or placeholder.")]
+    credential: Annotated[str, Field(description="The name of the credential among those of the source.")]
+
+
 class RefreshShown(CopiedModel):
     """The refresh state of a source, and the pending proposal."""
 
@@ -201,6 +210,12 @@ class SourceShown(CopiedModel):
     url: Annotated[str | None, Field(description="The URL of the document; null if the document was uploaded.")]
     credentials: Annotated[
         Sequence[str], Field(validation_alias="schemes", description="Security schemes with a stored credential.")
+    ]
+    parameters: Annotated[
+        Sequence[FilledParameterShown], Field(description="Parameters that stored credentials fill in every request.")
+    ]
+    timeout_s: Annotated[
+        float | None, Field(description="Time limit of its calls in seconds; null means the usual limits.")
     ]
     active_version: Annotated[int, Field(description="The version of the document in use; every import increases it.")]
     refresh_policy: Annotated[RefreshPolicy, REFRESH_POLICY]

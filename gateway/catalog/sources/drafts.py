@@ -7,12 +7,14 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from gateway.catalog.transaction import CatalogContext
 from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import SourceId, TenantId, new_operation_id
 from gateway.domain.json_access import point
 from gateway.domain.sources import (
     Compilation,
     Exposure,
+    FilledParameter,
     ImportReport,
     OperationRule,
     Source,
@@ -45,6 +47,8 @@ class SourceDraft:
     output_schemas: bool = False
     refresh_policy: RefreshPolicy = RefreshPolicy.MANUAL
     refresh_interval_s: int | None = None
+    parameters: tuple[FilledParameter, ...] = ()
+    timeout_s: float | None = None
     credentials: Mapping[str, Credential] | None = None
     """None keeps the stored credentials."""
     dry_run: bool = False
@@ -131,6 +135,8 @@ def compose_source(tenant: TenantId, ready: PreparedImport) -> Source:
         output_schemas=draft.output_schemas,
         refresh_policy=draft.refresh_policy,
         refresh_interval_s=draft.refresh_interval_s,
+        parameters=draft.parameters,
+        timeout_s=draft.timeout_s,
     )
 
 
@@ -152,6 +158,8 @@ def succeed_source(current: Source, ready: PreparedImport, number: int) -> Sourc
         output_schemas=draft.output_schemas,
         refresh_policy=draft.refresh_policy,
         refresh_interval_s=draft.refresh_interval_s if ready.content.url is not None else None,
+        parameters=draft.parameters,
+        timeout_s=draft.timeout_s,
     )
 
 
@@ -167,26 +175,43 @@ def draft_of(source: Source) -> SourceDraft:
         output_schemas=source.output_schemas,
         refresh_policy=source.refresh_policy,
         refresh_interval_s=source.refresh_interval_s,
+        parameters=source.parameters,
+        timeout_s=source.timeout_s,
     )
 
 
-def check_credentials(credentials: Mapping[str, Credential], compilation: Compilation) -> None:
-    """Refuse credentials for schemes that the document does not declare.
+def check_credentials(draft: SourceDraft, compilation: Compilation) -> None:
+    """Refuse credentials that are neither for a declared scheme nor for one of the source's parameters.
 
     Raises:
-        InvalidBody: a credential is for an undeclared scheme.
+        InvalidBody: a credential would not be sent.
     """
+    credentials = draft.credentials or {}
     declared = ", ".join(compilation.scheme_names[:50]) or "none"
+    known = {*compilation.scheme_names, *(parameter.credential for parameter in draft.parameters)}
     faults = [
         Fault(
             pointer=point("credentials", name),
-            reason=f"the document declares no such scheme; declared schemes: {declared}",
+            reason=f"the document declares no such scheme; declared schemes: {declared}; name the header or other"
+            " parameter that it fills in `parameters`",
         )
         for name in credentials
-        if name not in compilation.scheme_names
+        if name not in known
     ]
     if faults:
         raise InvalidBody(f"credentials: {faults[0].reason}", faults=faults)
+
+
+def check_timeout(catalog: CatalogContext, timeout_s: float | None) -> None:
+    """Refuse a time limit of calls above the operator's maximum.
+
+    Raises:
+        InvalidBody: the time limit is too long.
+    """
+    limit = catalog.options.upstream_timeout_max_s
+    if timeout_s is not None and timeout_s > limit:  # guard: timeout-refused
+        reason = f"must be at most {limit:g} (GATEWAY_UPSTREAM_TIMEOUT_MAX_S), or null"
+        raise InvalidBody(f"timeout_s: {reason}", faults=[Fault(pointer="/timeout_s", reason=reason)])
 
 
 def detail_of(ready: PreparedImport) -> dict[str, object]:

@@ -13,6 +13,7 @@ from gateway.catalog.sources.drafts import (
     PreparedImport,
     SourceDraft,
     check_credentials,
+    check_timeout,
     compose_source,
     detail_of,
     draft_of,
@@ -62,6 +63,7 @@ async def import_source(tenant: TenantId, catalog: CatalogContext, draft: Source
         UpstreamError, InvalidDocument, BadInput, Unavailable: as for `read_content` and `compile_source`.
     """
     check_schedule(catalog, interval_s=draft.refresh_interval_s, url=draft.url)
+    check_timeout(catalog, draft.timeout_s)
     content = await read_content(tenant, catalog, draft)
     prepared = await _compile(tenant, catalog, draft, content, source=new_source_id())
     if draft.dry_run:
@@ -108,6 +110,8 @@ async def update_source(
     if draft.refresh_interval_s != current.refresh_interval_s:
         url = draft.url if is_sent else current.url
         check_schedule(catalog, interval_s=draft.refresh_interval_s, url=url)
+    if draft.timeout_s != current.timeout_s:
+        check_timeout(catalog, draft.timeout_s)
     if is_other_schedule(current, draft):
         return await replace_schedule(tenant, catalog, draft, current, by=by)
     content = Content(document=stored or b"", url=current.url)
@@ -155,9 +159,11 @@ async def _compile(
         include=draft.include,
         exclude=draft.exclude,
         output_schemas=draft.output_schemas,
+        parameters=draft.parameters,
+        timeout_s=draft.timeout_s,
     )
     content, compilation = await compile_source(tenant, catalog, content, options, before=before)
-    check_credentials(draft.credentials or {}, compilation)
+    check_credentials(draft, compilation)
     stored = await run_in_thread(CATALOG_CHANGES, tenant, encode_operations, source, compilation)
     return PreparedImport(draft=draft, content=content, compilation=compilation, source=source, operations=stored)
 

@@ -20,9 +20,11 @@ from gateway.cli.input.import_options import (
     expose_option,
     login_option,
     output_schemas_option,
+    parameter_option,
     prefix_option,
     refresh_interval_option,
     refresh_policy_option,
+    timeout_option,
 )
 from gateway.cli.input.import_request import REPLACED, Upload, import_fields, upload
 from gateway.cli.input.json_fields import JsonObject, text_at, to_object
@@ -84,6 +86,8 @@ def show_status(context: AdminContext, name: str | None) -> None:
 @expose_option
 @credential_option
 @login_option
+@parameter_option
+@timeout_option
 @selection_options
 @output_schemas_option
 @refresh_policy_option
@@ -111,6 +115,8 @@ def add_source(
 @expose_option
 @credential_option
 @login_option
+@parameter_option
+@timeout_option
 @selection_options
 @output_schemas_option
 @refresh_policy_option
@@ -147,6 +153,8 @@ def set_source(
 @expose_option
 @credential_option
 @login_option
+@parameter_option
+@timeout_option
 @selection_options
 @output_schemas_option
 @refresh_policy_option

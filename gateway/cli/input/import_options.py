@@ -19,6 +19,8 @@ class ImportArguments(SelectionOptions):
     output_schemas: bool | None
     refresh_policy: NotRequired[str | None]
     refresh_interval: NotRequired[int | None]
+    parameters: NotRequired[tuple[str, ...]]
+    timeout: NotRequired[int | None]
     credentials: tuple[str, ...]
     logins: tuple[str, ...]
 
@@ -60,6 +62,17 @@ credential_option = click.option(
     multiple=True,
     metavar="SCHEME=VALUE",
     help="The key or token of a security scheme; VALUE may be @FILE, env:NAME or credential:NAME.",
+)
+parameter_option = click.option(
+    "--parameter",
+    "parameters",
+    multiple=True,
+    metavar="LOCATION:NAME=CREDENTIAL",
+    help="A header, query parameter, cookie or path placeholder that the credential of this name fills, such as "
+    "header:X-API-Key=key with --credential key=VALUE.",
+)
+timeout_option = click.option(
+    "--timeout", type=DurationType(), help="The time limit of calls, such as 2m, within the operator's maximum."
 )
 login_option = click.option(
     "--login",

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gateway.cli.client.admin_api import AdminApi
+from gateway.cli.exit_codes import ExitCode
+from gateway.cli.failures import Failure
 from gateway.cli.input.documents import DocumentArgument
 from gateway.cli.input.import_options import ImportArguments
 from gateway.cli.input.json_fields import JsonObject
@@ -20,6 +22,8 @@ REPLACED = (
     "include",
     "exclude",
     "output_schemas",
+    "parameters",
+    "timeout_s",
     "refresh_policy",
     "refresh_interval_s",
 )
@@ -51,13 +55,24 @@ def import_fields(options: ImportArguments) -> JsonObject:
         "expose": options["expose"],
         "output_schemas": options["output_schemas"],
         "refresh_policy": options.get("refresh_policy"),
+        "timeout_s": options.get("timeout"),
     }
     wanted: JsonObject = {name: value for name, value in given.items() if value is not None}
     if (interval := options.get("refresh_interval")) is not None:
         wanted["refresh_interval_s"] = interval or None
+    if parameters := options.get("parameters"):
+        wanted["parameters"] = [_parse_parameter(text) for text in parameters]
     wanted |= selection_fields(options)
     credentials = parse_credentials(options["credentials"], logins=options["logins"])
     return wanted | ({"credentials": credentials} if credentials else {})
+
+
+def _parse_parameter(text: str) -> JsonObject:
+    place, equals, credential = text.partition("=")
+    location, colon, name = place.partition(":")
+    if not (equals and colon and location and name and credential):
+        raise Failure("--parameter must have the form LOCATION:NAME=CREDENTIAL", ExitCode.USAGE)
+    return {"location": location, "name": name, "credential": credential}
 
 
 def upload(admin: AdminApi, progress: Progress, request: Upload) -> JsonObject:

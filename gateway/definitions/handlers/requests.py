@@ -17,7 +17,8 @@ METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "QUERY")
 REQUEST_FIELDS = ("method", "url", "headers", "body", "credential", "result", "timeout_s")
 LOOKUP_FIELDS = ("url", "headers", "credential", "result", "timeout_s")
 RESULT_FIELDS = ("pointer", "keep", "drop")
-MAX_TIMEOUT_S = 30.0
+MAX_TIMEOUT_S = 3600.0
+"""The operator's maximum, `GATEWAY_UPSTREAM_TIMEOUT_MAX_S`, also applies to each request."""
 MIN_TIMEOUT_S = 0.1
 
 _BODILESS = frozenset(("GET", "HEAD", "OPTIONS"))

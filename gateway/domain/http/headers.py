@@ -3,6 +3,10 @@
 An import does not offer them as arguments. They are checked again when a request is built.
 """
 
+import re
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
 FRAMING = frozenset(
     {
         "accept-encoding",
@@ -45,6 +49,17 @@ OVERRIDES = frozenset(
 
 METHOD_FIELD = "_method"
 """The query or form field that frameworks read as the method."""
+
+
+def is_token(name: str) -> bool:
+    """True if this can be a header or cookie name (RFC 9110 section 5.6.2)."""
+    return _TOKEN.fullmatch(name) is not None
+
+
+def is_fillable(name: str) -> bool:
+    """True if a stored credential may fill this header: not framing, forwarding, overriding or describing the body."""
+    lower = name.lower()
+    return lower not in FRAMING and lower != "content-type" and (lower == "cookie" or not is_private(name))
 
 
 def is_private(name: str) -> bool:

@@ -49,6 +49,7 @@ class SchemeKind(StrEnum):
     API_KEY_HEADER = "apiKey:header"
     API_KEY_QUERY = "apiKey:query"
     API_KEY_COOKIE = "apiKey:cookie"
+    API_KEY_PATH = "apiKey:path"
     BASIC = "http:basic"
     BEARER = "http:bearer"
     HTTP = "http:other"
@@ -151,7 +152,8 @@ class BodyPlan:
 class SchemePlan:
     """One security scheme: its name in the document, its kind, and the header, parameter or cookie it fills.
 
-    For other HTTP schemes `field` is the name of the scheme. An OAuth 2.0 token is requested from `token_url`.
+    For other HTTP schemes `field` is the name of the scheme, for a key in the path it is the encoded placeholder in the
+    plan's path. An OAuth 2.0 token is requested from `token_url`.
     """
 
     name: str
@@ -182,3 +184,5 @@ class RequestPlan:
     accept: str = "application/json, */*;q=0.5"
     security: tuple[tuple[SchemePlan, ...], ...] = ()
     idempotent: bool = False
+    timeout_s: float | None = None
+    """Time limit of a call in place of the gateway's usual limits; None keeps them."""

@@ -15,7 +15,7 @@ class UpstreamRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request ready to be sent; the URL is absolute and fully encoded.
 
     `credential` is the digest of the request's secrets (`upstream.auth.credentials.digest_of`). Requests with different
-    secrets use different connections.
+    secrets use different connections. `timeout_s` replaces the usual time limits, up to the operator's maximum.
     """
 
     method: str
@@ -24,6 +24,7 @@ class UpstreamRequest(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes | None = None
     idempotent: bool = False
     credential: bytes = b""
+    timeout_s: float | None = None
 
     def __repr__(self) -> str:
         """Omits headers and body, which may be secret."""
@@ -59,6 +60,8 @@ class Credential:
     value: str = field(repr=False)
     username: str | None = field(default=None, repr=False)
     reference: str | None = None
+    parameters: tuple[tuple[str, str], ...] = ()
+    """Further parameters of the token request, if the scheme requests a token with client credentials."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
-from gateway.domain.http.plans import SchemeKind, SchemePlan
+from gateway.domain.http.plans import Location, SchemeKind, SchemePlan
+from gateway.domain.sources import FilledParameter
+from gateway.openapi.operation.paths import PathTemplate, placeholder_mark
 
 _CREDENTIAL = re.compile(
     r"(?:.*[-_])?(?:authorization|auth|token|secret|password|passwd|(?:api|app|application|access|auth|private|secret|subscription)[-_]?key)",
@@ -29,6 +31,13 @@ _ACCESS_WORDS = frozenset(("access", "api", "auth", "bearer"))
 _MAX_OPTIONAL = 3
 _PROXY = "proxy-"
 
+_ELSEWHERE = frozenset((SchemeKind.API_KEY_QUERY, SchemeKind.API_KEY_COOKIE, SchemeKind.API_KEY_PATH))
+_KINDS = {
+    Location.HEADER: SchemeKind.API_KEY_HEADER,
+    Location.QUERY: SchemeKind.API_KEY_QUERY,
+    Location.COOKIE: SchemeKind.API_KEY_COOKIE,
+}
+
 Alternatives = Sequence[tuple[SchemePlan, ...]]
 
 
@@ -43,7 +52,7 @@ def is_credential_header(name: str) -> bool:
 
 def filled_header(scheme: SchemePlan) -> str | None:
     """Return the header that a scheme fills, in lower case; None for a query parameter or a cookie."""
-    if scheme.kind in {SchemeKind.API_KEY_QUERY, SchemeKind.API_KEY_COOKIE}:
+    if scheme.kind in _ELSEWHERE:
         return None
     return scheme.field.lower() if scheme.kind is SchemeKind.API_KEY_HEADER else "authorization"
 
@@ -69,3 +78,29 @@ def add_headers(alternatives: Alternatives, headers: Mapping[SchemePlan, bool]) 
 def _filled(plans: tuple[SchemePlan, ...], added: Sequence[SchemePlan]) -> tuple[SchemePlan, ...]:
     known = {filled_header(plan) for plan in plans}
     return (*plans, *(scheme for scheme in added if filled_header(scheme) not in known))
+
+
+def fill_parameters(
+    alternatives: Alternatives, parameters: Sequence[FilledParameter], template: PathTemplate
+) -> Alternatives:
+    """Return the alternatives with the source's parameters in each, and one that has only these.
+
+    A parameter replaces a scheme of the document in the same place. A placeholder is filled where the path has it.
+    """
+    schemes = tuple(
+        SchemePlan(name=one.credential, kind=SchemeKind.API_KEY_PATH, field=placeholder_mark(one.name))
+        if one.location is Location.PATH
+        else SchemePlan(name=one.credential, kind=_KINDS[one.location], field=one.name)
+        for one in parameters
+        if one.location is not Location.PATH or one.name in template.filled
+    )
+    if not schemes:
+        return alternatives
+    places = {_place(scheme) for scheme in schemes}
+    found = [(*(plan for plan in plans if _place(plan) not in places), *schemes) for plans in alternatives]
+    return tuple(dict.fromkeys([*found, schemes]))
+
+
+def _place(scheme: SchemePlan) -> tuple[str, str]:
+    header = filled_header(scheme)
+    return ("header", header) if header is not None else (scheme.kind.value, scheme.field)

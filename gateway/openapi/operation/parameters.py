@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from gateway.domain.http.headers import DESCRIBED, FRAMING, METHOD_FIELD, is_private
 from gateway.domain.http.plans import BodyKind, FieldPlan, Location, ParameterPlan, Style
 from gateway.domain.json_access import Object, as_list, as_object
+from gateway.domain.sources import FilledParameter
 from gateway.openapi.document.json_access import (
     NOTHING,
     Unusable,
@@ -71,6 +72,21 @@ class MergedParameters(msgspec.Struct, frozen=True, kw_only=True):
     parameters: Sequence[Parameter]
     losses: Sequence[str]
     credentials: Mapping[str, bool]
+
+    def without(self, filled: Sequence[FilledParameter]) -> "MergedParameters":
+        """Return the parameters without those that stored credentials of the source fill."""
+        if not filled:
+            return self
+        keys = {_filled_key(one.location, one.name) for one in filled}
+        return MergedParameters(
+            parameters=[one for one in self.parameters if _filled_key(*one.key) not in keys],
+            losses=self.losses,
+            credentials={
+                name: is_required
+                for name, is_required in self.credentials.items()
+                if _filled_key(Location.HEADER, name) not in keys
+            },
+        )
 
 
 class Parameters:
@@ -252,6 +268,10 @@ class _Credential(Exception):
 
 class _Skipped(Unusable):
     """A parameter without an argument; its operation is compiled without the parameter."""
+
+
+def _filled_key(location: Location, name: str) -> tuple[Location, str]:
+    return location, name.lower() if location is Location.HEADER else name
 
 
 def _identify(node: Object) -> tuple[str, Location]:

@@ -5,11 +5,13 @@ are supported.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from urllib.parse import unquote
 
 import msgspec
 
+from gateway.domain.http.plans import Location
+from gateway.domain.sources import FilledParameter
 from gateway.openapi.document.json_access import Unusable, quote_text
 from gateway.openapi.operation.servers import Server, encode_literal, has_dots
 
@@ -34,11 +36,36 @@ class PathTemplate(msgspec.Struct, frozen=True, kw_only=True):
     """Query names whose value is a placeholder, with the name in the placeholder."""
     offered: tuple[str, ...]
     """Names of optional query parameters (`{?a,b}`)."""
+    filled: frozenset[str] = frozenset()
+    """Placeholders in the path that stored credentials fill."""
 
     @property
     def placeholders(self) -> list[str]:
         """The names in the path, in order, each once."""
-        return list(dict.fromkeys(_PLACEHOLDER.findall(self.path)))
+        return [name for name in dict.fromkeys(_PLACEHOLDER.findall(self.path)) if name not in self.filled]
+
+    def fill(self, parameters: Sequence[FilledParameter]) -> "PathTemplate":
+        """Return the template without the parameters that stored credentials fill.
+
+        Raises:
+            Unusable: the path has such a placeholder more than once.
+        """
+        found = _PLACEHOLDER.findall(self.path)
+        filled = {one.name for one in parameters if one.location is Location.PATH and one.name in found}
+        queries = {one.name for one in parameters if one.location is Location.QUERY}
+        if any(found.count(name) > 1 for name in filled):
+            raise Unusable("the path has a placeholder more than once that a stored credential fills")
+        return msgspec.structs.replace(
+            self,
+            filled=frozenset(filled),
+            pairs={name: value for name, value in self.pairs.items() if name not in queries},
+            offered=tuple(name for name in self.offered if name not in queries),
+        )
+
+
+def placeholder_mark(name: str) -> str:
+    """The encoded placeholder of a path that a stored credential fills."""
+    return f"%7B{encode_literal(name)}%7D"
 
 
 def read_template(text: str) -> PathTemplate:
@@ -87,6 +114,8 @@ def _fill(template: str, indexes: Mapping[str, int]) -> str:
     written: list[str] = []
     end = 0
     for found in _PLACEHOLDER.finditer(template):
-        written += [encode_literal(template[end : found.start()]), f"{{{indexes[found[1]]}}}"]
+        name = found[1]
+        slot = f"{{{indexes[name]}}}" if name in indexes else placeholder_mark(name)
+        written += [encode_literal(template[end : found.start()]), slot]
         end = found.end()
     return "".join([*written, encode_literal(template[end:])])

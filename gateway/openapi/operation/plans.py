@@ -86,7 +86,7 @@ def _needed(template: PathTemplate) -> Iterator[Parameter]:
 
 
 def plan_request(
-    operation: Operation, template: PathTemplate, parts: OperationParts
+    operation: Operation, template: PathTemplate, parts: OperationParts, *, timeout_s: float | None = None
 ) -> tuple[RequestPlan, list[Argument]]:
     """Plan the request and the arguments that a caller passes for it.
 
@@ -114,6 +114,7 @@ def plan_request(
         accept=accept_header(_answer_types(parts.answers)),
         security=parts.security.alternatives,
         idempotent=is_idempotent(operation.method),
+        timeout_s=timeout_s,
     )
     return request, [*_arguments(plans, parts), *_choice_argument(request)]
 

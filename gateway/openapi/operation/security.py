@@ -9,10 +9,12 @@ import msgspec
 
 from gateway.domain.http.plans import SchemeKind, SchemePlan
 from gateway.domain.json_access import Object, as_list, as_object
+from gateway.domain.sources import FilledParameter
 from gateway.openapi.document.json_access import Unusable, object_at, quote_text, text_at
 from gateway.openapi.document.references import References, ref_tokens
 from gateway.openapi.document.schema_ids import Identifiers
-from gateway.openapi.operation.credential_headers import add_headers, filled_header, header_scheme
+from gateway.openapi.operation.credential_headers import add_headers, fill_parameters, filled_header, header_scheme
+from gateway.openapi.operation.paths import PathTemplate
 from gateway.openapi.operation.servers import Server
 
 _SCOPE = re.compile(r"[!#-\[\]-~]+")
@@ -43,6 +45,12 @@ class SecurityPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     alternatives: tuple[tuple[SchemePlan, ...], ...] = ()
     losses: tuple[str, ...] = ()
+
+    def filled(self, parameters: Sequence[FilledParameter], template: PathTemplate) -> "SecurityPlan":
+        """Return the plan with the parameters that stored credentials of the source fill."""
+        return msgspec.structs.replace(
+            self, alternatives=tuple(fill_parameters(self.alternatives, parameters, template))
+        )
 
 
 class Schemes:

@@ -11,7 +11,7 @@ from sqlalchemy.dialects.postgresql import aggregate_order_by
 from gateway.domain.identifiers import SourceId, TenantId
 from gateway.domain.order import KEYED, Order
 from gateway.domain.queries import QueriedSource
-from gateway.domain.sources import Exposure, OperationRule, Source
+from gateway.domain.sources import Exposure, FilledParameter, OperationRule, Source
 from gateway.domain.updates.source_versions import RefreshPolicy, RefreshStatus
 from gateway.errors import NotFound
 from gateway.store.engine import Db
@@ -138,6 +138,8 @@ def _row_values(source: Source) -> dict[str, object]:
         "output_schemas": source.output_schemas,
         "refresh_policy": source.refresh_policy.value,
         "refresh_interval_s": source.refresh_interval_s,
+        "parameters": msgspec.to_builtins(source.parameters),
+        "timeout_s": source.timeout_s,
     }
 
 
@@ -169,6 +171,8 @@ def _source(row: RowMapping) -> Source:
         output_schemas=row["output_schemas"],
         refresh_policy=RefreshPolicy(row["refresh_policy"]),
         refresh_interval_s=row["refresh_interval_s"],
+        parameters=msgspec.convert(row["parameters"], tuple[FilledParameter, ...]),
+        timeout_s=row["timeout_s"],
         refresh=RefreshStatus(
             seen=read_sighting(row, _REFRESH_PREFIX), next_at=row["due_at"], proposal=row["proposal"]
         ),

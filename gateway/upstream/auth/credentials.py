@@ -13,10 +13,12 @@ from urllib.parse import unquote_plus
 
 from msgspec.structs import replace
 
+from gateway.domain.http.headers import is_token
 from gateway.domain.http.plans import SchemeKind, SchemePlan
 from gateway.domain.http.requests import Credential, UpstreamRequest
 from gateway.errors import CredentialMissing
-from gateway.upstream.serialize.header_checks import is_header_value, is_sendable_header, is_token
+from gateway.upstream.serialize.header_checks import is_header_value, is_sendable_header
+from gateway.upstream.serialize.path_safety import check_path_value
 from gateway.upstream.serialize.percent_encoding import Unwritable, percent
 
 Security = tuple[tuple[SchemePlan, ...], ...]
@@ -89,16 +91,24 @@ def _apply(request: UpstreamRequest, scheme: SchemePlan, credential: Credential)
     if scheme.kind is SchemeKind.BASIC:
         return _with_header(request, scheme, "Authorization", f"Basic {_pair(scheme, credential)}")
     if scheme.kind in {SchemeKind.BEARER, SchemeKind.CLIENT_CREDENTIALS}:
-        return _with_header(request, scheme, "Authorization", f"Bearer {credential.value}")
+        return _with_header(request, scheme, "Authorization", f"Bearer {_bare(credential.value, 'Bearer')}")
     if not credential.value:
         raise _unusable(scheme)
     if scheme.kind is SchemeKind.HTTP:
-        return _with_header(request, scheme, "Authorization", f"{scheme.field} {credential.value}")
+        return _with_header(request, scheme, "Authorization", f"{scheme.field} {_bare(credential.value, scheme.field)}")
     if scheme.kind is SchemeKind.API_KEY_HEADER:
         return _with_header(request, scheme, scheme.field, credential.value)
+    if scheme.kind is SchemeKind.API_KEY_PATH:
+        return _with_segment(request, scheme, credential.value)
     if scheme.kind is SchemeKind.API_KEY_COOKIE:
         return _with_cookie(request, scheme, credential.value)
     return _with_query(request, scheme, credential.value)
+
+
+def _bare(value: str, scheme: str) -> str:
+    """Return the credential without the name of its scheme, which users paste together with it."""
+    name, blank, rest = value.partition(" ")
+    return rest.strip() if blank and name.lower() == scheme.lower() else value
 
 
 def _pair(scheme: SchemePlan, credential: Credential) -> str:
@@ -149,6 +159,19 @@ def _with_query(request: UpstreamRequest, scheme: SchemePlan, value: str) -> Ups
     path, _, query = request.url.partition("?")
     pairs = [held for held in query.split("&") if held and unquote_plus(held.partition("=")[0]) != scheme.field]
     return replace(request, url=f"{path}?{'&'.join([*pairs, pair])}")
+
+
+def _with_segment(request: UpstreamRequest, scheme: SchemePlan, value: str) -> UpstreamRequest:
+    """Fill the placeholder of the path; an argument that repeats it would send the secret in its own place."""
+    path, mark, query = request.url.partition("?")
+    if path.count(scheme.field) != 1:  # guard: placeholder-once
+        raise CredentialMissing(f"An argument repeats the placeholder of the credential {scheme.name!r} in the path.")
+    try:
+        check_path_value(value)
+        text = percent(value)
+    except Unwritable:
+        raise _unusable(scheme) from None
+    return replace(request, url=f"{path.replace(scheme.field, text)}{mark}{query}")
 
 
 def _unusable(scheme: SchemePlan) -> CredentialMissing:

@@ -79,9 +79,9 @@ class TokenResponse:
 
 
 def client_credentials(scheme: SchemePlan, client: Credential) -> TokenRequest:
-    """Return the client credentials request with the scheme's scopes."""
+    """Return the client credentials request with the scheme's scopes and the client's further parameters."""
     scope = (("scope", " ".join(scheme.scopes)),) if scheme.scopes else ()
-    fields = (("grant_type", "client_credentials"), *scope)
+    fields = (("grant_type", "client_credentials"), *scope, *client.parameters)
     return TokenRequest(label=scheme.name, url=scheme.token_url or "", client=client, fields=fields)
 
 

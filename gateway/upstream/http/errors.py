@@ -67,9 +67,15 @@ _REASONS: tuple[tuple[type[Exception], type[UpstreamError], str], ...] = (
 )
 
 
-def translate(error: Exception) -> UpstreamError:
-    """Return the gateway error for a fault."""
-    for kind, ours, message in _REASONS:
-        if isinstance(error, kind):
-            return ours(message)
-    return UpstreamUnreachable("The connection to the upstream was lost.")
+_UNSENT = (NotConnected, DistrustedTls, ValueError)
+_SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS", "TRACE", "QUERY"))
+_MAY_BE_DONE = "The call may have been carried out; check that before you repeat it."
+
+
+def translate(error: Exception, method: str = "GET") -> UpstreamError:
+    """Return the gateway error for a fault of a request; that of an unsafe method that was sent may have been done."""
+    known = (reason for reason in _REASONS if isinstance(error, reason[0]))
+    _, ours, message = next(known, (Exception, UpstreamUnreachable, "The connection to the upstream was lost."))
+    if method not in _SAFE_METHODS and not isinstance(error, _UNSENT):
+        message = f"{message} {_MAY_BE_DONE}"
+    return ours(message)

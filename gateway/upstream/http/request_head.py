@@ -3,11 +3,12 @@
 Host, User-Agent and Accept-Encoding come first. The request may replace the User-Agent, but not the other two.
 """
 
+from gateway.domain.http.headers import is_token
 from gateway.domain.http.requests import UpstreamRequest
 from gateway.errors import UpstreamUnreachable
 from gateway.upstream.decompression import ACCEPTED
 from gateway.upstream.egress.origins import Origin
-from gateway.upstream.serialize.header_checks import is_header_value, is_sendable_header, is_token
+from gateway.upstream.serialize.header_checks import is_header_value, is_sendable_header
 
 _AGENT = "User-Agent: mcp-gateway\r\n"
 _ACCEPTED = f"Accept-Encoding: {ACCEPTED}\r\n"

@@ -6,10 +6,9 @@ Every request URL and every header of a request head passes these checks.
 import re
 from functools import lru_cache
 
-from gateway.domain.http.headers import DESCRIBED, FRAMING, is_private
+from gateway.domain.http.headers import DESCRIBED, FRAMING, is_private, is_token
 
 _NAMES = 1024
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"(?:[!-~](?:[ \t!-~]*[!-~])?)?")
 """Visible ASCII with inner blanks: a field value without surrounding whitespace (RFC 9110 section 5.5).
 
@@ -18,11 +17,6 @@ Without obs-text (bytes from 0x80), because its encoding is undefined.
 _URL = re.compile(
     r"(https?://(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?)((?:[/?][A-Za-z0-9._~!$&'()*+,;=:@%/?\[\]-]*)?)"
 )
-
-
-def is_token(name: str) -> bool:
-    """True if this can be a header or cookie name."""
-    return _TOKEN.fullmatch(name) is not None
 
 
 def is_header_value(value: str) -> bool:

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from gateway.domain.http.headers import is_token
 from gateway.domain.http.plans import BodyPlan, FieldPlan, Style, XmlNode
 from gateway.errors import NotYetSupported
 from gateway.upstream.serialize.file_arguments import OCTETS, File, looks_like_file, read_file
-from gateway.upstream.serialize.header_checks import is_header_value, is_token
+from gateway.upstream.serialize.header_checks import is_header_value
 from gateway.upstream.serialize.json_lines import lines_writer
 from gateway.upstream.serialize.media_types import essence, is_form, is_json, is_lines, is_yaml
 from gateway.upstream.serialize.percent_encoding import Unwritable, is_list, is_object, to_bytes, to_json, to_text

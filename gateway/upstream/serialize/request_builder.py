@@ -12,12 +12,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from gateway.domain.http.headers import is_token
 from gateway.domain.http.plans import BodyKind, BodyPlan, Location, ParameterPlan, RequestPlan
 from gateway.domain.http.requests import UpstreamRequest
 from gateway.domain.json_access import point
 from gateway.errors import ArgumentsInvalid, Fault, NotYetSupported
 from gateway.upstream.serialize.bodies import BodyWriter, body_writer
-from gateway.upstream.serialize.header_checks import is_argument_header, is_header_value, is_sendable_url, is_token
+from gateway.upstream.serialize.header_checks import is_argument_header, is_header_value, is_sendable_url
 from gateway.upstream.serialize.media_types import fit, is_form, is_json
 from gateway.upstream.serialize.path_safety import check_path_value, has_dot_segment
 from gateway.upstream.serialize.percent_encoding import (
@@ -70,6 +71,7 @@ class RequestBuilder:
     def __init__(self, plan: RequestPlan) -> None:
         self._method = plan.method
         self._idempotent = plan.idempotent
+        self._timeout_s = plan.timeout_s
         self._prefix, self._path = _compile_path(plan)
         self._base_query = plan.query
         self._query = _compile(plan, Location.QUERY) + _compile(plan, Location.QUERYSTRING)
@@ -107,7 +109,14 @@ class RequestBuilder:
             body, media_type = self._write_body(arguments, self._body)
             if body is not None:
                 headers += (("Content-Type", media_type),)
-        return UpstreamRequest(method=self._method, url=url, headers=headers, body=body, idempotent=self._idempotent)
+        return UpstreamRequest(
+            method=self._method,
+            url=url,
+            headers=headers,
+            body=body,
+            idempotent=self._idempotent,
+            timeout_s=self._timeout_s,
+        )
 
     def _write_query(self, arguments: Mapping[str, object]) -> str:
         query = self._base_query

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
+from gateway.domain.http.headers import is_token
 from gateway.domain.http.plans import Style
-from gateway.upstream.serialize.header_checks import is_token
 from gateway.upstream.serialize.path_safety import check_path_value
 from gateway.upstream.serialize.percent_encoding import Unwritable, is_list, is_object, percent, to_text
 

@@ -37,7 +37,7 @@ def _credential(sent: str | list[str] | SecretObject | LoginObject | ReferenceOb
         case SecretObject():
             return Credential(value=sent.value)
         case LoginObject():
-            return Credential(username=sent.username, value=sent.password)
+            return Credential(username=sent.username, value=sent.password, parameters=sent.token_parameters())
         case ReferenceObject():
             return Credential(value="", reference=sent.credential)
         case _:

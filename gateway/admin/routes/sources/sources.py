@@ -13,6 +13,7 @@ from gateway.admin.requests.documents import DocumentQuery, DocumentSent
 from gateway.admin.requests.lists import SourceListQuery
 from gateway.admin.requests.models import NoBody, NoQuery
 from gateway.admin.requests.sources import (
+    FilledParameterSent,
     OperationRuleSent,
     SourceCreate,
     SourceOptions,
@@ -32,7 +33,8 @@ from gateway.admin.upserts import Upsert, check_new_name, put
 from gateway.catalog.etags import tag_of
 from gateway.catalog.sources import imports, sources
 from gateway.catalog.sources.drafts import SourceDraft
-from gateway.domain.sources import OperationRule, Source
+from gateway.domain.http.plans import Location
+from gateway.domain.sources import FilledParameter, OperationRule, Source
 from gateway.errors import BadInput, Fault
 from gateway.openapi.options import DocumentForm
 
@@ -131,9 +133,17 @@ def _revise(body: SourceOptions, draft: SourceDraft, *, fields: Collection[str])
         output_schemas=body.output_schemas if "output_schemas" in fields else draft.output_schemas,
         refresh_policy=body.refresh_policy if "refresh_policy" in fields else draft.refresh_policy,
         refresh_interval_s=body.refresh_interval_s if "refresh_interval_s" in fields else draft.refresh_interval_s,
+        parameters=_parameters(body.parameters) if "parameters" in fields else draft.parameters,
+        timeout_s=body.timeout_s if "timeout_s" in fields else draft.timeout_s,
         credentials=None if body.credentials is None else credentials_of(body.credentials),
         dry_run=body.dry_run,
         allow_removals=body.allow_removals,
+    )
+
+
+def _parameters(sent: Sequence[FilledParameterSent]) -> tuple[FilledParameter, ...]:
+    return tuple(
+        FilledParameter(location=Location(one.location), name=one.name, credential=one.credential) for one in sent
     )
 
 

@@ -4,8 +4,8 @@ import base64
 import json
 from typing import cast
 
+from gateway.domain.http.headers import is_token
 from gateway.upstream.live.mcp.messages import is_object
-from gateway.upstream.serialize.header_checks import is_token
 
 MIRRORED = "x-mcp-header"
 _ENCODED = "=?base64?"
