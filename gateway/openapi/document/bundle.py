@@ -114,14 +114,26 @@ def _entry_file(files: _Files, entry: str) -> str:
 
 
 def _find_entry(files: _Files) -> str:
-    """The one OpenAPI document nearest to the root; reads at most 20 candidates in folders of equal depth."""
+    """The one OpenAPI document nearest to the root; reads at most 20 candidates in folders of equal depth.
+
+    A document without paths and webhooks, such as one of shared parameters, counts only if there is no other one.
+    """
+    partial: list[str] = []
     for group in _by_depth(name for name, raw in files.raw.items() if _may_be_root(name, raw)):
         found = [name for name in group[:_MAX_CANDIDATES] if _is_root(files, name)]
-        if len(found) > 1:
-            raise _entry_error(f"several files are OpenAPI documents: {', '.join(found[:5])}; give one as `entry`")
-        if found:
-            return found[0]
+        whole = [name for name in found if _has_operations(files, name)]
+        if whole:
+            return _only(whole)
+        partial = partial or found
+    if partial:
+        return _only(partial)
     raise _entry_error("no file is an OpenAPI document")
+
+
+def _only(found: Sequence[str]) -> str:
+    if len(found) > 1:
+        raise _entry_error(f"several files are OpenAPI documents: {', '.join(found[:5])}; give one as `entry`")
+    return found[0]
 
 
 def _by_depth(names: Iterator[str]) -> Iterator[list[str]]:
@@ -141,6 +153,11 @@ def _is_root(files: _Files, name: str) -> bool:
     except InvalidDocument:
         return False
     return root is not None and ("openapi" in root or "swagger" in root)
+
+
+def _has_operations(files: _Files, name: str) -> bool:
+    root = as_object(files.tree(name)) or {}
+    return bool(root.get("paths") or root.get("webhooks"))
 
 
 def _entry_error(reason: str) -> InvalidDocument:

@@ -161,3 +161,16 @@ def test_the_document_nearest_to_the_root_is_meant_unless_another_is_named() -> 
     files = {"a/b/old.yaml": ROOT, "a/new.yaml": ROOT.replace("title: T", "title: New") + "paths: {}"}
     assert document(files)["info"]["title"] == "New"
     assert orjson.loads(made(files, "./a/b/old.yaml").document)["info"]["title"] == "T"
+
+
+def test_a_document_without_operations_is_a_root_only_alone() -> None:
+    """Ours: shared parameters nearest to the root hide no document; of several documents none is guessed (OAS-4)."""
+    shared, whole = f"{ROOT}components: {{}}\n", f"{ROOT}paths: {{/a: {{get: {{responses: {{}}}}}}}}\n"
+
+    assert document({"_global.yaml": shared, "specs/a.yaml": whole})["paths"]
+    assert document({"_global.yaml": shared, "a.yaml": whole})["paths"]
+    assert "components" in document({"_global.yaml": shared})
+    with pytest.raises(InvalidDocument, match="several files are OpenAPI documents"):
+        made({"_global.yaml": shared, "specs/a.yaml": whole, "specs/b.yaml": whole})
+    with pytest.raises(InvalidDocument, match="several files are OpenAPI documents"):
+        made({"_global.yaml": shared, "other.yaml": shared})
