@@ -97,7 +97,7 @@ async def activate_version(
         prepared = await prepare_import(tenant, catalog, draft, opened, current)
         prepared = replace(prepared, origin=VersionOrigin.ROLLBACK, restored=activation.number)
     else:
-        check_credentials(activation.credentials or {}, opened.compilation)
+        check_credentials(draft, opened.compilation)
         prepared = replace(opened, draft=draft)
     if activation.dry_run:
         return await try_version(tenant, catalog, prepared, current)
