@@ -103,12 +103,6 @@ class Settings(BaseSettings):
     trusted_proxies: _NameList = Field(
         (), description="Addresses and networks of proxies whose `X-Forwarded-For` is trusted, comma-separated."
     )
-    header_bytes: int = Field(
-        16 * 1024,
-        ge=8 * 1024,
-        le=128 * 1024,
-        description="Maximum size of the header of a request; cookies of a sign-on proxy may need more.",
-    )
     egress_allow: _NameList = Field(
         (),
         description="Private `host:port` upstreams and `unix:/path` that every tenant may reach, comma-separated; "
@@ -165,10 +159,7 @@ class Settings(BaseSettings):
         1000,
         ge=1,
         le=10_000,
-        description="Primitives on one page of a list; some clients read the first page alone.",
-    )
-    list_page_bytes: int = Field(
-        4 * 2**20, ge=64 * 1024, le=32 * 2**20, description="Bytes of the definitions on one page of a list."
+        description="Primitives on one page of a list, with 4 KiB for each; some clients read the first page alone.",
     )
     session_idle_s: int = Field(1800, ge=1, description="Seconds after which an unused MCP session ends.")
     notice_s: float = Field(

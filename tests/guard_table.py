@@ -1010,6 +1010,9 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "rotation-every-replica": (NEVER, "test_a_rotation_waits_until_every_replica_has_the_key"),
         "rotation-one-sealer": (NEVER, "test_a_rotation_waits_until_every_replica_has_the_key"),
     },
+    "tests/unit/telemetry/test_line_writer.py": {
+        "no-log-thread-at-exit": (NEVER, "test_a_line_at_the_end_of_the_interpreter_ends_the_process"),
+    },
     "tests/unit/upstream/test_secret_files.py": {
         "reference-file-inside": (NEVER, "test_a_link_to_the_outside_is_refused_before_it_is_opened"),
         "reference-file-replaced": (NEVER, "test_a_folder_that_is_replaced_while_it_is_read_leads_nowhere"),

@@ -27,7 +27,7 @@ from gateway.protocol.app import McpApp
 from gateway.registry.cursors import Cursors
 from gateway.settings import Settings
 from gateway.telemetry.metrics import Metrics
-from gateway.web.edge import Edge, EdgeDependencies, EdgeLimits
+from gateway.web.edge import Edge, EdgeDependencies
 from gateway.web.error_page import error_page_route
 from gateway.web.health import ReadinessProbe, health_routes
 from gateway.web.hosts import default_hosts
@@ -149,5 +149,4 @@ def build_admin_front(routes: Sequence[BaseRoute], settings: Settings, around: E
 
 def _edge(app: ASGIApp, settings: Settings, around: EdgeDependencies, *, sockets: ASGIApp | None = None) -> Edge:
     hosts = (*default_hosts(settings.public_url), *settings.allowed_hosts)
-    limits = EdgeLimits(header_bytes=settings.header_bytes)
-    return Edge(app, hosts=hosts, origins=settings.allowed_origins, limits=limits, around=around, sockets=sockets)
+    return Edge(app, hosts=hosts, origins=settings.allowed_origins, around=around, sockets=sockets)

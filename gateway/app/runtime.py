@@ -122,7 +122,7 @@ def build_runtime(
     renderer = ResultRenderer(stores.overflow, processes)
     results = ResultReader(stores.overflow, infrastructure.upstream.room, processes)
     dependencies = HandlerDependencies(code, tokens, queries, live.requests, delegations, results, processes)
-    pages = PageLimits(items=settings.list_page_items, size=settings.list_page_bytes)
+    pages = PageLimits.of(settings.list_page_items)
     views = ViewCache(Binder(infrastructure.upstream, secrets, Validators(), dependencies), code=code, limits=pages)
     credentials, key_uses = _build_authenticator(infrastructure, operator_key, settings, people)
     orphans = OrphanedSessions(stores.sessions, credentials.has_ended, spawn=spawn)

@@ -55,7 +55,8 @@ class Messages:
         for index, message in enumerate(messages if isinstance(messages, list | tuple) else ()):
             if isinstance(message, Mapping) and message.get("role") == "system":
                 raise HandlerFailed(
-                    f"/messages/{index}/role: must be user or assistant; MCP has no role system: use user"
+                    "the messages do not have the form that the protocol requires:"
+                    f" /messages/{index}/role: must be user or assistant; MCP has no role system: use user"
                 )
 
 

@@ -20,8 +20,13 @@ class PageLimits:
     """Limits of one page of a list. Seven of thirty clients read the first page alone, so it is large."""
 
     items: int = 1000
-    size: int = 4 * 2**20
+    size: int = 1000 * 4096
     """Bytes of the stored definitions; the first one is always included."""
+
+    @classmethod
+    def of(cls, items: int) -> "PageLimits":
+        """Return the limits of pages with this many items, and 4 KiB for each."""
+        return cls(items=items, size=items * 4096)
 
 
 DEFAULT_LIMITS = PageLimits()

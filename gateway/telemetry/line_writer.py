@@ -7,6 +7,7 @@ line that can be written, a notice states their number.
 
 import os
 import select
+import sys
 import threading
 from collections.abc import Callable
 from io import UnsupportedOperation
@@ -80,6 +81,8 @@ class LineWriter:
         return self._unreached.wait(seconds)
 
     def _start(self) -> None:
+        if sys.is_finalizing():  # guard: no-log-thread-at-exit
+            return  # a thread would not run any more, and `start` would wait for it
         thread = threading.Thread(target=self._run, args=(self._queue,), name="log", daemon=True)
         try:
             thread.start()

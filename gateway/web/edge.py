@@ -47,6 +47,9 @@ class EdgeLimits:
 
     headers: int = 64
     header_bytes: int = 16 * 1024
+    """Beside the cookies."""
+    cookie_bytes: int = 32 * 1024
+    """Proxies for sign-on send 20 KB of cookies."""
     url_bytes: int = 4 * 1024
     body_s: float = 30.0
     body_grace_s: float = 5.0
@@ -56,8 +59,8 @@ class EdgeLimits:
     def too_large(self) -> "_Refusal":
         """The refusal of a header above the limits."""
         detail = (
-            f"the header is too large (limit {self.headers} fields and {self.header_bytes} bytes); send fewer cookies,"
-            " or raise GATEWAY_HEADER_BYTES"
+            f"the header is too large (limit {self.headers} fields, {self.header_bytes} bytes,"
+            f" and {self.cookie_bytes} bytes of cookies); send less"
         )
         return _Refusal(431, "http.headers_too_large", detail)
 
@@ -199,7 +202,7 @@ class Edge:
 
     def _check(self, scope: Scope, fields: HeaderIndex) -> _Refusal | None:
         limits = self._limits
-        if fields.count > limits.headers or len(fields.text) > limits.header_bytes:  # guard: headers-limit
+        if fields.count > limits.headers or not _fits(fields, limits):  # guard: headers-limit
             return limits.too_large
         # guard: url-limit
         if len(scope.get("raw_path") or scope["path"]) + len(scope["query_string"]) > limits.url_bytes:
@@ -360,3 +363,10 @@ def _set_client_address(proxies: Proxies, scope: Scope) -> None:
         found = proxies.client_of(client[0], scope["headers"])
         if found != client[0]:
             scope["client"] = (found, 0)
+
+
+def _fits(fields: HeaderIndex, limits: EdgeLimits) -> bool:
+    if len(fields.text) <= limits.header_bytes:
+        return True
+    cookies = len(fields.get(b"cookie") or b"")
+    return cookies <= limits.cookie_bytes and len(fields.text) - cookies <= limits.header_bytes

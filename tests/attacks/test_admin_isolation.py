@@ -265,12 +265,15 @@ async def _furnished(gateway: RunningGateway, owners: Mapping[str, str]) -> Two:
     return Two(gateway, ids, tenants, keys)
 
 
-async def _request_approval(gateway: RunningGateway, slug: str, source: str, number: int) -> str:
-    """The id of a pending approval."""
+async def _request_approval(
+    gateway: RunningGateway, slug: str, source: str, number: int, *, keeps: bool = False
+) -> str:
+    """The id of a pending approval, which a change of the policy ends; with `keeps`, the policy stays."""
     params = {"name": f"{source}_delete_pet", "arguments": {"id": number}}
     await gateway.admin.put(f"/tenants/{slug}/policy", json={"dangerous": "approve"})
     answer = (await gateway.rpc(slug, await gateway.create_key(slug), "tools/call", params)).json()
-    await gateway.admin.put(f"/tenants/{slug}/policy", json={"dangerous": "allow"})
+    if not keeps:
+        await gateway.admin.put(f"/tenants/{slug}/policy", json={"dangerous": "allow"})
     found: str = answer["result"]["_meta"]["gateway/approval"]["id"]
     return found
 
@@ -315,8 +318,10 @@ async def test_every_route_about_an_object_answers_for_the_own_one(own: Two) -> 
             await add(own.gateway, "a", noun, _primitive(noun, "pets"))
         if noun == "approvals" and route[1].endswith(("/approve", "/deny")):  # an activation before ended the first
             number = 2 if route[1].endswith("/approve") else 3
-            own.ids[noun, "a"] = await _request_approval(own.gateway, "a", "pets", number)
+            own.ids[noun, "a"] = await _request_approval(own.gateway, "a", "pets", number, keeps=True)
         answer = await own.ask(route, "a", "a", own.keys["approve"] if noun == "approvals" else key)
+        if noun == "approvals":
+            await own.gateway.admin.put("/tenants/a/policy", json={"dangerous": "allow"})
         has_no_url = route[1].endswith("/refresh") and answer.status_code == 409  # a missing source answers 404
         assert answer.is_success or has_no_url, (route, answer.text)
 

@@ -104,7 +104,6 @@ async def test_a_configured_origin_host_and_header_size_are_ours(database_url: s
     allowed: dict[str, Any] = {
         "allowed_hosts": ("gw.example.com", "*.mcp.example"),
         "allowed_origins": ("https://app.example",),
-        "header_bytes": 32 * 1024,
     }
     async with running_gateway(database_url, redis_url, **allowed) as gateway:
         for host in ("gw.example.com", "acme.mcp.example"):

@@ -120,7 +120,6 @@ async def running_gateway(
             "admin_rate": 1_000_000,
             "auth_failure_rate": 1_000_000,
             "list_page_items": 100,  # so that tests of several pages need not make thousands of tools
-            "list_page_bytes": 256 * 1024,
             **overrides,
         }
     )

@@ -295,7 +295,6 @@ async def running_replicas(
         "GATEWAY_DRAIN_S": "2",
         "GATEWAY_ADMIN_RATE": "1000000",
         "GATEWAY_LIST_PAGE_ITEMS": "100",
-        "GATEWAY_LIST_PAGE_BYTES": "262144",
         "GATEWAY_TENANT_POLICY": ",".join(OPEN_POLICY),
         "GATEWAY_AUTH_FAILURE_RATE": "1000000",
         **{f"GATEWAY_{name.upper()}": value for name, value in variables.items()},

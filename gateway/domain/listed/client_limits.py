@@ -226,7 +226,7 @@ LIMITS: Sequence[ClientLimit] = (
         limit="one page of tools",
         effect="reads the first page alone",
         source="tried with the releases of November 2026",
-        met_by="pages of 1,000 tools and 4 MiB (`GATEWAY_LIST_PAGE_ITEMS`, `GATEWAY_LIST_PAGE_BYTES`)",
+        met_by="pages of 1,000 tools and 4 MiB (`GATEWAY_LIST_PAGE_ITEMS`)",
     ),
     _limit(
         CURSOR,

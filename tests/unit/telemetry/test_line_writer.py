@@ -231,3 +231,15 @@ def test_a_standard_stream_that_is_closed_gives_its_number_to_no_file() -> None:
     )
 
     assert done.stdout == b"True True\n"
+
+
+def test_a_line_at_the_end_of_the_interpreter_ends_the_process() -> None:
+    """Ours: a finalizer that logs while modules are cleared waits for no thread, which would not run any more (OPR-2)."""
+    code = (
+        "import sys; from gateway.telemetry.line_writer import LineWriter\n"
+        "class Last:\n"
+        "    def __init__(self): self.writer = LineWriter(sys.stderr)\n"
+        "    def __del__(self): self.writer.write('late\\n')\n"
+        "last = Last(); last.itself = last\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], timeout=30, check=False).returncode == 0
