@@ -234,7 +234,7 @@ def test_a_standard_stream_that_is_closed_gives_its_number_to_no_file() -> None:
 
 
 def test_a_line_at_the_end_of_the_interpreter_ends_the_process() -> None:
-    """Ours: a finalizer that logs while modules are cleared waits for no thread, which would not run any more (OPR-2)."""
+    """Ours: a finalizer that logs while modules are cleared waits for no thread, which would not run (OPR-2)."""
     code = (
         "import sys; from gateway.telemetry.line_writer import LineWriter\n"
         "class Last:\n"
