@@ -1145,6 +1145,19 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
     "tests/unit/calls/test_upstream_head.py": {
         "shown-headers-bounded": (swap("[: min(_MAX_VALUE_LENGTH, room)]", ""), "test_long_headers_are_cut"),
     },
+    "tests/behaviour/openapi/test_query_tools.py": {
+        "found-tools-listed": (
+            swap("_listed_tools(listed,", "_listed_tools(snapshot.tools,"),
+            "test_own_tools_are_found_and_called_beside_an_exposed_api",
+        ),
+        "asked-queries-chosen": (
+            swap("_select(self._asked, selection)", "self._asked"),
+            "test_a_profile_that_names_the_search_finds_what_it_lists",
+        ),
+    },
+    "tests/unit/openapi/query/test_search.py": {
+        "search-words": (swap("[:_MAX_WORDS]", ""), "test_a_long_question_looks_up_its_rarest_words"),
+    },
     "tests/behaviour/openapi/test_shortened_tools.py": {
         "validated-in-full": (ALWAYS, "test_calls_are_validated_against_what_is_not_listed"),
         "pinned-argument-validated": (

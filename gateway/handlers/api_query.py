@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Protocol, cast
+from weakref import WeakKeyDictionary
 
 import msgspec
 import structlog
@@ -14,7 +15,7 @@ from gateway.catalog.overrides.overlay import without_pinned
 from gateway.domain.fairness.thread_kinds import QUERIES
 from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import TenantId
-from gateway.domain.queries import Queried
+from gateway.domain.queries import Queried, QueriedKind
 from gateway.domain.results import ABSENT, Result
 from gateway.domain.tools import Tool
 from gateway.errors import NotFound
@@ -31,12 +32,19 @@ from gateway.openapi.query.answers import (
     get_endpoint_details,
 )
 from gateway.openapi.query.api import ApiView, DocumentIndex
-from gateway.openapi.query.tools import CALL
+from gateway.openapi.query.tools import CALL, DETAILS, SEARCH
 from gateway.openapi.query.truncation import render
 
 log = structlog.get_logger(__name__)
 
 _CURSOR_SCOPE = "query"
+_SHOWN: Mapping[str, frozenset[QueriedKind]] = {
+    SEARCH: frozenset({QueriedKind.DOCUMENT, QueriedKind.LIVE, QueriedKind.FOUND}),
+    DETAILS: frozenset(QueriedKind),
+    CALL: frozenset({QueriedKind.DOCUMENT, QueriedKind.LIVE, QueriedKind.FOUND}),
+}
+_EXPOSED = frozenset({QueriedKind.DOCUMENT, QueriedKind.LIVE})
+"""The kinds of sources that each query tool returns; the other tools return exposed sources only."""
 _PAGING = frozenset({"cursor", "offset", "limit"})
 _encode = msgspec.json.Encoder(order="sorted").encode
 
@@ -94,6 +102,7 @@ class QueryHandler:
         self._cursors = sources.cursors
         self._schemas = sources.schemas
         self._answer = ANSWERS.get(tool.name)
+        self._kinds = _SHOWN.get(tool.name, _EXPOSED)
 
     def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
         """Return the arguments without nulls, which clients send for absent values; whole floats become integers."""
@@ -131,14 +140,14 @@ class QueryHandler:
     async def _views(self, visible_sources: Sequence[Queried]) -> Sequence[ApiView]:
         found: list[ApiView] = []
         for one in visible_sources:
-            if one.source.is_listed and self._answer is not get_endpoint_details:  # guard: listed-source-queried
+            if one.source.kind not in self._kinds:  # guard: listed-source-queried
                 continue
             try:
                 api = await self._outlines.of(self._tenant, one)
             except NotFound:  # replaced since the snapshot was loaded; the other sources remain
                 log.info("outline_gone", tenant_id=self._tenant, source=one.source.name, version=one.source.version)
                 continue
-            found.append(ApiView(source=one.source.name, api=api, tools=one.tools, is_whole=one.is_whole))
+            found.append(_view_of(one, api))
         return found
 
     async def _full_input_schema(self, views: Sequence[ApiView], query: QueryCall) -> bytes | None:
@@ -184,6 +193,23 @@ class QueryHandler:
             raise QueryRefused(f"{endpoint.identity} cannot be called; see the report of its import")
         operation_arguments = cast("Mapping[str, object]", arguments.get("arguments", {}))
         return _result(await call.call_operation(tool, operation_arguments))
+
+
+_VIEWS: WeakKeyDictionary[Queried, ApiView] = WeakKeyDictionary()
+"""The views of callers; they know which operations are shown, and are kept as long as the caller's lists."""
+
+
+def _view_of(queried: Queried, api: DocumentIndex) -> ApiView:
+    found = _VIEWS.get(queried)
+    if found is None or found.api is not api:
+        found = _VIEWS[queried] = ApiView(
+            source=queried.source.name,
+            api=api,
+            tools=queried.tools,
+            is_whole=queried.is_whole,
+            names=queried.names,
+        )
+    return found
 
 
 def _render(response: Answering, views: Sequence[ApiView], query: QueryCall) -> Result:

@@ -6,7 +6,8 @@ Each operation is compiled separately. An operation that cannot be compiled is s
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from gateway.domain.json_access import Object, point
+from gateway.domain.json_access import Object, as_object, point
+from gateway.domain.json_text import decode_json
 from gateway.domain.sources import Compilation, CompiledOperation, OperationReport
 from gateway.domain.tools import FIELDS
 from gateway.errors import BadInput, Fault
@@ -199,7 +200,7 @@ class _Compiler:
                 references=self._references,
                 operations=operations,
                 is_part=is_part,
-                callable_identities={made.identity for made in compiled},
+                inputs={made.identity: _input_schema(made) for made in compiled},
                 base_url=self._options.base_url,
                 document_url=self._options.document_url,
             )
@@ -296,3 +297,10 @@ class _Compiler:
             except Unusable:
                 continue
         return found
+
+
+def _input_schema(made: CompiledOperation) -> Object:
+    """The full input schema of a compiled operation."""
+    if made.input_schema is not None:
+        return as_object(decode_json(made.input_schema)) or {}
+    return object_at(decode_json(made.definition), "inputSchema")

@@ -8,7 +8,7 @@ from typing import TypeVar
 import structlog
 
 from gateway.catalog.snapshots.access_table import AccessTable
-from gateway.catalog.snapshots.listed_form import ToolListing, added_templates, added_tools, form_of
+from gateway.catalog.snapshots.listed_form import ToolListing, added_templates, added_tools, asked_queries, form_of
 from gateway.catalog.snapshots.primitive_policies import policy_of
 from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.definitions.live.page_uris import is_page
@@ -25,6 +25,7 @@ from gateway.handlers.python.registry import PythonHandlers
 from gateway.openapi.query.tools import DETAILS
 from gateway.registry.handler_kinds import has_completions, kind_of
 from gateway.registry.paging import DEFAULT_LIMITS, PagedList, PageLimits
+from gateway.registry.queried import find_queried
 
 log = structlog.get_logger(__name__)
 
@@ -53,10 +54,12 @@ class VisiblePrimitives:
         if rules is not None:
             selection = _restrict(snapshot.access, rules, selection)
         stored = snapshot.profiles.get(profile)
+        self._asked = asked_queries(stored)
         tools = _with_details(_select(snapshot.tools, selection), snapshot, rules)
         self.listing = ToolListing(snapshot.names, form_of(stored))
         """The form in which tools are listed."""
-        shown_tools = _with_added(tools, added_tools(stored), snapshot, rules)
+        added = (*added_tools(stored), *_select(self._asked, selection))  # guard: asked-queries-chosen
+        shown_tools = _with_added(tools, added, snapshot, rules)
         self.tools = PagedList(shown_tools, self.listing, limits=limits)
         self.resources = PagedList(_select(snapshot.resources, selection), limits=limits)
         templates = _select(snapshot.templates, selection)
@@ -159,16 +162,7 @@ class VisiblePrimitives:
     @cached_property
     def queried(self) -> Sequence[Queried]:
         """The sources of the query tools, with the operations that the selection contains."""
-        shown: list[Queried] = []
-        for source in self._snapshot.queried:
-            by_name = self._snapshot.queried_live if source.is_live else self._snapshot.operations
-            known: Iterable[Tool] = by_name.get(source.name, {}).values()
-            if source.is_listed:  # guard: details-of-listed-tools
-                known = [tool for tool in self.tools.items if tool.source == source.id and tool.is_shortened]
-            tools = {tool.identity: tool for tool in _select(known, self._selection)}
-            if tools or (self._selection is None and not source.is_listed):
-                shown.append(Queried(source=source, tools=tools, is_whole=self._selection is None))
-        return shown
+        return find_queried(self._snapshot, self.tools.items, self._selection, is_asked=bool(self._asked))
 
     @cached_property
     def is_interactive(self) -> bool:

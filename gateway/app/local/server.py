@@ -24,7 +24,7 @@ from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.http.requests import Credential, NamedCredential
 from gateway.domain.identifiers import KeyId, SourceId, TenantId
 from gateway.domain.overrides import LoadedOperation
-from gateway.domain.queries import Queried, QueriedSource
+from gateway.domain.queries import Queried, QueriedKind, QueriedSource
 from gateway.domain.sources import Exposure
 from gateway.domain.task_supervisor import Spawn
 from gateway.domain.tenancy.keys import Scope
@@ -38,7 +38,7 @@ from gateway.handlers.binding import Binder
 from gateway.handlers.factory import HandlerDependencies
 from gateway.openapi.query.api import DocumentIndex
 from gateway.openapi.query.outline import decode_outline
-from gateway.openapi.query.remote_tools import outline_listed
+from gateway.openapi.query.remote_tools import outline_tools
 from gateway.protocol.stdio.server import StdioServer
 from gateway.registry.cursors import Cursors
 from gateway.registry.registry import Registry
@@ -115,10 +115,8 @@ class _Outlines:
     async def of(self, tenant: TenantId, queried: Queried) -> DocumentIndex:
         """Return the outline, or raise NotFound."""
         source = queried.source
-        if source.is_listed:
-            return DocumentIndex(
-                await run_in_thread(SNAPSHOT_LOADS, tenant, outline_listed, source.name, queried.tools)
-            )
+        if source.kind is not QueriedKind.DOCUMENT:
+            return DocumentIndex(await run_in_thread(SNAPSHOT_LOADS, tenant, outline_tools, source.name, queried.tools))
         if source.id not in self._stored:
             raise NotFound("there is no such document")
         if source.id not in self._decoded:

@@ -10,11 +10,11 @@ from gateway.domain.fairness.share import share_of
 from gateway.domain.fairness.thread_kinds import SNAPSHOT_LOADS
 from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import SourceId, TenantId
-from gateway.domain.queries import Queried
+from gateway.domain.queries import Queried, QueriedKind
 from gateway.errors import NotFound
 from gateway.openapi.query.api import DocumentIndex
 from gateway.openapi.query.outline import decode_outline
-from gateway.openapi.query.remote_tools import outline_listed, outline_tools
+from gateway.openapi.query.remote_tools import outline_tools
 from gateway.store.engine import Store
 from gateway.store.sources import versions
 
@@ -53,7 +53,7 @@ class OutlineCache:
             Unavailable: the database is unreachable.
         """
         source = queried.source
-        key = (tenant, source.id, queried if source.is_live or source.is_listed else source.version)
+        key = (tenant, source.id, source.version if source.kind is QueriedKind.DOCUMENT else queried)
         entry = self._entries.get(key)
         if entry is None:
             entry = self._entries[key] = _CachedOutline()
@@ -78,12 +78,11 @@ class OutlineCache:
 
     async def _load(self, tenant: TenantId, queried: Queried) -> DocumentIndex:
         source = queried.source
-        if source.is_live or source.is_listed:
+        if source.kind is not QueriedKind.DOCUMENT:
             size = _COPIES * sum(len(tool.definition) for tool in queried.tools.values())  # guard: live-outline-bytes
             self.loaded += 1
-            outline_of = outline_tools if source.is_live else outline_listed
             return DocumentIndex(
-                await run_in_thread(SNAPSHOT_LOADS, tenant, outline_of, source.name, queried.tools), size
+                await run_in_thread(SNAPSHOT_LOADS, tenant, outline_tools, source.name, queried.tools), size
             )
         async with self._store.reading(tenant) as db:
             stored = await versions.outline(tenant, db, source.id, source.version)

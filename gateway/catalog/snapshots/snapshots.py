@@ -25,7 +25,7 @@ from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import SourceId, TenantId
 from gateway.domain.live_sources import LiveSource, LiveStatus
 from gateway.domain.overrides import LoadedOperation
-from gateway.domain.queries import QueriedSource
+from gateway.domain.queries import QueriedKind, QueriedSource
 from gateway.domain.sources import Exposure
 from gateway.domain.tenancy.access import OPEN
 from gateway.domain.tenancy.ceilings import DEFAULT_CEILINGS
@@ -271,7 +271,7 @@ def queried_listed(imported: Sequence[LoadedOperation], queried: Sequence[Querie
     known = {source.id for source in queried}
     shortened = {one.tool.source: one.tool.source_name for one in imported if one.is_listed and one.tool.is_shortened}
     return [
-        QueriedSource(id=source, name=name, version=0, is_listed=True)
+        QueriedSource(id=source, name=name, version=0, kind=QueriedKind.LISTED)
         for source, name in shortened.items()
         if source not in known
     ]
@@ -279,7 +279,9 @@ def queried_listed(imported: Sequence[LoadedOperation], queried: Sequence[Querie
 
 def _queried_live(found: Sequence[LiveSource]) -> Sequence[QueriedSource]:
     exposed = (one for one in found if one.expose is not Exposure.TOOLS)
-    return [QueriedSource(id=SourceId(one.id), name=one.name, version=one.version, is_live=True) for one in exposed]
+    return [
+        QueriedSource(id=SourceId(one.id), name=one.name, version=one.version, kind=QueriedKind.LIVE) for one in exposed
+    ]
 
 
 def _declared(source: LiveSource) -> LiveSource:

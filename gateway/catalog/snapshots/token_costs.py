@@ -5,7 +5,14 @@ from dataclasses import dataclass
 
 from gateway.catalog.primitives.constraints import code_of
 from gateway.catalog.snapshots.composition import Composition, compose
-from gateway.catalog.snapshots.listed_form import ListedForm, ToolListing, added_templates, added_tools, form_of
+from gateway.catalog.snapshots.listed_form import (
+    ListedForm,
+    ToolListing,
+    added_templates,
+    added_tools,
+    asked_queries,
+    form_of,
+)
 from gateway.catalog.snapshots.snapshots import load_offer
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
@@ -74,8 +81,8 @@ class _Sizes:
 def _price(profile: Profile, composed: Composition, known: _Sizes) -> Price:
     shows = compile_selection(profile)
     form = form_of(profile)
-    tools = [*(tool for tool in composed.tools if shows(tool)), *added_tools(profile)]
-    sizes = [known.of(tool, form) for tool in tools]
+    tools = {tool.name: tool for tool in (*asked_queries(profile), *composed.tools) if shows(tool)}
+    sizes = [known.of(tool, form) for tool in (*tools.values(), *added_tools(profile))]
     return Price(
         tools=len(sizes),
         resources=sum(map(shows, composed.resources)),

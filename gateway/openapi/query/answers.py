@@ -11,9 +11,10 @@ from gateway.openapi.query.api import ApiView
 from gateway.openapi.query.limits import DEFAULT_LIMIT, MAX_ANSWER_BYTES, MAX_DEPTH
 from gateway.openapi.query.outline import OutlinedOperation, SchemaEntry
 from gateway.openapi.query.references import Resolver
-from gateway.openapi.query.search import Hit, suggest
+from gateway.openapi.query.search import Hit, Ranking
 from gateway.openapi.query.sizes import measure
 from gateway.openapi.query.truncation import find_part, fit, skip
+from gateway.openapi.query.words import suggest
 
 _SEPARATOR_BYTES = 12
 MAX_PAGE_BYTES = 256 * 1024
@@ -92,15 +93,13 @@ def search_endpoints(views: Sequence[ApiView], query: QueryCall) -> Answer:
     """Find operations that match the words of a query, the best match first."""
     where = query.text("searchIn") or "all"
     field = None if where == "all" else where
-    hits = [
-        (view, hit)
-        for view in views
-        for hit in view.api.words.search(query.text("query") or "", field)
-        if view.shows(hit.endpoint)
-    ]
-    if len(views) > 1:
-        hits.sort(key=lambda found: -found[1].relevance)
-    shown, page = _page(hits, query, lambda item: _hit(*item, views))
+    ranking = Ranking([view.api.words for view in views], query.text("query") or "", field)
+
+    def show(position: int) -> Answer:
+        place, hit = ranking.hit(position)
+        return _hit(views[place], hit, views)
+
+    shown, page = _page(ranking.best([view.shown for view in views]), query, show)
     return {"results": shown, **page}
 
 
@@ -123,7 +122,7 @@ def get_endpoint_details(views: Sequence[ApiView], query: QueryCall) -> Answer:
     if tool is not None:
         listed: Answer = decode_json(tool.definition)
         full: object = listed["inputSchema"] if query.full_input is None else decode_json(query.full_input)
-        whole |= {"tool": tool.name, "inputSchema": full}
+        whole |= {"tool": view.tool_name(endpoint), "inputSchema": full}
     return _cut_to_size(whole, head, query)
 
 
@@ -206,7 +205,7 @@ def find_endpoint(views: Sequence[ApiView], key: str) -> tuple[ApiView, Outlined
         QueryRefused: there is none, or there are several.
     """
     found = [(view, endpoint) for view in views for endpoint in view.find(key)]
-    for matches in (found, [(view, endpoint) for view, endpoint in found if view.tool_name(endpoint) == key]):
+    for matches in (found, [(view, endpoint) for view, endpoint in found if view.is_named(endpoint, key)]):
         if len(matches) == 1:
             return matches[0]
     if found:
@@ -275,7 +274,7 @@ def _listed(view: ApiView, endpoint: OutlinedOperation, views: Sequence[ApiView]
 
 
 def _hit(view: ApiView, hit: Hit, views: Sequence[ApiView]) -> Answer:
-    detail = _message(description=_cut(hit.endpoint.description))
+    detail = _message(tool=view.tool_name(hit.endpoint), description=_cut(hit.endpoint.description))
     return _listed(view, hit.endpoint, views) | detail | {"relevance": hit.relevance, "matchedFields": list(hit.fields)}
 
 

@@ -3,12 +3,12 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import compress
 
-import msgspec
-
+from gateway.domain.listed.names import UNCHANGED, ListedNames
 from gateway.domain.tools import Tool
 from gateway.openapi.query.outline import Outline, OutlinedOperation, SchemaEntry
-from gateway.openapi.query.search import WordIndex
+from gateway.openapi.query.word_index import WordIndex
 
 
 class DocumentIndex:
@@ -36,7 +36,7 @@ class DocumentIndex:
     @cached_property
     def words(self) -> WordIndex:
         """The index of the words of all operations."""
-        return WordIndex(self.outline.endpoints)
+        return WordIndex(self.outline.endpoints, self.outline.title)
 
     @cached_property
     def direct_dependants(self) -> Mapping[str, Sequence[str]]:
@@ -56,27 +56,42 @@ class DocumentIndex:
         return _closure([name], lambda used: self.direct_dependants.get(used, ()))
 
 
-class ApiView(msgspec.Struct, frozen=True, kw_only=True):
+class ApiView:
     """The part of a source that one caller sees; `tools` contains the caller's tools by operation identity.
 
     If the caller sees the entire source (`is_whole`), operations that could not be compiled are included.
     """
 
-    source: str
-    api: DocumentIndex
-    tools: Mapping[str, Tool]
-    is_whole: bool
+    def __init__(
+        self,
+        *,
+        source: str,
+        api: DocumentIndex,
+        tools: Mapping[str, Tool],
+        is_whole: bool,
+        names: ListedNames = UNCHANGED,
+    ) -> None:
+        self.source = source
+        self.api = api
+        self.tools = tools
+        self.is_whole = is_whole
+        self._names = names
 
     def shows(self, endpoint: OutlinedOperation) -> bool:
         """True if the caller sees this operation."""
         return endpoint.identity in self.tools or (self.is_whole and not endpoint.is_callable)
 
-    @property
+    @cached_property
+    def shown(self) -> Sequence[bool]:
+        """For each operation of the document, whether the caller sees it."""
+        return [self.shows(endpoint) for endpoint in self.api.outline.endpoints]
+
+    @cached_property
     def endpoints(self) -> Sequence[OutlinedOperation]:
         """The visible operations, in the order of the document."""
-        return [endpoint for endpoint in self.api.outline.endpoints if self.shows(endpoint)]
+        return [*compress(self.api.outline.endpoints, self.shown)]
 
-    @property
+    @cached_property
     def schemas(self) -> Sequence[SchemaEntry]:
         """The visible schemas: all if the source is entirely visible, otherwise the schemas that visible operations
         reference.
@@ -94,10 +109,19 @@ class ApiView(msgspec.Struct, frozen=True, kw_only=True):
             found = self.api.endpoints.get(identity)
             if found is not None and self.shows(found):
                 return [found]  # an identity is unambiguous, even if an operationId equals it
-        return [endpoint for endpoint in self.endpoints if key in {endpoint.operation_id, self.tool_name(endpoint)}]
+        return [one for one in self.endpoints if key == one.operation_id or self.is_named(one, key)]
 
     def tool_name(self, endpoint: OutlinedOperation) -> str | None:
-        """Return the name of the operation's tool; None if the caller sees no tool for it."""
+        """Return the listed name of the operation's tool; None if the caller sees no tool for it."""
+        name = self._stored_name(endpoint)
+        return None if name is None else self._names.listed(name)
+
+    def is_named(self, endpoint: OutlinedOperation, key: str) -> bool:
+        """True if this is a name of the operation's tool, stored or listed."""
+        name = self._stored_name(endpoint)
+        return name is not None and name in (key, self._names.stored(key))
+
+    def _stored_name(self, endpoint: OutlinedOperation) -> str | None:
         tool = self.tools.get(endpoint.identity)
         return None if tool is None else tool.name
 

@@ -11,11 +11,11 @@ MAX_POINTER_LENGTH = 4_000
 """Limit on the characters of a pointer. A `$cut` object omits a longer pointer."""
 
 FIELDS: Final[Mapping[str, float]] = {
-    "path": 4.0,
-    "operationId": 4.0,
-    "summary": 3.0,
-    "tags": 2.5,
-    "parameters": 1.5,
+    "path": 1.0,
+    "operationId": 1.0,
+    "summary": 1.0,
+    "tags": 1.5,
+    "parameters": 1.0,
     "description": 1.0,
 }
 """The searched fields, with the weight of a word in each."""

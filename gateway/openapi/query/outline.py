@@ -5,7 +5,7 @@ the operations. An import builds the outline if `ImportOptions.outline` is set.
 """
 
 import zlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 import orjson
@@ -17,6 +17,7 @@ from gateway.openapi.document.plain_text import plain_text
 from gateway.openapi.document.references import References, ref_tokens
 from gateway.openapi.operation.operations import Operation
 from gateway.openapi.operation.servers import list_servers
+from gateway.openapi.query.argument_words import argument_words
 from gateway.openapi.query.links import Links
 from gateway.openapi.query.plain_details import PlainDetails, kind_at
 
@@ -42,6 +43,9 @@ class OutlinedOperation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     tags: tuple[str, ...] = ()
     deprecated: bool = False
     parameters: tuple[str, ...] = ()
+    """The names of its parameters and of the members of its body, at all levels."""
+    argument_text: str = ""
+    """The descriptions of its parameters and of the members of its body."""
     schemas: tuple[str, ...] = ()
     is_callable: bool = True
     details: msgspec.Raw = _NOTHING
@@ -89,7 +93,8 @@ class Outlined(msgspec.Struct, frozen=True, kw_only=True):
     """The selected operations of the document."""
     is_part: bool
     """True if operations were excluded; the outline then contains only schemas and tags that the selected ones use."""
-    callable_identities: Collection[str]
+    inputs: Mapping[str, Object]
+    """The full input schemas of the operations that can be called, by identity."""
     base_url: str | None
     document_url: str | None
 
@@ -178,6 +183,8 @@ class _Outliner:
         parameters = self._merge(operation)
         words = node if any(text_at(node, key) for key in ("summary", "description")) else operation.item
         details = self._details(operation, parameters)
+        schema = self._found.inputs.get(operation.identity)
+        names, texts = argument_words(schema)
         return OutlinedOperation(
             method=clean(operation.method),
             path=clean(operation.path),
@@ -186,9 +193,10 @@ class _Outliner:
             operation_id=None if operation.operation_id is None else clean(operation.operation_id),
             tags=_names(list_at(node, "tags")),
             deprecated=is_true_at(node, "deprecated"),
-            parameters=_names(name for name, _ in parameters),
+            parameters=_names((*(name for name, _ in parameters), *names)),
+            argument_text=clean(plain_text(texts)),
             schemas=self._links.schemas_of(details),
-            is_callable=operation.identity in self._found.callable_identities,
+            is_callable=schema is not None,
             details=self._encode(details, "operations"),
         )
 

@@ -1,51 +1,43 @@
-"""The tools of a live source in the form in which the query tools show operations of documents."""
+"""Tools in the form in which the query tools show operations of documents."""
 
 from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 
-from gateway.domain.json_access import as_object
 from gateway.domain.json_text import decode_object
 from gateway.domain.tools import Tool
+from gateway.openapi.query.argument_words import argument_words
 from gateway.openapi.query.outline import Outline, OutlinedOperation
 
 REMOTE_METHOD: Final = "TOOL"
-"""The method of all tools; a tool's path is its name."""
+"""The method of tools that are no operations of a document; a tool's path is its name."""
 _MAX_SUMMARY_LENGTH = 200
-_MAX_PARAMETERS = 100
 _SHOWN = ("outputSchema", "annotations")
 
 
 def outline_tools(name: str, tools: Mapping[str, Tool]) -> Outline:
-    """Return the outline of a live source's tools; it has no schemas, because each tool contains its own."""
-    endpoints = tuple(_endpoint(tool) for tool in sorted(tools.values(), key=lambda tool: tool.name))
-    return Outline(title=name, version="", summary="Tools of a live source", endpoints=endpoints)
+    """Return the outline of tools by identity: `TOOL name`, or `METHOD path` of an operation that is listed as a tool.
 
-
-def outline_listed(name: str, tools: Mapping[str, Tool]) -> Outline:
-    """Return the outline of operations that are listed as tools; their details are limited to the tools'
-    definitions.
+    Their details are limited to the tools' definitions; it has no schemas, because each tool contains its own.
     """
-    endpoints = tuple(_operation(tool) for tool in sorted(tools.values(), key=lambda tool: tool.name))
-    return Outline(title=name, version="", summary="Operations that are listed as tools", endpoints=endpoints)
+    ordered = sorted(tools.items(), key=lambda item: item[1].name)
+    endpoints = tuple(_endpoint(identity, tool) for identity, tool in ordered)
+    return Outline(title=name, version="", summary="Tools", endpoints=endpoints)
 
 
-def _operation(tool: Tool) -> OutlinedOperation:
-    method, _, path = tool.identity.partition(" ")
-    return msgspec.structs.replace(_endpoint(tool), method=method, path=path)
-
-
-def _endpoint(tool: Tool) -> OutlinedOperation:
+def _endpoint(identity: str, tool: Tool) -> OutlinedOperation:
+    method, _, path = identity.partition(" ")
     definition = decode_object(tool.definition)
     description = str(definition.get("description") or "")
     summary = str(definition.get("title") or description.strip().partition("\n")[0])
-    properties = as_object(definition["inputSchema"].get("properties")) or {}
+    names, texts = argument_words(definition["inputSchema"])
     return OutlinedOperation(
-        method=REMOTE_METHOD,
-        path=tool.name,
+        method=method,
+        path=path,
         summary=summary[:_MAX_SUMMARY_LENGTH],
         description=description,
-        parameters=tuple(properties)[:_MAX_PARAMETERS],
+        parameters=names,
+        argument_text=texts,
         details=msgspec.Raw(msgspec.json.encode({key: definition[key] for key in _SHOWN if key in definition})),
     )

@@ -1,38 +1,30 @@
-"""The search for operations by words, ranked by the number, similarity, fields and rarity of the matching words.
-
-A query word of at least four letters without a match is compared by edit distance, up to five words per query.
-"""
+"""The search for operations of one or several documents by the words of a question."""
 
 import math
-import re
-from collections import defaultdict
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from itertools import accumulate, chain
 
 import msgspec
 
-from gateway.openapi.query.limits import FIELDS
 from gateway.openapi.query.outline import OutlinedOperation
+from gateway.openapi.query.word_index import ALL_FIELDS, BITS, WordIndex
+from gateway.openapi.query.words import asked_words
 
-MAX_POSTINGS = 300_000
-"""Limit on the (word, operation) pairs indexed per document. Descriptions are indexed last, up to this limit."""
+_MAX_UNKNOWN = 5
+_MAX_KNOWN = 3
+"""Words of a question that are not indexed are compared with all indexed words, at most five of them, and only if at
+most three others are indexed: each costs as much as the rest of a long question, which loses little without them.
+"""
 
-_POSTING_BYTES = 60
-_EXACT, _BEGINS, _WITHIN, _NEAR = 1.0, 0.6, 0.3, 0.25
-_MIN_SUBSTRING_LENGTH = 3
-_MIN_FUZZY_LENGTH = 4
-_MAX_WORDS = 20
-_MAX_EDITS = 5
-_MAX_COMPARED = 2_000
-_LENGTHY = 0.02
+_MAX_WORDS = 256
+"""Words of a question that are looked up, the rarest first: a question of 8,000 characters has up to about 1,000."""
+
 _METHOD_FACTOR = 1.2
 """Ranking factor of an operation whose method is a word of the query."""
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
-_WHOLE = re.compile(r"[^\W_]+")
-_MAX_TEXT_LENGTH = 2_000
-_MAX_NAME_LENGTH = 200
-_LIKE, _HELD = 0.2, 0.15
-_BITS: Final = {field: 1 << number for number, field in enumerate(FIELDS)}
+
+_TITLE_WEIGHT = 1.3
+"""The weight of a word in the title of a document, in each of its operations; about that of a tag."""
 
 
 class Hit(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,174 +35,93 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
     fields: tuple[str, ...]
 
 
-class WordIndex:
-    """The word index of the operations of one document."""
+class Ranking:
+    """The operations of several indexes, ranked by the words of one question.
 
-    def __init__(self, endpoints: Sequence[OutlinedOperation]) -> None:
-        self._endpoints = endpoints
-        self._postings: dict[str, dict[int, int]] = defaultdict(dict)
-        self._room = MAX_POSTINGS
-        for field in FIELDS:
-            for number, endpoint in enumerate(endpoints):
-                self._index_text(number, field, _text(endpoint, field))
-        self._lengths = [len(split_words(f"{each.path} {each.operation_id or ''}")) for each in endpoints]
+    Positions number the operations of all indexes in order. A word is rarer the fewer operations of all indexes
+    contain it, so that the relevance of operations of different documents can be compared.
+    """
 
-    @property
-    def size(self) -> int:
-        """The approximate size in bytes."""
-        return _POSTING_BYTES * (MAX_POSTINGS - self._room + len(self._postings))
+    def __init__(self, indexes: Sequence[WordIndex], query: str, field: str | None) -> None:
+        self._indexes = indexes
+        self._starts = list(accumulate((len(index) for index in indexes), initial=0))
+        self._fields = ALL_FIELDS if field is None else BITS[field]
+        self._scores = [0.0] * self._starts[-1]
+        self._matched: list[str] = []
+        asked = asked_words(query)
+        counts = {word: sum(index.count(word) for index in indexes) for word in asked}
+        known = sorted(filter(counts.__getitem__, asked), key=counts.__getitem__)
+        unknown = [word for word in asked if not counts[word]] if len(known) <= _MAX_KNOWN else []
+        for word in known[:_MAX_WORDS]:  # guard: search-words
+            self._add({word: 1.0})
+        for word in unknown[:_MAX_UNKNOWN]:
+            self._add(self._similar(word))
+        self._prefer_titles(asked)
+        self._prefer_methods(asked)
 
-    def search(self, query: str, field: str | None) -> Sequence[Hit]:
-        """Return the operations that match one of the first 20 words, in one field or in any, the best first."""
-        wanted = list(dict.fromkeys(split_words(query)))[:_MAX_WORDS]
-        field_bits = sum(_BITS.values()) if field is None else _BITS[field]
-        scores: dict[int, float] = defaultdict(float)
-        covered: dict[int, float] = defaultdict(float)
-        fields: dict[int, int] = defaultdict(int)
-        weight, edits = 0.0, _MAX_EDITS
-        for word in wanted:
-            found = self._score(self._containing(word), field_bits)
-            if not found and edits and len(word) >= _MIN_FUZZY_LENGTH:
-                edits -= 1
-                found = self._score(self._within_edit_distance(word), field_bits)
-            rarity = 1.0 + math.log(1 + len(self._endpoints) / max(len(found), 1))
-            weight += rarity
-            for number, (score, matched) in found.items():
-                scores[number] += score * rarity
-                covered[number] += rarity
-                fields[number] |= matched
-        fit = {
-            number: score * covered[number] / weight * self._preference(number, wanted)
-            for number, score in scores.items()
-        }
-        return [
-            Hit(
-                endpoint=self._endpoints[number],
-                relevance=round(fit[number], 2),
-                fields=tuple(name for name, bit in _BITS.items() if fields[number] & bit),
-            )
-            for number in sorted(fit, key=lambda number: (-fit[number], number))
-        ]
+    def best(self, shown: Sequence[Sequence[bool]]) -> Sequence[int]:
+        """Return the positions of the matching operations, the best first; `shown` has a flag for each operation of
+        each index.
+        """
+        flags = chain.from_iterable(shown)
+        matching = [position for position, flag in enumerate(flags) if flag and self._scores[position]]
+        matching.sort(key=self._scores.__getitem__, reverse=True)
+        return matching
 
-    def _index_text(self, number: int, field: str, text: str) -> None:
-        """Adds the words of a string to the index."""
-        if self._room <= 0:
+    def hit(self, position: int) -> tuple[int, Hit]:
+        """Return the number of the index, and the operation, at a position."""
+        place = bisect_right(self._starts, position) - 1
+        index, number = self._indexes[place], position - self._starts[place]
+        relevance = float(f"{self._scores[position]:.3g}")
+        fields = index.fields_of(number, self._matched, self._fields)
+        return place, Hit(endpoint=index.endpoints[number], relevance=relevance, fields=fields)
+
+    def _add(self, similar: Mapping[str, float]) -> None:
+        """Add the weight of one word of the question; `similar` maps indexed words to their similarity to it."""
+        count = sum(index.count(word) for index in self._indexes for word in similar)
+        if not count:
             return
-        for word in {*split_words(text), *map(_stem, _WHOLE.findall(text.lower()))}:
-            if self._room <= 0:
-                return
-            fields = self._postings[word]
-            self._room -= number not in fields
-            fields[number] = fields.get(number, 0) | _BITS[field]
+        self._matched += similar
+        rarity = self._rarity(count)
+        for index, start in zip(self._indexes, self._starts, strict=False):
+            for word, similarity in similar.items():
+                factor = rarity * similarity
+                for number, weight in index.postings(word, self._fields):
+                    self._scores[start + number] += factor * weight
 
-    def _preference(self, number: int, wanted: Sequence[str]) -> float:
-        """Return the ranking factor of an operation: higher for a queried method, lower for a long path or id."""
-        method = self._endpoints[number].method.lower()
-        return (_METHOD_FACTOR if method in wanted else 1.0) / (1 + _LENGTHY * self._lengths[number])
+    def _similar(self, word: str) -> Mapping[str, float]:
+        """Return the indexed words that contain a word; if there are none, those within a small edit distance."""
+        found = _merge(index.containing(word) for index in self._indexes)
+        return found or _merge(index.near(word) for index in self._indexes)
 
-    def _score(self, known: Mapping[str, float], field_bits: int) -> Mapping[int, tuple[float, int]]:
-        """The score and the matching fields of each operation; `known` maps indexed words to their similarity."""
-        best: dict[int, tuple[float, int]] = {}
-        for word, likeness in known.items():
-            for number, fields in self._postings[word].items():
-                matched = fields & field_bits
-                if matched:
-                    score, before = best.get(number, (0.0, 0))
-                    best[number] = (max(score, likeness * _WEIGHTS[matched]), before | matched)
-        return best
+    def _prefer_titles(self, asked: Sequence[str]) -> None:
+        """Add the weight of a word in the title of a document to each of its matching operations."""
+        for word in asked:
+            titled = [place for place, index in enumerate(self._indexes) if word in index.title_words]
+            rarity = self._rarity(sum(len(self._indexes[place]) for place in titled))
+            for place in titled:
+                for position in range(self._starts[place], self._starts[place + 1]):
+                    self._scores[position] += _TITLE_WEIGHT * rarity if self._scores[position] else 0.0
 
-    def _containing(self, word: str) -> Mapping[str, float]:
-        """The indexed words that contain `word`, with their similarity; below three letters, only some of them."""
-        if len(word) >= _MIN_SUBSTRING_LENGTH:
-            found = {known: _BEGINS if known.startswith(word) else _WITHIN for known in self._postings if word in known}
-        elif len(word) == _MIN_SUBSTRING_LENGTH - 1:
-            found = {known: _BEGINS for known in self._postings if known.startswith(word)}
-        else:
-            found = {}
-        return found | ({word: _EXACT} if word in self._postings else {})
+    def _rarity(self, count: int) -> float:
+        """Return the weight of a word that this number of operations contain: the inverse document frequency."""
+        return math.log(1 + (len(self._scores) - min(count, len(self._scores)) + 0.5) / (count + 0.5))
 
-    def _within_edit_distance(self, word: str) -> Mapping[str, float]:
-        """The indexed words within an edit distance of one or two that share the first or last two letters."""
-        edits = 1 if len(word) < 2 * _MIN_FUZZY_LENGTH else 2
-        begins, ends = word[:2], word[-2:]
-        close = [
-            known
-            for known in self._postings
-            if abs(len(known) - len(word)) <= edits and (known[:2] == begins or known[-2:] == ends)
-        ]
-        return {known: _NEAR for known in close[:_MAX_COMPARED] if edit_distance(word, known) <= edits}
+    def _prefer_methods(self, asked: Sequence[str]) -> None:
+        for index, start in zip(self._indexes, self._starts, strict=False):
+            for method in index.methods.keys() & set(asked):
+                for number in index.methods[method]:
+                    self._scores[start + number] *= _METHOD_FACTOR
 
 
-def split_words(text: str) -> list[str]:
-    """Split a string or a name such as `listPets` into lower-case words without a plural `s`."""
-    return [_stem(word.lower()) for word in _WORDS.findall(text)]
+def search(index: WordIndex, query: str, field: str | None = None) -> Sequence[Hit]:
+    """Return the operations of one document that match a question, in one field or in any, the best first."""
+    ranking = Ranking([index], query, field)
+    return [ranking.hit(position)[1] for position in ranking.best([[True] * len(index)])]
 
 
-def suggest(wanted: str, names: Iterable[str], *, limit: int = 5) -> Sequence[str]:
-    """Return the names most similar to the given one, the nearest first, without dissimilar names."""
-    text = wanted[:_MAX_NAME_LENGTH].lower()
-    grams = _trigrams(text)
-    likeness: dict[str, float] = {}
-    for name in names:
-        other = name[:_MAX_NAME_LENGTH].lower()
-        alike = _overlap(grams, _trigrams(other)) + (_HELD if text in other else 0.0)
-        if alike < _LIKE and abs(len(text) - len(other)) <= 1 and edit_distance(text, other) <= 1:
-            alike = _LIKE
-        if alike >= _LIKE:
-            likeness[name] = alike
-    return sorted(likeness, key=lambda name: (-likeness[name], name))[:limit]
-
-
-def edit_distance(one: str, other: str) -> int:
-    """Return the edit distance: letters to insert, delete, replace or swap with their neighbour."""
-    older: list[int] = []
-    old = list(range(len(other) + 1))
-    for row, letter in enumerate(one, 1):
-        new = [row]
-        for column, beside in enumerate(other, 1):
-            cost = min(old[column] + 1, new[-1] + 1, old[column - 1] + (letter != beside))
-            if row > 1 < column and letter == other[column - 2] and one[row - 2] == beside:
-                cost = min(cost, older[column - 2] + 1)
-            new.append(cost)
-        older, old = old, new
-    return old[-1]
-
-
-def _text(endpoint: OutlinedOperation, field: str) -> str:
-    match field:
-        case "path":
-            return endpoint.path
-        case "operationId":
-            return endpoint.operation_id or ""
-        case "summary":
-            return endpoint.summary
-        case "tags":
-            return " ".join(endpoint.tags)
-        case "parameters":
-            return " ".join(endpoint.parameters)
-        case _:
-            return endpoint.description[:_MAX_TEXT_LENGTH]
-
-
-def _weigh(fields: int) -> float:
-    """Return the weight of a word that occurs in these fields."""
-    weights = [weight for field, weight in FIELDS.items() if fields & _BITS[field]]
-    return max(weights, default=0.0) + 0.1 * len(weights)
-
-
-def _stem(word: str) -> str:
-    if len(word) > 4 and word.endswith("ies"):
-        return word[:-3] + "y"
-    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
-
-
-def _trigrams(text: str) -> frozenset[str]:
-    padded = f"  {text} "
-    return frozenset(padded[index : index + 3] for index in range(len(padded) - 2))
-
-
-def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
-    return len(one & other) / max(len(one | other), 1)
-
-
-_WEIGHTS: Final = tuple(_weigh(fields) for fields in range(1 << len(FIELDS)))
+def _merge(found: Iterable[Mapping[str, float]]) -> Mapping[str, float]:
+    merged: dict[str, float] = {}
+    for one in found:
+        merged |= one
+    return merged

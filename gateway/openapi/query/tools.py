@@ -16,8 +16,10 @@ from gateway.openapi.query.limits import (
 
 CALL: Final = "call_endpoint"
 DETAILS: Final = "get_endpoint_details"
+SEARCH: Final = "search_endpoints"
 
 _MAX_TEXT_LENGTH = 2_000
+_MAX_QUERY_LENGTH = 8_000
 _MAX_OPERATION_LENGTH = 65_536
 """Characters of an operation or path; longer than the request targets that servers usually accept."""
 _MAX_OFFSET = 1_000_000
@@ -165,12 +167,12 @@ DEFINITIONS: Mapping[str, bytes] = {
     "search_endpoints": _tool(
         "search_endpoints",
         "Search endpoints",
-        "Finds endpoints by words, best match first. Searches path, operationId, summary, description, tags and "
-        "names of parameters.",
+        "Finds endpoints by words, best match first. Searches path, operationId, summary, description, tags, and "
+        "names and descriptions of parameters.",
         _object(
             {
                 **_SOURCE,
-                "query": _text("Words to find, in any order."),
+                "query": _text("The question, or words to find in any order.", _MAX_QUERY_LENGTH),
                 "searchIn": {
                     "type": "string",
                     "enum": ["all", *FIELDS],
@@ -187,6 +189,7 @@ DEFINITIONS: Mapping[str, bytes] = {
                     _object(
                         {
                             **_ENDPOINT_SUMMARY,
+                            "tool": _TEXT,
                             "description": _TEXT,
                             "relevance": {"type": "number"},
                             "matchedFields": _TEXTS,

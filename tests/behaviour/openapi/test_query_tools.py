@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.behaviour.openapi.conftest import SLUG, Desk
+from tests.support.primitives import add, static_tool, tool
 from tests.support.queries import library
 
 TOOLS = {
@@ -187,3 +188,53 @@ async def test_a_new_document_is_what_is_told_next(desk: Desk) -> None:
     assert put.status_code == 200, put.text
 
     assert (await ask(desk, "get_api_info"))["version"] == "3"
+
+
+async def test_own_tools_are_found_and_called_beside_an_exposed_api(desk: Desk) -> None:
+    """Ours: a search finds the tools of the caller's list, under their listed names, and none beyond (OAS-5, TEN-3)."""
+    await expose(desk)
+    handler = {"kind": "template", "text": "sunny"}
+    weather = tool("weather.today", handler, definition={"description": "Tells the forecast of a city."})
+    await add(desk.gateway, SLUG, "tools", weather)
+    small = {"name": "small", "exclude": [{"names": ["weather*"]}]}
+    await add(desk.gateway, SLUG, "profiles", small)
+
+    [hit] = (await ask(desk, "search_endpoints", query="what is the forecast for a city?"))["results"]
+    assert (hit["operation"], hit["tool"], hit["source"]) == ("TOOL weather.today", "weather_today", "own tools")
+    for name in ("weather_today", "weather.today", "TOOL weather.today"):
+        assert (await ask(desk, "get_endpoint_details", operation=name))["tool"] == "weather_today"
+        called = await desk.call("call_endpoint", {"operation": name, "arguments": {}})
+        assert called["content"][0]["text"] == "sunny"
+    listed = (await ask(desk, "list_endpoints"))["endpoints"]
+    assert {item["method"] for item in listed} == {"GET", "POST", "DELETE"}
+    hidden = await _call(desk, "small", "search_endpoints", {"query": "forecast"})
+    assert hidden["structuredContent"]["total"] == 0
+    refused = await _call(desk, "small", "call_endpoint", {"operation": "TOOL weather.today"})
+    assert refused["isError"]
+
+
+async def test_a_profile_that_names_the_search_finds_what_it_lists(desk: Desk) -> None:
+    """Ours: without an exposed source, all tools that the profile lists are searched (OAS-5, TEN-3)."""
+    await expose(desk, "tools")
+    await add(desk.gateway, SLUG, "tools", static_tool("shelf_of_mine"))
+    rules = [{"names": ["search_endpoints", "*Book*"]}]
+    await add(
+        desk.gateway, SLUG, "profiles", {"name": "found", "include": rules, "exclude": [{"names": ["removeBook"]}]}
+    )
+    await add(desk.gateway, SLUG, "profiles", {"name": "any", "include": [{"names": ["*"]}]})
+    without = [{"names": ["search_endpoints"]}]
+    await add(desk.gateway, SLUG, "profiles", {"name": "none", "include": rules, "exclude": without})
+
+    hits = (await _call(desk, "found", "search_endpoints", {"query": "book shelf"}))["structuredContent"]["results"]
+    assert {hit["tool"] for hit in hits} == {"listBooks", "addBook", "getBook"}
+    for profile in ("any", "none"):
+        answer = await desk.gateway.rpc(f"{SLUG}/{profile}", desk.key, "tools/list", {})
+        assert "search_endpoints" not in {each["name"] for each in answer.json()["result"]["tools"]}
+
+
+async def _call(desk: Desk, profile: str, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The result of a call at the URL of a profile."""
+    params = {"name": name, "arguments": arguments}
+    answer = await desk.gateway.rpc(f"{SLUG}/{profile}", desk.key, "tools/call", params)
+    result: dict[str, Any] = answer.json()["result"]
+    return result

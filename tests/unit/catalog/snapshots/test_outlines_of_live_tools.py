@@ -5,13 +5,14 @@ from typing import Any, cast
 
 from gateway.catalog.snapshots.outline_cache import OutlineCache
 from gateway.domain.identifiers import SourceId, TenantId
-from gateway.domain.queries import Queried, QueriedSource
+from gateway.domain.queries import Queried, QueriedKind, QueriedSource
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.openapi.query.remote_tools import REMOTE_METHOD
+from gateway.openapi.query.search import search
 
 ACME, OTHER = TenantId("ten_acme"), TenantId("ten_other")
-SOURCE = QueriedSource(id=SourceId("lvs_1"), name="sdk", version=1, is_live=True)
+SOURCE = QueriedSource(id=SourceId("lvs_1"), name="sdk", version=1, kind=QueriedKind.LIVE)
 
 
 def _queried(*definitions: dict[str, Any]) -> Queried:
@@ -50,8 +51,8 @@ async def test_a_tool_is_found_by_its_words() -> None:
 
     found = index.endpoints["TOOL find"]
     assert (found.summary, found.parameters) == ("Finds a shelf.", ("aisle",))
-    assert [hit.endpoint.path for hit in index.words.search("aisles", None)] == ["find"]
-    assert [hit.endpoint.path for hit in index.words.search("cellar", None)] == ["find"]
+    assert [hit.endpoint.path for hit in search(index.words, "aisles", None)] == ["find"]
+    assert [hit.endpoint.path for hit in search(index.words, "cellar", None)] == ["find"]
     assert index.endpoints["TOOL odd"].summary == "Odd one"
     assert len(index.endpoints["TOOL large"].summary) <= 200
     assert b"outputSchema" in bytes(index.endpoints["TOOL large"].details)

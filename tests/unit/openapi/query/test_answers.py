@@ -1,13 +1,12 @@
 """What the query tools answer, of documents small and real."""
 
 import re
-from dataclasses import replace as replace_tool
+from dataclasses import replace
 from typing import Any, cast
 
 import jsonschema_rs
 import msgspec
 import pytest
-from msgspec.structs import replace
 
 from gateway.openapi.query.answers import QueryRefused, find_named
 from gateway.openapi.query.api import ApiView
@@ -123,8 +122,9 @@ def test_an_endpoint_is_named_in_any_of_three_ways(books: ApiView) -> None:
 
 def test_a_tool_name_is_one_endpoint_whatever_operation_ids_other_sources_have(books: ApiView) -> None:
     """Ours: the name that a shortened tool gives for its details is unique among the caller's tools (OAS-5)."""
-    other = view_of(library(), source="other")
-    other = replace(other, tools={key: replace_tool(tool, name=f"o_{tool.name}") for key, tool in other.tools.items()})
+    same = view_of(library())
+    named = {key: replace(tool, name=f"o_{tool.name}") for key, tool in same.tools.items()}
+    other = ApiView(source="other", api=same.api, tools=named, is_whole=True)
 
     assert find_named([books, other], {"operation": "getBook"})[0].source == "api"
     with pytest.raises(QueryRefused, match="Several operations"):
