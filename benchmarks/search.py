@@ -109,9 +109,11 @@ def _fetch() -> Path:
 
 def _live(folder: Path) -> Exam:
     tools: dict[str, list[Tool]] = defaultdict(list)
-    for server in json.loads((folder / _LIVE_TOOLS).read_text()):
+    servers: list[dict[str, Any]] = json.loads((folder / _LIVE_TOOLS).read_text())
+    for server in servers:
         for one in server["tools"]:
-            arguments = {name: str(text) for name, text in (one["parameter"] or {}).items()}
+            given: dict[str, object] = one["parameter"] or {}
+            arguments = {name: str(text) for name, text in given.items()}
             tools[server["server_name"]].append(_tool(one["name"], one["description"] or "", arguments))
     names = {tool.name for listed in tools.values() for tool in listed}
     questions: list[tuple[str, frozenset[str]]] = []

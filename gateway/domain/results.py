@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, Literal
 
+from gateway.domain.json_access import as_object
 from gateway.errors import HandlerFailed
 
 
@@ -53,7 +54,7 @@ class Messages:
     def __post_init__(self) -> None:
         messages: object = self.messages
         for index, message in enumerate(messages if isinstance(messages, list | tuple) else ()):
-            if isinstance(message, Mapping) and message.get("role") == "system":
+            if (members := as_object(message)) is not None and members.get("role") == "system":
                 raise HandlerFailed(
                     "the messages do not have the form that the protocol requires:"
                     f" /messages/{index}/role: must be user or assistant; MCP has no role system: use user"

@@ -1,6 +1,6 @@
 """Queries of a tenant's primitives for the admin API: all origins, including disabled and hidden primitives."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -139,7 +139,7 @@ async def get_listed(
         try:
             found = await _find(tenant, db, family, name, unstored)
         except NotFound:
-            renamed = await tool_aliases.resolve(tenant, db, [name]) if takes_old_names else {}
+            renamed: Mapping[str, str] = await tool_aliases.resolve(tenant, db, [name]) if takes_old_names else {}
             if family is not Family.TOOL or name not in renamed:
                 raise
             found = await _find(tenant, db, family, renamed[name], unstored)

@@ -19,7 +19,11 @@ from tests.behaviour.openapi.conftest import SLUG, Desk
 from tests.support.upstream import recording_upstream
 
 ITEM = {"name": "account", "in": "path", "required": True, "schema": {"type": "string"}}
-TEXT = {"description": "d", "inputSchema": {"type": "object", "properties": {}}}
+BEARER: dict[str, Any] = {
+    "components": {"securitySchemes": {"b": {"type": "http", "scheme": "bearer"}}},
+    "security": [{"b": []}],
+}
+TEXT: dict[str, Any] = {"description": "d", "inputSchema": {"type": "object", "properties": {}}}
 NAME = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
 
 
@@ -92,8 +96,7 @@ async def test_credentials_fill_parameters_whatever_the_document_declares(desk: 
 
 async def test_a_parameter_replaces_a_scheme_and_unknown_credentials_are_refused(desk: Desk) -> None:
     """Ours: a credential that nothing sends is refused with the remedy, as are headers of the connection (OAS-2)."""
-    bearer = {"components": {"securitySchemes": {"b": {"type": "http", "scheme": "bearer"}}}, "security": [{"b": []}]}
-    content = document(desk.upstream.url, **bearer)
+    content = document(desk.upstream.url, **BEARER)
     refused = await put(desk, content, credentials={"token": "x"})
     assert refused.status_code == 400
     assert "in `parameters`" in refused.text
@@ -111,8 +114,7 @@ async def test_a_parameter_replaces_a_scheme_and_unknown_credentials_are_refused
 @pytest.mark.parametrize("value", ["secret-abc", "Bearer secret-abc", "bearer  secret-abc"])
 async def test_a_bearer_token_may_be_stored_with_its_prefix(desk: Desk, value: str) -> None:
     """Ours: users paste the whole header value; an echo of the token alone is redacted too (OAS-2)."""
-    bearer = {"components": {"securitySchemes": {"b": {"type": "http", "scheme": "bearer"}}}, "security": [{"b": []}]}
-    content = document(desk.upstream.url, **bearer)
+    content = document(desk.upstream.url, **BEARER)
     assert (await put(desk, content, credentials={"b": value})).status_code == 201
     desk.upstream.body = b'{"echo":"secret-abc"}'
     result = await desk.call("plain", {})
@@ -177,7 +179,7 @@ async def test_a_declared_request_may_take_longer_than_the_usual_limits(desk: De
     """Ours: `timeout_s` of an `http` handler is sent along, and an unsafe call that ran out of time says so (CAL-1)."""
     for name, method in (("look", "GET"), ("write", "POST")):
         handler = {"kind": "http", "method": method, "url": f"{desk.upstream.url}/x", "timeout_s": 0.3}
-        body = {"definition": {"name": name, **TEXT}, "handler": handler, "safety": "safe"}
+        body: dict[str, Any] = {"definition": {"name": name, **TEXT}, "handler": handler, "safety": "safe"}
         created = await desk.gateway.admin.post(f"/tenants/{SLUG}/tools", json=body)
         assert created.status_code == 201, created.text
     desk.upstream.gate = asyncio.Event()

@@ -269,7 +269,7 @@ async def test_a_client_that_cannot_be_asked_is_told_so(settle: Settle) -> None:
     async with _serving(gateway) as (running, key):
         modern = await running.rpc("acme", key, "tools/call", {"name": "greet", "arguments": {}})
         paged = await running.rpc("acme", key, "tools/call", {"name": "page", "arguments": {}})
-        capabilities = {"_meta": {**META, CAPABILITIES: {"elicitation": {"url": {}}}}}
+        capabilities: dict[str, Any] = {"_meta": {**META, CAPABILITIES: {"elicitation": {"url": {}}}}}
         formless = await running.rpc("acme", key, "tools/call", {"name": "greet", "arguments": {}, **capabilities})
         session = await open_session(running, "acme", key)
         older = await session.rpc("tools/call", {"name": "greet", "arguments": {}})

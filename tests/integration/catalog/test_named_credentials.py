@@ -2,7 +2,6 @@
 
 import time
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import pytest
@@ -261,8 +260,13 @@ async def test_an_update_of_a_login_keeps_user_and_password(changes: Changes) ->
     )
     await credentials.create_credential(tenant, catalog, login, by=BY)
 
-    for members in ({"password": "two", "username": "ada"}, {"username": "bob"}):
-        await credentials.update_credential(tenant, catalog, "login", partial(replace, **members), by=BY)
+    updates: tuple[dict[str, Any], ...] = ({"password": "two", "username": "ada"}, {"username": "bob"})
+    for members in updates:
+
+        def revise(draft: CredentialDraft, members: dict[str, Any] = members) -> CredentialDraft:
+            return replace(draft, **members)
+
+        await credentials.update_credential(tenant, catalog, "login", revise, by=BY)
 
     found = await cache.named(tenant, "login")
     assert found is not None

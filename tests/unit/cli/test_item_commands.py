@@ -1,5 +1,7 @@
 """Items as commands print them."""
 
+from typing import Any
+
 from gateway.cli.item_commands import render_fields, render_items
 
 
@@ -14,7 +16,7 @@ def test_objects_of_an_item_are_shown_without_the_syntax_of_python() -> None:
 
 def test_each_column_has_a_title_of_its_own() -> None:
     """Ours: a time is named by its event, unless the event is a column itself (CLI-1)."""
-    item = {"delivered": 5, "delivered_at": "today", "created_at": "yesterday"}
+    item: dict[str, Any] = {"delivered": 5, "delivered_at": "today", "created_at": "yesterday"}
 
     heading = render_items([item], ("delivered", "delivered_at", "created_at")).splitlines()[0]
 

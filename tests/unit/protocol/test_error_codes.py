@@ -1,5 +1,7 @@
 """Codes of errors as clients of each revision read them."""
 
+from typing import Any
+
 from gateway.errors import CapabilityMissing, ClientSilent, Fault
 from gateway.protocol.errors import code_of, to_mcp_in
 
@@ -13,11 +15,12 @@ def test_content_that_does_not_match_its_form_is_the_clients_fault() -> None:
 
 def test_a_missing_mode_of_elicitation_is_named() -> None:
     """MCP: `requiredCapabilities` says what the client has to declare (SRV-1)."""
-    for missing, required in {
+    named: dict[str, dict[str, Any]] = {
         "elicitation": {"elicitation": {}},
         "elicitation.form": {"elicitation": {"form": {}}},
         "elicitation.url": {"elicitation": {"url": {}}},
         "roots": {"roots": {}},
-    }.items():
+    }
+    for missing, required in named.items():
         error = to_mcp_in("2026-07-28", CapabilityMissing("missing", capability=missing), "c").error
         assert (error.code, error.data["requiredCapabilities"]) == (-32021, required)

@@ -79,29 +79,29 @@ def test_a_hostile_definition_costs_only_itself(members: dict[str, object]) -> N
     assert len(reading.notices) == 1
 
 
-@pytest.mark.parametrize(
-    ("schema", "listed"),
-    [
-        ({"properties": {"a": {"pattern": "(?=a)b", "type": "string"}}}, {"properties": {"a": {"type": "string"}}}),
-        (
-            {"properties": {"pattern": {"pattern": "(?=a)b"}, "b": {"const": {"pattern": "(?=a)b"}}}},
-            {"properties": {"pattern": {}, "b": {"const": {"pattern": "(?=a)b"}}}},
-        ),
-        (
-            {"properties": {"a": {"items": [{"pattern": "(?=a)b"}]}}, "$defs": {"x": {"pattern": "^[a-z]+$"}}},
-            {"properties": {"a": {"items": [{}]}}, "$defs": {"x": {"pattern": "^[a-z]+$"}}},
-        ),
-        (
-            {"properties": {}, "patternProperties": {"(?=a)b": {}, "^x": {}}, "additionalProperties": False},
-            {"properties": {}, "patternProperties": {"^x": {}}},
-        ),
-        (
-            {"properties": {f"p{number}": {"pattern": f"(?!x{number})y"} for number in range(100)}},
-            {"properties": {f"p{number}": {} for number in range(100)}},
-        ),
-        ({"properties": {"a": {"pattern": "(a{1000}){1000}"}}}, {"properties": {"a": {}}}),
-    ],
-)
+_PATTERNS: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"properties": {"a": {"pattern": "(?=a)b", "type": "string"}}}, {"properties": {"a": {"type": "string"}}}),
+    (
+        {"properties": {"pattern": {"pattern": "(?=a)b"}, "b": {"const": {"pattern": "(?=a)b"}}}},
+        {"properties": {"pattern": {}, "b": {"const": {"pattern": "(?=a)b"}}}},
+    ),
+    (
+        {"properties": {"a": {"items": [{"pattern": "(?=a)b"}]}}, "$defs": {"x": {"pattern": "^[a-z]+$"}}},
+        {"properties": {"a": {"items": [{}]}}, "$defs": {"x": {"pattern": "^[a-z]+$"}}},
+    ),
+    (
+        {"properties": {}, "patternProperties": {"(?=a)b": {}, "^x": {}}, "additionalProperties": False},
+        {"properties": {}, "patternProperties": {"^x": {}}},
+    ),
+    (
+        {"properties": {f"p{number}": {"pattern": f"(?!x{number})y"} for number in range(100)}},
+        {"properties": {f"p{number}": {} for number in range(100)}},
+    ),
+    ({"properties": {"a": {"pattern": "(a{1000}){1000}"}}}, {"properties": {"a": {}}}),
+]
+
+
+@pytest.mark.parametrize(("schema", "listed"), _PATTERNS)
 @pytest.mark.parametrize("member", ["inputSchema", "outputSchema"])
 def test_a_pattern_that_cannot_be_checked_costs_only_itself(
     member: str, schema: dict[str, object], listed: dict[str, object]
