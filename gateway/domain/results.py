@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final, Literal
+from typing import Final, Literal, cast
 
-from gateway.domain.json_access import as_object
 from gateway.errors import HandlerFailed
 
 
@@ -52,9 +51,11 @@ class Messages:
     description: str | None = None
 
     def __post_init__(self) -> None:
-        messages: object = self.messages
-        for index, message in enumerate(messages if isinstance(messages, list | tuple) else ()):
-            if (members := as_object(message)) is not None and members.get("role") == "system":
+        messages = cast("object", self.messages)  # a function may return what its type forbids
+        for index, message in enumerate(
+            cast("Sequence[object]", messages) if isinstance(messages, list | tuple) else ()
+        ):
+            if isinstance(message, Mapping) and cast("Mapping[str, object]", message).get("role") == "system":
                 raise HandlerFailed(
                     "the messages do not have the form that the protocol requires:"
                     f" /messages/{index}/role: must be user or assistant; MCP has no role system: use user"
