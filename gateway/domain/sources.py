@@ -1,5 +1,7 @@
 """Sources of imported primitives, their selection of operations, and the report on each operation."""
 
+from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -92,13 +94,30 @@ class ListedPrice:
 class ExampleCounts:
     """Numbers of a document's examples that fit, fit a relaxed schema, do not fit, or exceed a limit of the checks.
 
-    An example of a request that does not fit degrades its operation; one of a response removes its output schema.
+    An example of a request that does not fit is a note; one of a response removes its output schema.
     """
 
     accepted: int = 0
     relaxed: int = 0
     refused: int = 0
     unchecked: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CredentialNeed:
+    """Operations that one of several combinations of security schemes suffices for."""
+
+    alternatives: tuple[tuple[str, ...], ...]
+    operations: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceNeed:
+    """A credential that a source lacks: its scheme, the operations that need it, and the ways to give one."""
+
+    scheme: str
+    operations: int
+    ways: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +152,33 @@ class ImportReport:
     """Examples of responses; None if no output schemas are listed, and in reports of an older version."""
     findings: tuple[TextFinding, ...] = ()
     """Suspicious text of the document."""
+    notes: tuple[str, ...] = ()
+    """Remarks that take nothing from any tool: blemishes of the document, the size of the list, the policy."""
+    credential_needs: tuple[CredentialNeed, ...] = ()
+    """The credentials that operations need, whether they are stored or not; `needs` returns those that lack."""
+    ways: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """The ways to give a credential, by scheme."""
+
+    def needs(self, stored: Collection[str]) -> tuple[SourceNeed, ...]:
+        """Return the credentials that lack while those of the schemes `stored` are there.
+
+        Of several alternatives, the one that lacks least is returned; its ways name the others.
+        """
+        operations: Counter[str] = Counter()
+        ways: dict[str, dict[str, None]] = {}
+        for need in self.credential_needs:
+            lacking = [tuple(name for name in names if name not in stored) for names in need.alternatives]
+            if not all(lacking):
+                continue
+            first, *others = sorted(dict.fromkeys(lacking), key=len)
+            instead = [f"instead: a credential for {' and '.join(names)}" for names in others]
+            for scheme in first:
+                operations[scheme] += need.operations
+                ways.setdefault(scheme, {}).update(dict.fromkeys((*self.ways.get(scheme, ()), *instead)))
+        return tuple(
+            SourceNeed(scheme=scheme, operations=number, ways=tuple(ways[scheme]))
+            for scheme, number in operations.most_common()
+        )
 
     @property
     def tools_listed(self) -> int:

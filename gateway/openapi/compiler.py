@@ -16,6 +16,7 @@ from gateway.openapi.document.json_access import Unusable, list_at, object_at, q
 from gateway.openapi.document.references import ExternalReference, References
 from gateway.openapi.document.swagger2 import convert
 from gateway.openapi.operation.bodies import Bodies, Body
+from gateway.openapi.operation.credential_needs import CredentialNeeds
 from gateway.openapi.operation.descriptions import ReturnLines, describe_tool, title_of
 from gateway.openapi.operation.example_checks import ExampleChecks
 from gateway.openapi.operation.example_positions import ExamplePositions, Origin
@@ -50,6 +51,8 @@ from gateway.openapi.warnings import Warnings
 
 MAX_LIST_BYTES = 64 * 1024**2
 """Limit on the total bytes of one document's tool definitions. Once it is reached, further operations are skipped."""
+
+_NO_OPERATION = "the document declares no operation under `paths`; the source has no tools"
 
 
 def compile_document(
@@ -107,6 +110,7 @@ class _Compiler:
         self._outputs = Outputs(references, dialect, positions) if options.output_schemas else None
         self._parameters = Parameters(references, components, dialect=document.dialect)
         self._bodies = Bodies(references, components, dialect=document.dialect)
+        self._needs = CredentialNeeds()
         self._schemes = Schemes(self._root, references, document.identifiers if document.dialect >= (3, 2) else None)
 
     def run(self) -> Compilation:
@@ -131,6 +135,7 @@ class _Compiler:
             except Unusable as unusable:
                 reports.append(report_operation(operation, tool=None, reasons=[unusable.reason]))
             else:
+                self._needs.add(made.plan.security)
                 room -= len(made.definition) + len(made.input_schema or b"")
                 compiled.append(made)
                 reports.append(report_operation(operation, tool=made.tool, reasons=losses))
@@ -140,15 +145,19 @@ class _Compiler:
         if self._options.outline:
             outline = self._outline(chosen, compiled, is_part=choice.has_exclusions)  # guard: chosen-outline
         findings = find_texts(self._document, compiled, outline)
-        warnings = (*choice.warnings(), *self._warnings.texts())
+        nothing = () if operations else (_NO_OPERATION,)
+        warnings = (*nothing, *choice.warnings(), *self._warnings.texts())
+        report = report_import(reports, self._listed(compiled), warnings, self._warnings.notes(), findings)
         return Compilation(
             title=self._document.title,
             version=self._document.version,
             operations=tuple(compiled),
             report=replace(
-                report_import(reports, self._listed(compiled), warnings, findings),
+                report,
                 examples=self._examples.counts,
                 response_examples=None if self._outputs is None else self._outputs.counts,
+                credential_needs=self._needs.needs(),
+                ways=self._needs.ways(self._schemes.accounts),
             ),
             scheme_names=self._schemes.names,
             outline=b"" if outline is None else encode_outline(outline),
@@ -179,7 +188,8 @@ class _Compiler:
         for identity in hints.keys() & known.keys():
             if not grants(known[identity], hints[identity], identity, prefix=self._options.prefix):
                 hint = quote_text(hints[identity])
-                self._warnings.add(identity, f"its tool keeps the name {known[identity]}; the document declares {hint}")
+                kept = f"its tool keeps the name {known[identity]}; the document declares {hint}"
+                self._warnings.note(identity, kept)
         return name_tools(operations, prefix=self._options.prefix, known=known, hints=hints)
 
     def _listed(self, compiled: Sequence[CompiledOperation]) -> Mapping[str, bytes]:
@@ -216,7 +226,7 @@ class _Compiler:
             self._warnings.add(operation.identity, f"its argument {FIELDS} is its own and selects no parts of results")
         schema = compose_input(arguments, self._components, self._examples)
         if name.reason is not None:
-            self._warnings.add(operation.identity, f"its tool is named {name.text}: the plain name {name.reason}")
+            self._warnings.note(operation.identity, f"its tool is named {name.text}: the plain name {name.reason}")
         output = self._output(operation, parts)
         chosen = [body.media_type for body in (plan.body, *plan.bodies) if body is not None]
         description = describe_tool(operation, arguments, chosen, self._returns_line(operation))
@@ -244,22 +254,25 @@ class _Compiler:
             operation.where: list_at(operation.node, "parameters"),
         }
         merged = self._parameters.merge(levels).without(self._options.parameters)
-        parameters, mismatches = fit_parameters(template, merged.parameters)
+        fitted = fit_parameters(template, merged.parameters)
         body = self._bodies.plan(operation.node, operation.where)
         server = self._server(operation)
         security = self._schemes.plan(operation.node, server, merged.credentials)
         security = security.filled(self._options.parameters, template)
         for name in merged.credentials:
-            self._warnings.add("", f"the header {quote_text(name)} is filled from a stored credential, not an argument")
+            what = f"the header {quote_text(name)} is filled from a stored credential, not an argument"
+            self._warnings.note(operation.identity, what)
+        for note in (*merged.notes, *fitted.notes):
+            self._warnings.note(operation.identity, note)
         parts = OperationParts(
             server=server,
-            parameters=parameters,
+            parameters=fitted.parameters,
             body=body if isinstance(body, Body) else None,
             security=security,
             answers=self._success_responses(operation),
         )
         unsent = [body] if isinstance(body, str) else body.losses if body is not None else ()
-        return parts, [*merged.losses, *mismatches, *unsent, *security.losses]
+        return parts, [*merged.losses, *fitted.losses, *unsent, *security.losses]
 
     def _output(self, operation: Operation, parts: OperationParts) -> bytes | None:
         """The output schema; None if the option is off, a success response is unreadable, or `compose` returns None."""

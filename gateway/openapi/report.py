@@ -1,4 +1,4 @@
-"""The report of an import: the status of each operation, the warnings, and the size of its tools in `tools/list`."""
+"""The report of an import: the status of each operation, the losses, and the size of its tools in `tools/list`."""
 
 from collections.abc import Mapping, Sequence
 
@@ -34,6 +34,7 @@ def report_import(
     operations: Sequence[OperationReport],
     listed: Mapping[str, bytes],
     warnings: Sequence[str],
+    notes: Sequence[str] = (),
     findings: Sequence[TextFinding] = (),
 ) -> ImportReport:
     """Report on a whole document; `listed` contains the definitions that clients list, by name."""
@@ -45,7 +46,8 @@ def report_import(
     length = len(b'{"tools":[]}') + sum(price.size for price in prices) + commas
     return ImportReport(
         operations=tuple(operations),
-        warnings=(*warnings, *_size_warnings(length)),
+        warnings=tuple(warnings),
+        notes=(*notes, *_size_notes(length)),
         tools_list_bytes=length,
         listed=len(prices),
         dearest=tuple(sorted(prices, key=lambda price: (-price.size, price.tool))[:_DEAREST]),
@@ -53,8 +55,8 @@ def report_import(
     )
 
 
-def _size_warnings(length: int) -> Sequence[str]:
-    """A warning about a list that takes more than a quarter of a usual context."""
+def _size_notes(length: int) -> Sequence[str]:
+    """Notes on a list that takes more than a quarter of a usual context."""
     tokens = estimate_tokens(length)
     if tokens <= _CONTEXT // 4:
         return ()

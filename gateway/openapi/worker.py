@@ -15,6 +15,7 @@ from gateway.domain.json_text import load_json, refuse_many_values
 from gateway.errors import BadInput, DocumentTooLarge, InvalidDocument
 from gateway.openapi.compiler import compile_document
 from gateway.openapi.document.document import MAX_NODES
+from gateway.openapi.document.json_access import quote_text
 from gateway.openapi.operation.example_positions import Origin
 from gateway.openapi.review.changes import compare_versions
 from gateway.openapi.worker_messages import (
@@ -68,6 +69,7 @@ def answer(task: Task, document: bytes) -> Iterator[Message]:
     """
     sent, form = document, task.form
     warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     origin: Origin | None = None
     if form.is_json_value:
         document = _read_value(document)
@@ -82,11 +84,12 @@ def answer(task: Task, document: bytes) -> Iterator[Message]:
             yield MissingFiles(bundled.missing)
             return
         document, warnings = bundled.document, bundled.warnings
+        notes = (f"the root of the archive is {quote_text(bundled.entry)}",)
         origin = FilePositions(packed, entry=form.entry, url=task.options.document_url)
     compilation = compile_document(document, task.options, origin=origin)
-    if warnings:
-        report = replace(compilation.report, warnings=(*warnings, *compilation.report.warnings))
-        compilation = replace(compilation, report=report)
+    report = compilation.report
+    report = replace(report, warnings=(*warnings, *report.warnings), notes=(*notes, *report.notes))
+    compilation = replace(compilation, report=report)
     if task.before is not None:
         compilation = replace(compilation, changes=compare_versions(task.before, compilation))
     yield from send_compilation(compilation)

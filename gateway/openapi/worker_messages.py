@@ -4,6 +4,7 @@ The result of a large document is sent in many small messages, so that decoding 
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TypeAlias, TypeVar
 
 import msgspec
@@ -11,12 +12,10 @@ import msgspec
 from gateway.domain.sources import (
     Compilation,
     CompiledOperation,
-    ExampleCounts,
     ImportReport,
-    ListedPrice,
     OperationReport,
 )
-from gateway.domain.updates.source_changes import ComparedVersion, ImportChanges, TextFinding
+from gateway.domain.updates.source_changes import ComparedVersion, ImportChanges
 from gateway.errors import BadInput, DocumentTooLarge, Fault, InvalidBody, InvalidDocument
 from gateway.openapi.options import PLAIN, DocumentForm, ImportOptions
 
@@ -45,18 +44,12 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Opening(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Title, version, security schemes, warnings, suspicious text and listed sizes of a compiled document."""
+    """Title, version and security schemes of a compiled document, and the report without its operations."""
 
     title: str
     version: str
     scheme_names: tuple[str, ...]
-    warnings: tuple[str, ...]
-    tools_list_bytes: int
-    listed: int | None
-    dearest: tuple[ListedPrice, ...]
-    examples: ExampleCounts | None = None
-    response_examples: ExampleCounts | None = None
-    findings: tuple[TextFinding, ...] = ()
+    report: ImportReport
 
 
 class Operations(msgspec.Struct, frozen=True, tag=True):
@@ -146,13 +139,7 @@ def send_compilation(compilation: Compilation) -> Iterator[Message]:
         title=compilation.title,
         version=compilation.version,
         scheme_names=compilation.scheme_names,
-        warnings=report.warnings,
-        tools_list_bytes=report.tools_list_bytes,
-        listed=report.listed,
-        dearest=report.dearest,
-        examples=report.examples,
-        response_examples=report.response_examples,
-        findings=report.findings,
+        report=replace(report, operations=()),
     )
     for operations in _batches(
         compilation.operations, lambda made: len(made.definition) + len(made.input_schema or b"")
@@ -226,21 +213,11 @@ class WorkerAnswer:
         opening = self._opening
         if opening is None or not self.is_complete or self.crash is not None:
             return None
-        report = ImportReport(
-            operations=tuple(self._fates),
-            warnings=opening.warnings,
-            tools_list_bytes=opening.tools_list_bytes,
-            listed=opening.listed,
-            dearest=opening.dearest,
-            examples=opening.examples,
-            response_examples=opening.response_examples,
-            findings=opening.findings,
-        )
         return Compilation(
             title=opening.title,
             version=opening.version,
             operations=tuple(self._operations),
-            report=report,
+            report=replace(opening.report, operations=tuple(self._fates)),
             scheme_names=opening.scheme_names,
             outline=b"".join(self._outline),
             changes=self._changes,

@@ -1,6 +1,6 @@
 """Response models of sources and their imports."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
@@ -86,11 +86,20 @@ class ExamplesShown(CopiedModel):
     ]
     refused: Annotated[
         int,
-        Field(description="Examples that do not conform; each degrades its operation, or removes its output schema."),
+        Field(description="Examples that do not conform; each is a note, or removes an output schema."),
     ]
     unchecked: Annotated[
         int, Field(description="Examples that were not checked, because they are too large or too numerous.")
     ]
+
+
+class NeedShown(CopiedModel):
+    """A credential that the source lacks."""
+
+    kind: Annotated[Literal["credential"], Field(description="Always `credential`.")] = "credential"
+    scheme: Annotated[str, Field(description="The security scheme under which the credential is stored.")]
+    operations: Annotated[int, Field(description="The number of operations that need it.")]
+    ways: Annotated[Sequence[str], Field(description="The ways to give one, as options of the command line.")]
 
 
 class ReportShown(ResponseModel):
@@ -98,7 +107,15 @@ class ReportShown(ResponseModel):
 
     operations: Annotated[Sequence[OperationShown], Field(description="The result for each operation of the document.")]
     counts: Annotated[CountsShown, Field(description="The number of operations by result.")]
-    warnings: Annotated[Sequence[str], Field(description="Warnings about the document as a whole.")]
+    needs: Annotated[Sequence[NeedShown], Field(description="Credentials that the source lacks.")]
+    notes: Annotated[
+        Sequence[str],
+        Field(
+            description="Remarks that take nothing from a tool: blemishes of the document, names that differ from it, "
+            "the size of the list, and levels of safety that run unconfirmed."
+        ),
+    ]
+    warnings: Annotated[Sequence[str], Field(description="Parts of the document that are lost.")]
     findings: Annotated[
         Sequence[TextFindingShown], Field(description="Suspicious passages of the document, at most 200.")
     ]
@@ -129,8 +146,8 @@ class ReportShown(ResponseModel):
     ]
 
     @classmethod
-    def of(cls, report: ImportReport) -> Self:
-        """Build the response from a report."""
+    def of(cls, report: ImportReport, schemes: Collection[str]) -> Self:
+        """Build the response from a report; `schemes` have a stored credential."""
         return cls(
             operations=[OperationShown.of(operation) for operation in report.operations],
             counts=CountsShown(
@@ -138,6 +155,8 @@ class ReportShown(ResponseModel):
                 degraded=report.count(Status.DEGRADED),
                 skipped=report.count(Status.SKIPPED),
             ),
+            needs=[NeedShown.of(need) for need in report.needs(schemes)],
+            notes=report.notes,
             warnings=report.warnings,
             findings=[TextFindingShown.of(one) for one in report.findings],
             tools_listed=report.tools_listed,
@@ -235,9 +254,9 @@ class SourceImported(SourceShown):
     changes: Annotated[ChangesShown | None, Field(description="The changes; null for the first import.")]
 
     @classmethod
-    def with_report(cls, source: Source, report: ImportReport, changes: ChangesShown | None) -> Self:
+    def with_report(cls, source: Source, report: ReportShown, changes: ChangesShown | None) -> Self:
         """Build the response from a source, its report and its changes."""
-        return cls(**SourceShown.of(source).model_dump(), report=ReportShown.of(report), changes=changes)
+        return cls(**SourceShown.of(source).model_dump(), report=report, changes=changes)
 
 
 class ImportTried(ResponseModel):

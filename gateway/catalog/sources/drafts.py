@@ -125,7 +125,7 @@ def compose_source(tenant: TenantId, ready: PreparedImport) -> Source:
         prefix=draft.prefix,
         expose=draft.expose,
         url=ready.content.url,
-        schemes=tuple(sorted(draft.credentials or {})),
+        schemes=schemes_of(draft),
         active_version=1,
         version=1,
         created_at=now,
@@ -150,7 +150,7 @@ def succeed_source(current: Source, ready: PreparedImport, number: int) -> Sourc
         prefix=draft.prefix,
         expose=draft.expose,
         url=ready.content.url,
-        schemes=current.schemes if draft.credentials is None else tuple(sorted(draft.credentials)),
+        schemes=schemes_of(draft, current),
         active_version=number,
         updated_at=datetime.now(UTC),
         include=draft.include,
@@ -161,6 +161,13 @@ def succeed_source(current: Source, ready: PreparedImport, number: int) -> Sourc
         parameters=draft.parameters,
         timeout_s=draft.timeout_s,
     )
+
+
+def schemes_of(draft: SourceDraft, current: Source | None = None) -> tuple[str, ...]:
+    """The schemes with a stored credential after the import; a draft without credentials keeps those of the source."""
+    if draft.credentials is None:
+        return () if current is None else current.schemes
+    return tuple(sorted(draft.credentials))
 
 
 def draft_of(source: Source) -> SourceDraft:
@@ -248,6 +255,8 @@ def clean_report(report: ImportReport) -> ImportReport:
             for found in report.operations
         ),
         warnings=tuple(_clean(warning) for warning in report.warnings),
+        notes=tuple(_clean(note) for note in report.notes),
+        ways={name: tuple(_clean(way) for way in ways) for name, ways in report.ways.items()},
     )
 
 

@@ -18,6 +18,7 @@ from gateway.catalog.sources.drafts import (
     detail_of,
     draft_of,
     encode_operations,
+    schemes_of,
 )
 from gateway.catalog.sources.override_merge import known_names
 from gateway.catalog.sources.replacement import (
@@ -69,7 +70,8 @@ async def import_source(tenant: TenantId, catalog: CatalogContext, draft: Source
     if draft.dry_run:
         async with catalog.store.transaction(tenant) as db:
             await _refuse_source_name(tenant, db, draft.name)
-            return Imported(source=None, report=await check_import(tenant, catalog, db, prepared, own=None))
+            report = await check_import(tenant, catalog, db, prepared, own=None)
+        return Imported(source=None, report=report, schemes=schemes_of(draft))
     entry = CatalogChange(action="source.create", target=draft.name, detail=detail_of(prepared))
     async with change(tenant, catalog, entry, by=by) as db:
         await _refuse_source_name(tenant, db, draft.name)
@@ -79,7 +81,7 @@ async def import_source(tenant: TenantId, catalog: CatalogContext, draft: Source
         await store_version(tenant, catalog, prepared, source, report, db=db)
         state = RefreshState(url=source.url, seen=content.seen or Sighting(), last_number=source.active_version)
         await store_refresh_state(tenant, catalog, source, db, state, before=None)
-    return Imported(source=source, report=report)
+    return Imported(source=source, report=report, schemes=source.schemes)
 
 
 async def update_source(

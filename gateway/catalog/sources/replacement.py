@@ -22,7 +22,14 @@ from gateway.catalog.sources.diff import (
     with_recent_calls,
     with_similar_names,
 )
-from gateway.catalog.sources.drafts import PreparedImport, SourceDraft, clean_report, draft_of, succeed_source
+from gateway.catalog.sources.drafts import (
+    PreparedImport,
+    SourceDraft,
+    clean_report,
+    draft_of,
+    schemes_of,
+    succeed_source,
+)
 from gateway.catalog.sources.name_conflicts import refuse_taken
 from gateway.catalog.sources.override_merge import names_of_overrides, reapply, store_aliases
 from gateway.catalog.sources.reports import decode_report, encode_report, report_with_policy
@@ -59,6 +66,8 @@ class Imported:
     source: Source | None
     report: ImportReport
     changes: ImportChanges | None = None
+    schemes: tuple[str, ...] = ()
+    """The security schemes that have a credential after the import."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +97,8 @@ async def try_version(tenant: TenantId, catalog: CatalogContext, ready: Prepared
         before = await operations.of_source(tenant, db, seen.id)
         ready = await reapply(tenant, db, ready)
         report = await check_import(tenant, catalog, db, ready, own=seen)
-        return Imported(source=None, report=report, changes=await settle_changes(tenant, db, before, ready))
+        changes = await settle_changes(tenant, db, before, ready)
+    return Imported(source=None, report=report, changes=changes, schemes=schemes_of(ready.draft, seen))
 
 
 async def replace_version(
@@ -132,7 +142,7 @@ async def replace_version(
         source = await find_source(tenant, db, source.id)
     if redefined := names_of_redefined(before, ready.operations):  # guard: approval-superseded-at-once
         await supersede_approvals(tenant, catalog, redefined, before=source.updated_at)
-    return Imported(source=source, report=report, changes=changes)
+    return Imported(source=source, report=report, changes=changes, schemes=source.schemes)
 
 
 def is_other_schedule(current: Source, draft: SourceDraft) -> bool:
@@ -168,7 +178,7 @@ async def replace_schedule(
         report = await versions.report(tenant, db, source.id, source.active_version)
         source = await find_source(tenant, db, source.id)
     read = decode_report(report) if report is not None else ImportReport(operations=(), warnings=(), tools_list_bytes=0)
-    return Imported(source=source, report=read, changes=ImportChanges())
+    return Imported(source=source, report=read, changes=ImportChanges(), schemes=source.schemes)
 
 
 async def find_unchanged(tenant: TenantId, db: Db, seen: Source) -> Source:

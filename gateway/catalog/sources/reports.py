@@ -1,4 +1,4 @@
-"""Stored form of import reports, and the warnings that the gateway adds about the tenant's policy."""
+"""Stored form of import reports, and the notes that the gateway adds about the tenant's policy."""
 
 from dataclasses import replace
 
@@ -21,12 +21,12 @@ def decode_report(stored: bytes) -> ImportReport:
 
 
 def report_with_policy(compilation: Compilation, policy: Policy) -> ImportReport:
-    """The report with a warning for each level above `safe` that the tenant's policy allows unconfirmed."""
-    warnings = [
+    """The report with a note for each level above `safe` that the tenant's policy allows unconfirmed."""
+    notes = [
         f"policy: {count} {level} {'tool runs' if count == 1 else 'tools run'} without confirmation;"
         " the tenant's policy can deny them"
         for level in (Safety.MODERATE, Safety.DANGEROUS)
         if policy.decision_for(level) is Decision.ALLOW
         and (count := sum(operation.safety is level for operation in compilation.operations))
     ]
-    return replace(compilation.report, warnings=(*compilation.report.warnings, *warnings))
+    return replace(compilation.report, notes=(*notes, *compilation.report.notes))

@@ -29,9 +29,16 @@ from gateway.cli.input.import_options import (
 from gateway.cli.input.import_request import REPLACED, Upload, import_fields, upload
 from gateway.cli.input.json_fields import JsonObject, text_at, to_object
 from gateway.cli.input.selections import describe_rules, selection_options
-from gateway.cli.item_commands import add_delete, add_list, add_show
+from gateway.cli.item_commands import add_delete, add_list
 from gateway.cli.output.progress import Progress
-from gateway.cli.output.reports import count_tools, join_parts, render_reasons, render_report, render_totals
+from gateway.cli.output.reports import (
+    count_tools,
+    join_parts,
+    render_needs,
+    render_reasons,
+    render_report,
+    render_totals,
+)
 from gateway.cli.output.source_changes import count_changes, render_changes
 from gateway.cli.output.tables import clean, render_pairs, render_table
 
@@ -198,6 +205,17 @@ def report_source(context: AdminContext, name: str) -> None:
     context.show(report, lambda: render_report(report))
 
 
+@source.command("show")
+@click.argument("name")
+@with_tenant
+def show_source(context: AdminContext, name: str) -> None:
+    """Show one source, and the credentials that it lacks."""
+    path = context.tenant_path(_NOUN, name)
+    found = context.admin.get(path)
+    report = {} if context.as_json else context.admin.get(f"{path}/report")
+    context.show(found, lambda: join_parts(_describe(found), render_needs(report)))
+
+
 def _describe_refresh(item: JsonObject) -> JsonObject:
     """Return the state of a source, according to the refreshes from its URL."""
     refresh = to_object(item["refresh"])
@@ -270,5 +288,4 @@ add_list(
     "List a tenant's sources.",
     ("name", "title", "prefix", "expose", "active_version", "updated_at"),
 )
-add_show(source, _NOUN, "Show one source.", describe=_describe)
 add_delete(source, _NOUN, "Delete a source with its tools and credentials.", loss=" with its tools and credentials")

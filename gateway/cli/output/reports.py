@@ -11,6 +11,8 @@ _EXAMPLE_RESULTS = ("accepted", "relaxed", "refused", "unchecked")
 _MAX_EXAMPLES = 3
 _CONTEXT_TOKENS = 128_000
 _MAX_WARNINGS = 5
+_MAX_NOTES = 5
+_NUMBERS = ("no", "one", "two", "three", "four", "five")
 _REASON_WIDTH = 90
 
 
@@ -50,7 +52,7 @@ def _render_examples(report: JsonObject, member: str, kind: str) -> str:
 
 
 def render_reasons(report: JsonObject) -> str:
-    """Render degraded and skipped operations by reason, the most frequent first; then findings and warnings."""
+    """Render needs, then degraded and skipped operations by reason, the most frequent first; then all remarks."""
     lines: list[str] = []
     for status in (Status.DEGRADED, Status.SKIPPED):
         groups = _group(to_objects(report.get("operations")), status)
@@ -58,18 +60,40 @@ def render_reasons(report: JsonObject) -> str:
             lines.append(f"{status}:")
             lines += [_render_group(reason, groups[reason]) for reason in sorted(groups, key=lambda r: -len(groups[r]))]
     findings = render_findings(report, limit=_MAX_WARNINGS)
-    return join_parts("\n".join(lines), findings, render_warnings(report, limit=_MAX_WARNINGS))
+    remarks = render_warnings(report, limit=_MAX_WARNINGS), render_notes(report, limit=_MAX_NOTES)
+    return join_parts(render_needs(report), "\n".join(lines), findings, *remarks)
+
+
+def render_needs(report: JsonObject) -> str:
+    """Render the credentials that the source lacks, with the ways to give each."""
+    lines: list[str] = []
+    for need in to_objects(report.get("needs")):
+        ways = [clean(as_text(way)) for way in to_list(need.get("ways"))]
+        number = _NUMBERS[len(ways)] if len(ways) < len(_NUMBERS) else str(len(ways))
+        choice = f"{number} {'way' if len(ways) == 1 else 'ways'} to give one"
+        operations = count(number_at(need, "operations"), "operation")
+        lines.append(f"needs a {text_at(need, 'kind')}: {operations}, scheme {text_at(need, 'scheme')}, {choice}")
+        lines += [f"  {way}" for way in ways]
+    return "\n".join(lines)
 
 
 def render_warnings(report: JsonObject, *, limit: int | None = None) -> str:
-    """Render the warnings, those about policy first, at most `limit`."""
-    warnings = [clean(as_text(warning)) for warning in to_list(report.get("warnings"))]
-    shown = sorted(warnings, key=lambda warning: not warning.startswith("policy:"))[:limit]
-    if not shown:
+    """Render the losses of the document as a whole, at most `limit`."""
+    return _render_list("warnings", report, limit)
+
+
+def render_notes(report: JsonObject, *, limit: int | None = None) -> str:
+    """Render the remarks that take nothing from a tool, at most `limit`; those about policy come first."""
+    return _render_list("notes", report, limit)
+
+
+def _render_list(member: str, report: JsonObject, limit: int | None) -> str:
+    found = [clean(as_text(text)) for text in to_list(report.get(member))]
+    if not found:
         return ""
-    more = len(warnings) - len(shown)
+    more = len(found) - len(found[:limit])
     ending = [f"  and {thousands(more)} more, in the full report"] if more else []
-    return "\n".join(["warnings:", *(f"  {warning}" for warning in shown), *ending])
+    return "\n".join([f"{member}:", *(f"  {text}" for text in found[:limit]), *ending])
 
 
 def render_findings(report: JsonObject, *, limit: int | None = None) -> str:
@@ -114,9 +138,10 @@ def render_prices(report: JsonObject) -> str:
 
 
 def render_report(report: JsonObject) -> str:
-    """Render the complete report: operations, suspicious text, warnings, the most expensive tools, and the totals."""
-    warnings = (render_findings(report), render_warnings(report))
-    return join_parts(render_operations(report), *warnings, render_prices(report), render_totals(report))
+    """Render the complete report: operations, suspicious text, remarks, the most expensive tools, totals and needs."""
+    remarks = (render_findings(report), render_warnings(report), render_notes(report))
+    totals = join_parts(render_totals(report), render_needs(report))
+    return join_parts(render_operations(report), *remarks, render_prices(report), totals)
 
 
 def join_parts(*parts: str) -> str:

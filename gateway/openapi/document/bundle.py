@@ -35,10 +35,11 @@ _MAX_MISSING = 100
 
 
 class Bundle(msgspec.Struct, frozen=True, kw_only=True):
-    """One document, as JSON, and warnings about references that could not be followed."""
+    """One document, as JSON, its root file `entry`, and warnings about references that could not be followed."""
 
     document: bytes
     warnings: tuple[str, ...]
+    entry: str
     missing: tuple[str, ...] = ()
     """Paths of files that references name but the archive lacks; at most 100."""
 
@@ -218,7 +219,7 @@ class _Bundler:
             self._ensure_section(document, kind)[name] = walked
         text = orjson.dumps(document)
         missing = tuple(self._missing)[:_MAX_MISSING]
-        return Bundle(document=text, warnings=tuple(self._warnings)[:_MAX_WARNINGS], missing=missing)
+        return Bundle(document=text, entry=self._entry, warnings=tuple(self._warnings)[:_MAX_WARNINGS], missing=missing)
 
     def position(self, path: Sequence[str]) -> BundleLocation:
         """Return the position in the files of a value of the bundled document."""

@@ -1,9 +1,9 @@
-"""Checks of a document's values against the listed schemas, and the resulting losses of the schemas (decision 49).
+"""Checks of a document's values against the listed schemas, and what they relax in the schemas (decision 49).
 
 An example is evidence of what the API accepts. A keyword that contradicts an example is relaxed if a rule covers it:
 limits, formats, patterns and closed lists of values are dropped, and a type is widened by null or another scalar. Any
-other contradiction is a loss of the operation. A default that contradicts a reference beside it is dropped. Sizes,
-numbers and visits are limited before a check begins.
+other contradiction is a note; it takes nothing from the tool. A default that contradicts a reference beside it is
+dropped. Sizes, numbers and visits are limited before a check begins.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -94,7 +94,7 @@ class ExampleChecks:
         self._is_output = is_output
         self._refusals: dict[str, Sequence[str]] = {}
         self._settled: set[str] = set()
-        self._arguments: dict[str, tuple[tuple[str, ...], bool]] = {}
+        self._arguments: dict[str, bool] = {}
         self._relaxed_refs: set[str] = set()
         self._is_loosened = False
         self._counts: dict[str, int] = dict.fromkeys(("accepted", "relaxed", "refused", "unchecked"), 0)
@@ -111,7 +111,7 @@ class ExampleChecks:
     ) -> tuple[Sequence[Argument], Sequence[Component]]:
         """Check the examples of these arguments and of the shared schemas that they need; relax contradicted keywords.
 
-        Each shared schema is checked once. The results contain the relaxed schemas and the losses.
+        Each shared schema is checked once. The results contain the relaxed schemas.
         """
         fresh = [part for part in needed if part.translated.has_values and part.ref not in self._settled]
         if not fresh and not any(argument.translated.has_values for argument in arguments):
@@ -119,21 +119,20 @@ class ExampleChecks:
         whole = {ref for argument in arguments for ref in argument.translated.in_place}
         for component in fresh:
             self._settled.add(component.ref)
-            losses = self._check_schema(
-                component.translated, component.ref.removeprefix("#"), is_whole=component.ref in whole
-            )
-            self._components.settle(component.ref, losses=losses, is_loosened=self._is_loosened)
+            where = component.ref.removeprefix("#")
+            is_loosened = self._check_schema(component.translated, where, is_whole=component.ref in whole)
+            self._components.settle(component.ref, is_loosened=is_loosened)
         for component in fresh:  # after all examples, because they relax schemas
             if self._drop_defaults(component.translated, component.ref.removeprefix("#")):
-                self._components.settle(component.ref, losses=(), is_loosened=False)
+                self._components.settle(component.ref, is_loosened=False)
         settled = [self._settle_argument(argument) for argument in arguments]
         for ref in self._relaxed_refs:
-            self._components.settle(ref, losses=(), is_loosened=True)
+            self._components.settle(ref, is_loosened=True)
         self._relaxed_refs.clear()
         return settled, self._components.closure(link for item in settled for link in item.translated.links)
 
     def refusals(self, arguments: Sequence[Argument], needed: Sequence[Component]) -> Iterator[str]:
-        """Yield the losses by refused examples of these arguments and shared schemas, once they are settled."""
+        """Yield the faults of refused examples of these arguments and shared schemas, once they are settled."""
         for where in (*(item.where for item in arguments), *(part.ref.removeprefix("#") for part in needed)):
             yield from self._refusals.get(where, ())
 
@@ -142,22 +141,18 @@ class ExampleChecks:
         if not translated.has_values:
             return argument
         if argument.where not in self._arguments:  # several operations may share a parameter
-            losses = self._check_schema(translated, argument.where, texts=argument.texts)
-            self._arguments[argument.where] = tuple(losses), self._is_loosened
+            self._arguments[argument.where] = self._check_schema(translated, argument.where, texts=argument.texts)
             self._drop_defaults(translated, argument.where)
-        losses, is_loosened = self._arguments[argument.where]
-        is_loosened = translated.is_loosened or is_loosened
-        if not losses and is_loosened == translated.is_loosened:
+        if translated.is_loosened or not self._arguments[argument.where]:
             return argument
-        translated = replace(translated, losses=(*translated.losses, *losses), is_loosened=is_loosened)
-        return replace(argument, translated=translated)
+        return replace(argument, translated=replace(translated, is_loosened=True))
 
     def _check_schema(
         self, translated: Translated, where: str, *, texts: frozenset[Path] = frozenset(), is_whole: bool = True
-    ) -> Sequence[str]:
-        """Check every schema with examples inside one schema; sets `_is_loosened`, and returns the losses."""
+    ) -> bool:
+        """Check every schema with examples inside one schema; True if it was loosened."""
         self._is_loosened = False
-        losses: dict[str, None] = {}
+        refused: dict[str, None] = {}
         shared: Mapping[str, Component] = {}
         definitions: Mapping[str, object] = {}
         for path, node in nodes_with("examples", translated.schema):
@@ -177,13 +172,16 @@ class ExampleChecks:
                 fault = self._fault_of_example(value, context, fitting)
                 if fault is not None:
                     position = self._positions.find(where, path, value)
-                    losses[f"the example at {position} does not fit its schema: {fault}"] = None
+                    refused[f"the example at {position} does not fit its schema: {fault}"] = None
             fitting += cast("list[object]", node.pop("examples", []))  # values of an `enum` that was dropped
             if listed := () if self._is_output else listed_examples(fitting, node, is_whole=not path):
                 node["examples"] = listed
-        if losses:
-            self._refusals[where] = tuple(losses)
-        return list(losses)
+        if refused and self._is_output:
+            self._refusals[where] = tuple(refused)
+        elif refused:
+            for fault in refused:
+                self._warnings.note("", fault)
+        return self._is_loosened
 
     def _drop_defaults(self, translated: Translated, where: str) -> bool:
         """Drop each default that violates the references beside it; True if one was dropped."""

@@ -58,6 +58,7 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
     plan: ParameterPlan
     translated: Translated
     losses: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     where: str = ""
 
     @property
@@ -67,10 +68,11 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MergedParameters(msgspec.Struct, frozen=True, kw_only=True):
-    """The parameters of an operation, the losses, and the headers that are credentials: True for a required one."""
+    """The parameters of an operation, losses and notes, and the headers that are credentials: True if required."""
 
     parameters: Sequence[Parameter]
     losses: Sequence[str]
+    notes: Sequence[str]
     credentials: Mapping[str, bool]
 
     def without(self, filled: Sequence[FilledParameter]) -> "MergedParameters":
@@ -81,6 +83,7 @@ class MergedParameters(msgspec.Struct, frozen=True, kw_only=True):
         return MergedParameters(
             parameters=[one for one in self.parameters if _filled_key(*one.key) not in keys],
             losses=self.losses,
+            notes=self.notes,
             credentials={
                 name: is_required
                 for name, is_required in self.credentials.items()
@@ -111,12 +114,16 @@ class Parameters:
         merged: dict[tuple[Location, str], Parameter] = {}
         credentials: dict[str, bool] = {}
         losses: list[str] = []
+        notes: list[str] = []
         for where, level in levels.items():
             for index, node in enumerate(level):
                 try:
                     parameter = self._one(node, f"{where}/parameters/{index}")
                 except _Credential as credential:
                     credentials[credential.name] = credential.is_required
+                    continue
+                except _SetByConnection as header:
+                    notes.append(header.reason)
                     continue
                 except _Skipped as skipped:
                     losses.append(skipped.reason)
@@ -128,7 +135,8 @@ class Parameters:
         if len({location for location, _ in merged} & {Location.QUERY, Location.QUERYSTRING}) > 1:
             raise Unusable("it has a parameter for the whole query beside parameters in the query")
         losses += [loss for parameter in merged.values() for loss in parameter.losses]
-        return MergedParameters(parameters=list(merged.values()), losses=losses, credentials=credentials)
+        notes += [note for parameter in merged.values() for note in parameter.notes]
+        return MergedParameters(parameters=list(merged.values()), losses=losses, notes=notes, credentials=credentials)
 
     def _one(self, node: object, where: str) -> Parameter | None:
         found = self._references.follow(node, "a parameter")
@@ -176,7 +184,7 @@ class Parameters:
                 return Parameter(plan=plan, translated=_TEXT, losses=(_as_text(name, media_type),))
             return Parameter(plan=plan, translated=self._components.translate(schema.get("schema", {}), where))
         translated = self._components.translate(node.get("schema", {}), f"{where}/schema")
-        style, losses = self._style(node, name, location, translated)
+        style, notes = self._style(node, name, location, translated)
         explode = node.get("explode")
         plan = ParameterPlan(
             argument=name,
@@ -189,7 +197,7 @@ class Parameters:
             fields=inner_lists(node.get("schema")) if self._dialect == (2, 0) else (),
         )
         may_be_empty = location is Location.QUERY and is_true_at(node, "allowEmptyValue")
-        return Parameter(plan=plan, translated=_with_empty(translated) if may_be_empty else translated, losses=losses)
+        return Parameter(plan=plan, translated=_with_empty(translated) if may_be_empty else translated, notes=notes)
 
     def _content(self, node: Object, name: str) -> tuple[str, Object]:
         content = object_at(node, "content")
@@ -214,7 +222,7 @@ class Parameters:
     ) -> tuple[Style, tuple[str, ...]]:
         """The declared style. In Swagger 2.0 every location allows all list delimiters.
 
-        For a single value, a style that the location does not allow is replaced by the default, with a loss.
+        For a single value, a style that the location does not allow is replaced by the default, with a note.
         """
         allowed = _STYLES[location]
         named = node.get("style", allowed[0].value)
@@ -270,6 +278,10 @@ class _Skipped(Unusable):
     """A parameter without an argument; its operation is compiled without the parameter."""
 
 
+class _SetByConnection(_Skipped):
+    """A header parameter that every request has without an argument."""
+
+
 def _filled_key(location: Location, name: str) -> tuple[Location, str]:
     return location, name.lower() if location is Location.HEADER else name
 
@@ -297,7 +309,7 @@ def _check_name(name: str, location: Location) -> None:
         return
     lower = name.lower()
     if lower in FRAMING:
-        raise _Skipped(f"the header {quote_text(name)} is set by the connection; the tool has no argument for it")
+        raise _SetByConnection(f"the header {quote_text(name)} is set by the connection, not by an argument")
     if is_private(name):
         raise Unusable(f"the header {quote_text(name)} is set by the gateway only")
 

@@ -35,10 +35,16 @@ class OperationParts(msgspec.Struct, frozen=True, kw_only=True):
     answers: Sequence[Object]
 
 
-def fit_parameters(
-    template: PathTemplate, parameters: Sequence[Parameter]
-) -> tuple[Sequence[Parameter], Sequence[str]]:
-    """Move, add and drop parameters according to the path template; also return the losses."""
+class FittedParameters(msgspec.Struct, frozen=True, kw_only=True):
+    """The parameters of an operation with those of its path template, the losses, and the notes."""
+
+    parameters: Sequence[Parameter]
+    losses: Sequence[str]
+    notes: Sequence[str]
+
+
+def fit_parameters(template: PathTemplate, parameters: Sequence[Parameter]) -> FittedParameters:
+    """Move, add and drop parameters according to the path template."""
     kept: list[Parameter] = []
     unused: list[str] = []
     for parameter in parameters:
@@ -50,11 +56,11 @@ def fit_parameters(
                 f"for it"
             )
     missing = [item for item in _needed(template) if item.key not in {parameter.key for parameter in kept}]
-    losses = [
+    notes = [
         f"the {item.plan.location} parameter {quote_text(item.plan.argument)} is not declared; its argument is a string"
         for item in missing
     ]
-    return [*kept, *missing], [*losses, *unused]
+    return FittedParameters(parameters=[*kept, *missing], losses=unused, notes=notes)
 
 
 def _occurrences(parameter: Parameter, template: PathTemplate) -> list[Parameter]:

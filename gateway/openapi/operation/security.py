@@ -14,6 +14,7 @@ from gateway.openapi.document.json_access import Unusable, object_at, quote_text
 from gateway.openapi.document.references import References, ref_tokens
 from gateway.openapi.document.schema_ids import Identifiers
 from gateway.openapi.operation.credential_headers import add_headers, fill_parameters, filled_header, header_scheme
+from gateway.openapi.operation.credential_needs import account_options
 from gateway.openapi.operation.paths import PathTemplate
 from gateway.openapi.operation.servers import Server
 
@@ -34,10 +35,10 @@ _NO_HEADERS: Mapping[str, bool] = {}
 
 
 class Scheme(msgspec.Struct, frozen=True, kw_only=True):
-    """One usable security scheme. `is_token_needed`: a token must be stored, because the gateway cannot request one."""
+    """One usable security scheme; `account` has the options of a credential with which users connect their accounts."""
 
     plan: SchemePlan
-    is_token_needed: bool = False
+    account: str | None = None
 
 
 class SecurityPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,6 +73,11 @@ class Schemes:
         """Names of the usable schemes, under which credentials can be stored."""
         return tuple(self._usable)
 
+    @property
+    def accounts(self) -> Mapping[str, str]:
+        """The options of `credential create` for the schemes with which users connect their own accounts."""
+        return {name: scheme.account for name, scheme in self._usable.items() if scheme.account is not None}
+
     def plan(self, operation: Object, server: Server, headers: Mapping[str, bool] = _NO_HEADERS) -> SecurityPlan:
         """Plan the alternatives of an operation at this server, from its own requirements or the document's.
 
@@ -99,13 +105,13 @@ class Schemes:
         whole = [usable for usable, refusals in read if not refusals]
         if whole or not required:
             plans = tuple(tuple(scheme.plan for scheme in alternative) for alternative in whole)
-            return SecurityPlan(alternatives=plans, losses=_token_losses(whole))
+            return SecurityPlan(alternatives=plans)
         partial = [usable for usable, _ in read if usable]
         reasons = dict.fromkeys(reason for _, refusals in read for reason in refusals)
         what = "with a part of its credentials" if partial else "without a credential"
         losses = tuple(f"it is called {what}: {reason}" for reason in reasons)
         plans = tuple(tuple(scheme.plan for scheme in alternative) for alternative in partial)
-        return SecurityPlan(alternatives=plans, losses=losses + (_token_losses(partial) if partial else ()))
+        return SecurityPlan(alternatives=plans, losses=losses)
 
     def _alternative(self, requirement: Object | None, server: Server) -> tuple[tuple[Scheme, ...], list[str]]:
         """The usable schemes of one alternative, and the reasons why its other schemes cannot be used."""
@@ -160,17 +166,6 @@ def _with_scopes(scheme: Scheme, scopes: object, server: Server) -> Scheme:
     return msgspec.structs.replace(scheme, plan=replace(scheme.plan, scopes=asked, token_url=url))
 
 
-def _token_losses(alternatives: Sequence[tuple[Scheme, ...]]) -> tuple[str, ...]:
-    if any(all(not scheme.is_token_needed for scheme in alternative) for alternative in alternatives):
-        return ()
-    names = dict.fromkeys(
-        scheme.plan.name for alternative in alternatives for scheme in alternative if scheme.is_token_needed
-    )
-    return tuple(
-        f"the gateway does not request tokens for it; store one as the credential {quote_text(name)}" for name in names
-    )
-
-
 def _read(name: str, node: Object) -> Scheme:
     kind = text_at(node, "type")
     if kind == "apiKey":
@@ -181,7 +176,7 @@ def _read(name: str, node: Object) -> Scheme:
     if kind == "oauth2" and (token_url := _token_url(node)) is not None:
         return Scheme(plan=SchemePlan(name=name, kind=SchemeKind.CLIENT_CREDENTIALS, token_url=token_url))
     if kind in {"oauth2", "openIdConnect"}:
-        return Scheme(plan=SchemePlan(name=name, kind=SchemeKind.BEARER), is_token_needed=True)
+        return Scheme(plan=SchemePlan(name=name, kind=SchemeKind.BEARER), account=account_options(node))
     raise Unusable(f"the security scheme {quote_text(name)} has the type {quote_text(str(kind))}, not supported")
 
 

@@ -109,15 +109,13 @@ class Components:
             found.update(dict.fromkeys(component.translated.links))
         return [self._component(ref) for ref in queue]
 
-    def settle(self, ref: str, *, losses: Sequence[str], is_loosened: bool) -> None:
-        """Record that a schema was relaxed in place, and its losses; its text and shorter forms are encoded again."""
+    def settle(self, ref: str, *, is_loosened: bool) -> None:
+        """Record that a schema was relaxed in place; its text and shorter forms are encoded again."""
         self._brief.pop(ref, None)
         for is_brief in (True, False):
             self._relaxed.pop((ref, is_brief), None)
         translated = self._components[ref].translated
-        losses = (*translated.losses, *losses)
-        is_loosened = translated.is_loosened or is_loosened
-        self._keep(ref, replace(translated, losses=losses, is_loosened=is_loosened))
+        self._keep(ref, replace(translated, is_loosened=translated.is_loosened or is_loosened))
 
     def brief(self, component: Component) -> Component:
         """Return the schema without titles and descriptions."""

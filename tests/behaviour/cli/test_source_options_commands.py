@@ -73,3 +73,32 @@ async def test_an_update_needs_something_to_change(acme: Terminal, pets_file: Pa
     await acme.do("source", "add", "pets", str(pets_file))
 
     assert (await acme.run("source", "update", "pets", "--dry-run")).code == 2
+
+
+async def test_a_source_names_the_credentials_that_it_lacks(acme: Terminal, tmp_path: Path) -> None:
+    """Ours: `add`, `show` and a dry run name a need with its ways, and none once a credential is stored (OAS-3)."""
+    flow: dict[str, object] = {
+        "authorizationUrl": "https://login.example/auth",
+        "tokenUrl": "https://login.example/token",
+        "scopes": {},
+    }
+    document = pets("https://pets.example")
+    schemes = {"o": {"type": "oauth2", "flows": {"authorizationCode": flow}}}
+    document |= {"components": {"securitySchemes": schemes}, "security": [{"o": []}]}
+    spec = tmp_path / "secured.json"
+    spec.write_text(json.dumps(document))
+    added = await acme.do("source", "add", "pets", str(spec))
+    shown = await acme.do("source", "show", "pets")
+    tried = await acme.do("source", "update", "pets", "--credential", "o=t", "--dry-run")
+    stored: Any = (await acme.do("source", "update", "pets", "--credential", "o=t", "--json")).value
+    after = [(await acme.do("source", command, "pets")).out for command in ("show", "report")]
+
+    need = (
+        "needs a credential: 4 operations, scheme o, two ways to give one\n  one token for all callers: --credential o="
+    )
+    assert "4 operations: 4 ok, 0 degraded, 0 skipped" in added.out
+    assert need in added.out
+    assert need in shown.out
+    assert "--authorization-url https://login.example/auth --token-url https://login.example/token" in shown.out
+    assert stored["report"]["needs"] == []
+    assert not [text for text in (tried.out, *after) if "needs a" in text]

@@ -143,6 +143,14 @@ def test_the_tools_of_a_document_are_limited_together(monkeypatch: pytest.Monkey
     assert "(the limit)" in result.report.operations[-1].reasons[0]
 
 
+@pytest.mark.parametrize("paths", [{}, {"/a": {}}, {"/a": {"parameters": []}}])
+def test_a_document_without_operations_is_a_warning(paths: dict[str, Any]) -> None:
+    """Ours: an import that makes no tool says so (OAS-3)."""
+    assert compile_it(document(paths)).report.warnings == (
+        "the document declares no operation under `paths`; the source has no tools",
+    )
+
+
 def test_warnings_and_reasons_are_limited() -> None:
     """Ours: a hostile document fills no report."""
     fields = {f"f{n}": {"type": "string", "default": n} for n in range(2_000)}

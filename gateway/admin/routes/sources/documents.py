@@ -53,6 +53,7 @@ async def show_import(tenant: TenantId, imported: Imported, name: str) -> AdminR
 
 def _show(imported: Imported, name: str) -> SourceImported | ImportTried:
     changes = None if imported.changes is None else ChangesShown.of(imported.changes)
+    report = ReportShown.of(imported.report, imported.schemes)
     if imported.source is None:
-        return ImportTried(name=name, report=ReportShown.of(imported.report), changes=changes)
-    return SourceImported.with_report(imported.source, imported.report, changes)
+        return ImportTried(name=name, report=report, changes=changes)
+    return SourceImported.with_report(imported.source, report, changes)

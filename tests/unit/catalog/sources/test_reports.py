@@ -22,15 +22,15 @@ def test_a_report_is_read_back_as_it_was() -> None:
 
 def test_a_report_says_what_runs_without_asking() -> None:
     """Ours: as long as the default allows every level, the report says so."""
-    warnings = report_with_policy(_compiled(), Policy()).warnings
-    assert [word for word in ("moderate", "dangerous") if any(word in warning for warning in warnings)] == [
+    notes = report_with_policy(_compiled(), Policy()).notes
+    assert [word for word in ("moderate", "dangerous") if any(word in note for note in notes)] == [
         "moderate",
         "dangerous",
     ]
 
 
-def test_a_level_that_is_denied_needs_no_warning() -> None:
-    """Ours: the warning is about what would run."""
+def test_a_level_that_is_denied_needs_no_note() -> None:
+    """Ours: the note is about what would run."""
     compiled = _compiled()
     denied = Policy(moderate=Decision.DENY, dangerous=Decision.DENY)
-    assert report_with_policy(compiled, denied).warnings == compiled.report.warnings
+    assert report_with_policy(compiled, denied).notes == compiled.report.notes

@@ -78,12 +78,18 @@ def test_operations_that_are_not_whole_are_grouped_by_reason() -> None:
     assert text.endswith("warnings:\n  a pattern was dropped")
 
 
-def test_many_warnings_are_cut_but_not_those_about_what_runs_unasked() -> None:
-    """Ours: what a person must know is not lost among what they may know."""
-    text = render_reasons({"warnings": [*(f"w{n}" for n in range(8)), "policy: 3 tools run without asking"]})
+def test_needs_come_first_and_long_lists_of_remarks_are_cut() -> None:
+    """Ours: a setting that a source lacks is not lost among remarks (OAS-3)."""
+    need = {"kind": "credential", "scheme": "oauth_2_0", "operations": 97, "ways": ["--credential a", "--kind user"]}
+    text = render_reasons({**_REPORT, "needs": [need], "notes": [f"n{number}" for number in range(8)]})
 
-    assert text.splitlines()[1] == "  policy: 3 tools run without asking"
-    assert text.splitlines()[-1] == "  and 4 more, in the full report"
+    assert text.splitlines()[:3] == [
+        "needs a credential: 97 operations, scheme oauth_2_0, two ways to give one",
+        "  --credential a",
+        "  --kind user",
+    ]
+    assert text.endswith("notes:\n  n0\n  n1\n  n2\n  n3\n  n4\n  and 3 more, in the full report")
+    assert render_report({**_REPORT, "needs": [need]}).endswith("\n  --credential a\n  --kind user")
     assert render_warnings({"warnings": ["a", "b"]}) == "warnings:\n  a\n  b"
 
 

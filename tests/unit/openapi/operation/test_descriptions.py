@@ -250,7 +250,7 @@ def test_a_required_credential_header_is_part_of_every_alternative() -> None:
 
     assert [[plan.name for plan in plans] for plans in made.operations[0].plan.security] == [["basic", "vault"]]
     assert made.scheme_names == ("basic", "vault")
-    assert any("'x-vault-token' is filled from a stored credential" in warning for warning in made.report.warnings)
+    assert any("'x-vault-token' is filled from a stored credential" in note for note in made.report.notes)
 
 
 def test_many_optional_credential_headers_do_not_multiply() -> None:

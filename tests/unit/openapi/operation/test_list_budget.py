@@ -236,7 +236,7 @@ def test_the_report_says_what_is_left_out_and_what_the_list_takes(searched: Comp
     assert "deeply nested parts of the arguments are omitted from the tool list: " in noted[0].notes[0]
     assert [context.tokens for context in report.contexts] == [32_000, 128_000, 200_000, 1_000_000]
     assert report.contexts[1].share == round(report.estimated_tokens / 128_000, 4)
-    assert "of a context of 128,000; expose the source to the query tools" in report.warnings[-1]
+    assert "of a context of 128,000; expose the source to the query tools" in report.notes[-1]
 
 
 def test_the_tool_for_details_is_part_of_the_price() -> None:
@@ -320,7 +320,7 @@ def test_many_middling_tools_keep_the_budget_of_a_list() -> None:
     [note] = next(one for one in made.report.operations if one.tool == brief[0].tool).notes
     assert note.startswith("the ends of long descriptions of arguments are omitted")
     assert 'Descriptions that end with "…" are cut: ' in listed["description"]
-    assert not any("limit 2,000,000" in warning for warning in made.report.warnings)
+    assert not any("limit 2,000,000" in note for note in made.report.notes)
 
 
 def test_a_shortened_tool_lists_what_its_examples_relaxed() -> None:
@@ -357,10 +357,10 @@ def test_output_schemas_of_a_list_go_before_its_arguments() -> None:
     assert all(len(one["inputSchema"]["properties"]["a7"]["description"]) > 300 for one in definitions)
 
 
-def test_a_list_above_its_budget_is_a_warning() -> None:
+def test_a_list_above_its_budget_is_a_note() -> None:
     """Ours: descriptions of tools are kept whatever they take together, and the report names the excess (OAS-9)."""
     made = compile_it(many(tools=1_100, arguments=2, words="y" * 200, about="x" * 1_900))
 
     assert made.report.tools_list_bytes > LIST_BYTES
-    assert any("bytes (limit 2,000,000); descriptions of tools" in warning for warning in made.report.warnings)
+    assert any("bytes (limit 2,000,000); descriptions of tools" in note for note in made.report.notes)
     assert all(definition_of(one)["inputSchema"]["required"] == ["a0"] for one in made.operations)

@@ -65,19 +65,40 @@ def test_the_document_decides_unless_the_operation_does() -> None:
     assert only(secured([], default=[{"key": []}])).plan.security == ()
 
 
-@pytest.mark.parametrize("name", ["oauth", "oidc"])
-def test_a_token_that_must_be_stored_is_said(name: str) -> None:
-    """Ours: no token is fetched in this version, and the report says so."""
-    report = fate(secured([{name: ["scope"]}]))
+@pytest.mark.parametrize("name", ["key", "query", "cookie", "basic", "bearer", "oauth", "oidc"])
+def test_a_credential_that_lacks_is_a_need_of_the_source(name: str) -> None:
+    """Ours: every scheme is told in the same way, and no more once its credential is stored (OAS-3)."""
+    report = compile_it(secured([{name: ["scope"]}])).report
+    [need] = report.needs(())
 
-    assert report.status is Status.DEGRADED
-    assert name in report.reasons[0]
+    assert (fate(secured([{name: []}])).status, report.warnings) == (Status.OK, ())
+    assert (need.scheme, need.operations, len(need.ways)) == (name, 1, 2 if name in {"oauth", "oidc"} else 1)
+    assert all(f"{name}=" in way for way in need.ways)
+    assert report.needs({name}) == ()
 
 
-def test_another_way_in_makes_the_token_unnecessary() -> None:
-    """Ours: an operation that works without a token is as it should be."""
-    assert fate(secured([{"oauth": []}, {"key": []}])).status is Status.OK
-    assert fate(secured([{"oauth": []}, {}])).status is Status.OK
+def test_alternatives_are_ways_to_meet_one_need() -> None:
+    """Ours: of several alternatives the one that lacks least is named, with the others as ways (OAS-3)."""
+    choice = compile_it(secured([{"key": [], "query": []}, {"bearer": []}])).report
+
+    [need] = choice.needs(())
+    assert (need.scheme, need.ways[-1]) == ("bearer", "instead: a credential for key and query")
+    assert [one.scheme for one in choice.needs({"key"})] == ["query"]
+    assert choice.needs({"key", "query"}) == choice.needs({"bearer"}) == ()
+    assert compile_it(secured([{"oauth": []}, {}])).report.needs(()) == ()
+
+
+def test_the_way_to_an_account_has_the_urls_of_the_document_quoted() -> None:
+    """Ours: a document cannot write a command for the shell of an administrator (OAS-3)."""
+    flow = {"authorizationUrl": "https://a.example/x;id", "tokenUrl": "/token", "scopes": {"read": "", "$(id)": ""}}
+    schemes = {"o": {"type": "oauth2", "flows": {"authorizationCode": flow}}}
+    raw = operation({"security": [{"o": []}]}, components={"securitySchemes": schemes})
+
+    [need] = compile_it(raw).report.needs(())
+    assert "--authorization-url 'https://a.example/x;id' --token-url URL --scope read --scope '$(id)'," in need.ways[1]
+    issuer = {"type": "openIdConnect", "openIdConnectUrl": "https://a.example/.well-known/openid-configuration"}
+    raw = operation({"security": [{"o": []}]}, components={"securitySchemes": {"o": issuer}})
+    assert "--server https://a.example," in compile_it(raw).report.needs(())[0].ways[1]
 
 
 @pytest.mark.parametrize("name", ["mtls", "digest", "odd", "external", "broken", "listed", "nested", "undeclared"])

@@ -180,8 +180,8 @@ def test_a_wish_for_a_name_does_not_rename_a_tool_unseen() -> None:
 
     kept = compile_it(raw, known_names={"GET /x": "op"})
     assert [made.tool for made in kept.operations] == ["op"]
-    assert kept.report.warnings == ("GET /x: its tool keeps the name op; the document declares 'fresh'",)
-    assert compile_it(raw, known_names={"GET /x": "fresh"}).report.warnings == ()
+    assert kept.report.notes == ("GET /x: its tool keeps the name op; the document declares 'fresh'",)
+    assert compile_it(raw, known_names={"GET /x": "fresh"}).report.notes == ()
 
 
 @pytest.mark.parametrize(

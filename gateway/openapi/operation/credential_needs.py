@@ -1,0 +1,92 @@
+"""The credentials that the operations of a document need, and the ways to give them, for the report of an import.
+
+The ways are options of the command line. Names, URLs and scopes are those of the document, so a shell must not read
+them: they are quoted.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from shlex import quote
+from urllib.parse import urlsplit
+
+from gateway.domain.http.plans import SchemeKind, SchemePlan
+from gateway.domain.json_access import Object
+from gateway.domain.sources import CredentialNeed
+from gateway.openapi.document.json_access import NOTHING, clean_text, object_at, text_at
+
+_KEY = "one key for all callers: --credential {name}=KEY"
+_ONE_FOR_ALL = "one token for all callers: --credential {name}=TOKEN"
+_WAYS = {
+    SchemeKind.BASIC: "one user name and password for all callers: --login {name}=USER:PASSWORD",
+    SchemeKind.BEARER: _ONE_FOR_ALL,
+    SchemeKind.HTTP: _ONE_FOR_ALL,
+    SchemeKind.CLIENT_CREDENTIALS: "client id and secret, to request tokens with: --login {name}=ID:SECRET",
+}
+_ACCOUNT = (
+    "each user's own account: gateway credential create --name NAME --kind user --client-id ID {options}, "
+    "then --credential {name}=credential:NAME"
+)
+_FLOWS = ("authorizationCode", "implicit")
+_DISCOVERY = "/.well-known/openid-configuration"
+_MAX_URL_LENGTH = 500
+_MAX_SCOPES = 20
+_SCOPE = re.compile(r"[!#-\[\]-~]{1,200}")
+
+
+class CredentialNeeds:
+    """The needs of one document: for each choice of schemes, the number of operations that have it."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[tuple[str, ...], ...]] = Counter()
+        self._kinds: dict[str, SchemeKind] = {}
+
+    def add(self, alternatives: Sequence[tuple[SchemePlan, ...]]) -> None:
+        """Count an operation, unless it can be called without a credential."""
+        if not alternatives or not all(alternatives):
+            return
+        for plan in (plan for plans in alternatives for plan in plans):
+            self._kinds.setdefault(plan.name, plan.kind)
+        choice = (tuple(sorted({plan.name for plan in plans})) for plans in alternatives)
+        self._counts[tuple(dict.fromkeys(choice))] += 1
+
+    def needs(self) -> tuple[CredentialNeed, ...]:
+        """Return the choices, the most frequent first."""
+        return tuple(
+            CredentialNeed(alternatives=alternatives, operations=operations)
+            for alternatives, operations in self._counts.most_common()
+        )
+
+    def ways(self, accounts: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
+        """Return the ways to give a credential for each scheme; `accounts` are those of `Schemes`."""
+        return {name: tuple(_ways(name, kind, accounts.get(name))) for name, kind in self._kinds.items()}
+
+
+def account_options(scheme: Object) -> str:
+    """Return the options of `gateway credential create` for accounts of users of an OAuth or OpenID Connect scheme."""
+    issuer = _url(text_at(scheme, "openIdConnectUrl"))
+    if issuer is not None and issuer.endswith(_DISCOVERY):
+        return f"--server {quote(issuer.removesuffix(_DISCOVERY))}"
+    flows = object_at(scheme, "flows")
+    flow = next((found for name in _FLOWS if (found := object_at(flows, name))), NOTHING)
+    authorization, token = _url(text_at(flow, "authorizationUrl")), _url(text_at(flow, "tokenUrl"))
+    server = f"--authorization-url {authorization or 'URL'} --token-url {token or 'URL'}"
+    scopes = [scope for scope in object_at(flow, "scopes") if _SCOPE.fullmatch(scope)]
+    return " ".join([server, *(f"--scope {quote(scope)}" for scope in scopes[:_MAX_SCOPES])])
+
+
+def _url(text: str | None) -> str | None:
+    """The URL in the form for a shell; None if it is not absolute or too long."""
+    if text is None or len(text) > _MAX_URL_LENGTH:
+        return None
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return None
+    return quote(clean_text(text)) if parts.scheme in {"https", "http"} and parts.netloc else None
+
+
+def _ways(name: str, kind: SchemeKind, account: str | None) -> Sequence[str]:
+    shown = quote(clean_text(name))
+    for_all = _WAYS.get(kind, _KEY).format(name=shown)
+    return [for_all] if account is None else [for_all, _ACCOUNT.format(options=account, name=shown)]
