@@ -122,7 +122,7 @@ class Bodies:
         if not is_media_type(media_type):
             return None
         content = self._uploads.target(media)  # OpenAPI 3.2 shares media types by reference
-        schema = self._uploads.target(content.get("schema"))
+        schema = self._uploads.value(content.get("schema"))
         is_bytes = is_binary(schema) or content.keys().isdisjoint(("schema", "itemSchema"))
         is_text = schema.get("type") == "string" and not is_bytes
         kind = kind_of(media_type, is_text=is_text, is_binary=is_bytes)
@@ -173,7 +173,7 @@ class Bodies:
         if choice.kind is BodyKind.JSON_LINES:
             return self._lines_schema(choice)
         schema = choice.schema
-        if choice.kind is BodyKind.TEXT and self._uploads.target(schema).get("type") not in _SCALARS:
+        if choice.kind is BodyKind.TEXT and self._uploads.value(schema).get("type") not in _SCALARS:
             return {"type": "string"}
         if choice.kind is BodyKind.MULTIPART:
             schema = self._uploads.with_file_arguments(self._fields.with_files(choice.content))
@@ -187,19 +187,19 @@ class Bodies:
         """The types of values that this media type accepts, from its kind or its schema; an empty result means any."""
         if choice.kind in _ACCEPTED_TYPES:
             return _ACCEPTED_TYPES[choice.kind]
-        target = self._uploads.target(choice.schema)
+        target = self._uploads.value(choice.schema)
         named = target.get("type", "object" if "properties" in target else None)
         types = tuple(item for item in as_list(named) or (named,) if isinstance(item, str))
         return (*types, "null") if types and is_true_at(target, "nullable") else types
 
     def _is_array(self, choice: _Choice) -> bool:
-        return "itemSchema" in choice.content or self._uploads.target(choice.schema).get("type") == "array"
+        return "itemSchema" in choice.content or self._uploads.value(choice.schema).get("type") == "array"
 
     def _lines_schema(self, choice: _Choice) -> object:
         """An array schema whose items are the lines."""
         if "itemSchema" in choice.content:
             return {"type": "array", "items": choice.content["itemSchema"]}
-        is_list = self._uploads.target(choice.schema).get("type") == "array"
+        is_list = self._uploads.value(choice.schema).get("type") == "array"
         return choice.schema if is_list else {"type": "array", "items": choice.schema}
 
 

@@ -7,6 +7,7 @@ from gateway.domain.json_access import Object, as_list, as_object
 from gateway.openapi.document.json_access import NOTHING, Unusable, list_at, object_at, text_at
 from gateway.openapi.document.references import References
 from gateway.openapi.operation.media_types import is_media_type, kind_of
+from gateway.openapi.schema.all_of import merged_schemas
 
 FILE: Object = {
     "type": "object",
@@ -21,6 +22,7 @@ FILE: Object = {
 """The schema of a file argument; it is valid in every version of OpenAPI."""
 
 _CHOICES = ("anyOf", "oneOf")
+_BRANCHES = ("allOf", *_CHOICES)
 _MAX_DEPTH = 6
 _MAX_REWRITTEN = 5_000
 
@@ -43,14 +45,27 @@ class FileParts:
         except Unusable:
             return NOTHING
 
+    def value(self, node: object) -> Object:
+        """Return the keywords that apply to a value: those of the schema and of its `allOf`, the nearest of each name.
+
+        OpenAPI 3.0 ignores keywords beside `$ref`, so documents put the reference into an `allOf`.
+        """
+        target = self.target(node)
+        if "allOf" not in target:
+            return target
+        united: dict[str, object] = {}
+        for schema in reversed(merged_schemas(target, self._references)):
+            united |= {key: value for key, value in schema.items() if key not in {"$ref", "allOf"}}
+        return united
+
     def is_file(self, node: object) -> bool:
         """True if values of the schema, or of a branch of it, are bytes that are sent unencoded."""
         return self._has_file(node, 0, {})
 
     def is_files(self, node: object) -> bool:
         """True if values of the schema may be lists of files."""
-        target = self.target(node)
-        branches = [target, *(self.target(part) for key in _CHOICES for part in list_at(target, key))]
+        merged = merged_schemas(node, self._references)
+        branches = [*merged, *(self.value(part) for one in merged for key in _CHOICES for part in list_at(one, key))]
         found: _Found = {}
         return any("items" in branch and self._has_file(branch["items"], 0, found) for branch in branches)
 
@@ -68,9 +83,18 @@ class FileParts:
         target = self.target(node)
         key = id(target), depth
         if key not in found:
-            parts = [part for choice in _CHOICES for part in list_at(target, choice)] if depth < _MAX_DEPTH else []
-            found[key] = is_binary(target) or any(self._has_file(part, depth + 1, found) for part in parts)
+            parts = self.branches(target) if depth < _MAX_DEPTH else []
+            is_bytes = is_binary(self.value(target))
+            found[key] = is_bytes or any(self._has_file(part, depth + 1, found) for part in parts)
         return found[key] is True
+
+    def branches(self, target: Object) -> list[object]:
+        """Return the parts of a schema in which files are searched if it is no file itself.
+
+        A part of `allOf` that would be a file alone is left out: the keywords beside it describe another value.
+        """
+        branches = [part for key in _CHOICES for part in list_at(target, key)]
+        return branches + [part for part in list_at(target, "allOf") if not is_binary(self.value(part))]
 
 
 class _FileArguments:
@@ -106,7 +130,7 @@ class _FileArguments:
             changed["properties"] = replaced
         if as_object(others := target.get("additionalProperties")) is not None:
             changed |= _if_changed("additionalProperties", others, self._value(others, 0))
-        for key in ("allOf", *_CHOICES):
+        for key in _BRANCHES:
             parts = list_at(target, key)
             changed |= _if_any_changed(key, parts, [self.rewrite_object(part, depth + 1) for part in parts])
         return self._whole(target, changed) if changed else None
@@ -121,22 +145,24 @@ class _FileArguments:
 
     def _rewritten_value(self, target: Object, depth: int) -> object:
         """The rewritten schema; None if it has no files."""
-        if is_binary(target):
-            kept = {key: target[key] for key in ("title", "description", "nullable", "deprecated") if key in target}
+        if is_binary(value := self._files.value(target)):
+            kept = {key: value[key] for key in ("title", "description", "nullable", "deprecated") if key in value}
             return self._whole(FILE, kept)
         if depth >= _MAX_DEPTH:
             return None
         changed: dict[str, object] = {}
         if "items" in target:
             changed |= _if_changed("items", target["items"], self._value(target["items"], depth + 1))
-        for key in _CHOICES:
+        searched = {id(part) for part in self._files.branches(target)}
+        for key in _BRANCHES:
             parts = list_at(target, key)
-            changed |= _if_any_changed(key, parts, [self._value(part, depth + 1) for part in parts])
+            after = [self._value(part, depth + 1) if id(part) in searched else part for part in parts]
+            changed |= _if_any_changed(key, parts, after)
         return self._whole(target, changed) if changed else None
 
     def _whole(self, target: Object, changed: Object) -> Object:
         whole = {**target, **changed}
-        parts = [part for key in ("allOf", *_CHOICES) for part in list_at(changed, key)]
+        parts = [part for key in _BRANCHES for part in list_at(changed, key)]
         parts += [*object_at(changed, "properties").values(), changed.get("items"), changed.get("additionalProperties")]
         size = 1 + sum(self._sizes.get(id(part), 0) for part in parts)
         if size > _MAX_REWRITTEN:

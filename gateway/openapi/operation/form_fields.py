@@ -76,9 +76,9 @@ class FormFields:
         target, encodings = self._uploads.target(schema), object_at(content, "encoding")
         properties = object_at(target, "properties")
         files = {
-            name: {**self._uploads.target(part), "type": "string", "format": "binary"}
+            name: {**self._uploads.value(part), "type": "string", "format": "binary"}
             for name, part in properties.items()
-            if _is_file_type(object_at(encodings, name).get("contentType")) and _is_open(self._uploads.target(part))
+            if _is_file_type(object_at(encodings, name).get("contentType")) and _is_open(self._uploads.value(part))
         }
         return {**target, "properties": {**properties, **files}} if files else schema
 
@@ -133,7 +133,7 @@ class FormFields:
 
     def _items(self, content: Object, nodes: XmlNodes, *, depth: int) -> tuple[FieldPlan, ...]:
         """The plans for the members of a multipart body that is an array (OpenAPI 3.2, `prefixEncoding`…)."""
-        target = self._uploads.target(content.get("schema"))
+        target = self._uploads.value(content.get("schema"))
         schemas, encodings = list_at(target, "prefixItems"), list_at(content, "prefixEncoding")
         pairs = [
             (as_object(encoding) or NOTHING, schema)
@@ -184,7 +184,7 @@ class FormFields:
         return {name: self._uploads.target(node) for name, node in object_at(encoding, "headers").items()}
 
     def _member(self, schema: object) -> object:
-        target = self._uploads.target(schema)
+        target = self._uploads.value(schema)
         return target["items"] if _is_type(target, "array") and "items" in target else schema
 
     def _shape(self, schema: object) -> tuple[bool, bool]:
@@ -193,7 +193,7 @@ class FormFields:
         is_list = _is_type(target, "array")
         item = self._without_refs(target.get("items")) if is_list else target
         is_structure = _is_type(item, "object") or "properties" in item or (is_list and _is_type(item, "array"))
-        return is_list, is_structure or self._is_merged_object(item)
+        return is_list, is_structure
 
     def _is_whole(self, media_type: str | None, schema: object) -> bool:
         """True if a list is a single part: JSON lines, or a multipart body whose parts are its members."""
@@ -204,17 +204,13 @@ class FormFields:
 
     def _without_refs(self, schema: object) -> Object:
         """The schema, or its only branch besides null if it has no `type`."""
-        target = self._uploads.target(schema)
+        target = self._uploads.value(schema)
         for key in ("anyOf", "oneOf"):
-            branches = [self._uploads.target(part) for part in list_at(target, key)]
+            branches = [self._uploads.value(part) for part in list_at(target, key)]
             real = [branch for branch in branches if branch.get("type") != "null"]
             if len(real) == 1 and "type" not in target:
                 return real[0]
         return target
-
-    def _is_merged_object(self, schema: Object) -> bool:
-        parts = [self._uploads.target(part) for part in list_at(schema, "allOf")]
-        return any(_is_type(part, "object") or "properties" in part for part in parts)
 
 
 def _inner_kind(media_type: str | None) -> BodyKind | None:

@@ -1,7 +1,7 @@
 """Properties of one direction: input schemas omit `readOnly` properties, output schemas `writeOnly` ones."""
 
 from gateway.domain.json_access import Object, as_object
-from gateway.openapi.document.json_access import NOTHING, Unusable, object_at
+from gateway.openapi.document.json_access import object_at
 from gateway.openapi.document.references import References
 from gateway.openapi.schema.all_of import merged_schemas
 
@@ -22,19 +22,9 @@ def hidden_names(node: Object, references: References, keyword: str) -> frozense
 
 
 def is_hidden(part: object, references: References, keyword: str) -> bool:
-    """True if the property, or the schema that it references, has the keyword with the value `true`."""
+    """True if the property, a schema that it references, or a part of its `allOf` has the keyword, which is `true`."""
     node = as_object(part)
-    if node is None:
-        return False
-    return node.get(keyword) is True or ("$ref" in node and _target(node, references).get(keyword) is True)
-
-
-def _target(part: object, references: References) -> Object:
-    node = as_object(part) or NOTHING
-    ref = node.get("$ref")
-    if not isinstance(ref, str):
-        return node
-    try:
-        return as_object(references.target(ref)) or NOTHING
-    except Unusable:
-        return NOTHING
+    if node is None or node.get(keyword) is True:
+        return node is not None
+    is_merged = "$ref" in node or "allOf" in node
+    return is_merged and any(schema.get(keyword) is True for schema in merged_schemas(node, references))
