@@ -1061,6 +1061,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
     },
     "tests/attacks/test_sessions_sockets.py": {
         "header-deadline": (value("None"), "test_dripping_does_not_buy_time"),
+        "lingering-end": (value("None"), "test_a_refused_body_that_drips_does_not_buy_time"),
     },
     "tests/attacks/test_upstream_smuggling.py": {
         "unread-body": (NEVER, "test_an_unread_body_meets_no_other_request"),

@@ -27,6 +27,7 @@ Answer = Callable[[Scope, Receive, Send], Awaitable[None]]
 class _Impatient(HardenedHttpProtocol):
     header_s = 0.3
     stall_s = 0.3
+    linger_s = 0.3
 
 
 def _timed(timers: Timers, slow: list[asyncio.Transport] | None = None) -> type[HardenedHttpProtocol]:
@@ -73,6 +74,14 @@ async def _ok(scope: Scope, receive: Receive, send: Send) -> None:
     del scope, receive
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
     await send({"type": "http.response.body", "body": b"ok"})
+
+
+async def _too_large(scope: Scope, receive: Receive, send: Send) -> None:
+    del scope
+    await receive()
+    headers = [(b"content-length", b"2"), (b"connection", b"close")]
+    await send({"type": "http.response.start", "status": 413, "headers": headers})
+    await send({"type": "http.response.body", "body": b"no"})
 
 
 async def _until_closed(reader: asyncio.StreamReader) -> bytes:
@@ -128,6 +137,41 @@ async def test_dripping_does_not_buy_time() -> None:
 
         dripping = asyncio.create_task(drip())
         assert await _until_closed(reader) == b""
+        dripping.cancel()
+        writer.close()
+
+
+async def test_a_body_that_is_refused_early_does_not_lose_the_answer() -> None:
+    """RFC 9112 9.6: a client that writes its whole body before it reads has the answer, and no second one (CAL-5)."""
+    size = 16 * 2**20
+
+    def ask(port: int) -> bytes:
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
+            client.sendall(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % size)
+            client.sendall(b" " * size + ASK)
+            return client.recv(65536)
+
+    async with _serving(_too_large, http=HardenedHttpProtocol) as port:
+        seen = await anyio.to_thread.run_sync(ask, port)
+
+    assert seen.startswith(b"HTTP/1.1 413")
+    assert seen.endswith(b"no")
+    assert seen.count(b"HTTP/1.1") == 1
+
+
+async def test_a_refused_body_that_drips_does_not_buy_time() -> None:
+    """Ours: the rest of a refused body is read for a limited time (TEN-5)."""
+    async with _serving(_too_large) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 100000\r\n\r\nx")
+
+        async def drip() -> None:
+            while True:
+                writer.write(b"x")
+                await asyncio.sleep(DRIP_S)  # the pace is the attack
+
+        dripping = asyncio.create_task(drip())
+        assert (await _until_closed(reader)).endswith(b"no")
         dripping.cancel()
         writer.close()
 

@@ -8,11 +8,13 @@ response is still possible at that point.
 import asyncio
 import re
 import socket
+from collections.abc import Callable
 from typing import Any, Final
 
 import structlog
 
 from gateway.app.server.ignored_upgrades import IgnoredUpgrades
+from gateway.app.server.lingering_close import LINGER_IDLE_S, LINGER_S, LingeringClose
 from gateway.app.server.stalled_reader import StalledReader
 from gateway.app.server.websocket_protocol import HardenedWebSocketProtocol
 
@@ -37,6 +39,7 @@ class HardenedHttpProtocol(IgnoredUpgrades):
 
     header_s: float = HEADER_S
     stall_s: float = STALL_S
+    linger_s: float = LINGER_S
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -46,6 +49,7 @@ class HardenedHttpProtocol(IgnoredUpgrades):
         self._is_upgraded = False
         self._header_timer: asyncio.TimerHandle | None = None
         self._stalled: StalledReader | None = None
+        self._lingering: LingeringClose | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn's own signature
         """Start the header timer; above `MAX_CONNECTIONS`, respond with 503 and close the connection instead."""
@@ -65,6 +69,9 @@ class HardenedHttpProtocol(IgnoredUpgrades):
 
     def data_received(self, data: bytes) -> None:
         """Parse bytes. The header timer runs while a header is incomplete; between requests, uvicorn's timer runs."""
+        if self._lingering is not None:
+            self._lingering.discard()
+            return
         super().data_received(data)
         if self._is_upgraded:
             return
@@ -96,7 +103,12 @@ class HardenedHttpProtocol(IgnoredUpgrades):
         before = self.cycle
         super().on_headers_complete()
         if self.cycle is not before:
-            self.cycle.transport = JoinedWrites(self.transport, self.loop)  # type: ignore[assignment]  # uvicorn uses no other member
+            self.cycle.transport = JoinedWrites(self.transport, self.loop, self._close)  # type: ignore[assignment]  # uvicorn uses no other member
+
+    def on_response_complete(self) -> None:
+        """Start the next request, unless the connection only waits for its end."""
+        if self._lingering is None:
+            super().on_response_complete()
 
     def pause_writing(self) -> None:
         """Start the stall timer, because the client reads more slowly than the gateway writes."""
@@ -126,6 +138,15 @@ class HardenedHttpProtocol(IgnoredUpgrades):
         if self._header_timer is None and not self.transport.is_closing():
             self._header_timer = self.loop.call_later(self.header_s, self._abort_slow_header)  # guard: header-deadline
 
+    def _close(self) -> None:
+        """Close after a response; if its request is still arriving, discard the rest first."""
+        if not self.cycle.more_body or self.transport.is_closing():
+            self.transport.close()
+            return
+        self._drop_timers()
+        self._lingering = LingeringClose(self.transport, self.loop, idle_s=LINGER_IDLE_S, total_s=self.linger_s)
+        self.flow.resume_reading()
+
     def _abort_slow_header(self) -> None:
         self._header_timer = None
         log.debug("header_too_slow", client=self.client and self.client[0])
@@ -137,6 +158,8 @@ class HardenedHttpProtocol(IgnoredUpgrades):
             self._header_timer = None
         if self._stalled is not None:
             self._stalled.stop()
+        if self._lingering is not None:
+            self._lingering.stop()
 
 
 class JoinedWrites:
@@ -147,10 +170,13 @@ class JoinedWrites:
     still waits for the end of that body.
     """
 
-    __slots__ = ("_head", "_loop", "_transport")
+    __slots__ = ("_close", "_head", "_loop", "_transport")
 
-    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, close: Callable[[], None]
+    ) -> None:
         self._transport = transport
+        self._close = close
         self._loop = loop
         self._head: bytes | None = None
 
@@ -170,7 +196,7 @@ class JoinedWrites:
     def close(self) -> None:
         """Write a delayed head, then close."""
         self._flush()
-        self._transport.close()
+        self._close()
 
     def _flush(self) -> None:
         if self._head:

@@ -25,7 +25,7 @@ class _Transport(asyncio.Transport):
 async def test_a_head_leaves_with_the_first_part_of_its_body() -> None:
     """Ours: a proxy never has a head without what follows it at once (SRV-1)."""
     transport = _Transport()
-    joined = JoinedWrites(transport, asyncio.get_running_loop())
+    joined = JoinedWrites(transport, asyncio.get_running_loop(), transport.close)
 
     joined.write(b"head ")
     joined.write(b"body")
@@ -38,7 +38,7 @@ async def test_a_head_leaves_with_the_first_part_of_its_body() -> None:
 async def test_a_head_alone_leaves_in_the_next_turn_of_the_loop() -> None:
     """Ours: a stream begins before its first event (SRV-1)."""
     transport = _Transport()
-    joined = JoinedWrites(transport, asyncio.get_running_loop())
+    joined = JoinedWrites(transport, asyncio.get_running_loop(), transport.close)
 
     joined.write(b"head ")
     assert transport.written == []
@@ -52,7 +52,7 @@ async def test_a_head_alone_leaves_in_the_next_turn_of_the_loop() -> None:
 async def test_a_head_is_written_before_the_connection_closes(turns: int) -> None:
     """Ours: closing loses nothing, and writes nothing twice (SRV-1)."""
     transport = _Transport()
-    joined = JoinedWrites(transport, asyncio.get_running_loop())
+    joined = JoinedWrites(transport, asyncio.get_running_loop(), transport.close)
 
     joined.write(b"head")
     for _ in range(turns):
