@@ -10,10 +10,18 @@ from gateway.errors import BrokenSetting, Fault, GatewayError, Unavailable
 
 
 class Failure(Exception):
-    """A failure: one line for standard error, its faults, and the exit code."""
+    """A failure: one line for standard error, its faults, the exit code, and after which time a retry may succeed."""
 
-    def __init__(self, message: str, exit_code: ExitCode = ExitCode.FAILED, *, faults: Sequence[Fault] = ()) -> None:
+    def __init__(
+        self,
+        message: str,
+        exit_code: ExitCode = ExitCode.FAILED,
+        *,
+        faults: Sequence[Fault] = (),
+        retry_s: int | None = None,
+    ) -> None:
         super().__init__(message)
+        self.retry_s = retry_s
         self.message = one_line(message)
         self.exit_code = exit_code
         self.faults = tuple(faults)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from http import HTTPStatus
 from types import MappingProxyType, TracebackType
 from typing import Self
 
@@ -147,7 +148,8 @@ def failure_from(response: httpx.Response) -> Failure:
     if not problem:
         return Failure(f"HTTP {response.status_code} {response.reason_phrase}", exit_for_status(response.status_code))
     message = text_at(problem, "detail") or text_at(problem, "title") or f"HTTP {response.status_code}"
-    if retry := response.headers.get("Retry-After"):
+    retry: str | None = response.headers.get("Retry-After")
+    if retry:
         message += f"; retry in {retry} s"
     if remedy := _REMEDIES.get(text_at(problem, "code")):
         message += f"; {remedy}"
@@ -155,8 +157,12 @@ def failure_from(response: httpx.Response) -> Failure:
         message += f": --prefix {prefix}"
     notes = [text_at(problem, "code"), text_at(problem, "correlation_id")]
     message += f" [{' '.join(note for note in notes if note)}]" if any(notes) else ""
+    is_too_early = response.status_code == HTTPStatus.TOO_MANY_REQUESTS
     return Failure(
-        message, exit_for_status(response.status_code), faults=[*_faults_of(problem), *_conflicts_of(problem)]
+        message,
+        exit_for_status(response.status_code),
+        faults=[*_faults_of(problem), *_conflicts_of(problem)],
+        retry_s=int(retry) if is_too_early and retry and retry.isdigit() else None,
     )
 
 

@@ -25,6 +25,7 @@ from gateway.cli.input.import_options import (
     refresh_interval_option,
     refresh_policy_option,
     timeout_option,
+    wait_option,
 )
 from gateway.cli.input.import_request import REPLACED, Upload, import_fields, upload
 from gateway.cli.input.json_fields import JsonObject, text_at, to_object
@@ -100,6 +101,7 @@ def show_status(context: AdminContext, name: str | None) -> None:
 @refresh_policy_option
 @refresh_interval_option
 @dry_run_option
+@wait_option
 @with_tenant
 def add_source(
     context: AdminContext, name: str, spec: str, entry: str | None, dry_run: bool, **options: Unpack[ImportArguments]
@@ -109,7 +111,9 @@ def add_source(
     A document of several files is given as a zip, tar or tar.gz archive.
     """
     body: JsonObject = {"name": name, **import_fields(options)} | ({"dry_run": True} if dry_run else {})
-    response = _import(context, "POST", context.tenant_path(_NOUN), (spec, entry), body)
+    response = _import(
+        context, "POST", context.tenant_path(_NOUN), (spec, entry), body, is_waiting=options.get("wait", False)
+    )
     context.show(response, lambda: _render_import(response, name))
 
 
@@ -130,6 +134,7 @@ def add_source(
 @refresh_interval_option
 @dry_run_option
 @removals_option
+@wait_option
 @with_tenant
 def set_source(
     context: AdminContext,
@@ -147,7 +152,8 @@ def set_source(
     keeps the source's value. A change that would remove tools is refused without --yes.
     """
     flags = ({"dry_run": True} if dry_run else {}) | ({"allow_removals": True} if yes else {})
-    response = _import(context, "PUT", context.tenant_path(_NOUN, name), (spec, entry), import_fields(options) | flags)
+    path, fields = context.tenant_path(_NOUN, name), import_fields(options) | flags
+    response = _import(context, "PUT", path, (spec, entry), fields, is_waiting=options.get("wait", False))
     context.show(response, lambda: _render_import(response, name))
 
 
@@ -168,6 +174,7 @@ def set_source(
 @refresh_interval_option
 @dry_run_option
 @removals_option
+@wait_option
 @with_tenant
 def update_source(
     context: AdminContext,
@@ -187,7 +194,7 @@ def update_source(
     wanted = fields | ({"dry_run": True} if dry_run else {}) | ({"allow_removals": True} if yes else {})
     path = context.tenant_path(_NOUN, name)
     if spec is not None:
-        response = _replace(context, path, (spec, entry), wanted)
+        response = _replace(context, path, (spec, entry), wanted, is_waiting=options.get("wait", False))
     elif fields and entry is None:
         response = context.admin.send("PATCH", path, wanted)
     else:
@@ -224,18 +231,25 @@ def _describe_refresh(item: JsonObject) -> JsonObject:
 
 
 def _import(
-    context: AdminContext, method: str, path: str, document_argument: tuple[str, str | None], body: JsonObject
+    context: AdminContext,
+    method: str,
+    path: str,
+    document_argument: tuple[str, str | None],
+    body: JsonObject,
+    *,
+    is_waiting: bool,
 ) -> JsonObject:
     """Send the document at a path, URL or standard input for import."""
     spec, entry = document_argument
     with Progress(is_silent=context.as_json) as progress:
         progress.stage(f"Reading {name_of(spec)}")
-        request = Upload(method=method, path=path, body=body, document=read_document(spec, entry=entry))
+        document = read_document(spec, entry=entry)
+        request = Upload(method=method, path=path, body=body, document=document, is_waiting=is_waiting)
         return upload(context.admin, progress, request)
 
 
 def _replace(
-    context: AdminContext, path: str, document_argument: tuple[str, str | None], wanted: JsonObject
+    context: AdminContext, path: str, document_argument: tuple[str, str | None], wanted: JsonObject, *, is_waiting: bool
 ) -> JsonObject:
     """Import another document; options that are not given keep the source's values."""
     spec, entry = document_argument
@@ -244,7 +258,8 @@ def _replace(
         document = read_document(spec, entry=entry)
         current, tag = context.admin.get_with_tag(path)
         kept = {name: current[name] for name in REPLACED if current.get(name) is not None}
-        request = Upload(method="PUT", path=path, body=kept | wanted, document=document, if_match=tag)
+        body = kept | wanted
+        request = Upload(method="PUT", path=path, body=body, document=document, if_match=tag, is_waiting=is_waiting)
         return upload(context.admin, progress, request)
 
 

@@ -21,6 +21,7 @@ class ImportArguments(SelectionOptions):
     refresh_interval: NotRequired[int | None]
     parameters: NotRequired[tuple[str, ...]]
     timeout: NotRequired[int | None]
+    wait: NotRequired[bool]
     credentials: tuple[str, ...]
     logins: tuple[str, ...]
 
@@ -73,6 +74,9 @@ parameter_option = click.option(
 )
 timeout_option = click.option(
     "--timeout", type=DurationType(), help="The time limit of calls, such as 2m, within the operator's maximum."
+)
+wait_option = click.option(
+    "--wait", is_flag=True, help="If the rate limit refuses the import, wait and send it again, for at most 5 minutes."
 )
 login_option = click.option(
     "--login",

@@ -1,6 +1,7 @@
 """An import request: its fields, built from options, and its upload."""
 
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -30,17 +31,22 @@ REPLACED = (
 """The options that a PUT resets if they are not sent."""
 
 _CHUNK = 1024 * 1024
+_MAX_WAIT_S = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upload:
-    """An import request: method, path, other fields of the body, document, and the ETag of the version to replace."""
+    """An import request: method, path, other fields of the body, document, and the ETag of the version to replace.
+
+    With `is_waiting`, a request that comes too early is sent again when the gateway permits it.
+    """
 
     method: str
     path: str
     body: JsonObject
     document: DocumentArgument
     if_match: str | None = None
+    is_waiting: bool = False
 
 
 def import_fields(options: ImportArguments) -> JsonObject:
@@ -77,6 +83,18 @@ def _parse_parameter(text: str) -> JsonObject:
 
 def upload(admin: AdminApi, progress: Progress, request: Upload) -> JsonObject:
     """Send an import request; progress shows the stages of sending and waiting."""
+    until = time.monotonic() + (_MAX_WAIT_S if request.is_waiting else 0)
+    while True:
+        try:
+            return _send(admin, progress, request)
+        except Failure as failure:
+            if failure.retry_s is None or time.monotonic() + failure.retry_s > until:
+                raise
+            progress.stage(f"Waiting {failure.retry_s} s for the rate limit")
+            time.sleep(failure.retry_s)
+
+
+def _send(admin: AdminApi, progress: Progress, request: Upload) -> JsonObject:
     document = request.document
     content = json.dumps(request.body | document.fields()).encode()
 

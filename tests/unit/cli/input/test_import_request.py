@@ -1,16 +1,21 @@
 """How import options and credentials are read from the command line."""
 
+import json
 from pathlib import Path
 
+import httpx
 import pytest
 
+from gateway.cli.client.admin_api import AdminApi
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
+from gateway.cli.input.documents import DocumentArgument
 from gateway.cli.input.import_options import ImportArguments
-from gateway.cli.input.import_request import import_fields
+from gateway.cli.input.import_request import Upload, import_fields, upload
 from gateway.cli.input.json_fields import JsonObject
 from gateway.cli.input.secrets import parse_credentials
 from gateway.cli.input.selections import describe_rules
+from gateway.cli.output.progress import Progress
 
 _NOTHING: ImportArguments = {
     "base_url": None,
@@ -109,3 +114,37 @@ def test_rules_are_shown_by_what_they_ask_for() -> None:
 
     assert describe_rules(source, "include") == [("include", "paths /a, /b; tags t"), ("include", "everything")]
     assert describe_rules(source, "exclude") == []
+
+
+@pytest.mark.parametrize(
+    ("is_waiting", "status", "retry", "is_sent_again"),
+    [(True, 429, "0", True), (False, 429, "1", False), (True, 429, "301", False), (True, 503, "0", False)],
+)
+def test_an_import_that_comes_too_early_is_sent_again_where_it_may_wait(
+    *, is_waiting: bool, status: int, retry: str, is_sent_again: bool
+) -> None:
+    """RFC 6585: `--wait` follows `Retry-After` of the rate limit, and sends the whole document again (ADM-1)."""
+    bodies: list[object] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        bodies.append(json.loads(request.read()))
+        if len(bodies) == 1:
+            return httpx.Response(status, json={"detail": "too many"}, headers={"Retry-After": retry})
+        return httpx.Response(201, json={"name": "pets"})
+
+    request = Upload(
+        method="POST",
+        path="/x",
+        body={"name": "pets"},
+        document=DocumentArgument(name="-", text="{}"),
+        is_waiting=is_waiting,
+    )
+    with AdminApi("http://127.0.0.1:1", "secret", transport=httpx.MockTransport(answer)) as admin:
+        progress = Progress(is_silent=True)
+        if is_sent_again:
+            assert upload(admin, progress, request) == {"name": "pets"}
+        else:
+            with pytest.raises(Failure, match="too many; retry in"):
+                upload(admin, progress, request)
+
+    assert bodies == [{"name": "pets", "document": "{}"}] * (2 if is_sent_again else 1)
