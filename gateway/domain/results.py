@@ -52,9 +52,8 @@ class Messages:
 
     def __post_init__(self) -> None:
         messages = cast("object", self.messages)  # a function may return what its type forbids
-        for index, message in enumerate(
-            cast("Sequence[object]", messages) if isinstance(messages, list | tuple) else ()
-        ):
+        entries = cast("Sequence[object]", messages) if isinstance(messages, list | tuple) else ()
+        for index, message in enumerate(entries):
             if isinstance(message, Mapping) and cast("Mapping[str, object]", message).get("role") == "system":
                 raise HandlerFailed(
                     "the messages do not have the form that the protocol requires:"
