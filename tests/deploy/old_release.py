@@ -14,8 +14,11 @@ import pytest
 
 from tests.deploy.compose import ROOT
 
-COMMIT = "aa5b3d816fc5f98429479b0f9805ab46636970d2"
-"""The last one whose schema is the first migration."""
+RELEASES = {
+    "0001": "aa5b3d816fc5f98429479b0f9805ab46636970d2",
+    "0042": "79130e097d45d60343ca668edda6541c9b9b624c",
+}
+"""Commits by their schema: the last one of the first migration, and the one before sessions of callers were shared."""
 
 _PATIENCE_S = 120
 _WHERE = "import gateway, gateway.store.engine as engine; print(gateway.__file__, engine.SCHEMA)"
@@ -63,12 +66,12 @@ class OldRelease:
         return ended.stdout
 
 
-def unpack_old_release(folder: Path) -> OldRelease:
-    """The old tree with an environment of its own, in which it stands before the packages of ours.
+def unpack_old_release(folder: Path, commit: str) -> OldRelease:
+    """The tree of a commit with an environment of its own, in which it stands before the packages of ours.
 
     A path in the environment would not do: the workers that read documents are started without it.
     """
-    archive = _archived()
+    archive = _archived(commit)
     tree = folder / "tree"
     with tarfile.open(fileobj=io.BytesIO(archive)) as packed:
         packed.extraction_filter = getattr(tarfile, "data_filter", None)  # Python before 3.11.4 has none
@@ -81,14 +84,14 @@ def unpack_old_release(folder: Path) -> OldRelease:
     return OldRelease(tree, home / "bin" / "python")
 
 
-def _archived() -> bytes:
+def _archived(commit: str) -> bytes:
     """The commit as a tar; the test that asks is skipped where the history does not reach so far back."""
     try:
         made = subprocess.run(
-            ["git", "-C", str(ROOT), "archive", COMMIT, "gateway", "migrations"], capture_output=True, check=False
+            ["git", "-C", str(ROOT), "archive", commit, "gateway", "migrations"], capture_output=True, check=False
         )
     except FileNotFoundError:
         pytest.skip("NOT RUN: there is no git to take the older release with")
     if made.returncode != 0:
-        pytest.skip(f"NOT RUN: the history here does not hold {COMMIT[:7]} (a shallow clone?): {made.stderr.decode()}")
+        pytest.skip(f"NOT RUN: the history here does not hold {commit[:7]} (a shallow clone?): {made.stderr.decode()}")
     return made.stdout

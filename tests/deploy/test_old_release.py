@@ -14,7 +14,7 @@ import anyio
 import pytest
 
 from gateway.store.database.migrations import head, migrate
-from tests.deploy.old_release import OldRelease, unpack_old_release
+from tests.deploy.old_release import RELEASES, OldRelease, unpack_old_release
 from tests.deploy.topology import clean_environment
 from tests.support.documents import many, pets
 from tests.support.gateway import OPERATOR_KEY, SECRET_KEY
@@ -81,11 +81,12 @@ class Work:
     is_over: bool = False
 
 
-@pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> OldRelease:
-    """The older release; without it these tests are skipped."""
-    found = unpack_old_release(tmp_path_factory.mktemp("old-release"))
-    assert found.schema() == "0001"
+@pytest.fixture(scope="module", params=RELEASES)
+def release(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> OldRelease:
+    """An older release; without it these tests are skipped."""
+    schema: str = request.param
+    found = unpack_old_release(tmp_path_factory.mktemp("old-release"), RELEASES[schema])
+    assert found.schema() == schema
     return found
 
 
