@@ -6,6 +6,7 @@ Each operation is compiled separately. An operation that cannot be compiled is s
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from gateway.domain.http.plans import Location
 from gateway.domain.json_access import Object, as_object, point
 from gateway.domain.json_text import decode_json
 from gateway.domain.sources import Compilation, CompiledOperation, OperationReport
@@ -13,7 +14,7 @@ from gateway.domain.tools import FIELDS
 from gateway.errors import BadInput, Fault
 from gateway.openapi.document.document import Document, read_document
 from gateway.openapi.document.json_access import Unusable, list_at, object_at, quote_text
-from gateway.openapi.document.references import ExternalReference, References
+from gateway.openapi.document.references import References
 from gateway.openapi.document.swagger2 import convert
 from gateway.openapi.operation.bodies import Bodies, Body
 from gateway.openapi.operation.credential_needs import CredentialNeeds
@@ -25,11 +26,11 @@ from gateway.openapi.operation.names import ToolName, grants, name_tools
 from gateway.openapi.operation.operations import Operation, list_operations
 from gateway.openapi.operation.outputs import Outputs
 from gateway.openapi.operation.parameters import Parameters
-from gateway.openapi.operation.paths import PathTemplate, read_template
+from gateway.openapi.operation.paths import read_template
 from gateway.openapi.operation.plans import OperationParts, fit_parameters, plan_request, successes
 from gateway.openapi.operation.security import Schemes
 from gateway.openapi.operation.selection import OperationSelector
-from gateway.openapi.operation.servers import Server, find_server, parse_server
+from gateway.openapi.operation.servers import Server, find_server, parse_server, relative_path
 from gateway.openapi.operation.tool_definition import (
     ListedTool,
     ToolText,
@@ -91,9 +92,9 @@ class _Compiler:
         self._document = document
         self._options = options
         self._base = base
-        self._root = convert(document.root, references) if is_swagger else document.root
-        self._references = references
         self._warnings = Warnings()
+        self._root = convert(document.root, references, self._warnings) if is_swagger else document.root
+        self._references = references
         dialect = SchemaDialect(
             references=references,
             warnings=self._warnings,
@@ -219,9 +220,12 @@ class _Compiler:
     def _compile(self, operation: Operation, name: ToolName) -> tuple[CompiledOperation, list[str]]:
         if operation.refusal is not None:
             raise Unusable(operation.refusal)
-        template = read_template(operation.path).fill(self._options.parameters)
-        parts, losses = self._read(operation, template)
-        plan, arguments = plan_request(operation, template, parts, timeout_s=self._options.timeout_s)
+        parts, losses = self._read(operation)
+        plan, arguments = plan_request(operation, parts, timeout_s=self._options.timeout_s)
+        for argument in arguments:
+            if argument.original is not None:
+                what = f"the argument {argument.name} is the parameter {quote_text(argument.original)}"
+                self._warnings.note(operation.identity, what)
         if any(argument.name == FIELDS for argument in arguments):
             self._warnings.add(operation.identity, f"its argument {FIELDS} is its own and selects no parts of results")
         schema = compose_input(arguments, self._components, self._examples)
@@ -248,17 +252,21 @@ class _Compiler:
         )
         return made, [*losses, *schema.losses]
 
-    def _read(self, operation: Operation, template: PathTemplate) -> tuple[OperationParts, list[str]]:
+    def _read(self, operation: Operation) -> tuple[OperationParts, list[str]]:
         levels = {
             point("paths", operation.path): list_at(operation.item, "parameters"),
             operation.where: list_at(operation.node, "parameters"),
         }
-        merged = self._parameters.merge(levels).without(self._options.parameters)
+        declared = self._parameters.merge(levels)
+        filled = self._options.parameters
+        names = {name for location, name in (one.key for one in declared.parameters) if location is Location.PATH}
+        template = read_template(operation.path, names).fill(filled)
+        merged = declared.without(filled)
         fitted = fit_parameters(template, merged.parameters)
         body = self._bodies.plan(operation.node, operation.where)
         server = self._server(operation)
         security = self._schemes.plan(operation.node, server, merged.credentials)
-        security = security.filled(self._options.parameters, template)
+        security = security.filled(filled, template)
         for name in merged.credentials:
             what = f"the header {quote_text(name)} is filled from a stored credential, not an argument"
             self._warnings.note(operation.identity, what)
@@ -266,6 +274,7 @@ class _Compiler:
             self._warnings.note(operation.identity, note)
         parts = OperationParts(
             server=server,
+            template=template,
             parameters=fitted.parameters,
             body=body if isinstance(body, Body) else None,
             security=security,
@@ -282,9 +291,12 @@ class _Compiler:
         return self._outputs.compose(parts.answers, f"{operation.where}/responses")
 
     def _server(self, operation: Operation) -> Server:
-        if self._base is not None:
-            return self._base
         levels = [operation.node, operation.item, self._root]
+        if self._base is not None:
+            if (path := relative_path(levels)) is not None and not self._base.path.endswith(path):
+                what = f"the base URL replaces the relative server {quote_text(path)}; requests lack its path"
+                self._warnings.add("", what)
+            return self._base
         return find_server(levels, document_url=self._options.document_url)
 
     def _returns_line(self, operation: Operation) -> str:
@@ -300,15 +312,13 @@ class _Compiler:
         return ""
 
     def _success_responses(self, operation: Operation) -> Sequence[Object]:
-        """The declared success responses. An unreadable one is skipped; an external one causes a warning."""
+        """The declared success responses; one that cannot be read causes a warning."""
         found: list[Object] = []
         for node in successes(object_at(operation.node, "responses")):
             try:
                 found.append(self._references.follow(node, "a response"))
-            except ExternalReference as outside:
-                self._warnings.add(f"{operation.where}/responses", f"{outside.reason}; any response is accepted")
-            except Unusable:
-                continue
+            except Unusable as unusable:
+                self._warnings.add(f"{operation.where}/responses", f"{unusable.reason}; any response is accepted")
         return found
 
 

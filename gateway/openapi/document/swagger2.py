@@ -10,6 +10,7 @@ from gateway.domain.json_access import Object, as_object
 from gateway.openapi.document.json_access import Unusable, list_at, object_at, text_at
 from gateway.openapi.document.references import References, merge_path_item
 from gateway.openapi.operation.extensions import KEYS
+from gateway.openapi.warnings import Warnings
 
 METHODS = frozenset(("get", "put", "post", "delete", "options", "head", "patch"))
 
@@ -19,13 +20,14 @@ _COPIED_FIELDS = ("operationId", "summary", "description", "deprecated", "tags",
 _FORM = "application/x-www-form-urlencoded"
 _MULTIPART = "multipart/form-data"
 _STYLES = {"ssv": "spaceDelimited", "tsv": "tabDelimited", "pipes": "pipeDelimited"}
+_JSON = "application/json"
 _HTTP = ("https", "http")
 _FLOWS = {"application": "clientCredentials", "password": "password", "accessCode": "authorizationCode"}
 
 
-def convert(root: Object, references: References) -> Object:
+def convert(root: Object, references: References, warnings: Warnings) -> Object:
     """Return the converted parts as an OpenAPI 3 document."""
-    converter = _Converter(root, references)
+    converter = _Converter(root, references, warnings)
     paths = object_at(root, "paths")
     return {
         "info": root.get("info"),
@@ -40,9 +42,10 @@ def convert(root: Object, references: References) -> Object:
 class _Converter:
     """Converts path items and operations; a shared parameter is converted once."""
 
-    def __init__(self, root: Object, references: References) -> None:
+    def __init__(self, root: Object, references: References, warnings: Warnings) -> None:
         self._root = root
         self._references = references
+        self._warnings = warnings
         self._rewritten: dict[int, Object] = {}
 
     def path_item(self, node: object) -> object:
@@ -106,14 +109,18 @@ class _Converter:
 
     def _responses(self, operation: Object) -> Object:
         produces = _texts(operation, "produces") if "produces" in operation else _texts(self._root, "produces")
-        out: dict[str, object] = {}
-        for status, node in object_at(operation, "responses").items():
-            response = as_object(node)
-            if response is None or "$ref" in response:
-                out[status] = node
-            else:
-                out[status] = {"content": _contents(response, produces)}
-        return out
+        return {status: self._response(node, produces) for status, node in object_at(operation, "responses").items()}
+
+    def _response(self, node: object, produces: Sequence[str]) -> object:
+        """A response, also behind a reference; the compiler reports a reference that cannot be followed."""
+        try:
+            response = self._references.follow(node, "a response")
+        except Unusable:
+            return node
+        if "schema" in response and not produces:
+            self._warnings.note("", "responses with a schema are read as JSON where `produces` is missing")
+            produces = [_JSON]
+        return {"content": _contents(response, produces)}
 
 
 def _contents(response: Object, produces: Sequence[str]) -> Object:
@@ -159,7 +166,8 @@ def _scheme(node: object) -> object:
         return {"type": "http", "scheme": "basic"}
     if scheme.get("type") == "oauth2":
         flow = _FLOWS.get(str(scheme.get("flow")), "implicit")
-        return {"type": "oauth2", "flows": {flow: {"tokenUrl": scheme.get("tokenUrl")}}}
+        kept = {key: scheme[key] for key in ("tokenUrl", "authorizationUrl") if key in scheme}
+        return {"type": "oauth2", "flows": {flow: kept}}
     return node
 
 
@@ -185,7 +193,7 @@ def _list_style(node: Object, *, is_form: bool) -> Mapping[str, object]:
 def _body(node: Object, consumes: Sequence[str]) -> Object:
     media = {"schema": node.get("schema", {})}
     about = {key: node[key] for key in ("required", "description") if key in node}
-    return {**about, "content": dict.fromkeys(consumes or ["application/json"], media)}
+    return {**about, "content": dict.fromkeys(consumes or [_JSON], media)}
 
 
 def _form(fields: Sequence[Object], consumes: Sequence[str]) -> Object:

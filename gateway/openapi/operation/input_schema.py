@@ -69,7 +69,9 @@ def compose_input(arguments: Sequence[Argument], components: Components, example
 def _loosen_largest(arguments: Sequence[Argument]) -> tuple[Sequence[Argument], tuple[str, ...]]:
     """Let the largest arguments accept any value until the rest fits `_OWN_SHARE` bytes and `MAX_SCHEMAS` schemas."""
     weighed = [(len(orjson.dumps(argument.translated.schema)), argument) for argument in arguments]
-    length = sum(size + len(argument.name) * 2 + MEMBER_BYTES for size, argument in weighed)
+    length = sum(
+        size + len(argument.name) * 2 + len(argument.original or "") + MEMBER_BYTES for size, argument in weighed
+    )
     count = sum(argument.translated.count for argument in arguments)
     loosened: set[str] = set()
     for size, argument in sorted(weighed, key=lambda pair: -pair[0]):

@@ -141,7 +141,8 @@ class ListBudget:
 
     def _cut_root(self, schemas: Mapping[str, object], kept: int, plain: int) -> "_Root":
         required = [item.name for item in self._arguments if item.is_required]
-        schema = input_root({name: relax(_cut(part, 1, kept, plain)) for name, part in schemas.items()}, required)
+        shown = {item.name: item.described(relax(_cut(schemas[item.name], 1, kept, plain))) for item in self._arguments}
+        schema = input_root(shown, required)
         names = tuple(dict.fromkeys(referenced_names(schema)))
         links = [self._by_name[name].ref for name in names if name in self._by_name]
         length = len(orjson.dumps(schema))

@@ -100,7 +100,7 @@ class Parameters:
         self._components = components
         self._dialect = dialect
         self._fields = FormFields(FileParts(references), dialect=dialect)
-        self._read: dict[int, Parameter | None] = {}
+        self._read: dict[int, Parameter] = {}
 
     def merge(self, levels: Mapping[str, Sequence[object]]) -> MergedParameters:
         """Merge the parameters of all levels, by the position of the object that has them, outermost level first.
@@ -128,8 +128,7 @@ class Parameters:
                 except _Skipped as skipped:
                     losses.append(skipped.reason)
                     continue
-                if parameter is not None:
-                    merged[parameter.key] = parameter
+                merged[parameter.key] = parameter
         if len(merged) > _MAX_PARAMETERS:
             raise Unusable(f"it has more than {_MAX_PARAMETERS} parameters")
         if len({location for location, _ in merged} & {Location.QUERY, Location.QUERYSTRING}) > 1:
@@ -138,19 +137,19 @@ class Parameters:
         notes += [note for parameter in merged.values() for note in parameter.notes]
         return MergedParameters(parameters=list(merged.values()), losses=losses, notes=notes, credentials=credentials)
 
-    def _one(self, node: object, where: str) -> Parameter | None:
+    def _one(self, node: object, where: str) -> Parameter:
         found = self._references.follow(node, "a parameter")
         if id(found) not in self._read:
             self._read[id(found)] = self._compile(found, where)
         return self._read[id(found)]
 
-    def _compile(self, node: Object, where: str) -> Parameter | None:
+    def _compile(self, node: Object, where: str) -> Parameter:
         try:
             name, location = _identify(node)
             if location is Location.HEADER and is_credential_header(name):
                 raise _Credential(name, is_required=is_true_at(node, "required") and not self._is_ignored(name))
             if location is Location.HEADER and name.lower() in DESCRIBED:
-                return None
+                raise _SetByConnection(f"the header {quote_text(name)} is set by the gateway, not by an argument")
             _check_name(name, location)
             return replace(self._described(node, self._planned(node, name, location, where)), where=where)
         except (_Skipped, _Credential):

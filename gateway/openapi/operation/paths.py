@@ -5,7 +5,7 @@ are supported.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from urllib.parse import unquote
 
 import msgspec
@@ -17,6 +17,8 @@ from gateway.openapi.operation.servers import Server, encode_literal, has_dots
 
 _PLACEHOLDER = re.compile(r"\{([^{}/?#]+)\}")
 _QUERY_EXPRESSION = re.compile(r"\{[?&]([^{}/#]*)\}")
+_COLON_SEGMENT = re.compile(r"(?<=/):([A-Za-z_][A-Za-z0-9_]*)(?=[/?#]|$)")
+"""A parameter as routers of frameworks write it, `/pets/:id`. `:verb` behind a name is a part of the path."""
 
 
 class PathPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,17 +65,23 @@ class PathTemplate(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+def colon_segments(text: str) -> list[str]:
+    """Return the names of segments that are written like parameters of a router (`/pets/:id`), each once."""
+    return list(dict.fromkeys(_COLON_SEGMENT.findall(text)))
+
+
 def placeholder_mark(name: str) -> str:
     """The encoded placeholder of a path that a stored credential fills."""
     return f"%7B{encode_literal(name)}%7D"
 
 
-def read_template(text: str) -> PathTemplate:
-    """Parse a path template.
+def read_template(text: str, declared: Collection[str] = ()) -> PathTemplate:
+    """Parse a path template; a segment `:name` is a placeholder if a path parameter of this name is declared.
 
     Raises:
         Unusable: a placeholder in the query is not the whole value of a name, or is a second value of the same name.
     """
+    text = _COLON_SEGMENT.sub(lambda found: f"{{{found[1]}}}" if found[1] in declared else found[0], text)
     expressions = _QUERY_EXPRESSION.findall(text)
     path, _, query = _QUERY_EXPRESSION.sub("", text).partition("#")[0].partition("?")
     fixed: list[str] = []

@@ -7,14 +7,15 @@ import msgspec
 
 from gateway.domain.http.plans import BodyKind, Location, ParameterPlan, RequestPlan, Style
 from gateway.domain.json_access import Object
-from gateway.openapi.document.json_access import object_at, quote_text
+from gateway.openapi.document.json_access import clean_text, object_at, quote_text
 from gateway.openapi.operation.bodies import Body
+from gateway.openapi.operation.descriptions import cut
 from gateway.openapi.operation.media_types import accept_header
 from gateway.openapi.operation.methods import is_idempotent
 from gateway.openapi.operation.names import name_arguments
 from gateway.openapi.operation.operations import Operation
 from gateway.openapi.operation.parameters import Parameter
-from gateway.openapi.operation.paths import PathTemplate, plan_path
+from gateway.openapi.operation.paths import PathTemplate, colon_segments, plan_path
 from gateway.openapi.operation.schema_assembly import Argument
 from gateway.openapi.operation.security import SecurityPlan
 from gateway.openapi.operation.servers import Server
@@ -23,12 +24,15 @@ from gateway.openapi.schema.translation import Translated
 
 _WHOLE: frozenset[Path] = frozenset(((),))
 _TEXT = Translated(schema={"type": "string"})
+_MAX_ORIGINAL_LENGTH = 100
+"""Limit on the characters of a parameter's name that descriptions show."""
 
 
 class OperationParts(msgspec.Struct, frozen=True, kw_only=True):
     """The compiled parts of one operation; `answers` contains its readable success responses."""
 
     server: Server
+    template: PathTemplate
     parameters: Sequence[Parameter]
     body: Body | None
     security: SecurityPlan
@@ -44,7 +48,7 @@ class FittedParameters(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def fit_parameters(template: PathTemplate, parameters: Sequence[Parameter]) -> FittedParameters:
-    """Move, add and drop parameters according to the path template."""
+    """Move, add and drop parameters according to the path template; a segment `:name` without one is a loss."""
     kept: list[Parameter] = []
     unused: list[str] = []
     for parameter in parameters:
@@ -60,7 +64,11 @@ def fit_parameters(template: PathTemplate, parameters: Sequence[Parameter]) -> F
         f"the {item.plan.location} parameter {quote_text(item.plan.argument)} is not declared; its argument is a string"
         for item in missing
     ]
-    return FittedParameters(parameters=[*kept, *missing], losses=unused, notes=notes)
+    literal = [
+        f"the path has the segment {quote_text(f':{name}')}, and no path parameter of this name; it is sent as it is"
+        for name in colon_segments(template.path)
+    ]
+    return FittedParameters(parameters=[*kept, *missing], losses=[*unused, *literal], notes=notes)
 
 
 def _occurrences(parameter: Parameter, template: PathTemplate) -> list[Parameter]:
@@ -92,7 +100,7 @@ def _needed(template: PathTemplate) -> Iterator[Parameter]:
 
 
 def plan_request(
-    operation: Operation, template: PathTemplate, parts: OperationParts, *, timeout_s: float | None = None
+    operation: Operation, parts: OperationParts, *, timeout_s: float | None = None
 ) -> tuple[RequestPlan, list[Argument]]:
     """Plan the request and the arguments that a caller passes for it.
 
@@ -105,7 +113,7 @@ def plan_request(
         for parameter, argument in zip(parts.parameters, arguments, strict=True)
     ]
     indexes = {plan.name: index for index, plan in enumerate(plans) if plan.location is Location.PATH}
-    path = plan_path(parts.server, template, indexes)
+    path = plan_path(parts.server, parts.template, indexes)
     others = parts.body.others if parts.body else ()
     choice = _free_name(arguments) if others else "content_type"
     request = RequestPlan(
@@ -148,6 +156,7 @@ def _arguments(plans: Sequence[ParameterPlan], parts: OperationParts) -> Iterato
             is_required=plan.required,
             where=parameter.where,
             texts=_WHOLE if is_text else frozenset(),
+            original=None if plan.argument == parameter.plan.argument else _shown(parameter.plan.argument),
         )
     if parts.body is not None:
         body = parts.body
@@ -158,6 +167,11 @@ def _arguments(plans: Sequence[ParameterPlan], parts: OperationParts) -> Iterato
             where=body.where,
             texts=_text_fields(body),
         )
+
+
+def _shown(name: str) -> str:
+    """The name of a parameter as descriptions show it, between backticks."""
+    return cut(clean_text(name).replace("`", "'"), _MAX_ORIGINAL_LENGTH)
 
 
 def _text_fields(body: Body) -> frozenset[Path]:

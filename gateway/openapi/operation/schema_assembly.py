@@ -7,7 +7,8 @@ import jsonschema_rs
 import msgspec
 import orjson
 
-from gateway.domain.json_access import encode_exact
+from gateway.domain.json_access import as_object, encode_exact
+from gateway.domain.listed.arguments import describe_original
 from gateway.openapi.schema.components import MAX_SCHEMAS, Component, Components
 from gateway.openapi.schema.examples import Path
 from gateway.openapi.schema.relaxation import forget_patterns, relax
@@ -27,6 +28,7 @@ class Argument(msgspec.Struct, frozen=True, kw_only=True):
     """One property of a tool's input, or the result in an output schema.
 
     `where` is its position in the document, and `texts` are the paths in its schema whose values are sent as text.
+    `original` is the name of its parameter, if the argument has another one.
     """
 
     name: str
@@ -34,6 +36,14 @@ class Argument(msgspec.Struct, frozen=True, kw_only=True):
     is_required: bool = False
     where: str = ""
     texts: frozenset[Path] = frozenset()
+    original: str | None = None
+
+    def described(self, schema: object) -> object:
+        """Return a form of its schema; the description begins with the original name, if there is one."""
+        node = as_object({} if schema is True else schema)
+        if self.original is None or node is None:
+            return schema
+        return {**node, "description": describe_original(self.original, node.get("description"))}
 
 
 class Assembly(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +61,7 @@ def assemble(arguments: Sequence[Argument], needed: Sequence[Component], compone
     any value. If any schema was loosened, keywords that would become stricter are removed. Patterns that need too much
     memory are removed.
     """
-    properties = {argument.name: argument.translated.schema for argument in arguments}
+    properties = {argument.name: argument.described(argument.translated.schema) for argument in arguments}
     root = input_root(properties, [argument.name for argument in arguments if argument.is_required])
     base = len(orjson.dumps(root))
     losses: tuple[str, ...] = ()

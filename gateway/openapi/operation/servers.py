@@ -56,6 +56,17 @@ def find_server(levels: Sequence[Object], *, document_url: str | None) -> Server
     raise refusal or Unusable("`servers` must be a list of servers")
 
 
+def relative_path(levels: Sequence[Object]) -> str | None:
+    """Return the path of the first declared server of the innermost level, if it is relative and not the root."""
+    declared = next((as_list(level["servers"]) for level in levels if level.get("servers")), None)
+    try:
+        url = _fill(as_object(declared[0])) if declared else "/"
+        path = urlsplit(urljoin("https://host/", url)).path.rstrip("/")
+    except (Unusable, ValueError):
+        return None
+    return None if "://" in url.split("?", 1)[0] or url.startswith("//") or not path else path
+
+
 def list_servers(levels: Sequence[Object], *, document_url: str | None) -> list[str]:
     """List the usable server URLs of the innermost level that declares servers; if none is usable, all as written."""
     declared = next((as_list(level["servers"]) for level in levels if level.get("servers")), None)

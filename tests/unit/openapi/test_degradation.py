@@ -151,6 +151,25 @@ def test_a_document_without_operations_is_a_warning(paths: dict[str, Any]) -> No
     )
 
 
+@pytest.mark.parametrize(("url", "base", "is_lost"), [("/api", "", True), ("/api", "/v1/api", False), ("/", "", False)])
+def test_a_relative_server_under_a_base_url_is_told(url: str, base: str, is_lost: bool) -> None:
+    """Ours: requests go to the base URL as it is given, and the report names the path that they lack (OAS-3)."""
+    raw = document({"/a": GOOD}, servers=[{"url": url}])
+    warning = "the base URL replaces the relative server '/api'; requests lack its path"
+
+    assert compile_it(raw, base_url=f"https://h.example{base}").report.warnings == ((warning,) if is_lost else ())
+
+
+def test_an_endless_reference_of_a_response_is_told() -> None:
+    """Ours: a response that cannot be read costs its description, and the report has a line about it (OAS-3)."""
+    loop = {"$ref": "#/components/responses/a"}
+    raw = document({"/a": {"get": {"responses": {"200": loop}}}}, components={"responses": {"a": loop}})
+    (warning,) = compile_it(raw).report.warnings
+
+    assert warning.startswith("/paths/~1a/get/responses: ")
+    assert warning.endswith("; any response is accepted")
+
+
 def test_warnings_and_reasons_are_limited() -> None:
     """Ours: a hostile document fills no report."""
     fields = {f"f{n}": {"type": "string", "default": n} for n in range(2_000)}

@@ -1,5 +1,6 @@
 """Swagger 2.0: the same tools as from OpenAPI 3, nothing lost."""
 
+import json
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -275,3 +276,16 @@ def test_collection_formats_on_the_wire(place: str, collection: str, pairs: list
     else:
         written = (builder.build({"body": {"p": ["a", "b"]}}).body or b"").decode()
     assert parse_qsl(written) == pairs
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_responses_without_produces_are_json(is_shared: bool) -> None:
+    """Swagger 2.0: a response with a schema is an object, in place or shared; the report has a note (OAS-3)."""
+    response = {"description": "ok", "schema": {"type": "object", "properties": {"f": {"type": "string"}}}}
+    shown: dict[str, Any] = {"$ref": "#/responses/r"} if is_shared else response
+    made = compile_it(swagger({"responses": {"200": shown}}, responses={"r": response}), output_schemas=True)
+    definition = json.loads(made.operations[0].definition)
+
+    assert "Returns: 200, object (f)" in definition["description"]
+    assert "f" in definition["outputSchema"]["properties"]
+    assert made.report.notes == ("responses with a schema are read as JSON where `produces` is missing",)

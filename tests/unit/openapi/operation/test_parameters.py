@@ -6,7 +6,7 @@ import pytest
 
 from gateway.domain.http.plans import Location, ParameterPlan, Style
 from gateway.domain.sources import Status
-from tests.support.openapi import compile_it, document, fate, input_of, only, operation, with_parameter
+from tests.support.openapi import compile_it, definition_of, document, fate, input_of, only, operation, with_parameter
 
 TEXT = {"type": "string"}
 LIST = {"type": "array", "items": TEXT}
@@ -102,6 +102,7 @@ def test_headers_that_openapi_ignores_are_no_arguments(name: str) -> None:
 
     assert fate(raw).status is Status.OK
     assert input_of(raw)["properties"] == {}
+    assert f"the header '{name}' is " in notes(raw)
 
 
 def test_headers_of_the_connection_are_left_to_it() -> None:
@@ -111,6 +112,41 @@ def test_headers_of_the_connection_are_left_to_it() -> None:
     assert fate(raw).status is Status.OK
     assert "GET /x: the header 'Content-Length' is set by the connection" in notes(raw)
     assert input_of(raw)["properties"] == {}
+
+
+def test_renamed_arguments_carry_their_original_names() -> None:
+    """Ours: a model and an administrator can tell which argument is which parameter, also in a short list (OAS-3)."""
+    names = ["sentAt>", "sentAt<", "会社", "部門"]
+    raw = operation({"parameters": [{"name": name, "in": "query", "schema": TEXT} for name in names]})
+    listed = input_of(raw)["properties"]
+    long = [
+        {"name": f"{name}{n}", "in": "query", "schema": TEXT, "description": "w " * 900}
+        for name in names
+        for n in range(9)
+    ]
+    (made,) = compile_it(operation({"parameters": long})).operations
+
+    assert [part["description"] for part in listed.values()] == [f"`{name}`" for name in names]
+    assert [plan.name for plan in only(raw).plan.parameters] == names
+    assert f"the argument {list(listed)[2]} is the parameter '会社'" in notes(raw)
+    assert made.input_schema is not None
+    shown = definition_of(made)["inputSchema"]["properties"].values()
+    assert [part["description"].split("`")[1] for part in shown] == [one["name"] for one in long]
+    assert input_of(operation({"parameters": [{"name": "a", "in": "query", "schema": TEXT}]}))["properties"] == {
+        "a": TEXT
+    }
+
+
+def test_segments_with_a_colon_are_placeholders_where_a_parameter_is_declared() -> None:
+    """Ours: `/w/:id` of a router is sent with its value, and a name without a parameter is a loss (OAS-3)."""
+    declared = {"name": "id", "in": "path", "required": True, "schema": TEXT}
+    sent = operation({"parameters": [declared]}, path="/w/:id/x:verb")
+    literal = operation({}, path="/w/:id")
+
+    assert (only(sent).plan.path, fate(sent).status) == ("/w/{0}/x:verb", Status.OK)
+    assert input_of(sent)["required"] == ["id"]
+    assert (only(literal).plan.path, fate(literal).status) == ("/w/:id", Status.DEGRADED)
+    assert "the segment ':id', and no path parameter of this name" in fate(literal).reasons[0]
 
 
 def test_markup_is_offered_as_text() -> None:
