@@ -66,27 +66,33 @@ def account_options(scheme: Object) -> str:
     """Return the options of `gateway credential create` for accounts of users of an OAuth or OpenID Connect scheme."""
     issuer = _url(text_at(scheme, "openIdConnectUrl"))
     if issuer is not None and issuer.endswith(_DISCOVERY):
-        return f"--server {quote(issuer.removesuffix(_DISCOVERY))}"
+        return f"--server {_shell_word(issuer.removesuffix(_DISCOVERY))}"
     flows = object_at(scheme, "flows")
     flow = next((found for name in _FLOWS if (found := object_at(flows, name))), NOTHING)
     authorization, token = _url(text_at(flow, "authorizationUrl")), _url(text_at(flow, "tokenUrl"))
-    server = f"--authorization-url {authorization or 'URL'} --token-url {token or 'URL'}"
+    urls = ["URL" if url is None else _shell_word(url) for url in (authorization, token)]
+    server = "--authorization-url {} --token-url {}".format(*urls)
     scopes = [scope for scope in object_at(flow, "scopes") if _SCOPE.fullmatch(scope)]
-    return " ".join([server, *(f"--scope {quote(scope)}" for scope in scopes[:_MAX_SCOPES])])
+    return " ".join([server, *(f"--scope {_shell_word(scope)}" for scope in scopes[:_MAX_SCOPES])])
 
 
 def _url(text: str | None) -> str | None:
-    """The URL in the form for a shell; None if it is not absolute or too long."""
+    """The URL; None if it is not absolute or too long."""
     if text is None or len(text) > _MAX_URL_LENGTH:
         return None
     try:
         parts = urlsplit(text)
     except ValueError:
         return None
-    return quote(clean_text(text)) if parts.scheme in {"https", "http"} and parts.netloc else None
+    return text if parts.scheme in {"https", "http"} and parts.netloc else None
+
+
+def _shell_word(text: str) -> str:
+    """Text of the document as one word of a command that an administrator may paste into a shell."""
+    return quote(clean_text(text))  # guard: quoted-ways
 
 
 def _ways(name: str, kind: SchemeKind, account: str | None) -> Sequence[str]:
-    shown = quote(clean_text(name))
+    shown = _shell_word(name)
     for_all = _WAYS.get(kind, _KEY).format(name=shown)
     return [for_all] if account is None else [for_all, _ACCOUNT.format(options=account, name=shown)]
