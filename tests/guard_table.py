@@ -162,6 +162,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
             swap("not found & self._denies and ", ""),
             "test_a_deny_rule_wins_then_an_allow_rule_then_the_default",
         ),
+        "access-queries": (value("needed"), "test_a_denied_query_tool_is_not_added_to_a_profile"),
         "access-details": (NEVER, "test_a_denied_tool_for_details_is_not_added_to_a_list"),
         "access-facts": (
             swap("principal.packed_groups", "None"),

@@ -10,6 +10,7 @@ import structlog
 from gateway.catalog.snapshots.access_table import AccessTable
 from gateway.catalog.snapshots.listed_form import ToolListing, added_templates, added_tools, asked_queries, form_of
 from gateway.catalog.snapshots.primitive_policies import policy_of
+from gateway.catalog.snapshots.query_coverage import needed_queries
 from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.definitions.live.page_uris import is_page
 from gateway.definitions.policy.paths import readings_of_uri
@@ -17,7 +18,7 @@ from gateway.definitions.uri.templates import UriTemplate
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.queries import Queried
 from gateway.domain.tenancy.policy import Decision
-from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
+from gateway.domain.tenancy.profiles import DEFAULT_PROFILE, Profile
 from gateway.domain.tenancy.selection import Selection
 from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.errors import ResourceValidationError
@@ -55,7 +56,8 @@ class VisiblePrimitives:
             selection = _restrict(snapshot.access, rules, selection)
         stored = snapshot.profiles.get(profile)
         self._asked = asked_queries(stored)
-        tools = _with_details(_select(snapshot.tools, selection), snapshot, rules)
+        chosen = _with_queries(_select(snapshot.tools, selection), snapshot, selection, stored, rules)
+        tools = _with_details(chosen, snapshot, rules)
         self.listing = ToolListing(snapshot.names, form_of(stored))
         """The form in which tools are listed."""
         added = (*added_tools(stored), *_select(self._asked, selection))  # guard: asked-queries-chosen
@@ -236,6 +238,18 @@ def _restrict(access: AccessTable, rules: int, selection: Selection | None) -> S
 
 def _is_live(primitive: Primitive) -> bool:
     return primitive.origin is PrimitiveOrigin.LIVE
+
+
+def _with_queries(
+    tools: Sequence[Tool], snapshot: Snapshot, selection: Selection | None, profile: Profile | None, rules: int | None
+) -> Sequence[Tool]:
+    """The shown tools, and the query tools without which operations of the profile could not be reached."""
+    if selection is None:
+        return tools
+    needed = needed_queries(profile, snapshot, selection)
+    if rules is not None:
+        needed = [tool for tool in needed if snapshot.access.allows(rules, tool)]  # guard: access-queries
+    return sorted((*tools, *needed), key=_name) if needed else tools
 
 
 def _with_details(tools: Sequence[Tool], snapshot: Snapshot, rules: int | None) -> Sequence[Tool]:

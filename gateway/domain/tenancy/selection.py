@@ -42,6 +42,12 @@ def compile_selection(profile: Profile) -> Selection:
     return shows
 
 
+def compile_exclusion(profile: Profile) -> Selection:
+    """Return a predicate: True if an exclude rule matches."""
+    exclude = [compile_rule(rule) for rule in profile.exclude]
+    return lambda item: _any(exclude, facets_of(item))
+
+
 def facets_of(item: Tool | Primitive) -> Facets:
     """Return the testable properties of a primitive."""
     if isinstance(item, Primitive):

@@ -4,6 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import pytest
+
 from tests.behaviour.openapi.conftest import SLUG, Desk
 from tests.support.primitives import add, static_tool, tool
 from tests.support.queries import library
@@ -158,6 +160,37 @@ async def test_a_profile_bounds_what_is_queried_and_called(desk: Desk) -> None:
         assert (await call("call_endpoint", operation=operation, arguments={"bookId": "1"}))["isError"]
     assert (await call("get_endpoint_details", path="/books", method="POST"))["isError"]
     assert not desk.seen()
+
+
+@pytest.mark.parametrize(
+    ("rules", "shown"),
+    [
+        ({"include": [{"methods": ["GET"]}]}, 7),
+        ({"include": [{"sources": ["books"]}], "exclude": [{"methods": ["POST", "DELETE"]}]}, 7),
+        ({"include": [{"sources": ["books"], "methods": ["GET"]}], "exclude": [{"names": ["call_endpoint"]}]}, 6),
+        ({"include": [{"sources": ["other"]}]}, 0),
+        ({"include": [{"families": ["resource"]}]}, 0),
+    ],
+)
+async def test_a_profile_of_operations_that_are_not_listed_shows_what_reaches_them(
+    desk: Desk, rules: dict[str, Any], shown: int
+) -> None:
+    """Ours: an include rule of methods or sources is about operations, and the query tools come with them (OAS-5)."""
+    await expose(desk)
+    made = await desk.gateway.admin.post(f"/tenants/{SLUG}/profiles", json={"name": "some", **rules})
+    assert made.status_code == 201, made.text
+    key = await desk.gateway.create_key(SLUG, "mcp", profile="some")
+
+    answer = await desk.gateway.rpc(f"{SLUG}/some", key, "tools/list", {})
+    names = [tool["name"] for tool in answer.json()["result"]["tools"]]
+    priced = (await desk.gateway.admin.get(f"/tenants/{SLUG}/profiles/some")).json()
+
+    assert len(names) == shown
+    assert priced["counts"]["tools"] == shown
+    if shown:
+        params = {"name": "list_endpoints", "arguments": {}}
+        listed = (await desk.gateway.rpc(f"{SLUG}/some", key, "tools/call", params)).json()["result"]
+        assert {item["method"] for item in listed["structuredContent"]["endpoints"]} == {"GET"}
 
 
 async def test_tenants_see_their_own_documents_alone(desk: Desk) -> None:

@@ -333,6 +333,22 @@ def test_a_denied_tool_for_details_is_not_added_to_a_list() -> None:
     assert tools(registry(KEY, deny(what=Rule(names=(details.name,))), base=base)) == ["long"]
 
 
+def test_a_denied_query_tool_is_not_added_to_a_profile() -> None:
+    """Ours: query tools that a profile needs come with its operations, unless access rules hide them (IDN-4)."""
+    query = custom("list_endpoints", origin=PrimitiveOrigin.BUILTIN)
+    reads = Profile(id=new_profile_id(), name="reads", include=(Rule(methods=("GET",)),))
+    base = replace(
+        snapshot(tools=[query]), operations={"api": {"a": imported("list_pets")}}, profiles={reads.name: reads}
+    )
+
+    def seen(*rules: AccessRule) -> list[str]:
+        view = SnapshotView(with_access(base, AccessRules(rules=rules)), binder(), None)
+        return tools(Registry(KEY, reads.name, view, CURSORS))
+
+    assert seen() == [query.name]
+    assert seen(deny(what=Rule(names=(query.name,)))) == []
+
+
 def test_a_change_of_rules_is_a_change_of_lists_for_those_whom_it_concerns() -> None:
     """Ours: `list_changed` is sent to clients whose list differs, and to no others (CAP-2)."""
     before = registry(KEY)
