@@ -1,6 +1,7 @@
 """The commands that every kind of item of a tenant has: `list`, `show` and `delete`."""
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 
 import click
 
@@ -9,6 +10,22 @@ from gateway.cli.input.json_fields import JsonObject, text_at
 from gateway.cli.input.list_options import ListArguments, list_options
 from gateway.cli.input.options import yes_option
 from gateway.cli.output.tables import render_pairs, render_table
+
+
+def _as_given(context: AdminContext, name: str) -> str:
+    del context
+    return name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Naming:
+    """How the command line names an item, and the function that returns the segment of its path."""
+
+    metavar: str
+    find: Callable[[AdminContext, str], str] = _as_given
+
+
+BY_NAME, BY_ID = Naming(metavar="NAME"), Naming(metavar="ID")
 
 
 def add_list(group: click.Group, noun: str, about: str, columns: Sequence[str]) -> None:
@@ -29,31 +46,38 @@ def add_show(
     *,
     describe: Callable[[JsonObject], str] | None = None,
     fields: Sequence[str] = (),
-    metavar: str = "NAME",
+    naming: Naming = BY_NAME,
 ) -> None:
     """Add `show`, which prints one item: by `describe`, or these fields, or all."""
 
     @group.command("show", help=about)
-    @click.argument("name", metavar=metavar)
+    @click.argument("name", metavar=naming.metavar)
     @with_tenant
     def show_item(context: AdminContext, name: str) -> None:
-        found = context.admin.get(context.tenant_path(noun, name))
+        found = context.admin.get(context.tenant_path(noun, naming.find(context, name)))
         context.show(found, lambda: describe(found) if describe else render_fields(found, *fields))
 
 
 def add_delete(
-    group: click.Group, noun: str, about: str, *, metavar: str = "NAME", verb: str = "delete", loss: str = ""
+    group: click.Group,
+    noun: str,
+    about: str,
+    *,
+    naming: Naming = BY_NAME,
+    verb: str = "delete",
+    loss: str = "",
 ) -> None:
     """Add `delete`, or the verb for it, which asks first; `loss` names what ends with the item (` with its tools`)."""
     result = f"{verb.removesuffix('e')}ed"
 
     @group.command(verb, help=about)
-    @click.argument("name", metavar=metavar)
+    @click.argument("name", metavar=naming.metavar)
     @yes_option
     @with_tenant
     def delete_item(context: AdminContext, name: str, yes: bool) -> None:
+        place = context.tenant_path(noun, naming.find(context, name))
         confirm(f"{verb.capitalize()} {group.name} {name}{loss}?", is_sure=yes)
-        context.admin.send("DELETE", context.tenant_path(noun, name))
+        context.admin.send("DELETE", place)
         context.show({result: name}, lambda: f"{result} {name}")
 
 

@@ -10,7 +10,7 @@ from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.input.json_fields import JsonObject, text_at, to_list, to_object
 from gateway.cli.input.options import limit_option
-from gateway.cli.item_commands import add_show, render_items
+from gateway.cli.item_commands import BY_ID, add_show, render_items
 from gateway.cli.output.tables import clean, drop_controls, render_pairs
 from gateway.domain.calls.approvals import ApprovalState
 
@@ -129,5 +129,5 @@ add_show(
     _NOUN,
     "Show the request and the warnings of a call, and the state of its approval.",
     describe=_describe,
-    metavar="ID",
+    naming=BY_ID,
 )

@@ -92,7 +92,7 @@ def explain_tool(
         schema = None
     given: JsonObject = {
         "arguments": parse_arguments(arguments, whole=whole, schema=schema),
-        "as": {"profile": profile, **describe_client(client)},
+        "as": {"profile": profile, **describe_client(context, client)},
     }
     found = context.admin.send("POST", f"{place}/explain", given)
     context.show(found, lambda: _render_explanation(found))

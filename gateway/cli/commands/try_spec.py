@@ -14,8 +14,8 @@ from gateway.cli.client.locations import mcp_url
 from gateway.cli.client.loopback import find_loopback
 from gateway.cli.client.mcp_endpoint import McpClient
 from gateway.cli.client.provision import ensure_key, ensure_source, ensure_tenant, policy_line
-from gateway.cli.failures import Failure
-from gateway.cli.input.documents import read_document, source_name
+from gateway.cli.failures import Failure, failure_of
+from gateway.cli.input.documents import DocumentArgument, read_document, source_name
 from gateway.cli.input.import_options import ImportArguments
 from gateway.cli.input.import_request import import_fields
 from gateway.cli.input.json_fields import JsonObject, number_at, to_object
@@ -25,6 +25,8 @@ from gateway.cli.output.printing import show
 from gateway.cli.output.progress import Progress
 from gateway.cli.output.reports import count_tools, join_parts, render_prices, render_reasons, render_totals
 from gateway.domain.tenancy.client_setup import ClientTarget, client_lines
+from gateway.errors import InvalidDocument
+from gateway.openapi.document import document as openapi
 
 _TENANT = "try"
 _KEY_FILE = "try-key"
@@ -57,6 +59,7 @@ def try_document(spec: str, port: int, data_dir: Path | None, options: ImportArg
     """
     as_json = wants_json()
     document = read_document(spec)
+    _refuse_invalid(document)
     fields = import_fields(options)
     reachable = find_loopback(document, base_url=options["base_url"])
     with _folder(data_dir) as folder, Progress(is_silent=as_json) as progress:
@@ -82,6 +85,16 @@ def try_document(spec: str, port: int, data_dir: Path | None, options: ImportArg
             show(_facts(trial), lambda: _render(trial), as_json=as_json)
 
         host(settings, prepare)
+
+
+def _refuse_invalid(document: DocumentArgument) -> None:
+    """Refuse a text that is no OpenAPI document before the servers are started."""
+    if document.text is None:
+        return
+    try:
+        openapi.read_document(document.text.encode())
+    except InvalidDocument as invalid:
+        raise failure_of(invalid) from None
 
 
 @contextmanager

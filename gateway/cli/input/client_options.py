@@ -5,6 +5,8 @@ from typing import Any, TypedDict, TypeVar
 
 import click
 
+from gateway.cli.client.admin_context import AdminContext
+from gateway.cli.client.key_names import find_key_id
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject
@@ -23,7 +25,7 @@ class ClientOptions(TypedDict):
 
 
 _OPTIONS = (
-    click.option("--as-key", metavar="ID", help="Simulate a client with this key."),
+    click.option("--as-key", metavar="KEY", help="Simulate a client with the key of this id or name."),
     click.option("--as-subject", "subject", metavar="SUBJECT", help="Simulate this person, such as corp:ada."),
     click.option(
         "--as-group",
@@ -50,11 +52,11 @@ def client_options(command: _Command) -> _Command:
     return command
 
 
-def describe_client(options: ClientOptions) -> JsonObject:
+def describe_client(context: AdminContext, options: ClientOptions) -> JsonObject:
     """Return the members of the client in a request.
 
     Raises:
-        Failure: the options exclude each other.
+        Failure: the options exclude each other, or no key has the name.
     """
     groups = list(options["groups"]) if options["groups"] or options["no_groups"] else None
     scopes = list(options["scopes"])
@@ -63,4 +65,5 @@ def describe_client(options: ClientOptions) -> JsonObject:
         raise Failure("--as-key excludes the options of a person", ExitCode.USAGE)
     if options["groups"] and options["no_groups"]:
         raise Failure("--as-no-group excludes --as-group", ExitCode.USAGE)
-    return {"key": options["as_key"], "subject": options["subject"], "groups": groups, "scopes": scopes}
+    key = None if options["as_key"] is None else find_key_id(context, options["as_key"])
+    return {"key": key, "subject": options["subject"], "groups": groups, "scopes": scopes}

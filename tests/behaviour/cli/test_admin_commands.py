@@ -70,13 +70,13 @@ async def test_a_key_is_shown_once_and_can_be_rotated_revoked_and_deleted(termin
         await terminal.do("key", "create", "ci", "--scope", "mcp", "--expires", "2090-01-01", "--json")
     ).value
     rotated: Any = (await terminal.do("key", "rotate", created["id"], "--json")).value
-    shown = await terminal.do("key", "show", created["id"])
-    with_both: Any = (await terminal.do("key", "rotate", created["id"], "--overlap", "1h", "--json")).value
+    shown = await terminal.do("key", "show", "ci")
+    with_both: Any = (await terminal.do("key", "rotate", "ci", "--overlap", "1h", "--json")).value
     refused = await terminal.run("key", "rotate", created["id"], "--overlap", "1h")
-    ended: Any = (await terminal.do("key", "end-old-secret", created["id"], "--json")).value
-    revoked = await terminal.do("key", "revoke", created["id"])
+    ended: Any = (await terminal.do("key", "end-old-secret", "ci", "--json")).value
+    revoked = await terminal.do("key", "revoke", "ci")
     listed: Any = (await terminal.do("key", "list", "--json")).value
-    await terminal.do("key", "delete", created["id"], "--yes")
+    await terminal.do("key", "delete", "ci", "--yes")
 
     assert created["expires_at"].startswith("2090-01-01T00:00:00")
     assert rotated["key"] not in {created["key"], None}
@@ -84,9 +84,17 @@ async def test_a_key_is_shown_once_and_can_be_rotated_revoked_and_deleted(termin
     assert created["key"] not in shown.out
     assert (with_both["old_secret_until"] is not None, ended["old_secret_until"]) == (True, None)
     assert (refused.code != 0, "end-old-secret" in refused.err) == (True, True), refused.err
-    assert revoked.out == f"revoked {created['id']}\n"
+    assert revoked.out == "revoked ci\n"
     assert [item["revoked_at"] is not None for item in listed] == [True]
     assert (await terminal.run("key", "show", created["id"])).code == 5
+    twins: Any = [(await terminal.do("key", "create", "ci", "--json")).value for _ in range(2)]
+    doubtful = await terminal.run("key", "revoke", "ci")
+    assert doubtful.code == 2
+    assert all(twin["id"] in doubtful.err for twin in twins)
+    await terminal.do("key", "revoke", twins[0]["id"])
+    assert (await terminal.do("key", "show", "ci", "--json")).value["id"] == twins[1]["id"]  # type: ignore[index]
+    assert (await terminal.run("key", "rotate", "cd")).code == 5
+    await terminal.do("access", "check", "--as-key", "ci")
 
 
 async def test_a_document_is_tried_imported_reported_updated_and_deleted(terminal: Terminal, pets_file: Path) -> None:

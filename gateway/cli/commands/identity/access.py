@@ -72,7 +72,7 @@ def check_access(context: AdminContext, family: str | None, denied: bool, **clie
     Example:
       gateway access check --as-subject corp:ada --as-group corp:engineers
     """
-    body: JsonObject = {"as": describe_client(client), **({} if family is None else {"family": family})}
+    body: JsonObject = {"as": describe_client(context, client), **({} if family is None else {"family": family})}
     pages = list(_pages(context, body))
     found = [one for page in pages for one in to_objects(page.get("items"))]
     items = [one for one in found if not (denied and one.get("allowed") is True)]

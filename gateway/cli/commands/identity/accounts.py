@@ -3,7 +3,7 @@
 import click
 
 from gateway.cli.click_group import Commands
-from gateway.cli.item_commands import add_delete, add_list, add_show
+from gateway.cli.item_commands import BY_ID, add_delete, add_list, add_show
 
 _NOUN = "accounts"
 _SHOWN_FIELDS = ("id", "subject", "credential", "state", "scopes", "refreshed_at", "created_at")
@@ -15,11 +15,11 @@ def account() -> None:
 
 
 add_list(account, _NOUN, "List the accounts of a tenant's users, without their tokens.", _SHOWN_FIELDS)
-add_show(account, _NOUN, "Show an account, without its tokens.", fields=_SHOWN_FIELDS, metavar="ID")
+add_show(account, _NOUN, "Show an account, without its tokens.", fields=_SHOWN_FIELDS, naming=BY_ID)
 add_delete(
     account,
     _NOUN,
     "Delete an account and its tokens, and revoke them at the upstream if it can; the user can connect again.",
-    metavar="ID",
+    naming=BY_ID,
     verb="disconnect",
 )

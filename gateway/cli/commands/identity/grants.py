@@ -4,7 +4,7 @@ import click
 
 from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_context import AdminContext, with_tenant
-from gateway.cli.item_commands import add_delete, add_list, add_show
+from gateway.cli.item_commands import BY_ID, add_delete, add_list, add_show
 
 _CONSENTS, _GRANTS = "consents", "grants"
 
@@ -40,12 +40,12 @@ add_list(
     "List the grants under which tokens were issued.",
     ("id", "subject", "client_name", "profile", "state", "used_at", "ends_at"),
 )
-add_show(consent, _CONSENTS, "Show a consent.", metavar="ID")
-add_show(grant, _GRANTS, "Show a grant.", metavar="ID")
+add_show(consent, _CONSENTS, "Show a consent.", naming=BY_ID)
+add_show(grant, _GRANTS, "Show a grant.", naming=BY_ID)
 add_delete(
     consent,
     _CONSENTS,
     "Delete a consent, and revoke the grants of its client; the person is asked again.",
-    metavar="ID",
+    naming=BY_ID,
     verb="revoke",
 )

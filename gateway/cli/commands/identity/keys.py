@@ -8,13 +8,15 @@ import click
 from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_api import path_of
 from gateway.cli.client.admin_context import AdminContext, with_tenant
+from gateway.cli.client.key_names import find_key_id
 from gateway.cli.input.json_fields import JsonObject, text_at, to_objects
 from gateway.cli.input.options import DURATION
-from gateway.cli.item_commands import add_delete, add_list, add_show, render_fields
+from gateway.cli.item_commands import Naming, add_delete, add_list, add_show, render_fields
 from gateway.cli.output.tables import render_table
 from gateway.domain.tenancy.keys import Scope
 
 _NOUN = "keys"
+_BY_KEY = Naming(metavar="KEY", find=find_key_id)
 _FIELDS = (
     "id",
     "name",
@@ -69,7 +71,7 @@ def create_key(
 
 
 @key.command("rotate")
-@click.argument("key_id", metavar="ID")
+@click.argument("name", metavar="KEY")
 @click.option(
     "--overlap",
     type=DURATION,
@@ -77,35 +79,37 @@ def create_key(
     help="Time for which the old secret remains valid, such as 24h or 7d; default: none.",
 )
 @with_tenant
-def rotate_key(context: AdminContext, key_id: str, overlap: int) -> None:
+def rotate_key(context: AdminContext, name: str, overlap: int) -> None:
     """Rotate a key and print the new text once; the old secret ends now or after the overlap.
+
+    KEY is an id, or a name that only one key has.
 
     \b
     Example:
-      gateway --tenant acme key rotate key_… --overlap 24h
-      gateway --tenant acme key end-old-secret key_…      # once every client has the new one
+      gateway --tenant acme key rotate agent --overlap 24h
+      gateway --tenant acme key end-old-secret agent      # once every client has the new one
     """
     body: JsonObject | None = {"overlap_s": overlap} if overlap else None
-    rotated = context.admin.send("POST", context.tenant_path(_NOUN, key_id, "rotate"), body)
+    rotated = context.admin.send("POST", context.tenant_path(_NOUN, find_key_id(context, name), "rotate"), body)
     context.show(rotated, lambda: render_fields(rotated, *_FIELDS))
 
 
 @key.command("end-old-secret")
-@click.argument("key_id", metavar="ID")
+@click.argument("name", metavar="KEY")
 @with_tenant
-def end_old_secret(context: AdminContext, key_id: str) -> None:
+def end_old_secret(context: AdminContext, name: str) -> None:
     """End the old secret of a key that was rotated with an overlap."""
-    ended = context.admin.send("POST", context.tenant_path(_NOUN, key_id, "end-old-secret"))
+    ended = context.admin.send("POST", context.tenant_path(_NOUN, find_key_id(context, name), "end-old-secret"))
     context.show(ended, lambda: render_fields(ended, *_FIELDS))
 
 
 @key.command("revoke")
-@click.argument("key_id", metavar="ID")
+@click.argument("name", metavar="KEY")
 @with_tenant
-def revoke_key(context: AdminContext, key_id: str) -> None:
+def revoke_key(context: AdminContext, name: str) -> None:
     """Revoke a key on all replicas; it remains in the list."""
-    revoked = context.admin.send("POST", context.tenant_path(_NOUN, key_id, "revoke"))
-    context.show(revoked, lambda: f"revoked {key_id}")
+    revoked = context.admin.send("POST", context.tenant_path(_NOUN, find_key_id(context, name), "revoke"))
+    context.show(revoked, lambda: f"revoked {name}")
 
 
 @key.command("check")
@@ -136,5 +140,5 @@ add_list(
     "List a tenant's keys, without their secrets.",
     ("id", "name", "scopes", "state", "expires_at", "old_secret_until", "last_used_at"),
 )
-add_show(key, _NOUN, "Show a key, without its secret.", fields=_FIELDS, metavar="ID")
-add_delete(key, _NOUN, "Revoke a key and delete it.", metavar="ID")
+add_show(key, _NOUN, "Show a key, without its secret.", fields=_FIELDS, naming=_BY_KEY)
+add_delete(key, _NOUN, "Revoke a key and delete it.", naming=_BY_KEY)

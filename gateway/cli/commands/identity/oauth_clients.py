@@ -7,7 +7,7 @@ import click
 from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.input.json_fields import JsonObject
-from gateway.cli.item_commands import add_delete, add_list, add_show, render_fields
+from gateway.cli.item_commands import BY_ID, add_delete, add_list, add_show, render_fields
 
 _NOUN = "clients"
 _redirect_option = click.option(
@@ -63,5 +63,5 @@ add_list(
     "List the clients that are registered, without their secrets.",
     ("id", "name", "kind", "confidential", "redirect_uris", "used_at"),
 )
-add_show(client, _NOUN, "Show a client, without its secret.", metavar="ID")
-add_delete(client, _NOUN, "Delete a client with the consents to it; its tokens are refused.", metavar="ID")
+add_show(client, _NOUN, "Show a client, without its secret.", naming=BY_ID)
+add_delete(client, _NOUN, "Delete a client with the consents to it; its tokens are refused.", naming=BY_ID)

@@ -4,7 +4,7 @@ import click
 
 from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_context import AdminContext, with_tenant
-from gateway.cli.item_commands import add_list, add_show, render_fields
+from gateway.cli.item_commands import Naming, add_list, add_show, render_fields
 
 _NOUN = "people"
 
@@ -36,4 +36,4 @@ def allow_person(context: AdminContext, person_id: str) -> None:
 
 
 add_list(person, _NOUN, "List the people of a tenant.", ("subject", "id", "created_at", "active_until", "denied_at"))
-add_show(person, _NOUN, "Show a person, by id or by subject.", metavar="PERSON")
+add_show(person, _NOUN, "Show a person, by id or by subject.", naming=Naming(metavar="PERSON"))

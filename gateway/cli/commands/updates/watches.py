@@ -5,7 +5,7 @@ import click
 from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.input.json_fields import JsonObject
-from gateway.cli.item_commands import add_delete, add_list, add_show, render_fields
+from gateway.cli.item_commands import BY_ID, add_delete, add_list, add_show, render_fields
 
 _NOUN = "watches"
 _FIELDS = ("id", "uri", "url", "interval_s", "credential", "checked_at", "changed_at", "failures", "fault")
@@ -55,5 +55,5 @@ add_list(
     "List a tenant's watches, with the outcome of the last poll.",
     ("id", "uri", "url", "interval_s", "checked_at", "changed_at", "fault"),
 )
-add_show(watch, _NOUN, "Show a watch, with the outcome of the last poll.", fields=_FIELDS, metavar="ID")
-add_delete(watch, _NOUN, "Delete a watch; its URL is no longer polled.", metavar="ID")
+add_show(watch, _NOUN, "Show a watch, with the outcome of the last poll.", fields=_FIELDS, naming=BY_ID)
+add_delete(watch, _NOUN, "Delete a watch; its URL is no longer polled.", naming=BY_ID)
