@@ -19,7 +19,7 @@ def _as_given(context: AdminContext, name: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Naming:
-    """How the command line names an item, and the function that returns the segment of its path."""
+    """The placeholder for an item on the command line, and the function that returns the segment of its path."""
 
     metavar: str
     find: Callable[[AdminContext, str], str] = _as_given
