@@ -11,7 +11,7 @@ from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_context import AdminContext, confirm, with_tenant
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
-from gateway.cli.input.declarations import only_one, read_declarations, text_in
+from gateway.cli.input.declarations import Declaration, for_each, only_one, read_declarations, text_in
 from gateway.cli.input.declared_items import send_all
 from gateway.cli.input.json_fields import JsonObject, pick, text_at, to_objects
 from gateway.cli.input.list_options import ListArguments, list_options
@@ -127,7 +127,8 @@ def _create_command(noun: CommandNoun) -> click.Command:
     @with_tenant
     def run(context: AdminContext, file: str) -> None:
         path = context.tenant_path(noun.segment)
-        sent = send_all(read_declarations(file), lambda body: context.admin.send("POST", path, body))
+        declarations = _valid(context, noun, read_declarations(file))
+        sent = send_all(declarations, lambda body: context.admin.send("POST", path, body))
         context.show(sent, lambda: _print(noun, "created", sent))
 
     return click.command("create", help=f"Create every {noun.words} that FILE declares (JSON or YAML; - reads stdin).")(
@@ -141,6 +142,7 @@ def _update_command(noun: CommandNoun) -> click.Command:
     @with_tenant
     def run(context: AdminContext, file: str, name: str | None) -> None:
         declarations = read_declarations(file) if name is None else [only_one(read_declarations(file))]
+        declarations = _valid(context, noun, declarations)
         sent = send_all(declarations, lambda body: _put(context, noun, body, name))
         context.show(sent, lambda: _print(noun, "updated", sent))
 
@@ -152,11 +154,20 @@ def _set_command(noun: CommandNoun) -> click.Command:
     @click.argument("file")
     @with_tenant
     def run(context: AdminContext, file: str) -> None:
-        sent = send_all(read_declarations(file), lambda body: _create_or_replace(context, noun, body))
+        declarations = _valid(context, noun, read_declarations(file))
+        sent = send_all(declarations, lambda body: _create_or_replace(context, noun, body))
         context.show(sent, lambda: _print(noun, "set", sent))
 
     about = f"Create or replace every {noun.words} that FILE declares (JSON or YAML; - reads stdin)."
     return click.command("put" if noun is TOOLS else "set", help=about)(run)  # `tool set` sets overrides
+
+
+def _valid(context: AdminContext, noun: CommandNoun, declarations: Sequence[Declaration]) -> Sequence[Declaration]:
+    """Return the declarations; if there are several, nothing is sent unless the gateway finds all of them valid."""
+    if len(declarations) > 1:
+        path = context.tenant_path(noun.segment, "validate")
+        for_each(declarations, lambda body: context.admin.send("POST", path, body), lambda _: None)
+    return declarations
 
 
 def _create_or_replace(context: AdminContext, noun: CommandNoun, body: JsonObject) -> JsonObject:

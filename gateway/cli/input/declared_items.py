@@ -61,8 +61,9 @@ def send_all(declarations: Sequence[Declaration], act: Callable[[JsonObject], Js
     try:
         for_each(declarations, act, done.append)
     except Failure:
-        for response in done:
-            click.echo(f"done: {text_at(response, 'id') or text_at(response, 'name')}", err=True)
+        if done:
+            names = ", ".join(text_at(one, "name") or text_at(one, "uri") or text_at(one, "id") for one in done)
+            click.echo(f"done before the refusal, {len(done)} of {len(declarations)}: {names}", err=True)
         raise
     return done
 

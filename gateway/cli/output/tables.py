@@ -1,16 +1,18 @@
 """Aligned text: tables and name-value lists for terminals and logs."""
 
+import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
 _GAP = "  "
+_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d+(Z|[+-]\d\d:\d\d)")
 
 
 def render_table(titles: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Iterable[int] = ()) -> str:
     """Render a table with columns as wide as their widest cell; columns in `numbers` are right-aligned."""
-    cells = [[clean(cell) for cell in row] for row in rows]
+    cells = [[_cell(cell) for cell in row] for row in rows]
     lines = [[title.upper() for title in titles], *cells]
     widths = [max(width_of(line[column]) for line in lines) for column in range(len(titles))]
     right = frozenset(numbers)
@@ -19,9 +21,14 @@ def render_table(titles: Sequence[str], rows: Iterable[Sequence[str]], *, number
 
 def render_pairs(pairs: Iterable[tuple[str, str]]) -> str:
     """Render one name and value per line, with aligned values; empty values are omitted."""
-    kept = [(name, clean(value)) for name, value in pairs if value]
+    kept = [(name, _cell(value)) for name, value in pairs if value]
     width = max((width_of(name) for name, _ in kept), default=0)
     return "\n".join(f"{name}{' ' * (width - width_of(name))}{_GAP}{value}" for name, value in kept)
+
+
+def _cell(text: str) -> str:
+    """A cell for people: a time has whole seconds."""
+    return _TIME.sub(r"\1\2", clean(text))
 
 
 def clean(text: str) -> str:

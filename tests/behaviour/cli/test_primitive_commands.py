@@ -49,7 +49,7 @@ async def test_a_primitive_lives_from_validate_to_delete(
 
 
 async def test_a_file_declares_many_and_a_refusal_names_the_place(terminal: Terminal) -> None:
-    """Ours: YAML of several documents, and pointers into the one that is wrong (PRG-3, PRG-4, CLI-1)."""
+    """Ours: of several documents none is stored if one is invalid, and the refusal names its place (PRG-3, CLI-1)."""
     await terminal.create_tenant()
     documents = [static_tool("one"), static_tool("two"), tool("three", {"kind": "http", "method": "GET"})]
     (terminal.folder / "tools.yaml").write_text("\n---\n".join(json.dumps(one, indent=1) for one in documents))
@@ -59,9 +59,13 @@ async def test_a_file_declares_many_and_a_refusal_names_the_place(terminal: Term
     assert refused.code in {1, 2}
     assert "document 3" in refused.err
     assert "/handler/url" in refused.err
-    assert refused.err.count("done: tol_") == 2
+    assert (await terminal.run("tool", "show", "one")).code == 5
+    await terminal.do("tool", "create", "good.yaml")
     taken = await terminal.run("tool", "create", "good.yaml")
     assert (taken.code, "belongs to custom" in taken.err) == (6, True)
+    (terminal.folder / "two.json").write_text(json.dumps([static_tool("two"), static_tool("one")]))
+    half = await terminal.run("tool", "create", "two.json")
+    assert (half.code, "done before the refusal, 1 of 2: two" in half.err) == (6, True)
     assert (await terminal.run("tool", "create", "none.yaml")).code == 2
 
 

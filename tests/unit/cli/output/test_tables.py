@@ -33,6 +33,14 @@ def test_control_characters_never_reach_the_terminal() -> None:
     assert drop_controls("a\n\tb\x1b[2J\x9b") == "a\n\tb[2J"
 
 
+def test_times_have_whole_seconds() -> None:
+    """Ours: a table for people shows no microseconds; the JSON has them (CLI-1)."""
+    rows = [("2026-11-28T15:32:44.123456+00:00 to 2026-11-28T15:32:44.1Z", "1.5")]
+
+    assert render_table(("at", "n"), rows).splitlines()[1] == "2026-11-28T15:32:44+00:00 to 2026-11-28T15:32:44Z  1.5"
+    assert render_pairs([("at", "2026-11-28T15:32:44.000001Z")]) == "at  2026-11-28T15:32:44Z"
+
+
 def test_empty_values_are_left_out_of_pairs() -> None:
     """Ours: a description shows what is known."""
     assert render_pairs([("id", "1"), ("nothing", ""), ("longer", "2")]) == "id      1\nlonger  2"
