@@ -15,11 +15,11 @@ from enum import Enum
 from functools import cache
 from typing import Final, TypeAlias, cast, get_type_hints
 
-import msgspec
 import orjson
 from anyio.lowlevel import checkpoint
 
 from gateway.definitions.credential_names import is_credential_name
+from gateway.domain.json_text import decode_json
 from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
 from gateway.domain.tenancy.recorded_fields import Recording
 from gateway.domain.text_search.search import search
@@ -74,7 +74,7 @@ def _members(value: object, key: bytes, depth: int) -> Iterator[tuple[str, Json]
         if field is not None and (recording is Recording.CONCEALED or (recording is None and isinstance(field, bytes))):
             yield name, _fingerprint(key, field)  # guard: changes-concealed
         elif recording is Recording.JSON and isinstance(field, bytes):
-            yield name, _to_json(msgspec.json.decode(field), key, depth) if field else None
+            yield name, _to_json(decode_json(field), key, depth) if field else None
         else:
             yield name, _to_json(field, key, depth)
 
