@@ -11,10 +11,15 @@ _HEAD = """<!doctype html>
 <meta name="viewport" content="width=device-width">
 <title>Errors of the MCP gateway</title>
 <style>
+:root { color-scheme: light dark }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
 table { border-collapse: collapse }
 td, th { border: 1px solid #bbb; padding: .3rem .6rem; text-align: left; vertical-align: top }
-tr:target { background: #fe9 }
+tr:target { background: #fc08 }
+@media (max-width: 40rem) {
+  table { display: block; overflow-x: auto }
+  td, th { min-width: 6rem }
+}
 </style>
 </head>
 <body>

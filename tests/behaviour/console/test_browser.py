@@ -71,6 +71,18 @@ async def test_a_screen_reader_has_names_for_everything(browser: Browser, desk: 
     assert await browser.ask("getComputedStyle(document.querySelector('pre')).unicodeBidi") == "bidi-override"
 
 
+async def test_pages_fit_a_phone(browser: Browser, desk: Desk) -> None:
+    """WCAG 2.2 reflow: no page is wider than a phone, and no cell of a table is as narrow as a few letters (SAF-3)."""
+    approval = await desk.ask()
+    await browser.send("Emulation.setDeviceMetricsOverride", width=390, height=800, deviceScaleFactor=1, mobile=False)
+    await sign_in(browser, desk, "/approvals")
+    for path in ("/approvals", f"/approvals/{approval.id}", "/docs/errors"):
+        await browser.open(desk.url + path)
+        assert await browser.ask("document.querySelectorAll('h1').length") == 1, path
+        assert await browser.ask("document.documentElement.scrollWidth <= innerWidth"), path
+        assert await browser.ask("[...document.querySelectorAll('td')].every(cell => cell.clientWidth >= 80)"), path
+
+
 async def test_hostile_texts_do_nothing_in_a_browser(browser: Browser, desk: Desk) -> None:
     """Ours: no text of a caller runs, breaks out, loads or reverses anything (SAF-3)."""
     for text in HOSTILE:
