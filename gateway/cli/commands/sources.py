@@ -109,6 +109,10 @@ def add_source(
     """Import SPEC (a path, a URL, or - for standard input) as source NAME.
 
     A document of several files is given as a zip, tar or tar.gz archive.
+
+    \b
+    Example:
+      gateway source add pets https://pets.example/openapi.json --credential api_key=env:PETS_KEY
     """
     body: JsonObject = {"name": name, **import_fields(options)} | ({"dry_run": True} if dry_run else {})
     response = _import(

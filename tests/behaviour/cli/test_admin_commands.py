@@ -2,6 +2,7 @@
 
 import io
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,10 @@ async def test_a_key_is_shown_once_and_can_be_rotated_revoked_and_deleted(termin
     assert revoked.out == "revoked ci\n"
     assert [item["revoked_at"] is not None for item in listed] == [True]
     assert (await terminal.run("key", "show", created["id"])).code == 5
-    twins: Any = [(await terminal.do("key", "create", "ci", "--json")).value for _ in range(2)]
+    twins: Any = [(await terminal.do("key", "create", "ci", "--expires", "30d", "--json")).value for _ in range(2)]
+    left = datetime.fromisoformat(twins[0]["expires_at"]) - datetime.now(UTC)
+    assert timedelta(days=29) < left <= timedelta(days=30)
+    assert (await terminal.run("key", "create", "cd", "--expires", "xd")).code == 2
     doubtful = await terminal.run("key", "revoke", "ci")
     assert doubtful.code == 2
     assert all(twin["id"] in doubtful.err for twin in twins)

@@ -158,16 +158,22 @@ def test_no_sentence_of_a_list_of_commands_is_cut() -> None:
         assert "..." not in commands
 
 
-@pytest.mark.parametrize("group", ["profile", "credential"])
-@pytest.mark.parametrize("verb", ["create", "update", "set"])
-def test_help_has_an_example_whose_options_exist(group: str, verb: str) -> None:
+@pytest.mark.parametrize(
+    ("group", "verb", "options"),
+    [
+        *((group, verb, 3) for group in ("profile", "credential") for verb in ("create", "update", "set")),
+        ("key", "create", 2),
+        ("source", "add", 1),
+    ],
+)
+def test_help_has_an_example_whose_options_exist(group: str, verb: str, options: int) -> None:
     """Ours: an example of help can be typed unchanged."""
     command = _GROUPS[group].commands[verb]
     example = (command.help or "").partition("Example:")[2]
     words = [word for word in example.split() if word.startswith("--")]
 
     assert example.split()[:3] == ["gateway", group, verb]
-    assert len(words) >= 3
+    assert len(words) >= options
     assert set(words) <= {option for parameter in command.params for option in parameter.opts}
 
 

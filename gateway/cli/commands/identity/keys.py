@@ -1,6 +1,6 @@
 """`gateway key`: API keys of a tenant's clients."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TextIO
 
 import click
@@ -33,6 +33,20 @@ _FIELDS = (
 )
 
 
+class _ExpiryType(click.DateTime):
+    """A date, a time in UTC, or a duration from now."""
+
+    def __init__(self) -> None:
+        super().__init__(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"])
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        """Return the time; any other format is a usage error."""
+        if isinstance(value, str) and value[-1:] in {"s", "m", "h", "d"}:
+            return datetime.now(UTC) + timedelta(seconds=DURATION.convert(value, param, ctx))
+        found: datetime = super().convert(value, param, ctx)
+        return found
+
+
 @click.group(cls=Commands)
 def key() -> None:
     """List, create, show, rotate, revoke and delete a tenant's keys."""
@@ -51,7 +65,7 @@ def key() -> None:
 )
 @click.option("--subject", help="The principal of the key; default: the key itself.")
 @click.option("--profile", help="The only profile where the key is valid.")
-@click.option("--expires", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]), help="The expiry time, in UTC.")
+@click.option("--expires", type=_ExpiryType(), help="The expiry: a date, a time in UTC, or a duration such as 30d.")
 @with_tenant
 def create_key(
     context: AdminContext,
@@ -61,7 +75,12 @@ def create_key(
     profile: str | None,
     expires: datetime | None,
 ) -> None:
-    """Create a key and print it once."""
+    """Create a key and print it once.
+
+    \b
+    Example:
+      gateway key create agent --scope mcp --expires 90d
+    """
     wanted: JsonObject = {"name": name, "scopes": list(scopes)}
     ends = expires.replace(tzinfo=UTC).isoformat() if expires else None
     optional = {"subject": subject, "profile": profile, "expires_at": ends}
