@@ -6,7 +6,6 @@ from gateway.catalog.transaction import CatalogContext
 from gateway.domain.audit import AuditEntry, AuditFilter, AuditTrail
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import TenantId
-from gateway.store import tenants
 from gateway.store.audit import anchors, cuts, deleted_tenants, entries, export_keys, signed_heads
 from gateway.store.audit.anchors import ANCHOR_PURPOSE
 from gateway.store.audit.cuts import Cut
@@ -65,7 +64,7 @@ class TrailVerifier:
             outside = await self._heads.read(tenant)
             head_numbers = {trail.number for found in outside for trail in found.heads}
             async with self._store.reading(tenant) as db:
-                revision = await tenants.revision(tenant, db) or await deleted_tenants.last_revision(tenant, db)
+                revision = await deleted_tenants.revision_of(tenant, db)
                 anchor = await anchors.find(tenant, db)
                 references = await anchors.references(tenant, db)
                 signers = await export_keys.verify_keys(tenant, db, self._sealer)

@@ -15,7 +15,6 @@ from gateway.catalog.audit import PART, read_trail, trail_keys
 from gateway.domain.audit import Anchor, AuditFilter, Chain
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import TenantId
-from gateway.store import tenants
 from gateway.store.audit import anchors, cuts, deleted_tenants, entries, export_keys, places, signed_heads
 from gateway.store.audit.anchors import StoredAnchor
 from gateway.store.audit.cuts import Cut, cut_line
@@ -111,7 +110,7 @@ class TrailExporter:
 
     async def _full_trail(self, tenant: TenantId) -> AsyncGenerator[list[Line]]:
         async with self._store.reading(tenant) as db:
-            revision = await tenants.revision(tenant, db) or await deleted_tenants.last_revision(tenant, db)
+            revision = await deleted_tenants.revision_of(tenant, db)
             anchor = await anchors.find(tenant, db)
             references = await anchors.references(tenant, db)
             last_numbers = await signed_heads.last_numbers(tenant, db)

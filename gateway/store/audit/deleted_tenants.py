@@ -6,6 +6,7 @@ from sqlalchemy import RowMapping, select, text
 
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.tenants import DeletedTenant
+from gateway.store import tenants
 from gateway.store.audit.hash_chain import CATALOG, DELETION
 from gateway.store.audit.tables import deleted_tenants
 from gateway.store.engine import Db
@@ -28,6 +29,12 @@ async def last_revision(tenant: TenantId, db: Db) -> int | None:
     query = select(deleted_tenants.c.revision).where(deleted_tenants.c.tenant_id == tenant)
     found: int | None = (await db.execute(query)).scalar_one_or_none()
     return found
+
+
+async def revision_of(tenant: TenantId, db: Db) -> int | None:
+    """The revision of a tenant, deleted or not; None if neither is stored. A stored 0 is one of an attacker."""
+    found = await tenants.revision(tenant, db)
+    return await last_revision(tenant, db) if found is None else found  # guard: revision-of-the-tenant
 
 
 async def is_deleted(tenant: TenantId, db: Db) -> bool:

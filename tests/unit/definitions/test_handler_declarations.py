@@ -222,7 +222,7 @@ def test_completions_beside_a_prompt() -> None:
         (request(headers={f"X-{n}": "a" for n in range(33)}), "/handler/headers"),
         (request(body={"a": "{{"}), "/handler/body/a"),
         (request(credential=""), "/handler/credential"),
-        (request(timeout_s=31), "/handler/timeout_s"),
+        (request(timeout_s=3601), "/handler/timeout_s"),
         (request(timeout_s=0), "/handler/timeout_s"),
         (request(result=[]), "/handler/result"),
         (request(result={"pointer": "a"}), "/handler/result/pointer"),

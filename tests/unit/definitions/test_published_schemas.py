@@ -157,7 +157,7 @@ BAD: list[tuple[str, object]] = [
     ("http", HTTP | {"url": "https://{{ h }}/"}),
     ("http", HTTP | {"url": "https://u@h/"}),
     ("http", HTTP | {"headers": {"X": 1}}),
-    ("http", HTTP | {"timeout_s": 100}),
+    ("http", HTTP | {"timeout_s": 3601}),
     ("http", HTTP | {"result": {"pointer": "a"}}),
     ("http", HTTP | {"result": {"keep": [""]}}),
     ("http", HTTP | {"result": {"x": 1}}),
