@@ -188,7 +188,7 @@ async def test_a_profile_of_operations_that_are_not_listed_shows_what_reaches_th
     assert len(names) == shown
     assert priced["counts"]["tools"] == shown
     if shown:
-        params = {"name": "list_endpoints", "arguments": {}}
+        params: dict[str, Any] = {"name": "list_endpoints", "arguments": {}}
         listed = (await desk.gateway.rpc(f"{SLUG}/some", key, "tools/call", params)).json()["result"]
         assert {item["method"] for item in listed["structuredContent"]["endpoints"]} == {"GET"}
 

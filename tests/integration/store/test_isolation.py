@@ -212,6 +212,7 @@ _CALLS: Mapping[str, _Call] = {
     "cuts.last": lambda t, db, v: cuts.last(t, db, f"{_VICTIM} writer"),
     "cuts.totals": lambda t, db, v: cuts.totals(t, db),
     "deleted_tenants.last_revision": lambda t, db, v: deleted_tenants.last_revision(t, db),
+    "deleted_tenants.revision_of": lambda t, db, v: deleted_tenants.revision_of(t, db),
     "deleted_tenants.is_deleted": lambda t, db, v: deleted_tenants.is_deleted(t, db),
     "retention.get": lambda t, db, v: retention.get(t, db),
     "retention.save": lambda t, db, v: retention.save(t, db, 77),
