@@ -73,7 +73,7 @@ def _of_cleanup(block: list[ast.stmt], shown: Path) -> Iterator[str]:
     """Log calls in an `except` or `finally` before other work: the log of an embedding program can fail."""
     for place, statement in enumerate(block):
         if _is_log_call(statement) and not all(_is_last(later) for later in block[place + 1 :]):
-            yield f"{shown}:{statement.lineno}: in an except or finally, the state is mended before the log is written"
+            yield f"{shown}:{statement.lineno}: in an except or finally, restore the state before the log call"
         for inner in (getattr(statement, "body", None), getattr(statement, "orelse", None)):
             if isinstance(inner, list):
                 yield from _of_cleanup(cast("list[ast.stmt]", inner), shown)

@@ -67,7 +67,7 @@ class OldRelease:
 
 
 def unpack_old_release(folder: Path, commit: str) -> OldRelease:
-    """The tree of a commit with an environment of its own, in which it stands before the packages of ours.
+    """The tree of a commit with an environment of its own, in which it precedes our packages.
 
     A path in the environment would not do: the workers that read documents are started without it.
     """

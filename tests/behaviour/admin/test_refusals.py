@@ -155,7 +155,7 @@ async def _check_explanations(shop: Shop, found: dict[str, dict[str, Any]]) -> N
 
 
 async def test_a_call_has_its_profile_source_client_and_address(shop: Shop) -> None:
-    """Ours: an allowed call says as much as a refused one, in both eras; filters find it (OPR-1, SAF-4)."""
+    """Ours: an allowed call records as much as a refused one, in both eras; filters find it (OPR-1, SAF-4)."""
     await shop.rpc("stateless", "all", "tools/call", call("op_0000"))
     session = await open_session(shop.gateway, "shop", shop.keys["all"])
     await session.rpc("tools/call", call("op_0000"))

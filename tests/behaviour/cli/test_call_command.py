@@ -87,7 +87,7 @@ async def test_a_call_the_policy_denies_says_so(caller: Caller, upstream: Record
 
 
 async def test_a_call_to_confirm_asks_its_user_on_a_terminal(caller: Caller, upstream: RecordingUpstream) -> None:
-    """Ours: one person at a terminal needs no second one; a script is told what to do (SAF-2)."""
+    """Ours: one person at a terminal needs no second one; a script receives the remedy (SAF-2)."""
     await caller.terminal.do("policy", "set", "--moderate", "confirm")
     wanted = ("create_pet", 'body={"name": "Rex"}')
 

@@ -58,7 +58,9 @@ def test_try_serves_a_document_with_a_ready_line_for_each_client(tmp_path: Path)
                 assert len(_run_line(_value(printed, "curl"))["tools"]) == 10
                 assert _run_line(_value(printed, "a safe call"))["isError"] is False
 
-    assert "10 operations: 10 ok" in printed
+    counts = [line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith("10 ")]
+    assert len(counts) == 2
+    assert all(line in printed for line in counts), "the README shows other figures"
     assert f"127.0.0.1:{port} on this machine" in printed
     assert all(client in printed for client in ("Claude Code", "Cursor", "VS Code"))
     assert result["structuredContent"]["days"][0]["day"] == "Monday"
@@ -90,7 +92,7 @@ def test_try_with_json_prints_one_object(tmp_path: Path) -> None:
 async def test_try_ends_on_a_document_that_is_none(
     tmp_path: Path, name: str, text: str | None, code: int, said: str
 ) -> None:
-    """Ours: no server is started for an invalid document, and the refusal says where and why (OAS-1)."""
+    """Ours: no server is started for an invalid document, and the refusal names place and reason (OAS-1)."""
     if text is not None:
         (tmp_path / name).write_text(text)
 

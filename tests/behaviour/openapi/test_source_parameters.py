@@ -149,7 +149,7 @@ async def test_client_credentials_have_further_parameters(desk: Desk) -> None:
 
 
 async def test_a_source_has_a_time_limit_of_its_own(desk: Desk) -> None:
-    """Ours: an unsafe call that ran out of time may have been carried out, and says so (CAL-1)."""
+    """Ours: the error of an unsafe call that timed out names the possible effect (CAL-1)."""
     refused = await put(desk, document(desk.upstream.url), timeout_s=3000)
     assert refused.status_code == 400
     assert "GATEWAY_UPSTREAM_TIMEOUT_MAX_S" in refused.text
@@ -176,7 +176,7 @@ async def test_the_operator_bounds_every_time_limit() -> None:
 
 
 async def test_a_declared_request_may_take_longer_than_the_usual_limits(desk: Desk) -> None:
-    """Ours: `timeout_s` of an `http` handler is sent along, and an unsafe call that ran out of time says so (CAL-1)."""
+    """Ours: `timeout_s` of an `http` handler is sent along; an unsafe call names a timeout as unclear (CAL-1)."""
     for name, method in (("look", "GET"), ("write", "POST")):
         handler = {"kind": "http", "method": method, "url": f"{desk.upstream.url}/x", "timeout_s": 0.3}
         body: dict[str, Any] = {"definition": {"name": name, **TEXT}, "handler": handler, "safety": "safe"}

@@ -26,7 +26,7 @@ ODD = {"io.modelcontextprotocol/odd": 1}
 async def test_what_cannot_be_made_ready_is_an_error_of_the_protocol(
     gateway: RunningGateway, database: TestDatabase, revision: str, accept: str, stored: str
 ) -> None:
-    """MCP: -32603 to whoever asked for it, with a code and the correlation id; a schema has words (CAL-3, CAL-4)."""
+    """MCP: -32603 to the requester, with a code and the correlation id; a schema has a reason (CAL-3, CAL-4)."""
     await gateway.create_tenant("acme")
     key = await gateway.create_key("acme")
     await add(gateway, "acme", "tools", static_tool("own"))

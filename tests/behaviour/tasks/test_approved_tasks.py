@@ -36,7 +36,7 @@ async def _pending(at: TaskClient) -> str:
 
 
 async def _is_described(at: TaskClient, task: str, approval: str) -> bool:
-    """True if the task says for which approval it waits, and where a person decides."""
+    """True if the task names its approval and the page of the decision."""
     members = await at.get(task)
     named = members.get("_meta", {}).get("gateway/approval", {})
     return (

@@ -138,7 +138,7 @@ async def test_a_process_that_does_not_start_is_a_failed_call() -> None:
 
 
 async def test_a_tenant_has_one_process_at_a_time_and_waits_in_turn() -> None:
-    """ISO-3: another tenant's result is read meanwhile; beyond the queue the call says that it has run."""
+    """ISO-3: another tenant's result is read meanwhile; beyond the queue the call states that it has run."""
     slots = FairSlotPool("processes for large results", slots=2, queue=4, timeout_s=60)
     processes = ResultProcesses(slot_pool=slots)
     async with slots.hold(ACME), anyio.create_task_group() as group:

@@ -284,7 +284,7 @@ async def test_an_update_of_a_login_keeps_user_and_password(changes: Changes) ->
 async def test_a_kept_secret_reaches_no_new_receiver(
     changes: Changes, change: dict[str, Any], pointer: str | None
 ) -> None:
-    """Ours: whoever does not know the secret cannot send it elsewhere; one that is sent again may go there (TEN-4)."""
+    """Ours: without the secret, no change sends it elsewhere; a secret that is sent again may go there (TEN-4)."""
     tenant, catalog = changes.tenant.id, with_options(changes.catalog, public_url="https://gateway.example")
     await credentials.create_credential(tenant, catalog, BEARER, by=BY)
 

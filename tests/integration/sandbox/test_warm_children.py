@@ -62,7 +62,7 @@ async def test_a_process_serves_one_owner_and_is_reused_by_it_alone() -> None:
 
 @pytest.mark.parametrize(("frame", "status"), [(b"exit", 5), (b"kill", -6)])
 async def test_a_process_that_ends_at_its_request_is_reported_and_replaced(frame: bytes, status: int) -> None:
-    """Ours: the end of a process is told by its status, and the next request gets another one (ISO-2)."""
+    """Ours: the end of a process is found by its status, and the next request gets another one (ISO-2)."""
     async with WarmChildren(COMMAND, limit=1) as processes:
         first = await _pid(processes, "acme")
         with pytest.raises(ChildEnded) as caught:
@@ -74,7 +74,7 @@ async def test_a_process_that_ends_at_its_request_is_reported_and_replaced(frame
 
 
 async def test_a_process_is_killed_after_anything_irregular() -> None:
-    """Ours: a process with an unread byte, or without its response, serves nobody any more (ISO-1)."""
+    """Ours: a process with an unread byte, or without its response, serves no further request (ISO-1)."""
     async with WarmChildren(COMMAND, limit=1) as processes:
         late = await _pid(processes, "acme")
         with anyio.move_on_after(0.1):
@@ -98,7 +98,7 @@ async def test_an_idle_process_ends_by_itself() -> None:
 
 
 async def test_without_an_open_block_no_process_is_kept() -> None:
-    """Ours: a pipeline that nobody opened leaves no process behind."""
+    """Ours: a pipeline that was never opened leaves no process behind."""
     processes = WarmChildren(COMMAND, limit=1)
     pid = await _pid(processes, "acme")
 

@@ -204,7 +204,7 @@ async def test_a_server_that_is_away_is_unavailable(place: str) -> None:
 
 
 async def test_a_database_that_does_not_exist_is_unavailable(database_url: str) -> None:
-    """Ours: a wrong name in the URL is said in words, to the operator only."""
+    """Ours: a wrong name in the URL is described in words, to the operator only."""
     async with Store(database_url.replace(urlsplit(database_url).path, "/no_such_database")) as store:
         with pytest.raises(DatabaseUnavailable) as refused:
             await store.check()

@@ -6,7 +6,7 @@ from gateway.cli.item_commands import render_fields, render_items
 
 
 def test_objects_of_an_item_are_shown_without_the_syntax_of_python() -> None:
-    """Ours: an object shows its set members, and several are told apart (CLI-1)."""
+    """Ours: an object shows its set members, and several are distinguished (CLI-1)."""
     rules = [{"group": "engineers", "scope": None, "profiles": ["a", "b"]}, {"scope": "tools"}]
 
     shown = render_fields({"rules": rules, "more": {}, "at": {"enabled": True}})

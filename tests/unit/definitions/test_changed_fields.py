@@ -23,7 +23,7 @@ TOKEN = "ghp_" + "a1B2" * 9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """An object whose members somebody chose."""
+    """An object whose members are arbitrary."""
 
     members: dict[str, Any]
     raw: bytes = b""
@@ -46,7 +46,7 @@ async def test_both_sides_have_what_differs_and_nothing_else() -> None:
 
 
 async def test_a_new_object_has_no_before_and_a_removed_one_no_after() -> None:
-    """Ours: creation and removal say what the object was (OPR-1)."""
+    """Ours: creation and removal record the object (OPR-1)."""
     profile = Profile(id=ProfileId("prf_1"), name="small", summary_threshold=5000)
 
     assert (await _sides(None, profile))["after"] == (await _sides(profile, None))["before"]

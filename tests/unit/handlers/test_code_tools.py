@@ -499,7 +499,7 @@ async def test_the_clock_stands_still_while_the_user_thinks(house: Household) ->
 
 
 async def test_a_result_is_held_to_the_output_schema(house: Household) -> None:
-    """Ours: a result that breaks the declared schema is an error result, with what was said (TDF-5).
+    """Ours: a result that breaks the declared schema is an error result, with the returned content (TDF-5).
 
     The words of the tool are in it (langchain-ai/deepagents#6276).
     """

@@ -1,4 +1,4 @@
-"""Results of live sources: what is not valid or not permitted costs only itself, and says so."""
+"""Results of live sources: what is not valid or not permitted costs only itself, and states it."""
 
 from typing import Any
 

@@ -98,7 +98,7 @@ def fault_of(command: Command, folder: Path) -> str | None:
 
 
 def _gateway_fault(arguments: list[str], folder: Path, *, is_whole: bool) -> str | None:
-    """What the command line says about these arguments; nothing runs. A file that they name is made."""
+    """The refusal of the command line for these arguments; nothing runs. A file that they name is made."""
     try:
         with chdir(folder):
             _parse(arguments)

@@ -145,7 +145,7 @@ def test_the_tools_of_a_document_are_limited_together(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("paths", [{}, {"/a": {}}, {"/a": {"parameters": []}}])
 def test_a_document_without_operations_is_a_warning(paths: dict[str, Any]) -> None:
-    """Ours: an import that makes no tool says so (OAS-3)."""
+    """Ours: an import that makes no tool states it (OAS-3)."""
     assert compile_it(document(paths)).report.warnings == (
         "the document declares no operation under `paths`; the source has no tools",
     )

@@ -14,7 +14,7 @@ def test_content_that_does_not_match_its_form_is_the_clients_fault() -> None:
 
 
 def test_a_missing_mode_of_elicitation_is_named() -> None:
-    """MCP: `requiredCapabilities` says what the client has to declare (SRV-1)."""
+    """MCP: `requiredCapabilities` names what the client has to declare (SRV-1)."""
     named: dict[str, dict[str, Any]] = {
         "elicitation": {"elicitation": {}},
         "elicitation.form": {"elicitation": {"form": {}}},

@@ -240,7 +240,7 @@ def test_whether_a_list_has_changed_is_asked_of_its_family(family: Family, *, sa
 
 
 def test_a_listed_name_that_changes_is_a_change_of_the_list() -> None:
-    """Ours: a neighbour that no list shows may change a name; clients are told (CAP-2, CLN-1)."""
+    """Ours: a neighbour that no list shows may change a name; clients are notified (CAP-2, CLN-1)."""
     alone = replace(snapshot(tools=[custom("a.b")]), names=ListedNames(["a.b"]))
     beside = replace(alone, revision=2, names=ListedNames(["a.b", "a_b"]))
 

@@ -96,7 +96,7 @@ async def test_what_fails_is_logged_when_it_changes() -> None:
 
 
 async def test_a_replica_that_can_serve_without_a_part_is_degraded() -> None:
-    """Ours: the outage of a shared server does not take every replica from a balancer; the log says what fails."""
+    """Ours: the outage of a shared server does not take every replica from a balancer; the log names what fails."""
     asked: list[Mapping[str, float]] = []
 
     def serves(failing: Mapping[str, float]) -> bool:

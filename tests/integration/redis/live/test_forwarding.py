@@ -151,7 +151,7 @@ async def both(redis_url: str) -> AsyncGenerator[Both]:
 
 
 async def test_a_message_outside_a_response_reaches_the_replica_that_is_alive(both: Both) -> None:
-    """DYN-5: a server's question about a request at another replica; without a living one nobody is waited for."""
+    """DYN-5: a server's question about a request at another replica; without a live one, there is no wait."""
     key = UpstreamSessionKey(SOURCE.tenant, SOURCE.id, 1, SessionOwner("ann", "s"), b"\xff")
     assert await both.here.pass_on([both.holder, "killed"], key, b"{}")
     with anyio.fail_after(10):

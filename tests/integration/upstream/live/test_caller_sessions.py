@@ -101,7 +101,7 @@ async def test_a_question_while_several_requests_run(session: str, is_answered: 
 
 
 async def test_a_client_that_cannot_be_asked_is_not_asked() -> None:
-    """DYN-5: nothing is declared to the server; one that asks all the same is refused at once, so nobody waits."""
+    """DYN-5: nothing is declared to the server; one that asks all the same is refused at once, without a wait."""
     async with two_replicas() as replicas:
         assert "no request" in await replicas.call(0, Client(abilities=DEAF), "ask")
         assert replicas.server.script.sent("initialize")[-1]["params"]["capabilities"] == {}

@@ -25,7 +25,7 @@ def test_arguments_arrive_under_their_stored_names(stored: list[str]) -> None:
 
 
 def test_a_renamed_argument_says_its_name() -> None:
-    """Ours: a model can tell `sentAt>` from `sentAt<` (CLN-1)."""
+    """Ours: a model distinguishes `sentAt>` and `sentAt<` (CLN-1)."""
     schema = {
         "type": "object",
         "properties": {"sentAt>": {"type": "string", "description": "After."}, "会社": {"type": "string"}, "b": {}},

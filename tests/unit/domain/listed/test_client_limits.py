@@ -1,4 +1,4 @@
-"""Limits of clients that only a report can tell of."""
+"""Limits of clients that only a report can show."""
 
 import re
 

@@ -115,7 +115,7 @@ def test_headers_of_the_connection_are_left_to_it() -> None:
 
 
 def test_renamed_arguments_carry_their_original_names() -> None:
-    """Ours: a model and an administrator can tell which argument is which parameter, also in a short list (OAS-3)."""
+    """Ours: a model and an administrator can match arguments to parameters, also in a short list (OAS-3)."""
     names = ["sentAt>", "sentAt<", "会社", "部門"]
     raw = operation({"parameters": [{"name": name, "in": "query", "schema": TEXT} for name in names]})
     listed = input_of(raw)["properties"]

@@ -67,7 +67,7 @@ def test_the_document_decides_unless_the_operation_does() -> None:
 
 @pytest.mark.parametrize("name", ["key", "query", "cookie", "basic", "bearer", "oauth", "oidc"])
 def test_a_credential_that_lacks_is_a_need_of_the_source(name: str) -> None:
-    """Ours: every scheme is told in the same way, and no more once its credential is stored (OAS-3)."""
+    """Ours: every scheme is reported in the same way, and not once its credential is stored (OAS-3)."""
     report = compile_it(secured([{name: ["scope"]}])).report
     [need] = report.needs(())
 

@@ -178,7 +178,7 @@ class _Counting(WordIndex):
 
 
 def test_a_long_question_looks_up_its_rarest_words() -> None:
-    """Ours: the work of a question is bounded, and words that tell operations apart are those that count (ISO-2)."""
+    """Ours: the work of a question is bounded, and the rarest words count most (ISO-2)."""
     letters = random.Random(7)
     words = ["".join(letters.choices(string.ascii_lowercase, k=6)) for _ in range(2_000)]
     index = _Counting(
