@@ -68,7 +68,7 @@ def main() -> None:
 def _sit(exam: Exam) -> tuple[str, ...]:
     indexes = [WordIndex([*map(_endpoint, tools)], source) for source, tools in exam.tools.items()]
     names = [[tool.name for tool in tools] for tools in exam.tools.values()]
-    shown = [[True] * len(index) for index in indexes]
+    shown = [b"\1" * len(index) for index in indexes]
     found: dict[int, list[tuple[float, bool]]] = {5: [], 10: []}
     times: list[float] = []
     for question, wanted in exam.questions:

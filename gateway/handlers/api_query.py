@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Protocol, cast
-from weakref import WeakKeyDictionary
 
 import msgspec
 import structlog
@@ -147,7 +146,7 @@ class QueryHandler:
             except NotFound:  # replaced since the snapshot was loaded; the other sources remain
                 log.info("outline_gone", tenant_id=self._tenant, source=one.source.name, version=one.source.version)
                 continue
-            found.append(_view_of(one, api))
+            found.append(api.view(one))
         return found
 
     async def _full_input_schema(self, views: Sequence[ApiView], query: QueryCall) -> bytes | None:
@@ -193,23 +192,6 @@ class QueryHandler:
             raise QueryRefused(f"{endpoint.identity} cannot be called; see the report of its import")
         operation_arguments = cast("Mapping[str, object]", arguments.get("arguments", {}))
         return _result(await call.call_operation(tool, operation_arguments))
-
-
-_VIEWS: WeakKeyDictionary[Queried, ApiView] = WeakKeyDictionary()
-"""The views of callers; they know which operations are shown, and are kept as long as the caller's lists."""
-
-
-def _view_of(queried: Queried, api: DocumentIndex) -> ApiView:
-    found = _VIEWS.get(queried)
-    if found is None or found.api is not api:
-        found = _VIEWS[queried] = ApiView(
-            source=queried.source.name,
-            api=api,
-            tools=queried.tools,
-            is_whole=queried.is_whole,
-            names=queried.names,
-        )
-    return found
 
 
 def _render(response: Answering, views: Sequence[ApiView], query: QueryCall) -> Result:

@@ -4,8 +4,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import compress
+from weakref import WeakKeyDictionary
 
 from gateway.domain.listed.names import UNCHANGED, ListedNames
+from gateway.domain.queries import Queried
 from gateway.domain.tools import Tool
 from gateway.openapi.query.outline import Outline, OutlinedOperation, SchemaEntry
 from gateway.openapi.query.word_index import WordIndex
@@ -17,6 +19,23 @@ class DocumentIndex:
     def __init__(self, outline: Outline, size: int = 0) -> None:
         self.outline = outline
         self._size = size
+        self._views: WeakKeyDictionary[Queried, ApiView] = WeakKeyDictionary()
+
+    def view(self, queried: Queried) -> "ApiView":
+        """Return the part of the source that one caller sees.
+
+        Views are kept with the index, not with the caller's lists: these would keep an index that a cache has dropped.
+        """
+        found = self._views.get(queried)
+        if found is None:
+            found = self._views[queried] = ApiView(
+                source=queried.source.name,
+                api=self,
+                tools=queried.tools,
+                is_whole=queried.is_whole,
+                names=queried.names,
+            )
+        return found
 
     @property
     def size(self) -> int:
@@ -82,16 +101,16 @@ class ApiView:
         return endpoint.identity in self.tools or (self.is_whole and not endpoint.is_callable)
 
     @cached_property
-    def shown(self) -> Sequence[bool]:
-        """For each operation of the document, whether the caller sees it."""
-        return [self.shows(endpoint) for endpoint in self.api.outline.endpoints]
+    def shown(self) -> bytes:
+        """A flag for each operation of the document: 1 if the caller sees it."""
+        return bytes(map(self.shows, self.api.outline.endpoints))
 
-    @cached_property
+    @property
     def endpoints(self) -> Sequence[OutlinedOperation]:
         """The visible operations, in the order of the document."""
         return [*compress(self.api.outline.endpoints, self.shown)]
 
-    @cached_property
+    @property
     def schemas(self) -> Sequence[SchemaEntry]:
         """The visible schemas: all if the source is entirely visible, otherwise the schemas that visible operations
         reference.

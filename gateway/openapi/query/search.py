@@ -59,7 +59,7 @@ class Ranking:
         self._prefer_titles(asked)
         self._prefer_methods(asked)
 
-    def best(self, shown: Sequence[Sequence[bool]]) -> Sequence[int]:
+    def best(self, shown: Sequence[bytes]) -> Sequence[int]:
         """Return the positions of the matching operations, the best first; `shown` has a flag for each operation of
         each index.
         """
@@ -117,7 +117,7 @@ class Ranking:
 def search(index: WordIndex, query: str, field: str | None = None) -> Sequence[Hit]:
     """Return the operations of one document that match a question, in one field or in any, the best first."""
     ranking = Ranking([index], query, field)
-    return [ranking.hit(position)[1] for position in ranking.best([[True] * len(index)])]
+    return [ranking.hit(position)[1] for position in ranking.best([b"\1" * len(index)])]
 
 
 def _merge(found: Iterable[Mapping[str, float]]) -> Mapping[str, float]:

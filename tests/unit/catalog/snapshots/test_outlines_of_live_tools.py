@@ -1,6 +1,8 @@
 """Outlines of live tools in the cache of the query tools."""
 
+import gc
 import json
+import weakref
 from typing import Any, cast
 
 from gateway.catalog.snapshots.outline_cache import OutlineCache
@@ -72,3 +74,20 @@ async def test_one_tenants_views_leave_those_of_others() -> None:
     assert cache.loaded == loaded
     await cache.of(ACME, first)
     assert cache.loaded == loaded + 1
+
+
+async def test_a_dropped_index_is_freed_although_its_lists_live() -> None:
+    """Ours: views of callers keep no index beyond the bytes of the cache (ISO-3)."""
+    cache = _cache(1)
+    first, second = _queried({"name": "a", "inputSchema": {}}), _queried({"name": "b", "inputSchema": {}})
+    index = await cache.of(ACME, first)
+    assert index.view(first) is index.view(first)
+    assert [one.path for one in index.view(first).endpoints] == ["a"]
+    dropped = weakref.ref(index)
+
+    del index
+    await cache.of(ACME, second)
+    gc.collect()
+
+    assert dropped() is None
+    assert (await cache.of(ACME, first)).view(first).shown == b"\1"
