@@ -1154,7 +1154,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
             "test_own_tools_are_found_and_called_beside_an_exposed_api",
         ),
         "asked-queries-chosen": (
-            swap("_select(self._asked, selection)", "self._asked"),
+            swap(" if selection(tool)", ""),
             "test_a_profile_that_names_the_search_finds_what_it_lists",
         ),
     },

@@ -8,9 +8,9 @@ from typing import TypeVar
 import structlog
 
 from gateway.catalog.snapshots.access_table import AccessTable
-from gateway.catalog.snapshots.listed_form import ToolListing, added_templates, added_tools, asked_queries, form_of
+from gateway.catalog.snapshots.listed_form import ToolListing, added_templates, added_tools, form_of
 from gateway.catalog.snapshots.primitive_policies import policy_of
-from gateway.catalog.snapshots.query_coverage import needed_queries
+from gateway.catalog.snapshots.query_coverage import added_queries, asked_queries
 from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.definitions.live.page_uris import is_page
 from gateway.definitions.policy.paths import readings_of_uri
@@ -55,13 +55,12 @@ class VisiblePrimitives:
         if rules is not None:
             selection = _restrict(snapshot.access, rules, selection)
         stored = snapshot.profiles.get(profile)
-        self._asked = asked_queries(stored)
+        self._is_asked = bool(asked_queries(stored))
         chosen = _with_queries(_select(snapshot.tools, selection), snapshot, selection, stored, rules)
         tools = _with_details(chosen, snapshot, rules)
         self.listing = ToolListing(snapshot.names, form_of(stored))
         """The form in which tools are listed."""
-        added = (*added_tools(stored), *_select(self._asked, selection))  # guard: asked-queries-chosen
-        shown_tools = _with_added(tools, added, snapshot, rules)
+        shown_tools = _with_added(tools, added_tools(stored), snapshot, rules)
         self.tools = PagedList(shown_tools, self.listing, limits=limits)
         self.resources = PagedList(_select(snapshot.resources, selection), limits=limits)
         templates = _select(snapshot.templates, selection)
@@ -164,7 +163,7 @@ class VisiblePrimitives:
     @cached_property
     def queried(self) -> Sequence[Queried]:
         """The sources of the query tools, with the operations that the selection contains."""
-        return find_queried(self._snapshot, self.tools.items, self._selection, is_asked=bool(self._asked))
+        return find_queried(self._snapshot, self.tools.items, self._selection, is_asked=self._is_asked)
 
     @cached_property
     def is_interactive(self) -> bool:
@@ -243,10 +242,10 @@ def _is_live(primitive: Primitive) -> bool:
 def _with_queries(
     tools: Sequence[Tool], snapshot: Snapshot, selection: Selection | None, profile: Profile | None, rules: int | None
 ) -> Sequence[Tool]:
-    """The shown tools, and the query tools without which operations of the profile could not be reached."""
+    """The shown tools, and the query tools that the profile names or needs."""
     if selection is None:
         return tools
-    needed = needed_queries(profile, snapshot, selection)
+    needed = added_queries(profile, snapshot, selection)
     if rules is not None:
         needed = [tool for tool in needed if snapshot.access.allows(rules, tool)]  # guard: access-queries
     return sorted((*tools, *needed), key=_name) if needed else tools

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import msgspec
 
-from gateway.catalog.snapshots.composition import query_tools
 from gateway.catalog.snapshots.field_argument import offers_fields, with_fields, with_fields_of_operations
 from gateway.definitions.large_results.read_result import READ_DEFINITION, READ_RESULT, TEMPLATE, TEMPLATE_DEFINITION
 from gateway.domain.identifiers import PrimitiveId
@@ -117,15 +116,6 @@ def form_of(profile: Profile | None) -> ListedForm | None:
 def added_tools(profile: Profile | None) -> Sequence[Tool]:
     """Return the tools that a profile adds to those it selects."""
     return (READ_TOOL,) if profile is not None and profile.summary_threshold else ()
-
-
-def asked_queries(profile: Profile | None) -> Sequence[Tool]:
-    """Return the query tools that an include rule of the profile names exactly.
-
-    They are listed even if no source is exposed to them, and then find all tools that the profile lists.
-    """
-    names = {name for rule in (() if profile is None else profile.include) for name in rule.names}
-    return [tool for tool in query_tools() if tool.name in names] if names else ()
 
 
 def added_templates(profile: Profile | None) -> Sequence[Primitive]:

@@ -1,15 +1,31 @@
-"""The query tools of a profile: those that its operations need, although no include rule names them."""
+"""The query tools of a profile: those that an include rule names, and those that its operations need."""
 
 from collections.abc import Sequence
 
-from gateway.catalog.snapshots.composition import Composition
+from gateway.catalog.snapshots.composition import Composition, query_tools
 from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.domain.tenancy.profiles import Profile
 from gateway.domain.tenancy.selection import Selection, compile_exclusion
 from gateway.domain.tools import PrimitiveOrigin, Tool
 
 
-def needed_queries(profile: Profile | None, offered: Snapshot | Composition, selection: Selection) -> Sequence[Tool]:
+def asked_queries(profile: Profile | None) -> Sequence[Tool]:
+    """Return the query tools that an include rule of the profile names exactly.
+
+    They are listed even if no source is exposed to them, and then find all tools that the profile lists.
+    """
+    names = {name for rule in (() if profile is None else profile.include) for name in rule.names}
+    return [tool for tool in query_tools() if tool.name in names] if names else ()
+
+
+def added_queries(profile: Profile | None, offered: Snapshot | Composition, selection: Selection) -> Sequence[Tool]:
+    """Return the query tools that the profile lists beside the offered tools of its selection."""
+    asked = [tool for tool in asked_queries(profile) if selection(tool)]  # guard: asked-queries-chosen
+    known = {tool.name for tool in offered.tools} if asked else ()
+    return [*(tool for tool in asked if tool.name not in known), *_needed_queries(profile, offered, selection)]
+
+
+def _needed_queries(profile: Profile | None, offered: Snapshot | Composition, selection: Selection) -> Sequence[Tool]:
     """Return the query tools if the selection contains an operation that only they reach.
 
     Rules of methods, sources and tags match operations, so a profile that includes only these would otherwise have no

@@ -10,10 +10,9 @@ from gateway.catalog.snapshots.listed_form import (
     ToolListing,
     added_templates,
     added_tools,
-    asked_queries,
     form_of,
 )
-from gateway.catalog.snapshots.query_coverage import needed_queries
+from gateway.catalog.snapshots.query_coverage import added_queries
 from gateway.catalog.snapshots.snapshots import load_offer
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
@@ -82,9 +81,8 @@ class _Sizes:
 def _price(profile: Profile, composed: Composition, known: _Sizes) -> Price:
     shows = compile_selection(profile)
     form = form_of(profile)
-    chosen = (tool for tool in (*asked_queries(profile), *composed.tools) if shows(tool))
-    tools = {tool.name: tool for tool in (*chosen, *needed_queries(profile, composed, shows))}
-    sizes = [known.of(tool, form) for tool in (*tools.values(), *added_tools(profile))]
+    tools = (*filter(shows, composed.tools), *added_queries(profile, composed, shows))
+    sizes = [known.of(tool, form) for tool in (*tools, *added_tools(profile))]
     return Price(
         tools=len(sizes),
         resources=sum(map(shows, composed.resources)),
