@@ -25,11 +25,11 @@ from gateway.app.infrastructure import Infrastructure, build_infrastructure
 from gateway.app.installation import describe_installation
 from gateway.app.live_sources import build_provide_endpoint
 from gateway.app.metrics_wiring import connect_metrics, connect_pools, make_metrics
-from gateway.app.needed_parts import build_readiness_probe, examine_parts
 from gateway.app.pages import build_pages
 from gateway.app.python.hidden_names import HiddenNames
 from gateway.app.python.registrations import Registrations
 from gateway.app.readiness import Readiness
+from gateway.app.readiness_checks import build_readiness_probe, examine_parts
 from gateway.app.runtime import Runtime, build_runtime
 from gateway.app.secrets import GatewayKeys, RereadSecrets
 from gateway.app.secrets_reread import reread_secrets

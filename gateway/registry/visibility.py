@@ -26,7 +26,7 @@ from gateway.handlers.python.registry import PythonHandlers
 from gateway.openapi.query.tools import DETAILS
 from gateway.registry.handler_kinds import has_completions, kind_of
 from gateway.registry.paging import DEFAULT_LIMITS, PagedList, PageLimits
-from gateway.registry.queried import find_queried
+from gateway.registry.query_sources import find_queried
 
 log = structlog.get_logger(__name__)
 

@@ -37,7 +37,7 @@ from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
 from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.errors import GatewayError, NotFound
 from gateway.handlers.binding import BoundTool
-from gateway.registry.absence import absence_rule, find_active
+from gateway.registry.hiding_rules import absence_rule, find_active
 from gateway.registry.registry import Registry
 
 _Request = AdminRequest[ToolExplain, NoQuery]

@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from gateway.definitions.json_schema.coerced_values import (
+from gateway.definitions.json_schema.text_values import (
     file_of,
     is_odd_file,
     parse_boolean,

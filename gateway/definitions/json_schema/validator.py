@@ -23,7 +23,7 @@ from gateway.definitions.json_schema.tree import SchemaTree, TooLarge
 from gateway.definitions.json_schema.violations import ArgumentChecks, list_faults, summarize_violations
 from gateway.definitions.json_schema.work_bound import ENDLESS, UNKNOWN, WorkBound, work_of
 from gateway.domain.json_text import decode_json
-from gateway.domain.listed.loose_output import loose_output_schema
+from gateway.domain.listed.output_schema import loose_output_schema
 from gateway.errors import Fault
 
 log = structlog.get_logger(__name__)

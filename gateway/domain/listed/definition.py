@@ -7,7 +7,7 @@ from typing import Any
 from gateway.domain.json_access import Object, as_object
 from gateway.domain.json_text import decode_json
 from gateway.domain.listed.arguments import describe_original, renamed_arguments
-from gateway.domain.listed.loose_output import loose_output_schema
+from gateway.domain.listed.output_schema import loose_output_schema
 from gateway.domain.listed.schema import listed_output_schema, listed_schema
 
 _DEFAULT_DIALECT = "https://json-schema.org/draft/2020-12/schema"

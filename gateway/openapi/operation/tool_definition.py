@@ -8,7 +8,7 @@ import orjson
 from msgspec.structs import replace
 
 from gateway.domain.json_access import as_object, encode_exact
-from gateway.domain.listed.loose_output import loose_output_schema
+from gateway.domain.listed.output_schema import loose_output_schema
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import FULL_INPUT_META, digest_input
 from gateway.openapi.document.json_access import clean_text, list_at

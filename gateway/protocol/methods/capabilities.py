@@ -14,7 +14,7 @@ from mcp_types import (
 
 from gateway.domain.primitives import Family
 from gateway.protocol.errors import Hidden
-from gateway.registry.absence import absence_rule
+from gateway.registry.hiding_rules import absence_rule
 from gateway.registry.registry import Registry
 
 

@@ -4,7 +4,7 @@ from gateway.catalog.calls.mcp_tasks import TaskRecords
 from gateway.domain.calls.mcp_tasks import McpTask, TaskOwner
 from gateway.domain.primitives import Family
 from gateway.errors import NotFound
-from gateway.registry.absence import absence_rule
+from gateway.registry.hiding_rules import absence_rule
 from gateway.registry.registry import Registry
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gateway.definitions.json_schema.dialects import compile_schema
 from gateway.domain.json_access import as_list, as_object
-from gateway.domain.listed.loose_output import loose_output_schema
+from gateway.domain.listed.output_schema import loose_output_schema
 from tests.support.examples import at_least
 from tests.support.random_schemas import NAMES, RandomSchemas
 

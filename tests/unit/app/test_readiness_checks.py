@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from gateway.app.needed_parts import still_serves
+from gateway.app.readiness_checks import still_serves
 
 
 @pytest.mark.parametrize(
