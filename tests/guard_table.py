@@ -582,6 +582,9 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "tasks-of-one-subject": (NEVER, "test_open_tasks_of_a_subject_are_bounded"),
         "tasks-stored": (NEVER, "test_stored_tasks_are_bounded"),
     },
+    "tests/integration/catalog/test_collections.py": {
+        "kind-bounded": (NEVER, "test_a_kind_is_bounded"),
+    },
     "tests/behaviour/guardrails/test_guardrails.py": {
         "guardrail-alias": (
             swap("each in checked", "each in checked[:1]"),

@@ -26,12 +26,12 @@ from gateway.admin.endpoint import (
 from gateway.admin.limits import WorkKind
 from gateway.admin.list_search import ListRules
 from gateway.admin.pagination import read_list
-from gateway.admin.requests.models import BodyModel, NoBody, NoQuery, PageQuery, QueryModel
 from gateway.catalog.etags import Expected, Versioned, tag_of
 from gateway.catalog.transaction import Author, CatalogContext
 from gateway.domain.identifiers import TenantId
 from gateway.domain.order import Order
 from gateway.domain.tenancy.keys import Scope
+from gateway.web.models import BodyModel, NoBody, NoQuery, PageQuery, QueryModel
 
 T = TypeVar("T", bound=Versioned)
 T_co = TypeVar("T_co", covariant=True)

@@ -27,8 +27,6 @@ from gateway.admin.endpoint import (
 from gateway.admin.etags import read_creates_only, read_expected, write_tag
 from gateway.admin.idempotency import read_key, respond_once, takes_key
 from gateway.admin.limits import AdminLimits, WorkKind
-from gateway.admin.requests.lists import ListQuery
-from gateway.admin.requests.models import NoBody, PageQuery
 from gateway.catalog.tenants import find_tenant, find_trail
 from gateway.catalog.transaction import Author
 from gateway.domain.audit import OPERATOR_RULE, RuleKind
@@ -42,6 +40,7 @@ from gateway.identity.permissions import require
 from gateway.identity.refusal_trail import note_refusal
 from gateway.web.authentication import address_of, authenticate
 from gateway.web.bodies import declared_length, has_body, read_body
+from gateway.web.models import ListQuery, NoBody, PageQuery
 from gateway.web.problems import MEDIA_TYPE, correlation_id_of, problem, problem_bytes
 from gateway.web.protected_resources import challenge
 

@@ -13,7 +13,6 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel
 
 from gateway.admin.limits import WorkKind
-from gateway.admin.requests.models import BodyModel, NoBody, NoQuery, QueryModel
 from gateway.admin.validation import is_large, read_body, read_query
 from gateway.calls.pipeline import CallPipeline
 from gateway.catalog.audit import TrailVerifier
@@ -22,10 +21,11 @@ from gateway.catalog.doctor.doctor import Doctor
 from gateway.catalog.etags import Expected
 from gateway.catalog.identity.secret_keys.rotation import SecretRotation
 from gateway.catalog.transaction import Author, CatalogContext
-from gateway.connections.connections import Connections
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.keys import Scope
+from gateway.registry.connections.connections import Connections
 from gateway.registry.cursors import Cursors
+from gateway.web.models import BodyModel, NoBody, NoQuery, QueryModel
 
 B = TypeVar("B", bound=BodyModel)
 Q = TypeVar("Q", bound=QueryModel)

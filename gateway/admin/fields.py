@@ -9,17 +9,6 @@ UNIQUE_NAME = Field(description="The name; unique in the tenant for objects that
 DESCRIPTION = Field(description="The description, for people.")
 INCLUDE = Field(description="Items that match any of these rules are included; an empty list includes everything.")
 EXCLUDE = Field(description="Items that match any of these rules are excluded.")
-SELECTS_FIELDS = Field(
-    description="True gives imported tools the argument `_fields`, with which callers select parts of JSON results."
-)
-SUMMARY_THRESHOLD = Field(
-    description="Size in bytes (4,096 to 262,144) above which a JSON or text result is summarized; the tool"
-    " `read_result` then reads its parts. 0: never."
-)
-STRUCTURED_ONCE = Field(
-    description="True sends JSON results only as structured content, with a sentence as text, if the protocol revision"
-    " supports it. It is meant for clients that show structured content to their model."
-)
 REFRESH_POLICY = Field(
     description="The handling of a changed document at the URL: `manual` proposes every change; `additions` activates"
     " changes that only add tools, or widen some without new text."

@@ -12,7 +12,6 @@ from unicodedata import normalize
 
 import msgspec
 
-from gateway.admin.requests.models import PageQuery
 from gateway.catalog.live.overview import LivePrimitiveView
 from gateway.catalog.primitives.queries import Listed
 from gateway.domain.audit import TrailSink
@@ -25,11 +24,11 @@ from gateway.domain.tenancy.grants import Consent, Grant, OAuthClient
 from gateway.domain.tenancy.guardrails import Guardrail
 from gateway.domain.tenancy.issuers import Issuer
 from gateway.domain.tenancy.keys import Key
-from gateway.domain.tenancy.profiles import Profile
 from gateway.domain.tenancy.tenants import Tenant
 from gateway.domain.updates.watches import Watch
 from gateway.domain.updates.webhook_endpoints import OutboundDelivery, OutboundWebhook
 from gateway.domain.updates.webhooks import Webhook
+from gateway.web.models import PageQuery
 
 T = TypeVar("T")
 
@@ -193,7 +192,6 @@ LIVE_PRIMITIVES: ListRules[LivePrimitiveView] = ListRules(
     keyed="place",
     texts=lambda one: (one.remembered.primitive.remote, *_definition_texts(one.remembered.primitive.definition)),
 )
-PROFILES: ListRules[Profile] = ListRules(name="profiles", texts=lambda one: (one.name, one.description))
 CREDENTIALS: ListRules[StoredCredential] = ListRules(
     name="credentials", texts=lambda one: (one.name, one.field, *one.origins)
 )

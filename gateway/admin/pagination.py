@@ -10,11 +10,11 @@ import orjson
 from anyio.lowlevel import checkpoint
 
 from gateway.admin.list_search import ListRules, given_parameters, is_narrowed
-from gateway.admin.requests.models import PageQuery
 from gateway.domain.identifiers import TenantId
 from gateway.domain.order import Order
 from gateway.errors import Fault, InvalidCursor
 from gateway.registry.cursors import Cursors
+from gateway.web.models import PageQuery
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

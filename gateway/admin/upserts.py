@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from gateway.admin.endpoint import AdminRequest, AdminResponse
-from gateway.admin.openapi.formats import WORDS
-from gateway.admin.requests.models import BodyModel, QueryModel
+from gateway.domain.members.formats import WORDS
 from gateway.errors import NameTaken, NotFound, PreconditionFailed
+from gateway.web.models import BodyModel, QueryModel
 
 B = TypeVar("B", bound=BodyModel)
 Q = TypeVar("Q", bound=QueryModel)

@@ -7,14 +7,14 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from gateway.admin.large_bodies import MAX_REST_BYTES, load_large
-from gateway.admin.openapi.formats import WORDS
 from gateway.admin.requests.documents import DocumentSent
-from gateway.admin.requests.models import BodyModel, QueryModel
 from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
 from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.json_access import point
 from gateway.domain.json_text import load_json
+from gateway.domain.members.formats import WORDS
 from gateway.errors import BadInput, Fault, InvalidBody
+from gateway.web.models import BodyModel, QueryModel
 
 _LARGE_BODY = 256 * 1024
 _MAX_FAULTS = 20

@@ -40,12 +40,12 @@ from gateway.catalog.doctor.doctor import Doctor
 from gateway.catalog.identity.secret_keys.rotation import SecretRotation
 from gateway.catalog.transaction import CatalogContext
 from gateway.catalog.updates.webhooks import SingleUse
-from gateway.connections.connections import Connections
 from gateway.domain.fairness.thread_kinds import THREAD_KINDS
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.ceilings import read_ceilings
 from gateway.protocol.app import McpApp
 from gateway.protocol.tasks.runs import TaskRunner
+from gateway.registry.connections.connections import Connections
 from gateway.settings import Settings
 from gateway.web.webhook_receiver import WebhookReceiver
 

@@ -12,7 +12,7 @@ from gateway.app.tracing import build_traces
 from gateway.catalog.identity.secret_keys.start_check import SecretKeyCheck
 from gateway.domain.fairness.queue import FairQueue
 from gateway.domain.fairness.share import FairSlotPool
-from gateway.domain.task_supervisor import TaskSupervisor
+from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.domain.tenancy.configured_secret import ConfiguredSecret
 from gateway.redis.audit_heads import RedisHeadStore
 from gateway.redis.audit_spool import AuditSpool

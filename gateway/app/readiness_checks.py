@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
 from gateway.app.infrastructure import Infrastructure
-from gateway.domain.task_supervisor import Supervised
+from gateway.domain.fairness.task_supervisor import Supervised
 from gateway.errors import Unavailable
 from gateway.identity.principals import STALE_S
 from gateway.redis.heartbeat import ReplicaHeartbeat

@@ -24,7 +24,6 @@ from gateway.catalog.snapshots.input_schemas import StoredInputSchemas
 from gateway.catalog.snapshots.outline_cache import OutlineCache
 from gateway.catalog.snapshots.snapshots import Snapshots
 from gateway.catalog.transaction import CatalogContext, CatalogOptions
-from gateway.connections.connections import Connections
 from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.configured_secret import ConfiguredSecret
@@ -54,6 +53,7 @@ from gateway.redis.caches.oauth_tokens import SharedTokens
 from gateway.redis.caches.single_use import SingleUseIds
 from gateway.redis.limits.call_limiter import CallLimiter
 from gateway.redis.sessions.stores import SessionStores, session_stores
+from gateway.registry.connections.connections import Connections
 from gateway.registry.cursors import Cursors
 from gateway.registry.paging import PageLimits
 from gateway.registry.views import ViewCache

@@ -43,10 +43,10 @@ from gateway.domain.audit import AuditKind
 from gateway.domain.calls.approvals import Approval, ApprovalState
 from gateway.domain.events import ApprovalChanged
 from gateway.domain.fairness.share import FairSlotPool
+from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.domain.identifiers import ApprovalId, TenantId
 from gateway.domain.primitives import Primitive
 from gateway.domain.refusals import AccountRequired, ApprovalRequired
-from gateway.domain.task_supervisor import Spawn
 from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.errors import ClientSilent, GatewayError, NotFound, PolicyDenied, Unavailable

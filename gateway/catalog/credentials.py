@@ -12,6 +12,7 @@ from gateway.catalog.egress import refusal
 from gateway.catalog.etags import Expected, check_version, tag_of
 from gateway.catalog.identity.client_secrets import check_reference
 from gateway.catalog.identity.delegations import CredentialDraft, build_delegation, draft_of
+from gateway.catalog.kinds.collection import refuse_in_use
 from gateway.catalog.origins import read_origins
 from gateway.catalog.snapshots.credential_cache import read_external_secret
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
@@ -31,8 +32,6 @@ from gateway.domain.identifiers import TenantId, new_credential_id
 from gateway.domain.order import KEYED, Order
 from gateway.domain.tenancy.secret_references import SecretReference
 from gateway.errors import (
-    Conflict,
-    Fault,
     LimitExceeded,
     NameConflict,
     NameTaken,
@@ -49,7 +48,6 @@ from gateway.upstream.serialize.header_checks import is_header_value, is_sendabl
 
 MAX_CREDENTIALS = 1_000
 """Limit on the credentials of one tenant."""
-_MAX_USERS_SHOWN = 20
 _RESERVED_HEADERS = frozenset({"accept", "content-type"})
 _LOCATIONS_WITH_FIELD = frozenset({CredentialLocation.HEADER, CredentialLocation.QUERY})
 
@@ -251,20 +249,6 @@ async def find_obstacle(
     if found.delegation is not None:  # guard: delegation-without-caller-declared
         return f"the credential names the caller ({found.kind}), and these requests have none; store a shared one"
     return None
-
-
-def refuse_in_use(noun: str, name: str, users: Sequence[tuple[str, str]]) -> None:
-    """Refuse to remove an object that other objects use.
-
-    Raises:
-        Conflict: the object is in use; the faults name the first 20 users.
-    """
-    if not users:
-        return
-    named_users = [f"{kind.replace('_', ' ')} {user}" for kind, user in users[:_MAX_USERS_SHOWN]]
-    suffix = f" and {len(users) - 1} more" if len(users) > 1 else ""
-    faults = [Fault(pointer="", reason=f"used by {user}") for user in named_users]
-    raise Conflict(f"the {noun} {name} is used by {named_users[0]}{suffix}", faults=faults)
 
 
 def _compose(draft: CredentialDraft, delegation: Delegation | None) -> tuple[StoredCredential, Credential]:

@@ -21,7 +21,7 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.ceilings import DEFAULT_CEILINGS
 from gateway.domain.tenancy.policy import PROTECTING, Limits, Policy
 from gateway.domain.tenancy.principals import Caller, Operator
-from gateway.errors import AuditUnavailable, Conflict, RedisUnavailable
+from gateway.errors import AuditUnavailable, Conflict, NotFound, RedisUnavailable
 from gateway.store import idempotency, tenants
 from gateway.store.audit import entries
 from gateway.store.encryption import EnvelopeCipher
@@ -127,6 +127,49 @@ class CatalogChange:
     after: object | None = None
 
 
+class OpenChanges:
+    """Changes of one tenant's objects in one transaction, which commit together."""
+
+    def __init__(self, tenant: TenantId, catalog: CatalogContext, db: Db, by: Author) -> None:
+        self.tenant = tenant
+        self.catalog = catalog
+        self.db = db
+        self.by = by
+        self.revision: int | None = None
+        """The revision of the last change; None before the first."""
+
+    async def lock(self) -> None:
+        """Lock the tenant's row until the commit, so that what is read now is still valid at the change.
+
+        Raises:
+            NotFound: the tenant does not exist.
+        """
+        if await tenants.lock(self.tenant, self.db) is None:
+            raise NotFound("no such tenant")
+
+    @asynccontextmanager
+    async def one(self, entry: CatalogChange) -> AsyncGenerator[Db]:
+        """Run the block as one of the changes: it has the next revision and an audit entry of its own.
+
+        Raises:
+            NotFound: the tenant does not exist.
+            Conflict: another attempt at the same request has taken over.
+        """
+        self.revision = await tenants.advance(self.tenant, self.db)
+        yield self.db
+        await record(self.tenant, self.catalog, entry, db=self.db, by=self.by, revision=self.revision)
+
+
+@asynccontextmanager
+async def open_changes(tenant: TenantId, catalog: CatalogContext, *, by: Author) -> AsyncGenerator[OpenChanges]:
+    """Open a transaction for changes; one event is published after its commit, if there was a change."""
+    async with catalog.store.transaction(tenant) as db:
+        opened = OpenChanges(tenant, catalog, db, by)
+        yield opened
+    if opened.revision is not None:
+        await announce(catalog, CatalogMoved(tenant=tenant, revision=opened.revision))
+
+
 @asynccontextmanager
 async def change(tenant: TenantId, catalog: CatalogContext, entry: CatalogChange, *, by: Author) -> AsyncGenerator[Db]:
     """Run the block as one change. Its writes, the next revision and the audit entry commit together or not at all.
@@ -137,11 +180,8 @@ async def change(tenant: TenantId, catalog: CatalogContext, entry: CatalogChange
         NotFound: the tenant does not exist.
         Conflict: another attempt at the same request has taken over.
     """
-    async with catalog.store.transaction(tenant) as db:
-        revision = await tenants.advance(tenant, db)
+    async with open_changes(tenant, catalog, by=by) as opened, opened.one(entry) as db:
         yield db
-        await record(tenant, catalog, entry, db=db, by=by, revision=revision)
-    await announce(catalog, CatalogMoved(tenant=tenant, revision=revision))
 
 
 async def record(

@@ -1,5 +1,6 @@
 """Opaque prefixed identifiers, and their random generator `mint`."""
 
+import re
 import secrets
 from typing import NewType
 
@@ -29,11 +30,17 @@ AccountId = NewType("AccountId", str)
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _LENGTH = 20
+_MINTED = re.compile(rf"[a-z]{{3,4}}_[0-9a-z]{{{_LENGTH}}}")
 
 
 def mint(prefix: str) -> str:
     """Return a new id such as `src_4k…`: the prefix and 100 random bits in Crockford's base 32."""
     return f"{prefix}_{''.join(secrets.choice(_ALPHABET) for _ in range(_LENGTH))}"
+
+
+def is_minted(name: str) -> bool:
+    """True if the text has the form of an id. No object is created under such a name."""
+    return _MINTED.fullmatch(name) is not None
 
 
 def crockford(data: bytes) -> str:

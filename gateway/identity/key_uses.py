@@ -13,8 +13,8 @@ import anyio
 import structlog
 
 from gateway.domain.fairness.bounded_cache import BoundedCache
+from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.domain.identifiers import KeyId, TenantId
-from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.domain.tenancy.keys import Key, KeySecret, KeyUse
 from gateway.errors import GatewayError
 

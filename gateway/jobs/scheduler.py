@@ -12,8 +12,8 @@ from typing import Self
 import anyio
 import structlog
 
+from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.domain.identifiers import TenantId
-from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.errors import GatewayError, Unavailable
 from gateway.store import jobs
 from gateway.store.engine import Store

@@ -10,10 +10,10 @@ from contextlib import aclosing
 import structlog
 
 from gateway.catalog.updates.resource_updates import matched_by
+from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.domain.fairness.thread_kinds import TEMPLATE_MATCHES
 from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import TenantId
-from gateway.domain.task_supervisor import Spawn
 from gateway.errors import LimitExceeded, RedisUnavailable
 
 log = structlog.get_logger(__name__)

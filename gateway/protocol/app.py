@@ -7,7 +7,6 @@ from typing import Self
 
 from mcp_types import SetLevelRequestParams, SubscribeRequestParams, UnsubscribeRequestParams
 
-from gateway.connections.connections import Connections
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.identity.authenticator import Authenticator
 from gateway.protocol.endpoint import McpEndpoint
@@ -30,6 +29,7 @@ from gateway.protocol.stateless.transport import StatelessTransport
 from gateway.protocol.tasks.runs import TaskRunner
 from gateway.redis.heartbeat import ReplicaHeartbeat
 from gateway.redis.sessions.stores import SessionStores
+from gateway.registry.connections.connections import Connections
 from gateway.telemetry.traces import Traces
 
 

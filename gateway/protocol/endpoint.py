@@ -16,7 +16,6 @@ from mcp_types import CLIENT_INFO_META_KEY, INVALID_REQUEST, PARSE_ERROR, PROTOC
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 from starlette.types import Receive, Scope, Send
 
-from gateway.connections.connections import Connections
 from gateway.domain.audit import RuleKind
 from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.identifiers import KeyId
@@ -47,6 +46,7 @@ from gateway.protocol.sessions.transport import SessionTransport
 from gateway.protocol.stateless.envelope import envelope_error, unsupported_version_error, version_header_error
 from gateway.protocol.stateless.transport import MAX_BODY, StatelessTransport
 from gateway.protocol.tracing import traced
+from gateway.registry.connections.connections import Connections
 from gateway.telemetry.log_context import name_client
 from gateway.telemetry.traces import Traces
 from gateway.web.authentication import authenticate

@@ -16,7 +16,7 @@ import anyio
 import structlog
 
 from gateway.domain.events import Event
-from gateway.domain.task_supervisor import TaskSupervisor
+from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.domain.tenancy.configured_secret import ConfiguredSecret
 from gateway.errors import RedisUnavailable
 from gateway.redis.client import Client, PubSub, Script, redis_errors_translated

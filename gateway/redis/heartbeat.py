@@ -8,7 +8,7 @@ from typing import Self
 import anyio
 import structlog
 
-from gateway.domain.task_supervisor import TaskSupervisor
+from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.errors import RedisUnavailable
 from gateway.redis.event_bus import EventBus
 

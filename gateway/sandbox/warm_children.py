@@ -18,7 +18,7 @@ import anyio
 from anyio.abc import ByteSendStream, Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from gateway.domain.task_supervisor import TaskSupervisor
+from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.sandbox.frames import LENGTH_BYTES
 from gateway.sandbox.processes import child, send_parts
 

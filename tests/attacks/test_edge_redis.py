@@ -10,9 +10,9 @@ import pytest
 import redis.asyncio
 
 from gateway.domain.events import CatalogMoved, Event
+from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.sessions import SessionRecord
-from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.domain.tenancy.policy import Limits
 from gateway.redis.envelopes import Envelope
 from gateway.redis.event_bus import EventBus

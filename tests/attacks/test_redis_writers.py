@@ -15,10 +15,10 @@ import pytest
 import redis.asyncio
 
 from gateway.domain.events import CatalogMoved
+from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.domain.http.requests import AccessToken
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.sessions import SessionRecord
-from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.domain.tenancy.policy import Limits
 from gateway.errors import RedisUnavailable
 from gateway.redis.audit_heads import RedisHeadStore

@@ -25,9 +25,9 @@ import anyio
 import httpx
 from redis.asyncio import BlockingConnectionPool, ConnectionPool
 
-from gateway.connections.connections import Connections
 from gateway.domain.identifiers import TenantId
 from gateway.redis.limits.call_limiter import CallLimiter
+from gateway.registry.connections.connections import Connections
 from gateway.store.database.connection import connect_owner
 from gateway.web.edge import Edge
 from tests.support.gateway import ACCEPT, META, MODERN, RunningGateway, running_gateway

@@ -1,6 +1,10 @@
 """One example body for each request model. A test validates each example against its model."""
 
 from collections.abc import Mapping
+from typing import Any
+
+from gateway.kinds.index import KINDS
+from gateway.kinds.kind import Kind
 
 Json = Mapping[str, object]
 
@@ -46,7 +50,6 @@ _REVIEW: Json = {
     },
 }
 _CREDENTIAL: Json = {"place": "bearer", "value": "a-token", "origins": ["https://api.example"]}
-_RULES: Json = {"description": "What only reads.", "include": [{"safety": ["safe"]}], "exclude": []}
 _LIVE: Json = {
     "kind": "mcp",
     "settings": {"url": "https://wiki.example/mcp", "timeout_s": 30},
@@ -133,9 +136,6 @@ _BODIES: Mapping[str, Json] = {
     "LiveSourceUpdate": {"exclude": ["admin_*"], "accepts_changes": False},
     "PolicyUpdate": _POLICY,
     "PrimitiveUpdate": {"enabled": False},
-    "ProfileCreate": {"name": "readers", **_RULES},
-    "ProfileReplace": _RULES,
-    "ProfileUpdate": {"description": "What only reads."},
     "PromptTry": {"arguments": {"name": "Ada"}},
     "ResourceChanged": {"uri": "note://1"},
     "RetentionReplace": {"days": 365},
@@ -176,6 +176,16 @@ _BODIES: Mapping[str, Json] = {
 """The bodies by model name."""
 
 
+def _derived(kind: Kind[Any]) -> Mapping[str, Json]:
+    """The bodies of a declared kind."""
+    members = {name: value for name, value in kind.example.items() if name != "name"}
+    changed = dict([*members.items()][:1])
+    return {f"{kind.stem}Create": kind.example, f"{kind.stem}Replace": members, f"{kind.stem}Update": changed}
+
+
+_DERIVED: Mapping[str, Json] = {model: body for kind in KINDS for model, body in _derived(kind).items()}
+
+
 def example_of(model: str, noun: str) -> Json:
     """Return an example body of this model; `noun` selects among the primitives."""
-    return _PRIMITIVES[noun] if model == "PrimitiveSent" else _BODIES[model]
+    return _PRIMITIVES[noun] if model == "PrimitiveSent" else {**_BODIES, **_DERIVED}[model]

@@ -4,9 +4,9 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from gateway.admin.openapi.formats import CALLER, PERSON
-from gateway.admin.requests.models import GIVEN, Absent, BodyModel
-from gateway.admin.requests.primitives import ExplainAs, RuleSent, check_printable
+from gateway.admin.requests.primitives import ExplainAs
+from gateway.domain.members.formats import CALLER, PERSON
+from gateway.domain.members.values import check_printable
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.access import (
     EVERYONE,
@@ -17,6 +17,8 @@ from gateway.domain.tenancy.access import (
     Role,
     find_restricting_scopes,
 )
+from gateway.web.kinds.rules import RuleSent
+from gateway.web.models import GIVEN, Absent, BodyModel
 
 Caller = Annotated[str, Field(max_length=300, pattern=CALLER), AfterValidator(check_printable)]
 PersonNamed = Annotated[str, Field(max_length=300, pattern=PERSON), AfterValidator(check_printable)]

@@ -4,10 +4,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from gateway.admin.openapi.formats import PRINTABLE
-from gateway.admin.requests.models import Absent, BodyModel, PageQuery
 from gateway.admin.requests.primitives import Text, Uri
 from gateway.domain.calls.approvals import ApprovalState
+from gateway.domain.members.formats import PRINTABLE
+from gateway.web.models import Absent, BodyModel, PageQuery
 
 
 class ApprovalQuery(PageQuery):

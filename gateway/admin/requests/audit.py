@@ -4,11 +4,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from gateway.admin.openapi.formats import LABEL
-from gateway.admin.requests.lists import ByNameOrTime, ListQuery
-from gateway.admin.requests.models import GIVEN, Absent, BodyModel, PageQuery, QueryModel, Time
+from gateway.admin.requests.lists import ByNameOrTime
+from gateway.admin.requests.models import Time
 from gateway.admin.requests.primitives import CredentialName
 from gateway.domain.audit import FILTERS, AuditFilter, AuditKind, SinkKind
+from gateway.domain.members.formats import LABEL
+from gateway.web.models import GIVEN, Absent, BodyModel, ListQuery, PageQuery, QueryModel
 
 _Text = Annotated[str, Field(max_length=200)]
 

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from gateway.admin.requests.models import Absent, BodyModel, QueryModel
+from gateway.web.models import Absent, BodyModel, QueryModel
 
 
 class DocumentSent(BodyModel):

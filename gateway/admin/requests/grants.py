@@ -4,13 +4,13 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from gateway.admin.openapi.formats import PRINTABLE
-from gateway.admin.requests.lists import ByNameOrTime, ListQuery
-from gateway.admin.requests.models import GIVEN, Absent, BodyModel
+from gateway.admin.requests.lists import ByNameOrTime
 from gateway.admin.requests.primitives import Text
+from gateway.domain.members.formats import PRINTABLE
 from gateway.domain.tenancy.accounts import AccountState
 from gateway.domain.tenancy.grants import ClientKind, GrantState
 from gateway.domain.tenancy.redirect_uris import MAX_REDIRECT_URIS, MAX_URI_LENGTH, fault_of
+from gateway.web.models import GIVEN, Absent, BodyModel, ListQuery
 
 
 def _check(uri: str) -> str:

@@ -4,12 +4,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from gateway.admin.openapi.formats import NAME
-from gateway.admin.requests.models import GIVEN, Absent, BodyModel, Url
-from gateway.admin.requests.primitives import CredentialName, RuleSent, Text
+from gateway.admin.requests.models import Url
+from gateway.admin.requests.primitives import CredentialName, Text
+from gateway.domain.members.formats import NAME
 from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
 from gateway.domain.tenancy.guardrails import GuardrailAction, GuardrailPhase
 from gateway.domain.tools import PrimitiveOrigin
+from gateway.web.kinds.rules import RuleSent
+from gateway.web.models import GIVEN, Absent, BodyModel
 
 _MAX_PATTERNS = 50
 

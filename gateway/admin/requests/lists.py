@@ -4,8 +4,6 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from gateway.admin.openapi.formats import PRINTABLE
-from gateway.admin.requests.models import Absent, PageQuery
 from gateway.admin.requests.primitives import Text, Uri
 from gateway.domain.credentials import CredentialKind, CredentialLocation
 from gateway.domain.sources import Exposure
@@ -14,20 +12,10 @@ from gateway.domain.tenancy.keys import KeyState, Scope
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import PrimitiveOrigin
 from gateway.domain.updates.webhook_endpoints import DeliveryState
+from gateway.web.models import Absent, ListQuery, PageQuery
 
 _SORT = "The field that orders the list; a `-` in front reverses the order."
 
-Search = Annotated[
-    str | Absent,
-    Field(
-        min_length=1,
-        max_length=200,
-        pattern=PRINTABLE,
-        description="Only items with this text in a name or description, in any letter case; no character is a "
-        "wildcard.",
-        examples=["invoice"],
-    ),
-]
 Enabled = Annotated[bool | Absent, Field(description="Only items that are enabled (true) or disabled (false).")]
 ByName = Annotated[Literal["name", "-name"] | Absent, Field(description=_SORT, examples=["-name"])]
 ByNameOrTime = Annotated[
@@ -40,12 +28,6 @@ BySlugNameOrTime = Annotated[
     Literal["slug", "-slug", "name", "-name", "created_at", "-created_at"] | Absent,
     Field(description=_SORT, examples=["-created_at"]),
 ]
-
-
-class ListQuery(PageQuery):
-    """Search and order of a list. An item must pass the search and every filter."""
-
-    search: Search = None
 
 
 class DeletedTenantQuery(PageQuery):
@@ -102,12 +84,6 @@ class UriListQuery(PrimitiveListQuery):
 
     uri: Annotated[Uri | Absent, Field(description="Only the item of this URI or URI template.")] = None
     sort: ByUriOrTime = None
-
-
-class ProfileListQuery(ListQuery):
-    """Search and order of profiles."""
-
-    sort: ByName = None
 
 
 class CredentialListQuery(ListQuery):

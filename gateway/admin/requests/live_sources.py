@@ -4,14 +4,15 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from gateway.admin.openapi.formats import DIGEST, PREFIX
-from gateway.admin.requests.lists import ByNameOrTime, Enabled, ListQuery
-from gateway.admin.requests.models import GIVEN, Absent, BodyModel, SourceName
+from gateway.admin.requests.lists import ByNameOrTime, Enabled
+from gateway.admin.requests.models import SourceName
 from gateway.admin.requests.primitives import CredentialName, Level
 from gateway.catalog.live.overview import LivePrimitiveState
 from gateway.domain.live_sources import AttachmentState, LiveKind
+from gateway.domain.members.formats import DIGEST, PREFIX
 from gateway.domain.primitives import Family
 from gateway.domain.sources import Exposure
+from gateway.web.models import GIVEN, Absent, BodyModel, ListQuery
 
 _MAX_REMOTE_LENGTH = 2_048
 _MAX_PATTERNS = 100

@@ -6,11 +6,9 @@ The OpenAPI document is generated from them.
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from types import NoneType
-from typing import Annotated, Any, ClassVar, get_args
-from urllib.parse import urlsplit
+from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, create_model
+from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic.json_schema import SkipJsonSchema
 
 from gateway.admin.fields import (
@@ -26,11 +24,12 @@ from gateway.admin.fields import (
     STREAMS,
     UNIQUE_NAME,
 )
-from gateway.admin.openapi.formats import LABEL, NAME, PREFIX, PRINTABLE
+from gateway.domain.members.formats import LABEL, NAME, PREFIX, PRINTABLE
+from gateway.domain.members.values import MAX_URL_LENGTH, check_url
 from gateway.domain.tenancy.keys import MAX_OVERLAP_S, Scope
+from gateway.web.models import GIVEN, Absent, BodyModel
 
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)")
-_MAX_URL = 2048
 _MAX_UPSTREAMS = 100
 
 
@@ -45,29 +44,6 @@ def _read_time(value: object) -> object:
         raise ValueError("must be a date and time that exists") from None
 
 
-def _check_url(value: str) -> str:
-    if any(ord(character) <= 0x20 or ord(character) == 0x7F for character in value):
-        raise ValueError("must be a URL without spaces and control characters")
-    try:
-        parts = urlsplit(value)
-        is_usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        raise ValueError("must be a valid URL") from None
-    if not is_usable:
-        raise ValueError("must be an absolute http or https URL")
-    if parts.username is not None or parts.password is not None:
-        raise ValueError("must not contain a user name or password; store them as credentials")
-    if parts.fragment:
-        raise ValueError("must not have a fragment")
-    return value
-
-
-def _refuse_null(value: object) -> object:
-    if value is None:
-        raise ValueError("must not be null; leave it out to keep the value")
-    return value
-
-
 def _check_distinct(value: Sequence[Scope]) -> Sequence[Scope]:
     if len(set(value)) != len(value):
         raise ValueError("must not name a scope twice")
@@ -80,11 +56,8 @@ def _check_secret(value: str) -> str:
     return value
 
 
-Absent = SkipJsonSchema[None]
-"""The value of a field that was not sent; a null in the request is refused."""
 CutOut = SkipJsonSchema[bytes]
 """JSON bytes of a document or archive that `gateway.admin.large_bodies` extracted; clients cannot send this type."""
-GIVEN = BeforeValidator(_refuse_null)
 
 Label = Annotated[str, Field(min_length=1, max_length=200, pattern=PRINTABLE)]
 Slug = Annotated[str, Field(pattern=LABEL, description="A DNS label.")]
@@ -92,8 +65,8 @@ SourceName = Annotated[str, Field(pattern=NAME, description="Unique in the tenan
 Prefix = Annotated[str, Field(pattern=PREFIX, description="The prefix of every tool name of the source.")]
 Url = Annotated[
     str,
-    Field(min_length=1, max_length=_MAX_URL, json_schema_extra={"format": "uri"}),
-    AfterValidator(_check_url),
+    Field(min_length=1, max_length=MAX_URL_LENGTH, json_schema_extra={"format": "uri"}),
+    AfterValidator(check_url),
 ]
 Time = Annotated[datetime, BeforeValidator(_read_time)]
 Scopes = Annotated[
@@ -109,57 +82,6 @@ Pattern = Annotated[str, Field(min_length=1, max_length=300)]
 HostPort = Annotated[str, Field(min_length=1, max_length=300)]
 Rate = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
-
-
-class BodyModel(BaseModel):
-    """A request body. Unknown fields are refused; no value is converted to another JSON type."""
-
-    # Built on first use, in at most 5 ms: a replica uses few of more than 100 models, which together take 2.5 MB.
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True, defer_build=True)
-    media_types: ClassVar[Sequence[str]] = ("application/json",)
-    is_optional: ClassVar[bool] = False
-    """True if an absent body is treated as an empty object."""
-
-    def sent(self) -> dict[str, Any]:
-        """Return the fields that were sent, by name."""
-        return {name: getattr(self, name) for name in self.model_fields_set}
-
-
-def partial_model(of: type[BodyModel], name: str, doc: str) -> type[BodyModel]:
-    """Return the model of a PATCH: each field of another model may be absent, and null only where it may be null."""
-    members: dict[str, Any] = {}
-    for field_name, info in of.model_fields.items():
-        annotated: Any = Annotated
-        kind: Any = annotated[info.annotation, *info.metadata] if info.metadata else info.annotation
-        is_nullable = NoneType in get_args(info.annotation)
-        described = Field(default=None, description=info.description)
-        members[field_name] = (kind if is_nullable else Annotated[kind | Absent, GIVEN], described)
-    return create_model(name, __base__=BodyModel, __doc__=doc, **members)
-
-
-class QueryModel(BaseModel):
-    """A query string. Unknown parameters are refused."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, defer_build=True)  # see above
-
-
-class NoBody(BodyModel):
-    """A request without a body."""
-
-    is_optional = True
-
-
-class NoQuery(QueryModel):
-    """A request without query parameters."""
-
-
-class PageQuery(QueryModel):
-    """The page of a list."""
-
-    limit: Annotated[int, Field(ge=1, le=200, description="The maximum number of items in the response.")] = 50
-    cursor: Annotated[
-        str | Absent, Field(max_length=3072, description="The `next_cursor` of the previous response.")
-    ] = None
 
 
 class EgressReplace(BodyModel):

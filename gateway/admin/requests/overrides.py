@@ -8,9 +8,9 @@ from typing import Annotated
 from pydantic import Field
 
 from gateway.admin.fields import DESCRIPTION
-from gateway.admin.openapi.formats import PATH, POINTER, TOOL_NAME
-from gateway.admin.requests.models import BodyModel
 from gateway.admin.requests.primitives import PrimitiveUpdate, Text
+from gateway.domain.members.formats import PATH, POINTER, TOOL_NAME
+from gateway.web.models import BodyModel
 
 _MAX_PINNED = 200
 _MAX_PATHS = 100

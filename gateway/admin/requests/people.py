@@ -4,11 +4,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from gateway.admin.openapi.formats import HOST, LABEL, NAME, PRINTABLE, SCOPE
-from gateway.admin.requests.lists import ByNameOrTime, ListQuery
-from gateway.admin.requests.models import GIVEN, Absent, BodyModel, SecretText, Url
+from gateway.admin.requests.lists import ByNameOrTime
+from gateway.admin.requests.models import SecretText, Url
 from gateway.admin.requests.primitives import SecretReferenceSent
+from gateway.domain.members.formats import HOST, LABEL, NAME, PRINTABLE, SCOPE
 from gateway.domain.tenancy.issuers import ALGORITHMS, MAX_GRANT_S, MAX_INTROSPECTION_CACHE_S
+from gateway.web.models import GIVEN, Absent, BodyModel, ListQuery
 
 Claim = Annotated[str, Field(min_length=1, max_length=200, pattern=PRINTABLE)]
 Condition = Annotated[str | Absent, Field(min_length=1, max_length=200, pattern=PRINTABLE)]

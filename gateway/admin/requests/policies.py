@@ -4,11 +4,13 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, StrictBool, StrictFloat, StrictInt
 
-from gateway.admin.openapi.formats import POINTER
-from gateway.admin.requests.models import GIVEN, Absent, BodyModel, LimitsUpdate
-from gateway.admin.requests.primitives import Level, Text, check_printable
+from gateway.admin.requests.models import LimitsUpdate
+from gateway.admin.requests.primitives import Level, Text
 from gateway.definitions.policy.checks import MAX_CONDITIONS, MAX_POINTERS, MAX_RULES, MAX_VALUE_LENGTH, MAX_VALUES
+from gateway.domain.members.formats import POINTER
+from gateway.domain.members.values import check_printable
 from gateway.domain.tenancy.policy import ConditionOperator, Decision
+from gateway.web.models import GIVEN, Absent, BodyModel
 
 Value = Annotated[str, Field(max_length=MAX_VALUE_LENGTH)] | StrictBool | StrictInt | StrictFloat
 Needed = Annotated[

@@ -3,44 +3,22 @@
 The catalog validates the content of definitions and handlers.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from gateway.admin.fields import DESCRIPTION, EXCLUDE, INCLUDE, SELECTS_FIELDS, STRUCTURED_ONCE, SUMMARY_THRESHOLD
-from gateway.admin.openapi.formats import GROUP, ISSUER_SCOPE, LABEL, METHOD, NAME, PRINTABLE, SCOPE
-from gateway.admin.requests.models import (
-    GIVEN,
-    Absent,
-    BodyModel,
-    Label,
-    QueryModel,
-    SecretText,
-    UserName,
-    partial_model,
-)
+from gateway.admin.requests.models import Label, SecretText, UserName
 from gateway.domain.credentials import CredentialKind, CredentialLocation
-from gateway.domain.primitives import Family
+from gateway.domain.members.formats import GROUP, ISSUER_SCOPE, NAME, PRINTABLE, SCOPE
+from gateway.domain.members.values import check_lines, check_printable
 from gateway.domain.tenancy.policy import Safety
-from gateway.domain.tenancy.profiles import MAX_SUMMARY_THRESHOLD, MIN_SUMMARY_THRESHOLD
 from gateway.domain.tenancy.secret_references import SecretReference, SecretStoreKind
+from gateway.web.kinds.rules import RuleSent
+from gateway.web.models import GIVEN, Absent, BodyModel, QueryModel, partial_model
 
 _MAX_RULES = 50
 _MAX_IN_RULE = 100
 _MAX_URI_LENGTH = 2048
-
-
-def check_printable(value: str) -> str:
-    """Return the text if it has no control characters."""
-    if not value.isprintable():
-        raise ValueError("must not hold control characters")
-    return value
-
-
-def _check_lines(value: str) -> str:
-    if not value.replace("\n", "").isprintable():
-        raise ValueError("must not hold control characters but line feeds")
-    return value
 
 
 Definition = Annotated[
@@ -55,9 +33,8 @@ Level = Annotated[Safety, Field(strict=False)]
 Uri = Annotated[str, Field(min_length=1, max_length=_MAX_URI_LENGTH), AfterValidator(check_printable)]
 Text = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(check_printable)]
 Texts = Annotated[list[Text], Field(max_length=_MAX_IN_RULE)]
-ProfileName = Annotated[str, Field(pattern=LABEL, description="A DNS label; it is a segment of the profile's URL.")]
 CredentialName = Annotated[str, Field(pattern=NAME, description="Unique in the tenant.")]
-Prose = Annotated[str, Field(max_length=2000), AfterValidator(_check_lines)]
+Prose = Annotated[str, Field(max_length=2000), AfterValidator(check_lines)]
 
 
 GroupName = Annotated[
@@ -162,61 +139,7 @@ class ResourceChanged(BodyModel):
     uri: Annotated[Uri, Field(description="The URI of the resource.")]
 
 
-class RuleSent(BodyModel):
-    """A rule for primitives. All sent members must match; within a member, one matching entry is sufficient."""
-
-    names: Annotated[
-        Texts, Field(default_factory=list[str], description="Shell patterns of names; for resources, of URIs.")
-    ]
-    sources: Annotated[Texts, Field(default_factory=list[str], description="Names of sources.")]
-    tags: Annotated[Texts, Field(default_factory=list[str], description="Tags of imported operations.")]
-    methods: Annotated[
-        list[Annotated[str, Field(pattern=METHOD)]],
-        Field(default_factory=list[str], max_length=100, description="HTTP methods of imported operations."),
-    ]
-    safety: Annotated[list[Level], Field(default_factory=list[Safety], max_length=3, description="Safety levels.")]
-    families: Annotated[
-        list[Annotated[Family, Field(strict=False)]],
-        Field(
-            default_factory=list[Family],
-            max_length=4,
-            description="Families of primitives: tools, resources, resource templates, prompts.",
-        ),
-    ]
-
-
 Rules = Annotated[list[RuleSent], Field(max_length=_MAX_RULES)]
-
-
-SummaryThreshold = Literal[0] | Annotated[int, Field(ge=MIN_SUMMARY_THRESHOLD, le=MAX_SUMMARY_THRESHOLD)]
-
-
-class ProfileReplace(BodyModel):
-    """The rules of a profile. A primitive must match an include rule, if there is any, and no exclude rule."""
-
-    description: Annotated[Prose, DESCRIPTION] = ""
-    include: Annotated[Rules, Field(default_factory=list[RuleSent]), INCLUDE]
-    exclude: Annotated[Rules, Field(default_factory=list[RuleSent]), EXCLUDE]
-    structured_once: Annotated[bool, STRUCTURED_ONCE] = False
-    selects_fields: Annotated[bool, SELECTS_FIELDS] = False
-    summary_threshold: Annotated[SummaryThreshold, SUMMARY_THRESHOLD] = 0
-
-
-class ProfileCreate(ProfileReplace):
-    """A new profile."""
-
-    name: ProfileName
-
-
-class ProfileUpdate(BodyModel):
-    """Changes of a profile; absent fields keep their value."""
-
-    description: Annotated[Prose | Absent, GIVEN, DESCRIPTION] = None
-    include: Annotated[Rules | Absent, GIVEN, INCLUDE] = None
-    exclude: Annotated[Rules | Absent, GIVEN, EXCLUDE] = None
-    structured_once: Annotated[bool | Absent, GIVEN, STRUCTURED_ONCE] = None
-    selects_fields: Annotated[bool | Absent, GIVEN, SELECTS_FIELDS] = None
-    summary_threshold: Annotated[SummaryThreshold | Absent, GIVEN, SUMMARY_THRESHOLD] = None
 
 
 class SecretReferenceSent(BodyModel):

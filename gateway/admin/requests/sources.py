@@ -5,11 +5,12 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from gateway.admin.fields import REFRESH_INTERVAL, REFRESH_POLICY
-from gateway.admin.openapi.formats import METHOD, NAME
-from gateway.admin.requests.models import BodyModel, CutOut, Pattern, Prefix, SecretText, SourceName, Url, UserName
+from gateway.admin.requests.models import CutOut, Pattern, Prefix, SecretText, SourceName, Url, UserName
 from gateway.domain.http.headers import is_fillable, is_token
+from gateway.domain.members.formats import METHOD, NAME
 from gateway.domain.sources import Exposure
 from gateway.domain.updates.source_versions import RefreshPolicy
+from gateway.web.models import BodyModel
 
 _MAX_RULES = 100
 _MAX_INTERVAL_S = 30 * 86_400

@@ -4,8 +4,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from gateway.admin.requests.models import GIVEN, Absent, BodyModel, Url
+from gateway.admin.requests.models import Url
 from gateway.admin.requests.primitives import CredentialName, Uri
+from gateway.web.models import GIVEN, Absent, BodyModel
 
 Interval = Annotated[int, Field(ge=5, le=86_400, description="Seconds between two polls, varied by up to 10 %.")]
 WebhookName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", description="Unique in the tenant.")]

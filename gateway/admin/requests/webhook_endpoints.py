@@ -5,9 +5,10 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from gateway.admin.fields import DESCRIPTION
-from gateway.admin.openapi.formats import NAME
-from gateway.admin.requests.models import GIVEN, Absent, BodyModel, Url
+from gateway.admin.requests.models import Url
+from gateway.domain.members.formats import NAME
 from gateway.domain.updates.webhook_endpoints import WebhookEventKind
+from gateway.web.models import GIVEN, Absent, BodyModel
 
 
 def _check_distinct(value: list[WebhookEventKind]) -> list[WebhookEventKind]:

@@ -5,11 +5,11 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from gateway.admin.responses.models import CopiedModel, Page, ResponseModel
 from gateway.admin.responses.policies import RuleReport
-from gateway.admin.responses.selections import RuleShown
 from gateway.catalog.snapshots.access_report import AccessFinding
 from gateway.domain.tenancy.access import AccessEffect, Role
+from gateway.web.kinds.rules import RuleShown
+from gateway.web.models import CopiedModel, Page, ResponseModel
 
 
 class AccessRuleShown(CopiedModel):

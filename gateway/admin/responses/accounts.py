@@ -8,8 +8,8 @@ from pydantic import Field
 
 from gateway.admin.fields import CreatedAt, Id
 from gateway.admin.responses.grants import Subject
-from gateway.admin.responses.models import CopiedModel, Page
 from gateway.domain.tenancy.accounts import AccountState
+from gateway.web.models import CopiedModel, Page
 
 
 class AccountShown(CopiedModel):

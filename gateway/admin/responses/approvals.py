@@ -6,8 +6,8 @@ from typing import Annotated, Self
 from pydantic import Field
 
 from gateway.admin.fields import CreatedAt, Id
-from gateway.admin.responses.models import Page, ResponseModel
 from gateway.domain.calls.approvals import Approval, ApprovalState, RequestShown
+from gateway.web.models import Page, ResponseModel
 
 
 class RequestToApprove(ResponseModel):

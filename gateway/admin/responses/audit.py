@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field
 
 from gateway.admin.fields import CreatedAt, Id, UpdatedAt
-from gateway.admin.responses.models import CopiedModel, EntryShown, Page, ResponseModel
+from gateway.admin.responses.models import EntryShown
 from gateway.domain.audit import (
     AnchorState,
     AuditTrail,
@@ -19,6 +19,7 @@ from gateway.domain.audit import (
     SinkKind,
     TrailSink,
 )
+from gateway.web.models import CopiedModel, Page, ResponseModel
 
 
 class EntryExplained(ResponseModel):

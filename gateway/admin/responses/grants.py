@@ -7,8 +7,8 @@ from typing import Annotated, Self
 from pydantic import Field
 
 from gateway.admin.fields import CreatedAt, Id
-from gateway.admin.responses.models import CopiedModel, Page
 from gateway.domain.tenancy.grants import ClientKind, GrantState, OAuthClient
+from gateway.web.models import CopiedModel, Page
 
 Subject = Annotated[str, Field(description="The subject of the person in the tenant.")]
 ClientId = Annotated[str, Field(validation_alias="client", description="The id of the client.")]

@@ -6,11 +6,11 @@ from typing import Annotated, Self
 from pydantic import Field
 
 from gateway.admin.fields import CreatedAt, Id, Name, UpdatedAt
-from gateway.admin.responses.models import Page, ResponseModel
-from gateway.admin.responses.selections import RuleShown
 from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
 from gateway.domain.tenancy.guardrails import Guardrail, GuardrailAction, GuardrailPhase
 from gateway.domain.tools import PrimitiveOrigin
+from gateway.web.kinds.rules import RuleShown
+from gateway.web.models import Page, ResponseModel
 
 
 class HookShown(ResponseModel):

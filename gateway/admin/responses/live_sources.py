@@ -9,7 +9,6 @@ from typing import Annotated, Any, Self
 from pydantic import Field
 
 from gateway.admin.fields import CreatedAt, Id, Name, UpdatedAt
-from gateway.admin.responses.models import CopiedModel, Page, ResponseModel
 from gateway.catalog.live.overview import LiveOverview, LivePrimitiveState, LivePrimitiveView, differences
 from gateway.domain.json_access import as_object
 from gateway.domain.json_text import decode_object
@@ -18,6 +17,7 @@ from gateway.domain.primitives import Family
 from gateway.domain.sources import Exposure
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.updates.source_changes import FindingKind
+from gateway.web.models import CopiedModel, Page, ResponseModel
 
 _MAX_WAITING = 50
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Generic, Self, TypeVar
+from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from gateway.admin.fields import (
     BOUNDED_ISSUERS,
@@ -27,33 +27,7 @@ from gateway.domain.findings import Verdict
 from gateway.domain.tenancy.ceilings import CeilingsInForce
 from gateway.domain.tenancy.keys import Key, KeyMatch, KeyState, MintedKey, Scope
 from gateway.domain.tenancy.tenants import Tenant
-
-
-class ResponseModel(BaseModel):
-    """A response, which contains only declared fields."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)  # see `BodyModel`
-
-
-class CopiedModel(ResponseModel):
-    """A response whose fields are attributes of one domain object; a validation alias names a different attribute."""
-
-    model_config = ConfigDict(from_attributes=True, populate_by_name=True)
-
-    @classmethod
-    def of(cls, copied: object) -> Self:
-        """Build the response from the attributes of an object."""
-        return cls.model_validate(copied)
-
-
-S = TypeVar("S", bound=ResponseModel)
-
-
-class Page(ResponseModel, Generic[S]):
-    """One page of a list."""
-
-    items: Annotated[Sequence[S], Field(description="The items of this page.")]
-    next_cursor: Annotated[str | None, Field(description="The cursor of the next page; null on the last page.")]
+from gateway.web.models import CopiedModel, Page, ResponseModel
 
 
 class TenantShown(CopiedModel):

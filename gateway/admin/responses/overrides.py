@@ -6,10 +6,10 @@ from typing import Annotated, Any, Self
 from pydantic import Field
 
 from gateway.admin.fields import DESCRIPTION, UNIQUE_NAME, CreatedAt, Id, UpdatedAt
-from gateway.admin.responses.models import Page, ResponseModel
 from gateway.catalog.overrides.overrides import StoredOverride
 from gateway.domain.overrides import Override
 from gateway.domain.tenancy.policy import Safety
+from gateway.web.models import Page, ResponseModel
 
 
 class OverrideShown(ResponseModel):

@@ -8,10 +8,10 @@ from typing import Annotated, Self
 from pydantic import Field
 
 from gateway.admin.fields import CreatedAt, Id, Name, UpdatedAt
-from gateway.admin.responses.models import CopiedModel, Page, ResponseModel
 from gateway.admin.responses.selections import SecretReferenceShown
 from gateway.domain.tenancy.issuers import Issuer
 from gateway.domain.tenancy.keys import Key
+from gateway.web.models import CopiedModel, Page, ResponseModel
 
 ClientSecretReferenceShown = Annotated[
     SecretReferenceShown | None,

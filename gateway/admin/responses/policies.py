@@ -5,9 +5,10 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from gateway.admin.responses.models import CopiedModel, LimitsShown, ResponseModel
+from gateway.admin.responses.models import LimitsShown
 from gateway.domain.tenancy.ceilings import BoundedPolicy
 from gateway.domain.tenancy.policy import ConditionOperator, ConditionValue, Decision, PolicyRule, Safety
+from gateway.web.models import CopiedModel, ResponseModel
 
 
 class ConditionShown(CopiedModel):

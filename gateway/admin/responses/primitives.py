@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field
 
 from gateway.admin.fields import Id, Name
-from gateway.admin.responses.models import Page, ResponseModel
 from gateway.admin.responses.overrides import OverrideShown
 from gateway.catalog.primitives.primitives import DryRun
 from gateway.catalog.primitives.queries import Listed
@@ -15,6 +14,7 @@ from gateway.domain.json_text import decode_object
 from gateway.domain.primitives import Primitive
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import PrimitiveOrigin, Tool
+from gateway.web.models import Page, ResponseModel
 
 Json = Mapping[str, object]
 

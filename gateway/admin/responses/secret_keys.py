@@ -6,9 +6,9 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from gateway.admin.responses.models import ResponseModel
 from gateway.catalog.identity.secret_keys.status import SecretKeysState, SecretKeyState
 from gateway.domain.tenancy.secret_keys import DependentKey, RotationState
+from gateway.web.models import ResponseModel
 
 
 class DependentKeyShown(ResponseModel):

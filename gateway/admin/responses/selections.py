@@ -6,19 +6,11 @@ from typing import Annotated, Self
 from pydantic import Field, RootModel
 
 from gateway.admin.fields import (
-    DESCRIPTION,
-    EXCLUDE,
-    INCLUDE,
-    SELECTS_FIELDS,
-    STRUCTURED_ONCE,
-    SUMMARY_THRESHOLD,
     CreatedAt,
     Id,
     Name,
     UpdatedAt,
 )
-from gateway.admin.responses.models import CopiedModel, Page, ResponseModel
-from gateway.catalog.snapshots.token_costs import Price
 from gateway.domain.credentials import (
     AccountTerms,
     CredentialKind,
@@ -27,69 +19,11 @@ from gateway.domain.credentials import (
     StoredCredential,
     TokenExchange,
 )
-from gateway.domain.tenancy.policy import Safety
-from gateway.domain.tenancy.profiles import Profile
 from gateway.domain.tenancy.secret_references import SecretStoreKind
 from gateway.identity.oauth.account_tokens import callback_url
+from gateway.web.models import CopiedModel, Page, ResponseModel
 
 _ACCOUNT_FIELDS = ("client_id", "scopes", "server", "authorization_url", "token_url", "revocation_url")
-
-
-class RuleShown(CopiedModel):
-    """A rule for primitives; an empty member matches everything."""
-
-    names: Annotated[Sequence[str], Field(description="Shell patterns of names; for resources, of URIs.")]
-    sources: Annotated[Sequence[str], Field(description="Names of sources.")]
-    tags: Annotated[Sequence[str], Field(description="Tags of imported operations.")]
-    methods: Annotated[Sequence[str], Field(description="HTTP methods of imported operations.")]
-    safety: Annotated[Sequence[Safety], Field(description="Safety levels.")]
-    families: Annotated[
-        Sequence[str], Field(description="Families of primitives: tools, resources, resource templates, prompts.")
-    ]
-
-
-class CountsOfProfile(CopiedModel):
-    """The number of primitives of each family in a profile."""
-
-    tools: Annotated[int, Field(description="The number of tools.")]
-    resources: Annotated[int, Field(description="The number of resources.")]
-    resource_templates: Annotated[
-        int, Field(validation_alias="templates", description="The number of resource templates.")
-    ]
-    prompts: Annotated[int, Field(description="The number of prompts.")]
-
-
-class ProfileShown(ResponseModel):
-    """A profile, with the number of its primitives and the current cost of its tool list in tokens."""
-
-    id: Id
-    name: Name
-    description: Annotated[str, DESCRIPTION]
-    include: Annotated[Sequence[RuleShown], INCLUDE]
-    exclude: Annotated[Sequence[RuleShown], EXCLUDE]
-    structured_once: Annotated[bool, STRUCTURED_ONCE]
-    selects_fields: Annotated[bool, SELECTS_FIELDS]
-    summary_threshold: Annotated[int, SUMMARY_THRESHOLD]
-    counts: Annotated[CountsOfProfile, Field(description="The number of primitives by family.")]
-    tools_list_bytes: Annotated[int, Field(description="The size of the tool list in bytes.")]
-    estimated_tokens: Annotated[int, Field(description="The estimated cost of the tool list in tokens: bytes / 4.")]
-
-    @classmethod
-    def of(cls, profile: Profile, price: Price) -> Self:
-        """Build the response from a profile and its cost."""
-        return cls(
-            id=profile.id,
-            name=profile.name,
-            description=profile.description,
-            include=[RuleShown.of(rule) for rule in profile.include],
-            exclude=[RuleShown.of(rule) for rule in profile.exclude],
-            structured_once=profile.structured_once,
-            selects_fields=profile.selects_fields,
-            summary_threshold=profile.summary_threshold,
-            counts=CountsOfProfile.of(price),
-            tools_list_bytes=price.tools_list_bytes,
-            estimated_tokens=price.estimated_tokens,
-        )
 
 
 class SecretReferenceShown(CopiedModel):
@@ -169,10 +103,6 @@ class CredentialShown(ResponseModel):
         if credential.kind is CredentialKind.USER and public_url is not None:
             shown = shown.model_copy(update={"redirect_uri": callback_url(public_url, slug, credential.name)})
         return shown
-
-
-class ProfilePage(Page[ProfileShown]):
-    """One page of a tenant's profiles."""
 
 
 class CredentialPage(Page[CredentialShown]):

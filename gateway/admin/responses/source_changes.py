@@ -5,7 +5,6 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from gateway.admin.responses.models import CopiedModel, ResponseModel
 from gateway.domain.updates.source_changes import (
     DifferenceKind,
     FindingKind,
@@ -13,6 +12,7 @@ from gateway.domain.updates.source_changes import (
     ImportChanges,
     OperationChange,
 )
+from gateway.web.models import CopiedModel, ResponseModel
 
 
 class DifferenceShown(CopiedModel):

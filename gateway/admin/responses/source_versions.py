@@ -7,7 +7,6 @@ from typing import Annotated, Self
 from pydantic import Field, RootModel
 
 from gateway.admin.fields import CreatedAt, Name
-from gateway.admin.responses.models import Page, ResponseModel
 from gateway.admin.responses.source_changes import ChangesShown
 from gateway.admin.responses.sources import ImportTried
 from gateway.domain.updates.source_versions import (
@@ -17,6 +16,7 @@ from gateway.domain.updates.source_versions import (
     SourceVersion,
     VersionOrigin,
 )
+from gateway.web.models import Page, ResponseModel
 
 _SHA256 = "SHA-256 of the document, in hexadecimal."
 

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AliasPath, Field, RootModel
 
 from gateway.admin.fields import EXCLUDE, INCLUDE, REFRESH_INTERVAL, REFRESH_POLICY, CreatedAt, Id, Name, UpdatedAt
-from gateway.admin.responses.models import CopiedModel, Page, ResponseModel
 from gateway.admin.responses.source_changes import ChangesShown, TextFindingShown
 from gateway.domain.http.plans import Location
 from gateway.domain.sources import (
@@ -17,6 +16,7 @@ from gateway.domain.sources import (
     Status,
 )
 from gateway.domain.updates.source_versions import RefreshPolicy
+from gateway.web.models import CopiedModel, Page, ResponseModel
 
 
 def _seen(name: str) -> Any:

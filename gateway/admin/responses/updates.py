@@ -6,9 +6,9 @@ from typing import Annotated, Self
 from pydantic import Field
 
 from gateway.admin.fields import CreatedAt, Id, Name, UpdatedAt
-from gateway.admin.responses.models import Page, ResponseModel
 from gateway.domain.updates.watches import Watch
 from gateway.domain.updates.webhooks import Webhook
+from gateway.web.models import Page, ResponseModel
 
 
 class WebhookShown(ResponseModel):

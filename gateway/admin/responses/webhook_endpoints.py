@@ -7,9 +7,9 @@ from typing import Annotated, Any, Self
 from pydantic import Field
 
 from gateway.admin.fields import DESCRIPTION, CreatedAt, Id, Name, UpdatedAt
-from gateway.admin.responses.models import CopiedModel, Page
 from gateway.domain.json_text import decode_json
 from gateway.domain.updates.webhook_endpoints import DeliveryState, OutboundDelivery, OutboundWebhook
+from gateway.web.models import CopiedModel, Page
 
 
 class WebhookEndpointShown(CopiedModel):

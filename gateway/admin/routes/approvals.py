@@ -6,12 +6,12 @@ from gateway.admin.crud import AllOptions, Noun, each, endpoint
 from gateway.admin.endpoint import DECIDE, READ_APPROVALS, AdminDependencies, AdminRequest, AdminResponse, Plain
 from gateway.admin.pagination import read_page
 from gateway.admin.requests.approvals import ApprovalDecide, ApprovalQuery
-from gateway.admin.requests.models import NoBody, NoQuery
 from gateway.admin.responses.approvals import ApprovalPage, ApprovalShown
 from gateway.catalog.calls import approvals
 from gateway.catalog.calls.approvals import ApprovalVerdict
 from gateway.domain.calls.approvals import Approval, ApprovalFilter
 from gateway.domain.order import join_position, write_moment
+from gateway.web.models import NoBody, NoQuery
 
 _NOUN = Noun(
     singular="approval", path="/tenants/{t}/approvals", key="id", shown=ApprovalShown, show=each(ApprovalShown.of)

@@ -14,7 +14,6 @@ from gateway.admin.requests.audit import (
     RetentionReplace,
     TailQuery,
 )
-from gateway.admin.requests.models import NoBody, NoQuery
 from gateway.admin.responses.audit import (
     EntriesExplained,
     EntryExplained,
@@ -30,6 +29,7 @@ from gateway.catalog import audit, audit_retention
 from gateway.catalog.etags import tag_of
 from gateway.domain.audit import AuditFilter, RetentionStatus
 from gateway.errors import NotFound
+from gateway.web.models import NoBody, NoQuery
 
 
 async def list_entries(admin: AdminDependencies, call: AdminRequest[NoBody, AuditQuery]) -> AdminResponse:

@@ -7,10 +7,10 @@ from gateway.admin.crud import Noun, each
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse
 from gateway.admin.list_search import SINKS
 from gateway.admin.requests.audit import SinkCreate, SinkListQuery, SinkUpdate
-from gateway.admin.requests.models import NoQuery
 from gateway.admin.responses.audit import SinkPage, SinkShown
 from gateway.catalog import audit_sinks
 from gateway.catalog.audit_sinks import SinkDraft
+from gateway.web.models import NoQuery
 
 _NOUN = Noun(
     singular="audit_sink", path="/tenants/{t}/audit-sinks", key="name", shown=SinkShown, show=each(SinkShown.of)

@@ -6,11 +6,12 @@ import msgspec
 
 from gateway.admin.crud import endpoint
 from gateway.admin.endpoint import OPERATOR_ONLY, AdminDependencies, AdminRequest, AdminResponse, Plain
-from gateway.admin.requests.models import AdminBoundsSent, CeilingsUpdate, NoBody, NoQuery
+from gateway.admin.requests.models import AdminBoundsSent, CeilingsUpdate
 from gateway.admin.responses.models import CeilingsShown
 from gateway.catalog import ceilings
 from gateway.catalog.etags import tag_of
 from gateway.domain.tenancy.ceilings import NO_BOUNDS, AdminBounds, Ceilings, CeilingsInForce
+from gateway.web.models import NoBody, NoQuery
 
 
 async def get_ceilings(admin: AdminDependencies, call: Plain) -> AdminResponse:

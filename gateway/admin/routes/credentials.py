@@ -9,9 +9,7 @@ from gateway.admin.crud import Noun, endpoint
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Plain
 from gateway.admin.limits import WorkKind
 from gateway.admin.list_search import CREDENTIALS
-from gateway.admin.openapi.formats import NAME
 from gateway.admin.requests.lists import CredentialListQuery
-from gateway.admin.requests.models import BodyModel, NoBody, NoQuery
 from gateway.admin.requests.primitives import CREDENTIAL_UPDATE, CredentialCreate, CredentialReplace, read_reference
 from gateway.admin.responses.selections import CredentialPage, CredentialShown, CredentialTested
 from gateway.admin.upserts import Upsert, check_new_name, put
@@ -20,6 +18,8 @@ from gateway.catalog.identity.delegations import CredentialDraft
 from gateway.catalog.tenants import get_tenant
 from gateway.domain.credentials import CredentialKind, StoredCredential
 from gateway.domain.identifiers import TenantId
+from gateway.domain.members.formats import NAME
+from gateway.web.models import BodyModel, NoBody, NoQuery
 
 
 async def _show(

@@ -3,9 +3,9 @@
 from gateway.admin.crud import endpoint
 from gateway.admin.endpoint import OPERATOR_ONLY, AdminDependencies, AdminResponse, Plain
 from gateway.admin.limits import WorkKind
-from gateway.admin.requests.models import NoBody, NoQuery
 from gateway.admin.responses.models import Examined, FindingShown
 from gateway.domain.findings import Verdict
+from gateway.web.models import NoBody, NoQuery
 
 
 async def examine_installation(admin: AdminDependencies, _: Plain) -> AdminResponse:

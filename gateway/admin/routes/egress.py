@@ -2,11 +2,12 @@
 
 from gateway.admin.crud import endpoint
 from gateway.admin.endpoint import OPERATOR_ONLY, AdminDependencies, AdminRequest, AdminResponse, Plain
-from gateway.admin.requests.models import EgressReplace, NoBody, NoQuery
+from gateway.admin.requests.models import EgressReplace
 from gateway.admin.responses.models import EgressShown
 from gateway.catalog import egress
 from gateway.catalog.etags import tag_of
 from gateway.domain.tenancy.egress import Egress
+from gateway.web.models import NoBody, NoQuery
 
 
 async def get_egress(admin: AdminDependencies, call: Plain) -> AdminResponse:

@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 
 from gateway.admin.crud import endpoint
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, AnyRequest
-from gateway.admin.requests.models import NoBody, NoQuery
 from gateway.admin.requests.primitives import ExplainAs, ToolExplain
 from gateway.admin.responses.explanations import (
     ClientLimitShown,
@@ -39,6 +38,7 @@ from gateway.errors import GatewayError, NotFound
 from gateway.handlers.binding import BoundTool
 from gateway.registry.hiding_rules import absence_rule, find_active
 from gateway.registry.registry import Registry
+from gateway.web.models import NoBody, NoQuery
 
 _Request = AdminRequest[ToolExplain, NoQuery]
 _MAX_KEYS = 20

@@ -6,15 +6,15 @@ from functools import partial
 from gateway.admin.crud import Noun, each
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse
 from gateway.admin.list_search import GUARDRAILS
-from gateway.admin.openapi.formats import NAME
 from gateway.admin.requests.guardrails import GuardrailCreate, GuardrailReplace, GuardrailUpdate
 from gateway.admin.requests.lists import GuardrailListQuery
-from gateway.admin.requests.models import NoQuery
 from gateway.admin.responses.guardrails import GuardrailPage, GuardrailShown
-from gateway.admin.routes.profiles import rule_of
 from gateway.admin.upserts import Upsert, check_new_name, put
 from gateway.catalog import guardrails
+from gateway.domain.members.formats import NAME
 from gateway.domain.tenancy.guardrails import GuardrailRule, HookSettings
+from gateway.web.kinds.rules import rule_of
+from gateway.web.models import NoQuery
 
 _NOUN = Noun(
     singular="guardrail",

@@ -10,6 +10,7 @@ from starlette.routing import Route as StarletteRoute
 
 from gateway.admin.dispatch import DocumentRoute, NotFoundRoute, PathDispatcher, RequestGate
 from gateway.admin.endpoint import AdminDependencies, Route
+from gateway.admin.kinds import KindEndpoints
 from gateway.admin.openapi.document import DOCUMENT, describe
 from gateway.admin.routes import (
     approvals,
@@ -26,7 +27,6 @@ from gateway.admin.routes import (
     overrides,
     policies,
     primitive_table,
-    profiles,
     tenants,
     try_calls,
     updates,
@@ -45,6 +45,7 @@ from gateway.admin.routes.identity import (
     secret_keys,
 )
 from gateway.admin.routes.sources import sources, versions
+from gateway.catalog.kinds.index import COLLECTIONS
 
 ROOT = "/admin/v1"
 ENDPOINTS: Sequence[Route] = (
@@ -67,7 +68,7 @@ ENDPOINTS: Sequence[Route] = (
     *webhooks.ENDPOINTS,
     *webhook_endpoints.ENDPOINTS,
     *watches.ENDPOINTS,
-    *profiles.ENDPOINTS,
+    *(route for collection in COLLECTIONS for route in KindEndpoints(collection=collection).routes()),
     *credentials.ENDPOINTS,
     *policies.ENDPOINTS,
     *guardrails.ENDPOINTS,

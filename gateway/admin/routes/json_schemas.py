@@ -2,10 +2,10 @@
 
 from gateway.admin.crud import endpoint
 from gateway.admin.endpoint import AdminDependencies, AdminResponse, Plain
-from gateway.admin.requests.models import NoBody, NoQuery
 from gateway.admin.responses.selections import SchemaDocument, SchemaNames
 from gateway.definitions.published.index import NAMES, schema_of
 from gateway.errors import NotFound
+from gateway.web.models import NoBody, NoQuery
 
 
 async def list_schemas(_: AdminDependencies, __: Plain) -> AdminResponse:

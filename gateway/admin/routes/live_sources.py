@@ -8,7 +8,6 @@ from gateway.admin.crud import Noun, Options, endpoint
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Plain
 from gateway.admin.limits import WorkKind
 from gateway.admin.list_search import LIVE_PRIMITIVES, LIVE_SOURCES
-from gateway.admin.openapi.formats import NAME
 from gateway.admin.pagination import read_list
 from gateway.admin.requests.live_sources import (
     LivePrimitiveListQuery,
@@ -18,7 +17,6 @@ from gateway.admin.requests.live_sources import (
     LiveSourceReplace,
     LiveSourceUpdate,
 )
-from gateway.admin.requests.models import NoBody, NoQuery
 from gateway.admin.responses.live_sources import (
     LivePrimitivePage,
     LivePrimitiveShown,
@@ -34,6 +32,8 @@ from gateway.catalog.live.live_sources import LiveSourceDraft
 from gateway.catalog.live.overview import describe_live_sources, page_live_primitives
 from gateway.domain.identifiers import TenantId
 from gateway.domain.live_sources import LiveSource
+from gateway.domain.members.formats import NAME
+from gateway.web.models import NoBody, NoQuery
 
 _REFUSALS = Options(problems={409, 422, 429})
 

@@ -6,7 +6,6 @@ from functools import partial
 from gateway.admin.crud import endpoint
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Plain
 from gateway.admin.pagination import read_page
-from gateway.admin.requests.models import NoBody, NoQuery, PageQuery
 from gateway.admin.requests.overrides import IMPORTED_FIELDS, OWN_FIELDS, ToolUpdate
 from gateway.admin.responses.overrides import KeptOverrideShown, OverridePage
 from gateway.admin.routes.primitives import PrimitiveNoun, show_item, update_item
@@ -15,6 +14,7 @@ from gateway.catalog.overrides.overrides import StoredOverride
 from gateway.catalog.primitives import queries as listing
 from gateway.domain.overrides import OverrideFields
 from gateway.errors import Fault, InvalidBody
+from gateway.web.models import NoBody, NoQuery, PageQuery
 
 _SETTABLE = ("name", "title", "description", "hidden", "enabled", "safety", "pinned")
 _NESTED = ("annotations", "result")

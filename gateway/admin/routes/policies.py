@@ -10,7 +10,6 @@ import msgspec
 from gateway.admin.crud import endpoint
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Plain
 from gateway.admin.limits import WorkKind
-from gateway.admin.requests.models import NoBody, NoQuery
 from gateway.admin.requests.policies import PolicyRuleSent, PolicyUpdate, RecordingRuleSent, RulesCheck
 from gateway.admin.responses.policies import PolicyShown, RuleMatchesShown, RuleReport
 from gateway.admin.routes.try_calls import trial_principal
@@ -21,6 +20,7 @@ from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
 from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.tenancy.ceilings import BoundedPolicy
 from gateway.domain.tenancy.policy import Limits, Policy, PolicyRule, RecordingRule
+from gateway.web.models import NoBody, NoQuery
 
 _BURST_S = 2
 """Seconds of the rate that may arrive at once, as in the default limits."""

@@ -8,7 +8,6 @@ from gateway.admin.endpoint import Endpoint, Route
 from gateway.admin.limits import WorkKind
 from gateway.admin.list_search import PROMPTS, RESOURCES, TEMPLATES, TOOLS
 from gateway.admin.requests.lists import PromptListQuery, ToolListQuery, UriListQuery
-from gateway.admin.requests.models import NoBody, NoQuery, QueryModel
 from gateway.admin.requests.overrides import ToolUpdate
 from gateway.admin.requests.primitives import PrimitiveSent, PrimitiveUpdate, UriQuery
 from gateway.admin.responses.primitives import (
@@ -34,6 +33,7 @@ from gateway.admin.routes.primitives import (
     update_item,
 )
 from gateway.domain.primitives import Family
+from gateway.web.models import NoBody, NoQuery, QueryModel
 
 Q = TypeVar("Q", bound=QueryModel)
 

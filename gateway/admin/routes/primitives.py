@@ -12,7 +12,6 @@ from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminRespons
 from gateway.admin.list_search import ListRules
 from gateway.admin.pagination import read_list
 from gateway.admin.requests.lists import PrimitiveListQuery, UriListQuery
-from gateway.admin.requests.models import BodyModel, NoBody, NoQuery, QueryModel
 from gateway.admin.requests.primitives import PrimitiveSent, PrimitiveUpdate, UriQuery
 from gateway.admin.responses.primitives import PrimitiveShown, PrimitiveValid
 from gateway.admin.upserts import Upsert, is_id, put
@@ -23,6 +22,7 @@ from gateway.catalog.primitives.queries import Listed
 from gateway.catalog.primitives.validation import PrimitiveDraft
 from gateway.domain.primitives import Family
 from gateway.errors import Fault, InvalidBody, NotFound
+from gateway.web.models import BodyModel, NoBody, NoQuery, QueryModel
 
 B = TypeVar("B", bound=BodyModel)
 Q = TypeVar("Q", bound=QueryModel)

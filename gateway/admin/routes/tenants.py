@@ -10,7 +10,7 @@ from gateway.admin.endpoint import NO_TENANT, OPERATOR_ONLY, AdminDependencies, 
 from gateway.admin.list_search import TENANTS
 from gateway.admin.pagination import read_page
 from gateway.admin.requests.lists import DeletedTenantQuery, TenantListQuery
-from gateway.admin.requests.models import NoBody, NoQuery, TenantCreate, TenantUpdate
+from gateway.admin.requests.models import TenantCreate, TenantUpdate
 from gateway.admin.responses.models import DeletedTenantPage, DeletedTenantShown, TenantPage, TenantShown
 from gateway.catalog import tenants
 from gateway.catalog.etags import Expected
@@ -18,6 +18,7 @@ from gateway.catalog.transaction import Author, CatalogContext
 from gateway.domain.identifiers import TenantId
 from gateway.domain.order import Order
 from gateway.domain.tenancy.tenants import Tenant
+from gateway.web.models import NoBody, NoQuery
 
 
 async def _show(admin: AdminDependencies, _: TenantId, found: Sequence[Tenant]) -> Sequence[TenantShown]:

@@ -10,7 +10,6 @@ from typing import Any
 from gateway.admin.crud import Options, endpoint
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, AnyRequest
 from gateway.admin.limits import WorkKind
-from gateway.admin.requests.models import NoBody, NoQuery
 from gateway.admin.requests.primitives import PromptTry, ToolTry, UriQuery
 from gateway.admin.responses.primitives import TrialShown, TriedRequest
 from gateway.calls import result_rendering
@@ -24,6 +23,7 @@ from gateway.domain.tenancy.principals import Principal
 from gateway.errors import ArgumentsInvalid, Conflict, CredentialMissing, Fault, NotFound
 from gateway.handlers.binding import BoundTool
 from gateway.handlers.interfaces import Handler, Prepared
+from gateway.web.models import NoBody, NoQuery
 
 _MAX_BODY_LENGTH = 64 * 1024
 

@@ -2,9 +2,9 @@
 
 from gateway.admin.crud import endpoint
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse
-from gateway.admin.requests.models import NoQuery
 from gateway.admin.requests.primitives import ResourceChanged
 from gateway.catalog.updates.resource_updates import report_update
+from gateway.web.models import NoQuery
 
 
 async def report_resource_update(

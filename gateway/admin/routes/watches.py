@@ -8,12 +8,12 @@ from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminRespons
 from gateway.admin.list_search import WATCHES
 from gateway.admin.pagination import read_list
 from gateway.admin.requests.lists import WatchListQuery
-from gateway.admin.requests.models import NoBody, NoQuery
 from gateway.admin.requests.updates import WatchCreate, WatchUpdate
 from gateway.admin.responses.updates import WatchPage, WatchShown
 from gateway.catalog.updates import watches
 from gateway.catalog.updates.watches import WatchDraft
 from gateway.errors import NotFound
+from gateway.web.models import NoBody, NoQuery
 
 _NOUN = Noun(singular="watch", path="/tenants/{t}/watches", key="id", shown=WatchShown, show=each(WatchShown.of))
 

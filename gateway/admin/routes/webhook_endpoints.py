@@ -8,7 +8,6 @@ from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminRespons
 from gateway.admin.list_search import WEBHOOK_DELIVERIES, WEBHOOK_ENDPOINTS
 from gateway.admin.pagination import read_list
 from gateway.admin.requests.lists import WebhookDeliveryListQuery, WebhookEndpointListQuery
-from gateway.admin.requests.models import NoBody, NoQuery
 from gateway.admin.requests.webhook_endpoints import WebhookEndpointCreate, WebhookEndpointUpdate
 from gateway.admin.responses.webhook_endpoints import (
     WebhookDeliveryListed,
@@ -22,6 +21,7 @@ from gateway.catalog.etags import tag_of
 from gateway.catalog.notifications import deliveries, webhook_endpoints
 from gateway.catalog.notifications.webhook_endpoints import EndpointDraft
 from gateway.domain.updates.webhook_endpoints import OutboundWebhook
+from gateway.web.models import NoBody, NoQuery
 
 _NOUN: Noun[OutboundWebhook] = Noun(
     singular="webhook_endpoint",

@@ -7,7 +7,6 @@ from gateway.admin.crud import Noun
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Plain
 from gateway.admin.list_search import WEBHOOKS
 from gateway.admin.requests.lists import WebhookListQuery
-from gateway.admin.requests.models import NoQuery
 from gateway.admin.requests.updates import WebhookCreate
 from gateway.admin.responses.updates import WebhookMinted, WebhookPage, WebhookShown
 from gateway.catalog.etags import tag_of
@@ -15,6 +14,7 @@ from gateway.catalog.tenants import get_tenant
 from gateway.catalog.updates import webhooks
 from gateway.domain.identifiers import TenantId
 from gateway.domain.updates.webhooks import Webhook
+from gateway.web.models import NoQuery
 
 
 async def create_webhook(admin: AdminDependencies, call: AdminRequest[WebhookCreate, NoQuery]) -> AdminResponse:

@@ -19,6 +19,7 @@ from gateway.catalog.snapshots.snapshots import queried_listed
 from gateway.catalog.sources.drafts import encode_operations
 from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.domain.audit import CallRecord
+from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.domain.fairness.thread_kinds import SNAPSHOT_LOADS
 from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.http.requests import Credential, NamedCredential
@@ -26,7 +27,6 @@ from gateway.domain.identifiers import KeyId, SourceId, TenantId
 from gateway.domain.overrides import LoadedOperation
 from gateway.domain.queries import Queried, QueriedKind, QueriedSource
 from gateway.domain.sources import Exposure
-from gateway.domain.task_supervisor import Spawn
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.policy import Limits, Policy
 from gateway.domain.tenancy.principals import Principal

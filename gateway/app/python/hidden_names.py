@@ -17,8 +17,8 @@ from gateway.app.python.registrations import Lookup, Registrations
 from gateway.catalog.snapshots.hidden_primitives import find_hidden, record_hidden
 from gateway.catalog.snapshots.python_primitives import PythonPrimitive
 from gateway.catalog.transaction import CatalogContext
+from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.domain.primitives import OwnedName
-from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.domain.tenancy.configured_secret import ConfiguredSecret
 from gateway.errors import DatabaseUnavailable, Unavailable
 from gateway.store.engine import Store

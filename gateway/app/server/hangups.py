@@ -10,7 +10,7 @@ import signal
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 
-from gateway.domain.task_supervisor import TaskSupervisor
+from gateway.domain.fairness.task_supervisor import TaskSupervisor
 
 _STANDARD_INPUT = 0
 

@@ -20,7 +20,7 @@ from gateway.app.readiness import Readiness
 from gateway.app.secrets import find_keys
 from gateway.app.server.hangups import Hangups
 from gateway.app.server.listeners import bind, serve_listeners
-from gateway.domain.task_supervisor import TaskSupervisor
+from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.identity.operator_keys import key_names
 from gateway.settings import Settings
 from gateway.telemetry.logs import configure_logging

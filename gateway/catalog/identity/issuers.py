@@ -36,9 +36,9 @@ from gateway.errors import (
     NotFound,
     ReferenceMissing,
 )
-from gateway.store import profiles
 from gateway.store.engine import Db
 from gateway.store.identity import issuers, people
+from gateway.store.kinds.profiles import PROFILES
 from gateway.upstream.auth.key_sets import fetch_key_set
 
 MAX_ISSUERS = 10
@@ -326,7 +326,7 @@ async def _check_free(tenant: TenantId, db: Db, draft: IssuerDraft) -> None:
 async def _check_profiles(tenant: TenantId, db: Db, rules: Sequence[AdmissionRule]) -> None:
     for index, rule in enumerate(rules):
         for position, profile in enumerate(rule.profiles or ()):
-            if profile != "default" and await profiles.get(tenant, db, profile) is None:
+            if profile != "default" and await PROFILES.get(tenant, db, profile) is None:
                 fault = Fault(pointer=f"/rules/{index}/profiles/{position}", reason="the tenant has no such profile")
                 raise ReferenceMissing(f"{fault.pointer}: {fault.reason}", faults=[fault])
 

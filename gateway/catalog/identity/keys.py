@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.identity.admin_bounds import check_changed_key, check_ended_key, check_new_key
-from gateway.catalog.profiles import exists
+from gateway.catalog.kinds.profiles import PROFILES
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, announce, change
 from gateway.domain.audit import OPERATOR_RULE
 from gateway.domain.events import KeyChanged
@@ -314,7 +314,7 @@ def _check_grant(by: Author, scopes: frozenset[Scope]) -> None:
 
 
 async def _check_profile(tenant: TenantId, db: Db, profile: str | None) -> None:
-    if profile is not None and not await exists(tenant, db, profile):
+    if profile is not None and not await PROFILES.exists(tenant, db, profile):
         fault = Fault(pointer="/profile", reason="the tenant has no such profile")
         raise ReferenceMissing(f"profile: {fault.reason}", faults=[fault])
 

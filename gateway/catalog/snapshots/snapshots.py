@@ -31,11 +31,12 @@ from gateway.domain.tenancy.access import OPEN
 from gateway.domain.tenancy.ceilings import DEFAULT_CEILINGS
 from gateway.domain.tenancy.policy import Limits
 from gateway.errors import DatabaseUnavailable, NotFound, Unavailable
-from gateway.store import egress, operations, primitives, profiles, tenants, tool_aliases
+from gateway.store import egress, operations, primitives, tenants, tool_aliases
 from gateway.store.calls import guardrails
 from gateway.store.database.circuit_breaker import PROMPT_S
 from gateway.store.engine import Db, Store
 from gateway.store.identity import access_rules
+from gateway.store.kinds.profiles import PROFILES
 from gateway.store.live import live_primitives, live_sources
 from gateway.store.sources import sources
 from gateway.upstream.egress.allow_list import read_stored
@@ -209,7 +210,7 @@ class Snapshots:
             chain = await guardrails.load(tenant, db)
             imported = await operations.load(tenant, db)
             own = await primitives.load(tenant, db)
-            selections = await profiles.load(tenant, db)
+            selections = await PROFILES.load(tenant, db)
             queried = await sources.queried(tenant, db)
             old_names = await tool_aliases.active(tenant, db)
             offer = await load_offer(tenant, db)

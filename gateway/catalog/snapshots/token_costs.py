@@ -1,7 +1,6 @@
 """Token costs of profiles: the number of primitives that each profile lists, and the size of its list of tools."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from gateway.catalog.primitives.constraints import code_of
 from gateway.catalog.snapshots.composition import Composition, compose
@@ -21,7 +20,7 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.listed.definition import written
 from gateway.domain.listed.names import ListedNames
 from gateway.domain.sources import estimate_tokens
-from gateway.domain.tenancy.profiles import Profile
+from gateway.domain.tenancy.profiles import Profile, ProfileCosts, ProfileCounts
 from gateway.domain.tenancy.selection import compile_selection
 from gateway.domain.tools import Tool
 from gateway.store import operations, primitives
@@ -30,24 +29,10 @@ from gateway.store.sources import sources
 _EMPTY_LIST = len(b'{"tools":[]}')
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Price:
-    """The number of primitives of each family that a profile lists, and the bytes of its list of tools."""
-
-    tools: int
-    resources: int
-    templates: int
-    prompts: int
-    tools_list_bytes: int
-
-    @property
-    def estimated_tokens(self) -> int:
-        """Estimated tokens of the list for a model; a rule of thumb, not a tokenizer."""
-        return estimate_tokens(self.tools_list_bytes)
-
-
-async def price_profiles(tenant: TenantId, catalog: CatalogContext, profiles: Sequence[Profile]) -> Sequence[Price]:
-    """The price of each profile in the current catalog."""
+async def price_profiles(
+    tenant: TenantId, catalog: CatalogContext, profiles: Sequence[Profile]
+) -> Sequence[ProfileCosts]:
+    """The primitives that each profile lists in the current catalog, and their costs."""
     async with catalog.store.reading(tenant) as db:
         code = await code_of(tenant, catalog, db)
         imported = await operations.load(tenant, db)
@@ -55,7 +40,7 @@ async def price_profiles(tenant: TenantId, catalog: CatalogContext, profiles: Se
         queried = await sources.queried(tenant, db)
         offer = await load_offer(tenant, db)
 
-    def price_all() -> Sequence[Price]:
+    def price_all() -> Sequence[ProfileCosts]:
         composed = compose(imported, own, code, with_queries=bool(queried), offer=offer)
         sizes = _Sizes(composed.names)
         return [_price(profile, composed, sizes) for profile in profiles]
@@ -78,15 +63,16 @@ class _Sizes:
         return self._known[key]
 
 
-def _price(profile: Profile, composed: Composition, known: _Sizes) -> Price:
+def _price(profile: Profile, composed: Composition, known: _Sizes) -> ProfileCosts:
     shows = compile_selection(profile)
     form = form_of(profile)
     tools = (*filter(shows, composed.tools), *added_queries(profile, composed, shows))
     sizes = [known.of(tool, form) for tool in (*tools, *added_tools(profile))]
-    return Price(
+    counts = ProfileCounts(
         tools=len(sizes),
         resources=sum(map(shows, composed.resources)),
-        templates=sum(map(shows, composed.templates)) + len(added_templates(profile)),
+        resource_templates=sum(map(shows, composed.templates)) + len(added_templates(profile)),
         prompts=sum(map(shows, composed.prompts)),
-        tools_list_bytes=_EMPTY_LIST + sum(sizes) + max(len(sizes) - 1, 0),
     )
+    size = _EMPTY_LIST + sum(sizes) + max(len(sizes) - 1, 0)
+    return ProfileCosts(counts=counts, tools_list_bytes=size, estimated_tokens=estimate_tokens(size))

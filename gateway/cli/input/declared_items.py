@@ -21,7 +21,7 @@ def update_all(context: AdminContext, noun: str, declarations: Sequence[Declarat
     """Change the declared members of the items that have the declared names, and print each."""
 
     def update(body: JsonObject) -> JsonObject:
-        return context.admin.send("PATCH", *_path_and_fields(context, noun, body))
+        return context.admin.send("PATCH", *path_and_fields(context, noun, body))
 
     _print(context, "updated", send_all(declarations, update))
 
@@ -32,7 +32,7 @@ def set_all(context: AdminContext, noun: str, declarations: Sequence[Declaration
     _print(
         context,
         "set",
-        send_all(declarations, lambda body: context.admin.send("PUT", *_path_and_fields(context, noun, body))),
+        send_all(declarations, lambda body: context.admin.send("PUT", *path_and_fields(context, noun, body))),
     )
 
 
@@ -68,7 +68,7 @@ def send_all(declarations: Sequence[Declaration], act: Callable[[JsonObject], Js
     return done
 
 
-def _path_and_fields(context: AdminContext, noun: str, body: JsonObject) -> tuple[str, JsonObject]:
+def path_and_fields(context: AdminContext, noun: str, body: JsonObject) -> tuple[str, JsonObject]:
     """Return the path of the declared item, and its other fields."""
     name = text_in(body, "name")
     if not name:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import update_wrapper
 from typing import Any
 
@@ -17,6 +18,7 @@ from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
 from gateway.domain.tenancy.keys import KeyState, Scope
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import PrimitiveOrigin
+from gateway.kinds.kind import Kind, ListFilter
 
 _Command = Callable[..., None]
 _Option = Callable[[_Command], _Command]
@@ -73,7 +75,6 @@ _FILTERS: Mapping[str, Sequence[_Option]] = {
     "resources": _PRIMITIVE_FILTERS,
     "resource-templates": _PRIMITIVE_FILTERS,
     "prompts": _PRIMITIVE_FILTERS,
-    "profiles": (),
     "credentials": (
         _choice("place", list(CredentialLocation), "Only credentials in this location of a request."),
         _choice("kind", list(CredentialKind), "Only credentials of this kind."),
@@ -104,7 +105,6 @@ _SORTS: Mapping[str, Sequence[str]] = {
     "tools": ("name",),
     "resources": ("uri", "created_at"),
     "resource-templates": ("uri", "created_at"),
-    "profiles": ("name",),
     "accounts": ("created_at",),
     "consents": ("created_at",),
     "grants": ("created_at",),
@@ -115,7 +115,23 @@ _DEFAULT_SORTS = ("name", "created_at")
 
 def list_options(noun: str) -> _Option:
     """Add the options of the `list` command of a noun; the command receives them as `wanted`."""
-    names = _SORTS.get(noun, _DEFAULT_SORTS)
+    return _list_options(_SORTS.get(noun, _DEFAULT_SORTS), _FILTERS[noun])
+
+
+def list_options_of(kind: Kind[Any]) -> _Option:
+    """Add the options of the `list` command of a kind; the command receives them as `wanted`."""
+    return _list_options(kind.sorts, [_filter(name, each) for name, each in kind.filters.items()])
+
+
+def _filter(name: str, each: ListFilter[Any]) -> _Option:
+    if each.type is bool:
+        flags = "--enabled/--disabled" if name == "enabled" else f"--{name}/--not-{name}"
+        return click.option(flags, name, default=None, help=each.about)
+    choices = [str(one.value) for one in each.type] if issubclass(each.type, StrEnum) else None
+    return click.option(f"--{name}", type=click.Choice(choices) if choices else None, help=each.about)
+
+
+def _list_options(names: Sequence[str], filters: Sequence[_Option]) -> _Option:
     sorts = [*names, *(f"-{name}" for name in names)]
 
     def decorate(body: _Command) -> _Command:
@@ -127,7 +143,7 @@ def list_options(noun: str) -> _Option:
         options: Sequence[_Option] = (
             limit_option,
             click.option("--sort", type=click.Choice(sorts), metavar="FIELD", help=_sort_help(names)),
-            *reversed(_FILTERS[noun]),
+            *reversed(filters),
             click.option("--search", metavar="TEXT", help="Only items with this text in a name or description."),
         )
         for option in options:

@@ -25,11 +25,11 @@ from gateway.cli.output.decisions import describe_decisions
 from gateway.cli.output.tables import count as count_text
 from gateway.cli.stdio.options import StdioOptions
 from gateway.cli.stdio.running import run
+from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.domain.fairness.thread_kinds import OWN_PROGRAMS
 from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.http.requests import Credential
 from gateway.domain.sources import Exposure, OperationRule, Status
-from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.domain.tenancy.policy import Decision, Policy
 from gateway.errors import GatewayError
 from gateway.openapi.options import PLAIN, DocumentForm

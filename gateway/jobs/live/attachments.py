@@ -18,9 +18,9 @@ from gateway.catalog.live import attachments as records
 from gateway.catalog.transaction import CatalogContext, announce
 from gateway.domain.events import ResourceUpdated
 from gateway.domain.fairness.share import FairSlotPool
+from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.domain.live_sources import AttachmentEnd, Discovery, LiveKind, LiveSource
 from gateway.domain.refusals import LiveSourceFailed
-from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.errors import GatewayError, RedisUnavailable, Unavailable
 from gateway.jobs.live.held import HeldAttachment, HeldAttachments
 from gateway.jobs.live.source_reports import SourceReports

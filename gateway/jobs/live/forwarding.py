@@ -16,10 +16,10 @@ import anyio.lowlevel
 import msgspec
 import structlog
 
+from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.domain.live_sources import LiveSource
 from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
 from gateway.domain.sessions import UpstreamSessionKey
-from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.errors import GatewayError, RedisUnavailable
 from gateway.jobs.live.messages import (
     Answer,

@@ -9,10 +9,10 @@ import anyio
 import structlog
 
 from gateway.domain.fairness.bounded_cache import BoundedCache
+from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.domain.identifiers import TenantId
 from gateway.domain.live_sources import LiveKind, LiveSource
 from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
-from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.errors import GatewayError, RedisUnavailable
 from gateway.jobs.live.forwarding import Forwarding
 from gateway.jobs.live.held import HeldAttachments

@@ -10,7 +10,7 @@ from typing import Any, Final, Self
 
 from starlette.types import Receive
 
-from gateway.domain.task_supervisor import Spawn
+from gateway.domain.fairness.task_supervisor import Spawn
 
 WATCH_AFTER_S: Final = 0.25
 """Seconds until the watcher task starts."""

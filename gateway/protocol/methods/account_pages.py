@@ -5,8 +5,8 @@ from typing import Any
 from mcp_types import CLIENT_CAPABILITIES_META_KEY, ClientCapabilities
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.domain.refusals import AccountRequired
-from gateway.domain.task_supervisor import Spawn
 from gateway.handlers.credentials import ask_to_connect
 from gateway.handlers.interfaces import InputRequired
 from gateway.protocol.errors import to_url_elicitation

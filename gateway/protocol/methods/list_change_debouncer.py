@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from gateway.connections.subscriber_index import Listener
 from gateway.domain.primitives import Family
+from gateway.registry.connections.subscriber_index import Listener
 from gateway.registry.registry import Registry
 
 DEBOUNCE_S: Final = 0.25
@@ -15,7 +15,7 @@ LISTS: Final = (Family.TOOL, Family.RESOURCE, Family.PROMPT)
 
 
 class CatalogSubscriptions(Protocol):
-    """Subscriptions to tenants' catalogs (`gateway.connections.connections.Connections`)."""
+    """Subscriptions to tenants' catalogs (`gateway.registry.connections.connections.Connections`)."""
 
     def subscribe(self, shown: Registry, listener: Listener) -> Callable[[], None]:
         """Notify the listener of newer registries; returns the function that ends the subscription."""

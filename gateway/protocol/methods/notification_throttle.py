@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from gateway.domain.task_supervisor import Spawn
+from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.handlers.interfaces import LogLevel
 from gateway.protocol.methods.input_requests import LEVELS
 

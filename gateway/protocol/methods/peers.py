@@ -7,7 +7,7 @@ from typing import Any, Final
 from mcp_types import CallToolRequestParams, GetPromptRequestParams, ReadResourceRequestParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from gateway.domain.task_supervisor import Spawn
+from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.handlers.interfaces import InputRequired, Peer
 from gateway.handlers.null_peer import NULL_PEER
 from gateway.protocol.request_context import CURRENT_REQUEST, SdkContext

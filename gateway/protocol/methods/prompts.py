@@ -6,9 +6,9 @@ from mcp.server.context import HandlerResult
 from mcp_types import GetPromptRequestParams
 
 from gateway.calls.pipeline import CallPipeline
+from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.domain.primitives import Family
 from gateway.domain.refusals import AccountRequired
-from gateway.domain.task_supervisor import Spawn
 from gateway.handlers.interfaces import InputRequired
 from gateway.protocol.methods.account_pages import open_account_page
 from gateway.protocol.methods.capabilities import hidden, require_family

@@ -5,9 +5,9 @@ from mcp_types import INVALID_PARAMS, ReadResourceRequestParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from gateway.calls.pipeline import CallPipeline
+from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.domain.primitives import Family
 from gateway.domain.refusals import AccountRequired
-from gateway.domain.task_supervisor import Spawn
 from gateway.errors import NotFound
 from gateway.handlers.interfaces import InputRequired
 from gateway.protocol.errors import Hidden

@@ -19,7 +19,7 @@ from mcp_types import (
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from gateway.domain.task_supervisor import Spawn
+from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.protocol.errors import TASKS
 from gateway.protocol.methods.capabilities import capabilities_of
 from gateway.protocol.methods.completion import CompletionMethod

@@ -10,9 +10,9 @@ from gateway.calls import result_rendering
 from gateway.calls.pipeline import CallPipeline
 from gateway.domain.calls.mcp_tasks import McpTask, TaskSupport
 from gateway.domain.fairness.large_work import run_large
+from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.domain.primitives import Family
 from gateway.domain.refusals import AccountRequired
-from gateway.domain.task_supervisor import Spawn
 from gateway.errors import CapabilityMissing
 from gateway.handlers.binding import BoundTool
 from gateway.handlers.interfaces import InputRequired

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
+from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.domain.identifiers import KeyId, TenantId
-from gateway.domain.task_supervisor import Spawn
 from gateway.domain.tenancy.principals import Principal
 from gateway.redis.sessions.records import Sessions
 

@@ -10,8 +10,8 @@ import anyio
 import structlog
 from mcp_types import ClientCapabilities
 
+from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.domain.json_text import decode_json
-from gateway.domain.task_supervisor import Spawn
 from gateway.errors import ClientSilent, RedisUnavailable
 from gateway.handlers.interfaces import InputRequest, LogLevel
 from gateway.protocol.http import jsonrpc

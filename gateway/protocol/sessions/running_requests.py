@@ -8,8 +8,8 @@ import anyio
 import structlog
 from mcp_types import INTERNAL_ERROR
 
+from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.domain.identifiers import TenantId
-from gateway.domain.task_supervisor import Spawn
 from gateway.errors import Conflict, LimitExceeded
 from gateway.protocol.http.jsonrpc import CANCELLED, error_response
 from gateway.protocol.http.responses import Body

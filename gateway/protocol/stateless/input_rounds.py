@@ -17,7 +17,7 @@ from mcp_types import INVALID_PARAMS, LoggingMessageNotification, LoggingMessage
 from mcp_types import LOG_LEVEL_META_KEY as LOG_LEVEL
 from pydantic import BaseModel
 
-from gateway.domain.task_supervisor import Spawn
+from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.errors import ClientSilent, HandlerFailed
 from gateway.handlers.interfaces import InputRequest, InputRequestKind, InputRequired, LogLevel
 from gateway.protocol.methods.input_requests import (

@@ -16,7 +16,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import Receive
 
-from gateway.domain.task_supervisor import Spawn
+from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.protocol.fast_path import MODERN, FastPath
 from gateway.protocol.http.cancellation import CancelOnDisconnect
 from gateway.protocol.http.request import McpRequest

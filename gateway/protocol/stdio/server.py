@@ -32,8 +32,8 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from gateway.calls.pipeline import CallPipeline
+from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.domain.identifiers import TenantId
-from gateway.domain.task_supervisor import Spawn
 from gateway.handlers.null_peer import NULL_PEER
 from gateway.protocol.http.responses import joined
 from gateway.protocol.http.results import STRUCTURED, tool_result

@@ -18,11 +18,10 @@ from mcp_types import ClientCapabilities
 
 from gateway.calls.pipeline import CallPipeline
 from gateway.catalog.calls.mcp_tasks import TaskDraft, TaskRecords
-from gateway.connections.connections import Connections
 from gateway.domain.calls.mcp_tasks import McpTask, TaskCall, TaskOutcome, TaskRounds, TaskState
 from gateway.domain.events import TaskChanged
+from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.domain.identifiers import KeyId, TaskId, TenantId, mint
-from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import (
     Conflict,
@@ -39,6 +38,7 @@ from gateway.handlers.interfaces import InputRequired
 from gateway.protocol.stateless.input_rounds import RoundState, StatelessPeer
 from gateway.protocol.tasks.task_objects import failed_outcome, waiting_rounds
 from gateway.protocol.tasks.visible_tasks import owner_of
+from gateway.registry.connections.connections import Connections
 from gateway.registry.registry import Registry
 
 log = structlog.get_logger(__name__)

@@ -10,8 +10,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 import anyio
 
 from gateway.domain.fairness.bounded_cache import BoundedCache
+from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.domain.identifiers import KeyId, TenantId
-from gateway.domain.task_supervisor import Spawn
 from gateway.domain.tenancy.policy import Limits
 from gateway.redis.event_bus import EventBus
 from gateway.redis.limits.concurrency_limit import RENEW_S, SYNC, ConcurrencyLease

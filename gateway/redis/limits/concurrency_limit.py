@@ -11,8 +11,8 @@ from enum import Enum, auto
 
 import anyio
 
+from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.domain.identifiers import TenantId
-from gateway.domain.task_supervisor import Spawn
 from gateway.errors import LimitExceeded, RedisUnavailable
 from gateway.redis.client import Script
 from gateway.redis.event_bus import EventBus

@@ -10,8 +10,8 @@ import time
 
 import anyio
 
+from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.domain.identifiers import KeyId, TenantId
-from gateway.domain.task_supervisor import Spawn
 from gateway.domain.tenancy.policy import Limits
 from gateway.errors import LimitExceeded, RedisUnavailable
 from gateway.redis.client import Script

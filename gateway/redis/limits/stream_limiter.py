@@ -9,8 +9,8 @@ import itertools
 import anyio
 import structlog
 
+from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.domain.identifiers import KeyId, TenantId
-from gateway.domain.task_supervisor import Spawn
 from gateway.errors import LimitExceeded, RedisUnavailable
 from gateway.redis.event_bus import EventBus
 from gateway.redis.sessions.records import share_of

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 import anyio
 import structlog
 
-from gateway.domain.task_supervisor import TaskSupervisor
+from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.errors import RedisUnavailable
 from gateway.redis.entry_mac import MESSAGES, ValueMac
 from gateway.redis.event_bus import EventBus

@@ -15,9 +15,9 @@ import msgspec
 import structlog
 
 from gateway.domain.events import SessionEnded
+from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.domain.identifiers import TenantId
 from gateway.domain.sessions import SessionRecord
-from gateway.domain.task_supervisor import Spawn
 from gateway.errors import Conflict, DocumentTooLarge, LimitExceeded, RedisUnavailable
 from gateway.redis.entry_mac import SESSIONS, ValueMac
 from gateway.redis.event_bus import EventBus

@@ -10,7 +10,7 @@ from typing import Final
 import anyio
 import structlog
 
-from gateway.domain.task_supervisor import Spawn
+from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.errors import RedisUnavailable
 from gateway.redis.event_bus import EventBus
 from gateway.redis.heartbeat import heartbeat_key

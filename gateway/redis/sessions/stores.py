@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from gateway.domain.task_supervisor import Spawn
+from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.redis.caches.result_overflow import ResultOverflow
 from gateway.redis.caches.single_use import SingleUseIds
 from gateway.redis.event_bus import EventBus

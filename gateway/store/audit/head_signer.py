@@ -14,8 +14,8 @@ import structlog
 
 from gateway.domain.audit import AnchorKind
 from gateway.domain.fairness.bounded_cache import BoundedCache
+from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.domain.identifiers import TenantId
-from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.errors import GatewayError
 from gateway.store.audit import anchors, signed_heads
 from gateway.store.audit.anchors import TRAIL, StoredAnchor, TrailHead

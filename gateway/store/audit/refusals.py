@@ -16,8 +16,8 @@ import structlog
 from msgspec.structs import replace
 
 from gateway.domain.audit import CallRecord, describe_rule, refused
+from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.domain.identifiers import TenantId
-from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.errors import AuditUnavailable, DecidingRule
 from gateway.store.audit.export_lines import moment
 from gateway.store.audit.hash_chain import now_us

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from sqlalchemy import text
 
 from gateway.domain.audit import CallRecord
+from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.domain.identifiers import TenantId
-from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.domain.tenancy.configured_secret import ConfiguredSecret
 from gateway.errors import GatewayError
 from gateway.store.audit.chain_writer import APPEND, ChainWriter

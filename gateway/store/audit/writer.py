@@ -21,7 +21,7 @@ import structlog
 
 from gateway.domain.audit import AuditKind, CallRecord
 from gateway.domain.fairness.queue import FairQueue
-from gateway.domain.task_supervisor import TaskSupervisor
+from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.domain.tenancy.configured_secret import ConfiguredSecret
 from gateway.errors import AuditUnavailable, GatewayError, LimitExceeded, Unavailable
 from gateway.store.audit.chain_writer import APPEND, ChainWriter, StoredRow

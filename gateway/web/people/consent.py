@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from gateway.catalog.identity.consents import has_consented
 from gateway.catalog.identity.grants import permit
-from gateway.catalog.profiles import get_profile
+from gateway.catalog.kinds.profiles import PROFILES
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.refusals import ClientRefused, SignInExpired, SignInRefused
 from gateway.domain.tenancy.grants import OAuthClient
@@ -139,7 +139,7 @@ class ConsentPages:
         except SignInRefused:
             return self._pages.require(visit, again)
         try:
-            await get_profile(visit.found.tenant, self._catalog, request.profile)
+            await PROFILES.get(visit.found.tenant, self._catalog, request.profile)
         except NotFound:
             return self._refuse(visit, asked, "The tenant has no such profile.", error="invalid_target")
         # guard: consent-rules

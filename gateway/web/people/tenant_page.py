@@ -15,7 +15,7 @@ from starlette.routing import Route
 from gateway.catalog.identity.access_rules import find_roles
 from gateway.catalog.identity.consents import MAX_CONSENTS, page_consents, revoke_consent
 from gateway.catalog.identity.issuers import MAX_ISSUERS, page_issuers
-from gateway.catalog.profiles import MAX_PROFILES, page_profiles
+from gateway.catalog.kinds.profiles import PROFILES
 from gateway.catalog.transaction import Author, CatalogContext
 from gateway.domain.tenancy.client_setup import ClientTarget
 from gateway.domain.tenancy.grants import Consent
@@ -160,7 +160,7 @@ class PeoplePage:
     async def _profiles_of(self, session: Session) -> Sequence[Profile]:
         """Return the profiles that the signed-in person may use, `default` first."""
         tenant = session.tenant if isinstance(session, PersonSession) else session.principal.tenant
-        found = await page_profiles(tenant, self._catalog, after=None, limit=MAX_PROFILES + 1)
+        found = await PROFILES.page(tenant, self._catalog, after=None, limit=PROFILES.kind.limit.most + 1)
         own = [profile for profile in found if _admits(session, profile.name)]
         return sorted(own, key=lambda profile: (profile.name != DEFAULT_PROFILE, profile.name))
 

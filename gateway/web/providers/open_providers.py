@@ -9,8 +9,8 @@ from typing import Final, Self
 
 import anyio
 
+from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.domain.identifiers import TenantId
-from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import DatabaseUnavailable
 from gateway.identity.authenticator import Authenticator

@@ -123,7 +123,7 @@ async def test_live_tools_are_listed_with_their_source(replica: Replica) -> None
     assert (changed.status_code, removed.status_code) == (409, 409)
     assert "live source editor" in changed.json()["detail"]
     assert overridden.status_code == 400
-    assert profile["counts"]["tools"] == 1
+    assert profile["status"]["counts"]["tools"] == 1
 
 
 async def test_secrets_of_a_command_are_not_shown(replica: Replica) -> None:

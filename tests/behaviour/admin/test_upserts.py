@@ -28,6 +28,9 @@ BODIES: dict[str, dict[str, Any]] = {
     "credentials/bank": {"place": "bearer", "value": "v", "origins": [URL]},
 }
 
+UNCHANGED = {"profiles/reading"}
+"""Objects of declared kinds, of which a PUT without a change leaves version and trail as they are."""
+
 
 @pytest.fixture
 async def acme(gateway: RunningGateway) -> RunningGateway:
@@ -63,10 +66,11 @@ async def test_a_put_creates_and_then_replaces(acme: RunningGateway) -> None:
         replaced = await _put(acme, place, body)
         assert (replaced.status_code, replaced.json()["id"]) == (200, made.json()["id"])
         assert "location" not in replaced.headers
-        assert (await _put(acme, place, body, if_match=made.headers["etag"])).status_code == 412
+        is_same = place in UNCHANGED
+        assert (await _put(acme, place, body, if_match=made.headers["etag"])).status_code == (200 if is_same else 412)
         assert (await _put(acme, place, body, if_match=replaced.headers["etag"])).status_code == 200
         verbs = [action.rpartition(".")[2] for action in (await _actions(acme))[before:]]
-        assert verbs == ["create", "update", "update"]
+        assert verbs == ["create", *([] if is_same else ["update", "update"])]
         weird = await _put(acme, place, body, if_none_match='"x"')
         assert (weird.status_code, "must be *" in weird.json()["detail"]) == (400, True)
 

@@ -212,17 +212,22 @@ async def _walk_profiles(walk: Walk) -> None:
     path = f"{ACME}/profiles"
     body: dict[str, Any] = {"name": "small", "include": [{"names": ["fetch"], "families": ["tool"]}]}
     made = await walk.ask("POST", path, 201, json=body)
-    assert made.json()["counts"] == {"tools": 1, "resources": 0, "resource_templates": 0, "prompts": 0}
+    assert made.json()["status"]["counts"] == {"tools": 1, "resources": 0, "resource_templates": 0, "prompts": 0}
     await walk.ask("POST", path, 409, json=body)
     await walk.ask("POST", path, 409, json={"name": "default"})
     await walk.ask("POST", path, 400, json={"name": "Not A Label"})
     listed = (await walk.ask("GET", path, 200)).json()["items"]
     assert [one["name"] for one in listed] == ["default", "small"]
-    assert listed[0]["tools_list_bytes"] > listed[1]["tools_list_bytes"] > listed[1]["estimated_tokens"] > 0
+    assert (
+        listed[0]["status"]["tools_list_bytes"]
+        > listed[1]["status"]["tools_list_bytes"]
+        > listed[1]["status"]["estimated_tokens"]
+        > 0
+    )
     assert (await walk.ask("GET", f"{path}/small", 200)).headers["etag"] == made.headers["etag"]
     tag = {"if-match": made.headers["etag"]}
     none = await walk.ask("PATCH", f"{path}/small", 200, json={"exclude": [{}]}, headers=tag)
-    assert none.json()["counts"]["tools"] == 0
+    assert none.json()["status"]["counts"]["tools"] == 0
     await walk.ask("PATCH", f"{path}/small", 412, json={"exclude": [{}]}, headers=tag)
     await walk.ask("PUT", f"{path}/small", 200, json={"description": "All."})
     await walk.ask("PUT", f"{path}/default", 409, json={})

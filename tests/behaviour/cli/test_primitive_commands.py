@@ -117,8 +117,8 @@ async def test_a_profile_lives_from_create_to_delete(terminal: Terminal) -> None
     assert [line.split()[:2] for line in listed.out.splitlines()[1:]] == [["default", "2"], ["small", "1"]]
     await terminal.do("profile", "update", "-", given=wanted + "  - names: [tell]\n")
     shown: Any = (await terminal.do("profile", "show", "small", "--json")).value
-    assert shown["counts"]["tools"] == 2
-    assert "names tell" in (await terminal.do("profile", "show", "small")).out
+    assert shown["status"]["counts"]["tools"] == 2
+    assert "names=tell" in (await terminal.do("profile", "show", "small")).out
     await terminal.do("profile", "delete", "small", "--yes")
     assert (await terminal.run("profile", "delete", "default", "--yes")).code == 6
 

@@ -116,7 +116,7 @@ async def test_a_profile_lists_what_reads_parts(one: Desk) -> None:
     assert [tool["name"] for tool in listed[BRIEF]] == ["op_0000", "read_result"]
     assert [tool["name"] for tool in denied] == ["op_0000"]
     assert templates["resourceTemplates"][0]["uriTemplate"].startswith("gateway+result://{result}{?pointer,")
-    assert (shown["summary_threshold"], shown["counts"]["tools"]) == (4096, 2)
+    assert (shown["summary_threshold"], shown["status"]["counts"]["tools"]) == (4096, 2)
     assert explained["summary_threshold"] == 4096
     assert refused.status_code == 400
 

@@ -186,7 +186,7 @@ async def test_a_profile_of_operations_that_are_not_listed_shows_what_reaches_th
     priced = (await desk.gateway.admin.get(f"/tenants/{SLUG}/profiles/some")).json()
 
     assert len(names) == shown
-    assert priced["counts"]["tools"] == shown
+    assert priced["status"]["counts"]["tools"] == shown
     if shown:
         params: dict[str, Any] = {"name": "list_endpoints", "arguments": {}}
         listed = (await desk.gateway.rpc(f"{SLUG}/some", key, "tools/call", params)).json()["result"]

@@ -107,7 +107,7 @@ async def test_a_profile_gives_tools_fields_to_select(one: Desk, mode: Mode) -> 
     assert found.structured_content == {"items": [{"id": number} for number in range(2000)]}
     assert found.content[1].model_dump()["text"] == "The result has nothing at '/nothing'."
     costs = [
-        (await one.gateway.admin.get(f"/tenants/{SLUG}/profiles/{name}")).json()["tools_list_bytes"]
+        (await one.gateway.admin.get(f"/tenants/{SLUG}/profiles/{name}")).json()["status"]["tools_list_bytes"]
         for name in ("picky", "default")
     ]
     assert costs[0] > costs[1]

@@ -69,7 +69,7 @@ async def test_the_bytes_of_a_profile_are_those_that_are_served(tenant: Tenant) 
     [profile] = (await gateway.admin.get(f"/tenants/{tenant.slug}/profiles")).json()["items"]
 
     served = b'{"tools":[' + b",".join(bytes(each) for each in tools) + b"]}"
-    assert profile["tools_list_bytes"] == len(served)
+    assert profile["status"]["tools_list_bytes"] == len(served)
     assert b"1e-05" in served
 
 

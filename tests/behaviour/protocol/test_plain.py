@@ -13,7 +13,7 @@ import pytest
 from mcp_types import CallToolRequestParams
 from mcp_types.methods import serialize_server_result
 
-from gateway.domain.task_supervisor import Spawn
+from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.handlers.interfaces import Peer
 from gateway.protocol.fast_path import is_candidate
 from gateway.protocol.methods.peers import peer_for_request

@@ -9,7 +9,6 @@ import anyio
 import httpx2
 import pytest
 
-from gateway.connections.connections import Connections
 from gateway.protocol.http.sse_streams import OpenStreams
 from gateway.protocol.in_flight import InFlightLimiter
 from gateway.protocol.sessions.running_requests import RunningRequests
@@ -17,6 +16,7 @@ from gateway.protocol.stateless.subscriptions import SubscriptionHub
 from gateway.redis.event_bus import EventBus
 from gateway.redis.limits.stream_limiter import StreamLimiter
 from gateway.redis.wakeups import Wakeups
+from gateway.registry.connections.connections import Connections
 from tests.behaviour.sessions.conftest import talking_tools
 from tests.support.documents import pets
 from tests.support.events import Events, call

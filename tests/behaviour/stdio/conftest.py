@@ -11,8 +11,8 @@ import pytest
 from gateway.app.local.documents import LocalDocument, LocalOptions, compile_all
 from gateway.app.local.server import build_local_server
 from gateway.cli.stdio.bridge import Bridge
+from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.domain.sources import Exposure
-from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.domain.tenancy.policy import Policy
 from gateway.protocol.stdio.streams import StdioStreams
 from gateway.upstream.client import UpstreamClient

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from gateway.catalog import audit, credentials, profiles
+from gateway.catalog import audit, credentials
 from gateway.catalog.identity import keys
 from gateway.catalog.identity.delegations import CredentialDraft
 from gateway.catalog.identity.keys import KeyDraft
+from gateway.catalog.kinds.profiles import PROFILES
 from gateway.catalog.primitives import primitives
 from gateway.catalog.primitives.primitives import Address
 from gateway.catalog.primitives.validation import PrimitiveDraft
@@ -183,13 +184,13 @@ async def test_a_profile_that_keys_are_bound_to_stays(changes: Changes) -> None:
     draft = KeyDraft(name="k", scopes=frozenset({Scope.MCP}), profile="small")
     with pytest.raises(ReferenceMissing):
         await keys.create_key(tenant, catalog, draft, by=BY)
-    await profiles.create_profile(tenant, catalog, Profile(id=new_profile_id(), name="small"), by=BY)
+    await PROFILES.create(tenant, catalog, Profile(id=new_profile_id(), name="small"), by=BY)
     key, _ = await keys.create_key(tenant, catalog, draft, by=BY)
     await keys.create_key(tenant, catalog, replace(draft, profile="default"), by=BY)
     with pytest.raises(Conflict, match=key.id):
-        await profiles.remove_profile(tenant, catalog, "small", by=BY)
+        await PROFILES.remove(tenant, catalog, "small", by=BY)
     await keys.delete_key(tenant, catalog, key.id, by=BY)
-    await profiles.remove_profile(tenant, catalog, "small", by=BY)
+    await PROFILES.remove(tenant, catalog, "small", by=BY)
 
 
 async def test_default_is_there_and_nobodys_to_change(changes: Changes) -> None:
@@ -197,34 +198,34 @@ async def test_default_is_there_and_nobodys_to_change(changes: Changes) -> None:
     tenant, catalog = changes.tenant.id, changes.catalog
     for name in ("default", "hooks"):
         with pytest.raises(NameTaken):
-            await profiles.create_profile(tenant, catalog, Profile(id=new_profile_id(), name=name), by=BY)
+            await PROFILES.create(tenant, catalog, Profile(id=new_profile_id(), name=name), by=BY)
     for name in ("zoo", "abc"):
-        await profiles.create_profile(tenant, catalog, Profile(id=new_profile_id(), name=name), by=BY)
-    whole = [one.name for one in await profiles.page_profiles(tenant, catalog, after=None, limit=10)]
+        await PROFILES.create(tenant, catalog, Profile(id=new_profile_id(), name=name), by=BY)
+    whole = [one.name for one in await PROFILES.page(tenant, catalog, after=None, limit=10)]
     assert whole == ["abc", "default", "zoo"]
     parts: list[str] = []
     for _ in whole:
-        [one] = await profiles.page_profiles(tenant, catalog, after=parts[-1] if parts else None, limit=1)
+        [one] = await PROFILES.page(tenant, catalog, after=parts[-1] if parts else None, limit=1)
         parts.append(one.name)
     assert parts == whole
     with pytest.raises(Conflict):
-        await profiles.update_profile(tenant, catalog, "default", lambda profile: profile, by=BY)
+        await PROFILES.change(tenant, catalog, "default", lambda profile: profile, by=BY)
     with pytest.raises(Conflict):
-        await profiles.remove_profile(tenant, catalog, "default", by=BY)
-    assert (await profiles.get_profile(tenant, catalog, "default")).include == ()
+        await PROFILES.remove(tenant, catalog, "default", by=BY)
+    assert (await PROFILES.get(tenant, catalog, "default")).include == ()
 
 
 async def test_a_profile_keeps_its_rules(changes: Changes) -> None:
     """Ours: rules are changed whole, by name and by id (CAP-1)."""
     tenant, catalog = changes.tenant.id, changes.catalog
     made = Profile(id=new_profile_id(), name="small", include=(Rule(safety=(Safety.SAFE,)),))
-    await profiles.create_profile(tenant, catalog, made, by=BY)
+    stored = await PROFILES.create(tenant, catalog, made, by=BY)
     await _create_tool(changes, static_tool("say"))
-    saved = await profiles.update_profile(
+    saved = await PROFILES.change(
         tenant, catalog, made.id, lambda profile: replace(profile, exclude=(Rule(names=("s*",)),)), by=BY
     )
-    assert saved == replace(made, exclude=(Rule(names=("s*",)),), version=2)
-    assert await profiles.get_profile(tenant, catalog, "small") == saved
+    assert saved == replace(stored, exclude=(Rule(names=("s*",)),), version=2, updated_at=saved.updated_at)
+    assert await PROFILES.get(tenant, catalog, "small") == saved
 
 
 async def test_an_update_keeps_the_secret_and_what_is_not_sent(changes: Changes) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from gateway.catalog import policies, profiles
+from gateway.catalog import policies
+from gateway.catalog.kinds.profiles import PROFILES
 from gateway.catalog.primitives import primitives
 from gateway.catalog.primitives.primitives import Address
 from gateway.catalog.primitives.validation import PrimitiveDraft
@@ -68,7 +69,7 @@ async def test_a_snapshot_holds_all_that_clients_can_have(changes: Changes) -> N
     handler = {"kind": "template", "text": "x", "mimeType": "text/plain"}
     await _create(changes, Family.TEMPLATE, template("docs://rows/{id}", handler))
     await _create(changes, Family.PROMPT, text_prompt("greet"))
-    await profiles.create_profile(tenant, catalog, Profile(id=new_profile_id(), name="small"), by=BY)
+    await PROFILES.create(tenant, catalog, Profile(id=new_profile_id(), name="small"), by=BY)
     await policies.update_policy(
         tenant, catalog, lambda policy: replace(policy, http_origins=("https://A.example/",)), by=BY
     )

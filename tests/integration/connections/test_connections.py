@@ -8,7 +8,6 @@ import anyio
 import pytest
 
 from gateway.catalog.snapshots.snapshots import Snapshots
-from gateway.connections.connections import Connections
 from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.domain.http.requests import Credential, NamedCredential
 from gateway.domain.identifiers import KeyId, OperationId, SourceId, TenantId, mint, new_operation_id, new_source_id
@@ -20,6 +19,7 @@ from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tenancy.tenants import Tenant
 from gateway.errors import NotFound
 from gateway.handlers.binding import Binder
+from gateway.registry.connections.connections import Connections
 from gateway.registry.cursors import Cursors
 from gateway.registry.views import ViewCache
 from gateway.store import operations, tenants

@@ -12,7 +12,6 @@ from structlog.testing import capture_logs
 from gateway.catalog.snapshots.credential_cache import CredentialCache
 from gateway.catalog.snapshots.python_primitives import PythonPrimitive, PythonPrimitives
 from gateway.catalog.snapshots.snapshots import Snapshots
-from gateway.connections.connections import Connections, StillValid
 from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.domain.identifiers import KeyId, TenantId, new_issuer_id, new_tenant_id
 from gateway.domain.tenancy.keys import Scope
@@ -20,6 +19,7 @@ from gateway.domain.tenancy.principals import InboundToken, Principal
 from gateway.domain.tenancy.tenants import Tenant
 from gateway.errors import DatabaseUnavailable, NotFound
 from gateway.handlers.binding import Binder
+from gateway.registry.connections.connections import Connections, StillValid
 from gateway.registry.cursors import Cursors
 from gateway.registry.registry import Registry
 from gateway.registry.views import ViewCache

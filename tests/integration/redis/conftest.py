@@ -15,9 +15,9 @@ import pytest
 import redis.asyncio
 
 from gateway.domain.events import Event, SessionEnded, TenantRemoved
+from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.domain.identifiers import TenantId
 from gateway.domain.sessions import SessionRecord
-from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.embedded.binaries import redis_program
 from gateway.redis.event_bus import EventBus
 from gateway.redis.heartbeat import ReplicaHeartbeat

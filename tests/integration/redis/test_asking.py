@@ -7,8 +7,8 @@ from typing import Any
 import anyio
 import pytest
 
+from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.domain.identifiers import KeyId, TenantId
-from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.errors import LimitExceeded, NotFound
 from gateway.redis.event_bus import EventBus
 from gateway.redis.limits.stream_limiter import StreamLimiter

@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from gateway.domain.events import CatalogMoved, Event
-from gateway.domain.task_supervisor import TaskSupervisor
+from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.redis.audit_spool import AuditSpool
 from gateway.redis.event_bus import EventBus
 from gateway.redis.sessions.stores import session_stores

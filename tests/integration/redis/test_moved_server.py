@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from gateway.domain.events import CatalogMoved, Event
-from gateway.domain.task_supervisor import TaskSupervisor
+from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.errors import RedisUnavailable
 from gateway.redis.event_bus import EventBus
 from gateway.redis.heartbeat import ReplicaHeartbeat

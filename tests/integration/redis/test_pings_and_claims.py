@@ -1,6 +1,6 @@
 """Pings and claims of a session as two replicas see them in Redis."""
 
-from gateway.domain.task_supervisor import TaskSupervisor
+from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.redis.event_bus import EventBus
 from gateway.redis.heartbeat import ReplicaHeartbeat
 from gateway.redis.sessions.stores import session_stores

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.task_supervisor import TaskSupervisor
+from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.redis.event_bus import EventBus
 from gateway.redis.sessions.keys import STANDALONE
 from gateway.redis.sessions.stores import session_stores

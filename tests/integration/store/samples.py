@@ -80,7 +80,6 @@ from gateway.store import (
     operations,
     overrides,
     primitives,
-    profiles,
     secrets,
     tenants,
     tool_aliases,
@@ -111,6 +110,7 @@ from gateway.store.identity import (
     sign_ins,
 )
 from gateway.store.jobs import Job
+from gateway.store.kinds.profiles import PROFILES
 from gateway.store.live import live_primitives, live_sources
 from gateway.store.notifications import deliveries, webhook_endpoints
 from gateway.store.sources import proposals, refreshes, sources, versions
@@ -348,6 +348,8 @@ def make_profile(name: str) -> Profile:
         exclude=(rule,),
         structured_once=True,
         summary_threshold=8192,
+        created_at=NOW,
+        updated_at=NOW,
     )
 
 
@@ -652,7 +654,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
         await secrets.save(tenant.id, db, SEALER, source=source.id, scheme=f"{slug} scheme", credential=secret)
         await credentials.insert(tenant.id, db, SEALER, credential, secret)
         await primitives.insert(tenant.id, db, primitive)
-        await profiles.insert(tenant.id, db, profile)
+        await PROFILES.insert(tenant.id, db, profile)
         entry = await append_change(tenant.id, db, target=f"{slug} target")
         await signed_heads.append(tenant.id, db, [make_signature(tenant.id, f"{slug} signer")])
         await webhooks.insert(tenant.id, db, SEALER, webhook, SigningSecrets(current=f"{slug} signing"))

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from types import ModuleType
+from typing import Any
 
 import pytest
 from sqlalchemy import Table
@@ -50,7 +51,6 @@ from gateway.store import (
     operations,
     overrides,
     primitives,
-    profiles,
     secrets,
     tenants,
     tool_aliases,
@@ -74,6 +74,8 @@ from gateway.store.identity import (
     people,
     sign_ins,
 )
+from gateway.store.kinds.profiles import PROFILES
+from gateway.store.kinds.rows import Rows
 from gateway.store.live import live_primitives, live_sources
 from gateway.store.notifications import deliveries, webhook_endpoints
 from gateway.store.secret_keys import registry, rotation_state, sealed_values
@@ -126,7 +128,6 @@ _MODULES = (
     access_rules,
     policies,
     primitives,
-    profiles,
     secrets,
     sources,
     proposals,
@@ -165,7 +166,28 @@ _DECIDED: Mapping[str, object] = {
 _Call = Callable[[TenantId, Db, Stored], Awaitable[object]]
 """A query made with this tenant id, in a transaction of the intruder's, aimed at the victim's objects."""
 
+_KINDS: Sequence[tuple[Rows[Any], Callable[[Stored], Any]]] = ((PROFILES, lambda v: v.profile),)
+"""The rows of each declared kind, and the victim's object of the kind."""
+
+
+def _calls_of(rows: Rows[Any], of: Callable[[Stored], Any]) -> Mapping[str, _Call]:
+    """Every query of the engine, for one kind."""
+    column = next(name for name in ("credential", "description", "name") if name in rows.table.c)
+    queries: Mapping[str, _Call] = {
+        "insert": lambda t, db, v: rows.insert(t, db, replace(of(v), name="planted")),
+        "get": lambda t, db, v: rows.get(t, db, of(v).id),
+        "page": lambda t, db, v: rows.page(t, db, after=None, limit=100),
+        "load": lambda t, db, v: rows.load(t, db),
+        "count": lambda t, db, v: rows.count(t, db),
+        "names_with": lambda t, db, v: rows.names_with(t, db, column, getattr(of(v), column)),
+        "save": lambda t, db, v: rows.save(t, db, of(v)),
+        "remove": lambda t, db, v: rows.remove(t, db, of(v).id),
+    }
+    return {f"{rows.table.name}.{name}": query for name, query in queries.items()}
+
+
 _CALLS: Mapping[str, _Call] = {
+    **{name: query for rows, of in _KINDS for name, query in _calls_of(rows, of).items()},
     "tool_aliases.add": lambda t, db, v: tool_aliases.add(t, db, v.source.id, {"GET /planted": f"{_VICTIM}_old"}),
     "tool_aliases.active": lambda t, db, v: tool_aliases.active(t, db),
     "tool_aliases.resolve": lambda t, db, v: tool_aliases.resolve(t, db, [f"{_VICTIM}_old"]),
@@ -367,13 +389,6 @@ _CALLS: Mapping[str, _Call] = {
     "primitives.users": lambda t, db, v: primitives.users(t, db, f"credential:{v.credential.name}"),
     "primitives.save": lambda t, db, v: primitives.save(t, db, replace(v.primitive, handler=b"planted")),
     "primitives.remove": lambda t, db, v: primitives.remove(t, db, v.primitive.id),
-    "profiles.insert": lambda t, db, v: profiles.insert(t, db, replace(v.profile, name="planted")),
-    "profiles.get": lambda t, db, v: profiles.get(t, db, v.profile.id),
-    "profiles.page": lambda t, db, v: profiles.page(t, db, after=None, limit=100),
-    "profiles.load": lambda t, db, v: profiles.load(t, db),
-    "profiles.count": lambda t, db, v: profiles.count(t, db),
-    "profiles.save": lambda t, db, v: profiles.save(t, db, replace(v.profile, description="planted")),
-    "profiles.remove": lambda t, db, v: profiles.remove(t, db, v.profile.id),
     "secrets.tenant_key": lambda t, db, v: secrets.tenant_key(t, db, SEALER),
     "secrets.save": lambda t, db, v: secrets.save(
         t, db, SEALER, source=v.source.id, scheme="planted", credential=Credential(value="planted")
@@ -598,7 +613,9 @@ def _queries() -> dict[str, Callable[..., object]]:
         own = [(name, member) for name, member in members if member.__module__ == module.__name__]
         return {f"{short}.{name}": member for name, member in own if not name.startswith("_")}
 
-    return {name: member for module in _MODULES for name, member in of(module).items()}
+    engine = [name for name, _ in inspect.getmembers(Rows, inspect.iscoroutinefunction)]
+    derived = {f"{rows.table.name}.{name}": getattr(rows, name) for rows, _ in _KINDS for name in engine}
+    return derived | {name: member for module in _MODULES for name, member in of(module).items()}
 
 
 def test_every_query_is_in_this_file() -> None:

@@ -9,11 +9,13 @@ from gateway.domain.identifiers import TenantId, new_primitive_id
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.policy import Policy, Safety
 from gateway.errors import NameTaken, NotFound, SecretUnreadable
-from gateway.store import credentials, operations, primitives, profiles, tenants
+from gateway.store import credentials, operations, primitives, tenants
 from gateway.store.calls import policies
 from gateway.store.engine import Store
 from gateway.store.identity import keys
+from gateway.store.kinds.profiles import PROFILES
 from tests.integration.store.samples import (
+    NOW,
     SEALER,
     make_credential,
     make_key,
@@ -84,25 +86,25 @@ async def test_lists_are_in_parts_by_name_whatever_the_locale(store: Store, acme
     async with store.transaction(acme) as db:
         for name in ("b", "A", "a", "Z", "ä"):
             await primitives.insert(acme, db, make_primitive(name))
-            await profiles.insert(acme, db, make_profile(name))
+            await PROFILES.insert(acme, db, make_profile(name))
         first = await primitives.page(acme, db, Family.TOOL, after=None, limit=3)
         second = await primitives.page(acme, db, Family.TOOL, after=first[-1].name, limit=3)
         assert [one.name for one in (*first, *second)] == ["A", "Z", "a", "b", "ä"]
         assert list(await primitives.names(acme, db, Family.TOOL)) == ["A", "Z", "a", "b", "ä"]
-        assert [one.name for one in await profiles.page(acme, db, after="Z", limit=9)] == ["a", "b", "ä"]
-        assert (await primitives.count(acme, db), await profiles.count(acme, db)) == (5, 5)
+        assert [one.name for one in await PROFILES.page(acme, db, after="Z", limit=9)] == ["a", "b", "ä"]
+        assert (await primitives.count(acme, db), await PROFILES.count(acme, db)) == (5, 5)
 
 
 async def test_a_profile_comes_back_as_it_went_in(store: Store, acme: TenantId) -> None:
     """Ours: rules are stored whole (CAP-1)."""
     made = make_profile("small")
     async with store.transaction(acme) as db:
-        await profiles.insert(acme, db, made)
-        assert await profiles.get(acme, db, "small") == await profiles.get(acme, db, made.id) == made
-        await profiles.save(acme, db, replace(made, exclude=(), description=""))
-        assert await profiles.load(acme, db) == [replace(made, exclude=(), description="", version=2)]
+        await PROFILES.insert(acme, db, made)
+        assert await PROFILES.get(acme, db, "small") == await PROFILES.get(acme, db, made.id) == made
+        await PROFILES.save(acme, db, replace(made, exclude=(), description=""), at=NOW)
+        assert await PROFILES.load(acme, db) == [replace(made, exclude=(), description="", version=2)]
         with pytest.raises(NameTaken):
-            await profiles.insert(acme, db, replace(make_profile("small")))
+            await PROFILES.insert(acme, db, replace(make_profile("small")))
 
 
 async def test_only_keys_that_can_be_used_hold_a_profile(store: Store, acme: TenantId) -> None:

@@ -6,18 +6,12 @@ import pytest
 
 from gateway.admin.large_bodies import MAX_REST_BYTES
 from gateway.admin.requests.audit import AuditQuery
-from gateway.admin.requests.models import (
-    KeyCreate,
-    KeyUpdate,
-    NoBody,
-    NoQuery,
-    PageQuery,
-    TenantCreate,
-)
+from gateway.admin.requests.models import KeyCreate, KeyUpdate, TenantCreate
 from gateway.admin.requests.policies import PolicyUpdate
 from gateway.admin.requests.sources import SourceCreate, SourceReplace, SourceUpdate
 from gateway.admin.validation import read_body, read_query
 from gateway.errors import BadInput, DocumentTooLarge, InvalidBody
+from gateway.web.models import NoBody, NoQuery, PageQuery
 
 
 async def _faults(body: object, model: type[KeyCreate] | type[SourceCreate] | type[PolicyUpdate]) -> dict[str, str]:

@@ -161,7 +161,10 @@ def test_no_sentence_of_a_list_of_commands_is_cut() -> None:
 @pytest.mark.parametrize(
     ("group", "verb", "options"),
     [
-        *((group, verb, 3) for group in ("profile", "credential") for verb in ("create", "update", "set")),
+        ("profile", "create", 3),
+        ("profile", "set", 3),
+        ("profile", "update", 1),
+        *(("credential", verb, 3) for verb in ("create", "update", "set")),
         ("key", "create", 2),
         ("source", "add", 1),
     ],

@@ -111,7 +111,7 @@ BANK, PETS = Rule(sources=("bank",)), Rule(tags=("pets",))
         ([deny(what=Rule(safety=(Safety.MODERATE,)))], "allow", KEY, ["list_pets", "pay"]),
         ([deny(what=Rule(methods=("POST",)))], "allow", KEY, ["list_pets", "pay"]),
         ([deny(what=Rule(names=("*_pets", "pay")))], "allow", KEY, ["add_pet"]),
-        ([deny(what=Rule(families=("prompt",)))], "allow", KEY, EVERYTHING),
+        ([deny(what=Rule(families=(Family.PROMPT,)))], "allow", KEY, EVERYTHING),
     ],
 )
 def test_a_deny_rule_wins_then_an_allow_rule_then_the_default(
@@ -191,8 +191,8 @@ async def test_a_denied_primitive_cannot_be_found_in_any_way() -> None:
 async def test_a_template_is_no_way_to_a_denied_resource(uri: str) -> None:
     """Ours: in none of the readings of its URI, whatever the rule tests (IDN-4, TEN-5)."""
     base = snapshot(primitives=[*SHOWN.resources, primitive(Family.TEMPLATE, "{+all}")])
-    by_name = registry(KEY, deny(what=Rule(names=("db://rows/7",), families=("resource",))), base=base)
-    by_family = registry(KEY, deny(what=Rule(families=("resource",))), base=base)
+    by_name = registry(KEY, deny(what=Rule(names=("db://rows/7",), families=(Family.RESOURCE,))), base=base)
+    by_family = registry(KEY, deny(what=Rule(families=(Family.RESOURCE,))), base=base)
 
     for found in (by_name, by_family):
         assert await found.resource(uri) is None, uri

@@ -10,7 +10,6 @@ from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminRespons
 from gateway.admin.limits import WorkKind
 from gateway.admin.pagination import FACE
 from gateway.admin.requests.access import AccessCheck, AccessReplace, AccessReportOf, AccessRuleSent, RoleRuleSent
-from gateway.admin.requests.models import NoBody, NoQuery
 from gateway.admin.responses.access import AccessFound, AccessPage, AccessReport, AccessShown
 from gateway.admin.responses.policies import RuleMatchesShown
 from gateway.admin.routes.explanations import client_of
@@ -21,6 +20,7 @@ from gateway.catalog.snapshots.access_report import AccessFinding, find_access, 
 from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
 from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.tenancy.access import AccessRule, AccessRules, RoleRule, roles_of
+from gateway.web.models import NoBody, NoQuery
 
 
 async def get_access(admin: AdminDependencies, call: Plain) -> AdminResponse:

@@ -8,7 +8,6 @@ from gateway.admin.crud import Noun
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse
 from gateway.admin.limits import WorkKind
 from gateway.admin.list_search import ISSUERS
-from gateway.admin.requests.models import NoBody, NoQuery
 from gateway.admin.requests.people import (
     AdmissionRuleGiven,
     IntrospectionGiven,
@@ -26,6 +25,7 @@ from gateway.catalog.identity.sign_in_clients import SignInDraft
 from gateway.catalog.tenants import get_tenant
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.issuers import AdmissionRule, IntrospectionClient, Issuer, SignInClient
+from gateway.web.models import NoBody, NoQuery
 
 
 async def _show(admin: AdminDependencies, tenant: TenantId, found: Sequence[Issuer]) -> Sequence[IssuerShown]:

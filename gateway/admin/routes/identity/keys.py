@@ -9,7 +9,7 @@ from gateway.admin.endpoint import OPERATOR_ONLY, AdminDependencies, AdminReques
 from gateway.admin.limits import WorkKind
 from gateway.admin.list_search import KEYS
 from gateway.admin.requests.lists import KeyListQuery
-from gateway.admin.requests.models import KeyCheck, KeyCreate, KeyRotate, KeyUpdate, NoQuery
+from gateway.admin.requests.models import KeyCheck, KeyCreate, KeyRotate, KeyUpdate
 from gateway.admin.responses.models import KeyMinted, KeyPage, KeysChecked, KeyShown
 from gateway.catalog.etags import tag_of
 from gateway.catalog.identity import keys
@@ -17,6 +17,7 @@ from gateway.catalog.identity.keys import KeyDraft
 from gateway.catalog.identity.leaked_keys import check_text
 from gateway.domain.identifiers import KeyId
 from gateway.domain.tenancy.keys import Key, MintedKey
+from gateway.web.models import NoQuery
 
 _NOUN = Noun(singular="key", path="/tenants/{t}/keys", key="id", shown=KeyShown, show=each(KeyShown.of))
 

@@ -7,12 +7,12 @@ from gateway.admin.crud import Noun, each
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Plain
 from gateway.admin.list_search import CLIENTS
 from gateway.admin.requests.grants import ClientCreate, ClientListQuery, ClientUpdate
-from gateway.admin.requests.models import NoQuery
 from gateway.admin.responses.grants import ClientMinted, ClientPage, ClientShown
 from gateway.catalog.etags import tag_of
 from gateway.catalog.identity import oauth_clients
 from gateway.catalog.identity.oauth_clients import ClientDraft
 from gateway.domain.tenancy.grants import OAuthClient
+from gateway.web.models import NoQuery
 
 _NOUN: Noun[OAuthClient] = Noun(
     singular="client", path="/tenants/{t}/clients", key="id", shown=ClientShown, show=each(ClientShown.of)

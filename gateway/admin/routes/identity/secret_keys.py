@@ -3,8 +3,9 @@
 from gateway.admin.crud import endpoint
 from gateway.admin.endpoint import OPERATOR_ONLY, AdminDependencies, AdminRequest, AdminResponse, Plain
 from gateway.admin.limits import WorkKind
-from gateway.admin.requests.models import NoBody, NoQuery, SecretRotate
+from gateway.admin.requests.models import SecretRotate
 from gateway.admin.responses.secret_keys import SecretKeysShown
+from gateway.web.models import NoBody, NoQuery
 
 
 async def show_secret_keys(admin: AdminDependencies, _: Plain) -> AdminResponse:

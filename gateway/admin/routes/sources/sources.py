@@ -8,10 +8,8 @@ from gateway.admin.crud import Noun, Options, each, endpoint
 from gateway.admin.endpoint import LARGE_BODY, AdminDependencies, AdminRequest, AdminResponse, Plain
 from gateway.admin.limits import WorkKind
 from gateway.admin.list_search import SOURCES
-from gateway.admin.openapi.formats import NAME
 from gateway.admin.requests.documents import DocumentQuery, DocumentSent
 from gateway.admin.requests.lists import SourceListQuery
-from gateway.admin.requests.models import NoBody, NoQuery
 from gateway.admin.requests.sources import (
     FilledParameterSent,
     OperationRuleSent,
@@ -34,9 +32,11 @@ from gateway.catalog.etags import tag_of
 from gateway.catalog.sources import imports, sources
 from gateway.catalog.sources.drafts import SourceDraft
 from gateway.domain.http.plans import Location
+from gateway.domain.members.formats import NAME
 from gateway.domain.sources import FilledParameter, OperationRule, Source
 from gateway.errors import BadInput, Fault
 from gateway.openapi.options import DocumentForm
+from gateway.web.models import NoBody, NoQuery
 
 _NOUN: Noun[Source] = Noun(
     singular="source", path="/tenants/{t}/sources", key="name", shown=SourceShown, show=each(SourceShown.of)

@@ -6,7 +6,6 @@ from gateway.admin.crud import Options, endpoint
 from gateway.admin.endpoint import LARGE_BODY, AdminDependencies, AdminRequest, AdminResponse, Plain
 from gateway.admin.limits import WorkKind
 from gateway.admin.pagination import read_page
-from gateway.admin.requests.models import NoBody, NoQuery, PageQuery
 from gateway.admin.requests.sources import ProposalSent, SourceRefresh, VersionActivate
 from gateway.admin.responses.source_versions import (
     ProposalMade,
@@ -27,6 +26,7 @@ from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import TenantId
 from gateway.domain.updates.source_versions import SourceProposal
 from gateway.errors import NotFound
+from gateway.web.models import NoBody, NoQuery, PageQuery
 
 _SOURCE = "/tenants/{t}/sources/{name}"
 _VERSION = f"{_SOURCE}/versions/{{id}}"

@@ -5,9 +5,9 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TypeGuard, cast
 
+from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.domain.live_sources import LiveSource
 from gateway.domain.refusals import LiveSourceFailed
-from gateway.domain.task_supervisor import Spawn
 from gateway.upstream.live.command.child_channel import ChildChannel
 from gateway.upstream.live.interfaces import LiveClient, LiveListener
 from gateway.upstream.live.mcp.attachment import McpAttachment, timeout_of, translated

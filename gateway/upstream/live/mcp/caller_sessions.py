@@ -15,10 +15,10 @@ from typing import Any, Protocol
 
 import structlog
 
+from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.domain.identifiers import LiveSourceId, TenantId
 from gateway.domain.live_sources import LiveSource
 from gateway.domain.sessions import SessionOwner, UpstreamSession, UpstreamSessionKey
-from gateway.domain.task_supervisor import Spawn
 from gateway.errors import RedisUnavailable, UpstreamBusy
 from gateway.upstream.live.interfaces import CAPABILITIES, LiveClient
 from gateway.upstream.live.mcp.messages import Message, read_message, write_message

@@ -8,10 +8,10 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import partial
 
+from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.domain.live_sources import LiveSource
 from gateway.domain.refusals import LiveSourceFailed
 from gateway.domain.sessions import UpstreamSession
-from gateway.domain.task_supervisor import Spawn
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.live.interfaces import REQUESTED, LiveClient, LiveListener
 from gateway.upstream.live.mcp.attachment import McpAttachment, timeout_of, translated

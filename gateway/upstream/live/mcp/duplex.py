@@ -14,9 +14,9 @@ from typing import Any, Protocol
 
 import structlog
 
+from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.domain.identifiers import TenantId
 from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
-from gateway.domain.task_supervisor import Spawn
 from gateway.errors import GatewayError
 from gateway.upstream.live.interfaces import LiveClient
 from gateway.upstream.live.mcp.conversation import Conversation, Report

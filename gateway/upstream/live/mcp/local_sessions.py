@@ -8,8 +8,8 @@ import time
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.domain.sessions import SessionOwner
-from gateway.domain.task_supervisor import Spawn
 from gateway.errors import UpstreamBusy
 from gateway.upstream.live.interfaces import CAPABILITIES, LiveClient
 from gateway.upstream.live.mcp.duplex import DuplexSession

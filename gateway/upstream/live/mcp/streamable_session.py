@@ -14,9 +14,9 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any
 
+from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.domain.refusals import LiveSourceFailed
 from gateway.domain.sessions import UpstreamSession
-from gateway.domain.task_supervisor import Spawn
 from gateway.upstream.live.interfaces import LiveClient
 from gateway.upstream.live.mcp.conversation import QUESTIONS, Conversation, Report
 from gateway.upstream.live.mcp.endpoint import AuthorizedEndpoint, HttpRefusal, SourceEndpoint

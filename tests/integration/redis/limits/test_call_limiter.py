@@ -10,8 +10,8 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.domain.identifiers import KeyId, TenantId
-from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.domain.tenancy.policy import Limits
 from gateway.errors import LimitExceeded
 from gateway.redis.event_bus import EventBus

@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from gateway.domain.events import TenantRemoved
+from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.domain.identifiers import TenantId
 from gateway.domain.sessions import SessionRecord
-from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.errors import Conflict, DocumentTooLarge, LimitExceeded, RedisUnavailable
 from gateway.redis.event_bus import EventBus
 from gateway.redis.sessions.records import Sessions, new_session_id

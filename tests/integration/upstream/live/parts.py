@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from gateway.domain.fairness.task_supervisor import Spawn, TaskSupervisor
 from gateway.domain.http.requests import Credential, NamedCredential
 from gateway.domain.identifiers import LiveSourceId, SourceId, TenantId
 from gateway.domain.live_sources import LiveKind, LiveSource
 from gateway.domain.sessions import SessionOwner, UpstreamSession, UpstreamSessionKey
-from gateway.domain.task_supervisor import Spawn, TaskSupervisor
 from gateway.domain.tenancy.principals import ToolCaller
 from gateway.errors import CapabilityMissing, ClientSilent
 from gateway.handlers.live.access import StoredSourceAccess

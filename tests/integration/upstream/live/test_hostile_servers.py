@@ -11,10 +11,10 @@ from typing import Any, cast
 import anyio
 import pytest
 
+from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.domain.http.requests import Credential, NamedCredential
 from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
 from gateway.domain.sessions import SessionOwner
-from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.errors import GatewayError, UpstreamBusy
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.live.mcp import local_sessions

@@ -11,12 +11,12 @@ import pytest
 
 from gateway.admin.endpoint import Route
 from gateway.admin.openapi.document import DOCUMENT, describe, statuses_of
-from gateway.admin.openapi.formats import WORDS
 from gateway.admin.requests.documents import DocumentSent
-from gateway.admin.requests.models import NoBody
 from gateway.admin.routes.index import ENDPOINTS, ROOT
+from gateway.domain.members.formats import WORDS
 from gateway.openapi.compiler import compile_document
 from gateway.openapi.options import ImportOptions
+from gateway.web.models import NoBody
 
 UNPARSED = {NoBody, DocumentSent}
 

@@ -57,9 +57,9 @@ def _selected(*, include: tuple[Rule, ...] = (), exclude: tuple[Rule, ...] = ())
         (Rule(methods=("get",)), ["list_pets"]),
         (Rule(methods=("GET", "DELETE")), ["list_pets", "delete_pet"]),
         (Rule(safety=(Safety.DANGEROUS,)), ["delete_pet"]),
-        (Rule(families=("tool",)), ["list_pets", "delete_pet", "greet"]),
-        (Rule(families=("resource", "resource_template")), ["docs://readme", "db://rows/{id}"]),
-        (Rule(families=("tool",), safety=(Safety.SAFE,), tags=("pets",)), ["list_pets"]),
+        (Rule(families=(Family.TOOL,)), ["list_pets", "delete_pet", "greet"]),
+        (Rule(families=(Family.RESOURCE, Family.TEMPLATE)), ["docs://readme", "db://rows/{id}"]),
+        (Rule(families=(Family.TOOL,), safety=(Safety.SAFE,), tags=("pets",)), ["list_pets"]),
     ],
 )
 def test_a_rule_selects_what_meets_every_member_that_is_set(rule: Rule, selected: list[str]) -> None:
@@ -74,12 +74,12 @@ def test_without_rules_everything_is_selected() -> None:
 
 def test_several_include_rules_add_up() -> None:
     """Ours: one include rule that matches is enough."""
-    assert _selected(include=(Rule(names=("greet",)), Rule(families=("prompt",)))) == ["greet", "review"]
+    assert _selected(include=(Rule(names=("greet",)), Rule(families=(Family.PROMPT,)))) == ["greet", "review"]
 
 
 def test_an_exclude_rule_wins() -> None:
     """Ours: what an exclude rule matches is out, whatever includes it."""
-    tools = Rule(families=("tool",))
+    tools = Rule(families=(Family.TOOL,))
 
     assert _selected(include=(tools,), exclude=(Rule(safety=(Safety.DANGEROUS,)),)) == ["list_pets", "greet"]
     assert _selected(exclude=(Rule(),)) == []

@@ -11,7 +11,6 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import SubscriptionFilter, SubscriptionsListenRequestParams
 
 from gateway.catalog.calls.mcp_tasks import TaskRecords
-from gateway.connections.subscriber_index import Listener
 from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.domain.http.requests import Credential, NamedCredential
 from gateway.domain.identifiers import KeyId, SourceId, TenantId
@@ -25,6 +24,7 @@ from gateway.protocol.request_context import CURRENT_REQUEST, RequestContext
 from gateway.protocol.stateless.subscription_stream import SubscriptionStreams
 from gateway.protocol.stateless.subscriptions import Subscription, SubscriptionHub
 from gateway.redis.limits.stream_limiter import StreamLimiter
+from gateway.registry.connections.subscriber_index import Listener
 from gateway.registry.cursors import Cursors
 from gateway.registry.registry import Registry
 from gateway.registry.views import SnapshotView

@@ -14,13 +14,13 @@ import anyio
 import structlog
 
 from gateway.catalog.snapshots.snapshots import Snapshots
-from gateway.connections.subscriber_index import Listener, Subscriber, SubscriberIndex, TenantSubscribers
 from gateway.domain.audit import RuleKind
+from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.domain.identifiers import TenantId
-from gateway.domain.task_supervisor import TaskSupervisor
 from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
 from gateway.errors import DecidingRule, NotFound, Unavailable
+from gateway.registry.connections.subscriber_index import Listener, Subscriber, SubscriberIndex, TenantSubscribers
 from gateway.registry.cursors import Cursors
 from gateway.registry.registry import Registry
 from gateway.registry.views import ViewCache

@@ -1,0 +1,141 @@
+"""Endpoints of the declared kinds: list, create, show, set, change and delete."""
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Generic
+
+from pydantic import BaseModel
+
+from gateway.admin.crud import AllOptions, Noun, endpoint
+from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Route
+from gateway.admin.list_search import ListRules
+from gateway.catalog.etags import Expected
+from gateway.catalog.kinds.collection import Collection
+from gateway.domain.identifiers import TenantId
+from gateway.errors import Fault, InvalidBody
+from gateway.kinds.kind import T
+from gateway.web.kinds.models import KindModels, models_of
+from gateway.web.models import BodyModel, NoQuery
+
+_MUST_NOT_EXIST: Expected = frozenset()
+"""The expected versions of `If-None-Match: *`: none is acceptable."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindEndpoints(Generic[T]):
+    """The endpoints of one collection."""
+
+    collection: Collection[T]
+    problems: AbstractSet[int] = frozenset()
+    """Statuses of the refusals of special checks."""
+
+    @property
+    def models(self) -> KindModels[T]:
+        """The derived models."""
+        return models_of(self.collection.kind)
+
+    @property
+    def noun(self) -> Noun[Any]:
+        """The paths and the response of the kind."""
+        kind = self.collection.kind
+        path = f"/tenants/{{t}}/{kind.plural}"
+        return Noun(singular=kind.name, path=path, key="name", shown=self.models.shown, show=self._show)
+
+    def routes(self) -> Sequence[Route]:
+        """Build the endpoints of all verbs."""
+        kind, noun, models = self.collection.kind, self.noun, self.models
+        words, plural = kind.words, kind.plural.replace("-", " ")
+        rules: ListRules[Any] = ListRules(
+            name=kind.plural.replace("-", "_"),
+            texts=kind.texts,
+            facts={name: each.value for name, each in kind.filters.items()},
+        )
+        refusals = {409, *self.problems}
+
+        def named(verb: str, summary: str, problems: AbstractSet[int]) -> AllOptions:
+            return AllOptions(called=f"{verb}_{kind.name}", summary=summary, has_tag=True, problems=problems)
+
+        return [
+            noun.list_route(f"List the tenant's {plural}.", self.collection.page, rules, models.query, models.page),
+            endpoint(
+                "POST",
+                noun.path,
+                self._create,
+                models.create,
+                NoQuery,
+                {201: models.shown},
+                **named("create", f"Create a {words}: {kind.about}.", refusals | {429}),
+            ),
+            noun.show_route(f"Show a {words}.", self.collection.get),
+            endpoint(
+                "PUT",
+                noun.item,
+                self._set,
+                models.whole,
+                NoQuery,
+                {200: models.shown, 201: models.shown},
+                **named(
+                    "replace",
+                    f"Replace a {words}, or create it; absent fields have their default.",
+                    refusals | {422, 429},
+                ),
+            ),
+            endpoint(
+                "PATCH",
+                noun.item,
+                self._change,
+                models.change,
+                NoQuery,
+                {200: models.shown},
+                **named("update", f"Change a {words}; absent fields keep their value.", refusals),
+            ),
+            noun.delete_route(f"Delete a {words}.", self.collection.remove, problems={409}),
+        ]
+
+    async def _show(self, admin: AdminDependencies, tenant: TenantId, found: Sequence[T]) -> Sequence[BaseModel]:
+        statuses = await self.collection.statuses(tenant, admin.catalog, found)
+        return [self.models.show(one, status) for one, status in zip(found, statuses, strict=True)]
+
+    async def _create(self, admin: AdminDependencies, call: AdminRequest[BodyModel, NoQuery]) -> AdminResponse:
+        name: str = getattr(call.body, "name")  # noqa: B009  # every derived model of a creation has it
+        new = self.models.compose(call.body, name, None)
+        made = await self.collection.create(call.tenant, admin.catalog, new, by=call.by)
+        return self.noun.to_created(call, made, await self.noun.respond(admin, call, made))
+
+    async def _set(self, admin: AdminDependencies, call: AdminRequest[BodyModel, NoQuery]) -> AdminResponse:
+        name = call.path["name"]
+        expected = _MUST_NOT_EXIST if call.creates_only else call.expected
+
+        def compose(current: T | None) -> T:
+            _check_same(call.body, name, current)
+            return self.models.compose(call.body, name, current)
+
+        done, is_new = await self.collection.set(
+            call.tenant, admin.catalog, name, compose, by=call.by, expected=expected
+        )
+        response = await self.noun.respond(admin, call, done)
+        return self.noun.to_created(call, done, response) if is_new else response
+
+    async def _change(self, admin: AdminDependencies, call: AdminRequest[BodyModel, NoQuery]) -> AdminResponse:
+        change = partial(self.collection.change, call.tenant, admin.catalog, call.path["name"])
+        changed = await change(partial(self.models.revise, call.body), by=call.by, expected=call.expected)
+        return await self.noun.respond(admin, call, changed)
+
+
+def _check_same(body: BodyModel, named: str, current: Any) -> None:
+    """Refuse the body of a PUT that gives the id or name of another object.
+
+    Raises:
+        InvalidBody: it does; the faults name the members.
+    """
+    known = {"id": named if current is None else current.id, "name": named if current is None else current.name}
+    given = {member: getattr(body, member) for member in known}
+    faults = [
+        Fault(pointer=f"/{member}", reason="must be that of the object in the path; leave it out, or use PATCH")
+        for member, value in given.items()
+        if value is not None and value != known[member] and not (member == "id" and current is None)
+    ]
+    if faults:
+        raise InvalidBody(f"{faults[0].pointer}: {faults[0].reason}", faults=faults)

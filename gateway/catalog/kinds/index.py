@@ -1,0 +1,9 @@
+"""The collections of all declared kinds."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from gateway.catalog.kinds.collection import Collection
+from gateway.catalog.kinds.profiles import PROFILES
+
+COLLECTIONS: Sequence[Collection[Any]] = (PROFILES,)

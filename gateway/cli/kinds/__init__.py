@@ -1,0 +1,1 @@
+"""Commands of the declared kinds: list, show, create, set, update and delete."""

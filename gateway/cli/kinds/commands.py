@@ -1,0 +1,144 @@
+"""The commands of one kind, derived from its declaration."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from gateway.cli.click_group import Commands
+from gateway.cli.client.admin_context import AdminContext, with_tenant
+from gateway.cli.exit_codes import ExitCode
+from gateway.cli.failures import Failure
+from gateway.cli.input.declarations import Declaration, read_declarations
+from gateway.cli.input.declared_items import path_and_fields, send_all
+from gateway.cli.input.json_fields import JsonObject, text_at
+from gateway.cli.input.list_options import ListArguments, list_options_of
+from gateway.cli.item_commands import add_delete
+from gateway.cli.kinds.options import OptionOf, add_options, fields_of, options_of, write_options
+from gateway.cli.kinds.output import render_list, render_object
+from gateway.kinds.kind import Kind
+
+_STANDARD_INPUT = "-"
+_FILE_ENDINGS = (".json", ".yaml", ".yml")
+_METHODS: Mapping[str, str] = {"create": "POST", "set": "PUT", "update": "PATCH"}
+_RESULTS: Mapping[str, str] = {"create": "created", "set": "set", "update": "updated"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindCommands:
+    """The group of one kind's commands; other commands of the kind are added to it by hand."""
+
+    kind: Kind[Any]
+    name: str = ""
+    """The name of the group, if it is not that of the kind."""
+    loss: str = ""
+    """The rest of the question before a deletion: other things that are deleted, such as ` with its deliveries`."""
+    path: str = ""
+    """The words before the verb in examples, if they are not the name of the group."""
+
+    def group(self) -> click.Group:
+        """Build the group."""
+        kind = self.kind
+        name = self.name or kind.name.replace("_", "-")
+        plural = kind.plural.replace("-", " ")
+        group = Commands(name, help=f"List, show, create, set, change and delete a tenant's {plural}.")
+        self._add_list(group, f"List a tenant's {plural}.")
+        self._add_show(group, f"Show one {kind.words}.")
+        for verb, about in (
+            ("create", f"Create a {kind.words}: {kind.about}."),
+            ("set", f"Replace a {kind.words}, or create it; what is not given has its default."),
+            ("update", f"Change what is given of a {kind.words}; everything else stays."),
+        ):
+            self._add_writing(group, verb, about)
+        add_delete(group, kind.plural, f"Delete a {kind.words}.", loss=self.loss)
+        return group
+
+    def _add_list(self, group: click.Group, about: str) -> None:
+        kind = self.kind
+
+        @group.command("list", help=about)
+        @list_options_of(kind)
+        @with_tenant
+        def list_items(context: AdminContext, wanted: ListArguments) -> None:
+            items = list(context.admin.pages(context.tenant_path(kind.plural), limit=wanted.limit, query=wanted.query))
+            context.show(items, lambda: render_list(kind, items))
+
+    def _add_show(self, group: click.Group, about: str) -> None:
+        kind = self.kind
+
+        @group.command("show", help=about)
+        @click.argument("name")
+        @with_tenant
+        def show_item(context: AdminContext, name: str) -> None:
+            found = context.admin.get(context.tenant_path(kind.plural, name))
+            context.show(found, lambda: render_object(kind, found))
+
+    def _add_writing(self, group: click.Group, verb: str, about: str) -> None:
+        kind = self.kind
+        options = options_of(kind, is_new=verb != "update")
+        arguments = [one for one in options if verb == "create" and one.member.option.is_argument]
+
+        @with_tenant
+        def write(context: AdminContext, /, target: str | None, **given: Any) -> None:
+            named, values = given.pop("named"), given.pop("values", ())
+            fields = fields_of(options, {**given, **_as_options(arguments, values)})
+            declarations = _declared(target, named, fields)
+            self._write(context, verb, declarations, is_one=not _is_file(target))
+
+        command = add_options(write, [one for one in options if one not in arguments])
+        for one in reversed(arguments):
+            command = add_options(command, [one])
+        command = click.option("--name", "named", metavar="NAME", help="The name, if it is not the argument.")(command)
+        if arguments:
+            metavar = " ".join(f"[{one.member.name.upper()}]" for one in arguments)
+            command = click.argument("values", nargs=-1, metavar=metavar)(command)
+        command = click.argument("target", required=False, metavar="[NAME|FILE]")(command)
+        text = f"{about}\n\nFILE declares objects as JSON or YAML; - reads stdin.\n\n{self._example(verb)}"
+        group.command(verb, help=text)(command)
+
+    def _example(self, verb: str) -> str:
+        """The paragraph of the help with an example."""
+        name = str(self.kind.example["name"])
+        fields = {key: value for key, value in self.kind.example.items() if key != "name"}
+        written = list(write_options(self.kind, fields))
+        written = written[:1] if verb == "update" else written
+        path = self.path or self.name or self.kind.name.replace("_", "-")
+        return "\b\nExample:\n  " + " \\\n    ".join([f"gateway {path} {verb} {name}", *written])
+
+    def _write(self, context: AdminContext, verb: str, declarations: Sequence[Declaration], *, is_one: bool) -> None:
+        kind = self.kind
+
+        def send(body: JsonObject) -> JsonObject:
+            if verb == "create":
+                return context.admin.send("POST", context.tenant_path(kind.plural), body)
+            return context.admin.send(_METHODS[verb], *path_and_fields(context, kind.plural, body))
+
+        done = send_all(declarations, send)
+        lines = "\n".join(f"{_RESULTS[verb]} {text_at(one, 'name')}" for one in done)
+        context.show(done[0] if is_one else done, lambda: lines)
+
+
+def _as_options(arguments: Sequence[OptionOf], values: Sequence[str]) -> Mapping[str, str]:
+    if len(values) > len(arguments):
+        raise Failure(f"unexpected argument {values[len(arguments)]!r}", ExitCode.USAGE)
+    return {one.parameter: value for one, value in zip(arguments, values, strict=False)}
+
+
+def _is_file(target: str | None) -> bool:
+    """True if the argument is a file instead of a name: no name has a slash, and `--name` takes any."""
+    return target is not None and (target == _STANDARD_INPUT or target.endswith(_FILE_ENDINGS) or "/" in target)
+
+
+def _declared(target: str | None, named: str | None, fields: JsonObject) -> Sequence[Declaration]:
+    """The objects of FILE, or the one that name and options describe."""
+    if target is not None and _is_file(target):
+        if named is not None or fields:
+            raise Failure("give FILE, or a name with options, not both", ExitCode.USAGE)
+        return read_declarations(target)
+    if target is not None and named is not None:
+        raise Failure("give the name once: as an argument or as --name", ExitCode.USAGE)
+    name = named or target
+    if not name:
+        raise Failure("give a name with options, or FILE; --help has an example", ExitCode.USAGE)
+    return [Declaration(place="the options", content={"name": name, **fields})]

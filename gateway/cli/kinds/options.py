@@ -1,0 +1,147 @@
+"""Options of declared members, and the fields of a request that the given options describe."""
+
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import click
+
+from gateway.cli.input.json_fields import JsonObject, to_list, to_object, to_objects
+from gateway.domain.members.markers import Bounds, Setter
+from gateway.kinds.kind import Kind
+from gateway.kinds.members import Member, element_of, is_declared, settable, without_none
+
+Command = Callable[..., Any]
+_ENABLED = "enabled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptionOf:
+    """The option of one member: its parameter, the path of the member, and what the option adds."""
+
+    name: str
+    parent: Member | None
+    member: Member
+
+    @property
+    def parameter(self) -> str:
+        """The name under which a command receives the value."""
+        return self.name.replace("-", "_")
+
+    @property
+    def is_many(self) -> bool:
+        """True if the option may be repeated."""
+        return element_of(self.member.hint) is not None
+
+
+def options_of(kind: Kind[Any], *, is_new: bool) -> Sequence[OptionOf]:
+    """The options of a kind, in the order of its members; those of members that only a creation sets, if it is one."""
+    return list(_options(kind.of, is_new=is_new))
+
+
+def add_options(command: Command, options: Sequence[OptionOf]) -> Command:
+    """Add these options to a command; none has a default, so that what is not given is not sent."""
+    for one in reversed(options):
+        command = _click_option(one)(command)
+    return command
+
+
+def fields_of(options: Sequence[OptionOf], given: Mapping[str, Any]) -> JsonObject:
+    """The fields of a request; an empty text for a member that may be null sends null."""
+    fields: JsonObject = {}
+    for one in options:
+        value = given[one.parameter]
+        if value is None or value == ():
+            continue
+        if one.is_many:
+            value = list(value)
+        elif value == "" and one.member.is_nullable:
+            value = None
+        _add(fields, one, value)
+    return fields
+
+
+def write_options(kind: Kind[Any], fields: JsonObject) -> Iterator[str]:
+    """Yield the options that describe these fields, for an example."""
+    for one in options_of(kind, is_new=True):
+        for value in _values(one, fields):
+            if one.member.name == _ENABLED:
+                yield "--enable" if value else "--disable"
+            elif isinstance(value, bool):
+                yield f"--{one.name}" if value else f"--no-{one.name}"
+            else:
+                yield f"--{one.name} {shlex.quote(str(value))}"
+
+
+def _options(of: type, *, is_new: bool, parent: Member | None = None) -> Iterator[OptionOf]:
+    prefix = "" if parent is None else f"{parent.option.name or parent.name}-"
+    for member in settable(of):
+        if member.setter in {Setter.CREATION, Setter.ONCE} and not is_new:
+            continue
+        nested = element_of(member.hint) or without_none(member.hint)
+        if is_declared(nested) and parent is None:
+            yield from _options(nested, is_new=is_new, parent=member)
+        else:
+            name = prefix + (member.option.name or member.name)
+            yield OptionOf(name=name.replace("_", "-"), parent=parent, member=member)
+
+
+def _click_option(one: OptionOf) -> Callable[[Command], Command]:
+    hint = one.member.hint
+    bare = element_of(hint) or without_none(hint)
+    about = _about(one)
+    if bare is bool:
+        flags = "--enable/--disable" if one.member.name == _ENABLED else f"--{one.name}/--no-{one.name}"
+        return click.option(flags, one.parameter, default=None, help=about)
+    return click.option(
+        f"--{one.name}",
+        one.parameter,
+        type=_type(bare, one.member),
+        multiple=one.is_many,
+        metavar=one.member.option.metavar or None,
+        help=about,
+    )
+
+
+def _type(bare: Any, member: Member) -> click.ParamType[Any] | None:
+    if isinstance(bare, type) and issubclass(bare, StrEnum):
+        return click.Choice([each.value for each in bare])
+    bounds = member.mark(Bounds)
+    if bounds is not None:
+        return click.IntRange(0 if bounds.or_zero else bounds.least, bounds.most)
+    return click.INT if bare is int else None
+
+
+def _about(one: OptionOf) -> str:
+    text = one.member.about
+    if one.parent is not None:
+        text = f"{one.parent.name.capitalize()}: {text}"
+    return f"{text} May be repeated." if one.is_many else text
+
+
+def _add(fields: JsonObject, one: OptionOf, value: object) -> None:
+    """Add the value of an option to the fields."""
+    name = one.member.name
+    if one.parent is None:
+        fields[name] = value
+    elif element_of(one.parent.hint) is None:
+        fields[one.parent.name] = {**to_object(fields.get(one.parent.name)), name: value}
+    elif one.parent.option.is_split:
+        fields[one.parent.name] = [*to_list(fields.get(one.parent.name)), {name: value}]
+    else:
+        [*_, current] = [{}, *to_objects(fields.get(one.parent.name))]
+        fields[one.parent.name] = [{**current, name: value}]
+
+
+def _values(one: OptionOf, fields: JsonObject) -> Sequence[object]:
+    holders: Sequence[JsonObject] = [fields]
+    if one.parent is not None:
+        held = fields.get(one.parent.name)
+        holders = to_objects(held) or [to_object(held)]
+    found: list[object] = []
+    for holder in holders:
+        value = holder.get(one.member.name)
+        found += to_list(value) if one.is_many else [] if value is None else [value]
+    return found

@@ -1,0 +1,71 @@
+"""Tables and descriptions of the objects of a declared kind."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.cli.input.json_fields import JsonObject, as_text, pick, to_objects
+from gateway.cli.output.tables import render_pairs, render_table, thousands
+from gateway.domain.members.markers import Setter
+from gateway.kinds.kind import Kind
+from gateway.kinds.members import STATUS, Member, element_of, is_declared, settable, shown, status_of, without_none
+
+_TIMES = ("created_at", "updated_at")
+_LONGEST = ("description",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """A member of a response, at any depth."""
+
+    path: tuple[str, ...]
+    member: Member
+
+    @property
+    def title(self) -> str:
+        """The name for people: a time is named by its event."""
+        return self.path[-1].removesuffix("_at").replace("_", " ")
+
+    def text(self, found: JsonObject) -> str:
+        """The value for people."""
+        value = pick(found, *self.path)
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        return thousands(value) if is_number and isinstance(value, int) else as_text(value)
+
+
+def render_list(kind: Kind[Any], items: Sequence[JsonObject]) -> str:
+    """Render the listed members of objects as a table."""
+    listed = [one for one in _fields(kind) if one.member.is_listed]
+    columns = sorted(listed, key=lambda one: one.path == _LONGEST)  # the longest text is the last column
+    numbers = [place for place, one in enumerate(columns, 1) if one.member.hint is int]
+    titles = ["name", *(one.title for one in columns)]
+    rows = [[as_text(item.get("name")), *(one.text(item) for one in columns)] for item in items]
+    return render_table(titles, rows, numbers=numbers)
+
+
+def render_object(kind: Kind[Any], found: JsonObject) -> str:
+    """Render all members of an object; null and empty ones are omitted."""
+    pairs: list[tuple[str, str]] = [("name", as_text(found.get("name"))), ("id", as_text(found.get("id")))]
+    for one in _fields(kind):
+        value = pick(found, *one.path)
+        rules = to_objects(value) if is_declared(element_of(one.member.hint)) else []
+        pairs += [(one.title, as_text(rule) or "everything") for rule in rules] or [(one.title, one.text(found))]
+    pairs += [(name.removesuffix("_at"), as_text(found.get(name))) for name in _TIMES]
+    return render_pairs(pairs)
+
+
+def _fields(kind: Kind[Any]) -> Iterator[Field]:
+    own = [one for one in settable(kind.of) if one.setter is not Setter.ONCE]
+    yield from _nested(own, ())
+    status = kind.status or status_of(kind.of)
+    if status is not None:
+        yield from _nested(shown(status), (STATUS,))
+
+
+def _nested(members: Sequence[Member], path: tuple[str, ...]) -> Iterator[Field]:
+    for one in members:
+        bare: Any = without_none(one.hint)
+        if is_declared(bare):
+            yield from _nested(shown(bare), (*path, one.name))
+        else:
+            yield Field(path=(*path, one.name), member=one)

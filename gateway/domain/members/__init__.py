@@ -1,0 +1,1 @@
+"""Markers, shared types and formats of the members of declared objects."""

@@ -1,0 +1,99 @@
+"""Markers of the members of objects that a tenant configures.
+
+A member with `About` is part of the outside form of its object. The engines derive columns, models, options and
+reference pages from the markers; `gateway.kinds.members` reads them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, auto
+
+
+class Setter(Enum):
+    """The author of a member's value; a member without this marker is set by admins at any time."""
+
+    CREATION = auto()
+    """Admins, at creation only."""
+    ONCE = auto()
+    """Admins, at creation only; the value has its effect then and is not stored."""
+    GATEWAY = auto()
+    """The gateway; shown under `status`."""
+
+
+class Shape(Enum):
+    """Special treatment of a member's value."""
+
+    ONE_VALUE = auto()
+    """An object that PATCH replaces whole instead of merging it."""
+    DISTINCT = auto()
+    """A list without equal elements."""
+    LISTED = auto()
+    """A column of the tables that the command line prints."""
+    RESET = auto()
+    """A member of the status that every change by an admin sets to its default."""
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """The description of a member, for the OpenAPI document, JSON Schemas, help and reference pages."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Length:
+    """Bounds of the characters of a text or of the elements of a list."""
+
+    least: int = 0
+    most: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """Bounds of a number; `or_zero` also permits 0, which switches something off."""
+
+    least: int
+    most: int
+    or_zero: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A regular expression for texts, described in `gateway.domain.members.formats.WORDS`."""
+
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A function that returns the text to store, or raises `ValueError` with the reason for a refusal."""
+
+    check: Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class JsonFormat:
+    """The `format` of a text in JSON Schemas, such as `uri`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """A text that names an object of this kind."""
+
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """The option of a member on the command line, where it is not derived from the name and the type.
+
+    `is_argument`: a creation also takes the value as an argument. `is_split`: each option of a list of objects adds an
+    object of its own; otherwise all options describe one object.
+    """
+
+    name: str = ""
+    metavar: str = ""
+    is_argument: bool = False
+    is_split: bool = False

@@ -1,0 +1,9 @@
+"""All declared kinds."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from gateway.kinds.kind import Kind
+from gateway.kinds.selections import PROFILE
+
+KINDS: Sequence[Kind[Any]] = (PROFILE,)

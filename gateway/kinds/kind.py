@@ -1,0 +1,106 @@
+"""The declaration of a kind: names, limits, lists and filters of the objects of one class."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
+
+from gateway.domain.identifiers import mint
+from gateway.domain.members.formats import NAME
+from gateway.domain.tenancy.keys import Scope
+
+
+class Configured(Protocol):
+    """An object of a kind: a frozen dataclass with these members and those that its markers declare."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def id(self) -> str:
+        """The id, which never changes."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """The name, unique in the tenant."""
+        ...
+
+    @property
+    def version(self) -> int:
+        """The number of changes so far, from 1."""
+        ...
+
+    @property
+    def created_at(self) -> datetime | None:
+        """The time of creation; None for an object that is not stored."""
+        ...
+
+    @property
+    def updated_at(self) -> datetime | None:
+        """The time of the last change."""
+        ...
+
+
+T = TypeVar("T", bound=Configured)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """The number of objects that one tenant may have, and the reason for it."""
+
+    most: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListFilter(Generic[T]):
+    """A filter of a list: its values, and the value of an object that must equal it."""
+
+    type: type[bool] | type[StrEnum] | type[str]
+    about: str
+    value: Callable[[T], object]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Kind(Generic[T]):
+    """The facts of one kind that are not members of its class."""
+
+    of: type[T]
+    stem: str
+    """The first part of the names of its models, such as `Profile` of `ProfileCreate`."""
+    name: str
+    """The name in audit actions, operations and owners of names, such as `webhook_endpoint`."""
+    plural: str
+    """The segment of its paths, such as `webhook-endpoints`."""
+    id_prefix: str
+    about: str
+    """One sentence: what an object is for. It follows the words `a profile:` in summaries."""
+    limit: Limit
+    example: Mapping[str, object]
+    """The members of one object with its name, for the OpenAPI document and the help."""
+    texts: Callable[[T], Iterable[str | None]]
+    """The texts that a search reads."""
+    form: str = NAME
+    """The pattern of names."""
+    name_about: str = "Unique in the tenant."
+    reserved: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The names that no object can have, each with its owner."""
+    filters: Mapping[str, ListFilter[T]] = field(default_factory=dict[str, ListFilter[T]])
+    sorts: Sequence[str] = ("name", "created_at")
+    status: type | None = None
+    """The class of a status that is computed for each response; None if the objects have theirs, or none."""
+    scopes: frozenset[Scope] = frozenset({Scope.ADMIN})
+    built_in: T | None = None
+    """An object that every tenant has; it is not stored and cannot be changed."""
+
+    @property
+    def words(self) -> str:
+        """The name for people, such as `webhook endpoint`."""
+        return self.name.replace("_", " ")
+
+    def make(self, name: str, members: Mapping[str, object]) -> T:
+        """Return a new object with a new id."""
+        build = cast("Callable[..., T]", self.of)
+        now = datetime.now(UTC)
+        return build(id=mint(self.id_prefix), name=name, version=1, created_at=now, updated_at=now, **members)

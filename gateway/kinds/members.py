@@ -1,0 +1,138 @@
+"""Members of a declared class: name, type hint, default and markers, read from its annotations."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, ParamSpec, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+from gateway.domain.members.markers import About, Option, Setter, Shape
+
+M = TypeVar("M")
+P = ParamSpec("P")
+R = TypeVar("R")
+
+REQUIRED = MISSING
+"""The default of a member without one."""
+STATUS = "status"
+"""The member that holds what the gateway sets, if a class has such a member."""
+
+
+def cached(function: Callable[P, R]) -> Callable[P, R]:
+    """`functools.cache` with the signature of the function; that of `cache` refuses `type[Any]`."""
+    return cast("Callable[P, R]", cache(function))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One member with its type hint, which keeps the markers of its parts but not those of the member itself."""
+
+    name: str
+    hint: Any
+    marks: tuple[object, ...]
+    default: object
+
+    @property
+    def about(self) -> str:
+        """The description; empty for a member that is not part of the outside form."""
+        found = self.mark(About)
+        return "" if found is None else found.text
+
+    @property
+    def setter(self) -> Setter | None:
+        """The author of the value; None: admins, at any time."""
+        return self.mark(Setter)
+
+    @property
+    def option(self) -> Option:
+        """The declared parts of the option on the command line."""
+        return self.mark(Option) or Option()
+
+    @property
+    def is_required(self) -> bool:
+        """True if a creation has to give the value."""
+        return self.default is REQUIRED
+
+    @property
+    def is_nullable(self) -> bool:
+        """True if the value may be None."""
+        return NoneType in alternatives(self.hint)
+
+    @property
+    def is_stored(self) -> bool:
+        """True unless the value only has an effect at creation."""
+        return self.setter is not Setter.ONCE
+
+    @property
+    def is_listed(self) -> bool:
+        """True if tables show the member."""
+        return Shape.LISTED in self.marks
+
+    def mark(self, of: type[M]) -> M | None:
+        """The last marker of a class; the markers of a member follow those of its type."""
+        found = [mark for mark in self.marks if isinstance(mark, of)]
+        return found[-1] if found else None
+
+
+@cached
+def members_of(declared: Any) -> Sequence[Member]:
+    """All members of a frozen dataclass, in the order of declaration."""
+    hints = get_type_hints(declared, include_extras=True)
+    found: list[Member] = []
+    for field in fields(declared):
+        bare, marks = split(hints[field.name])
+        default = field.default if field.default_factory is MISSING else field.default_factory()
+        found.append(Member(name=field.name, hint=bare, marks=marks, default=default))
+    return found
+
+
+@cached
+def settable(declared: Any) -> Sequence[Member]:
+    """The members that admins set."""
+    return [each for each in members_of(declared) if each.about and each.setter is not Setter.GATEWAY]
+
+
+@cached
+def status_of(declared: Any) -> type | None:
+    """The class of the member `status`; None if the class has no such member."""
+    return next((cast("type", each.hint) for each in members_of(declared) if each.name == STATUS), None)
+
+
+@cached
+def shown(declared: Any) -> Sequence[Member]:
+    """The members of a status, or of another class, that responses have."""
+    return [each for each in members_of(declared) if each.about]
+
+
+def split(hint: Any) -> tuple[Any, tuple[object, ...]]:
+    """A type without its outer markers, and these markers."""
+    if get_origin(hint) is not Annotated:
+        return hint, ()
+    bare, *marks = get_args(hint)
+    return bare, tuple(marks)
+
+
+def alternatives(hint: Any) -> Sequence[Any]:
+    """The parts of a union; another type is its only part."""
+    return get_args(hint) if get_origin(hint) in {Union, UnionType} else (hint,)
+
+
+def without_none(hint: Any) -> Any:
+    """The type of a value that is not None."""
+    [found] = [each for each in alternatives(hint) if each is not NoneType]
+    return found
+
+
+def element_of(hint: Any) -> Any:
+    """The type of the elements of `tuple[X, ...]`; None for another type."""
+    return get_args(hint)[0] if get_origin(hint) is tuple else None
+
+
+def is_declared(hint: Any) -> bool:
+    """True for a class whose members are declared."""
+    return isinstance(hint, type) and is_dataclass(hint)
+
+
+def values_of(one: object, members: Sequence[Member]) -> Mapping[str, Any]:
+    """The values of these members."""
+    return {each.name: getattr(one, each.name) for each in members}

@@ -1,0 +1,28 @@
+"""The kinds that select and guard what a tenant's clients see."""
+
+from gateway.domain.identifiers import ProfileId
+from gateway.domain.members.formats import LABEL
+from gateway.domain.tenancy.profiles import DEFAULT_PROFILE, Profile, ProfileCosts
+from gateway.kinds.kind import Kind, Limit
+
+PROFILE = Kind(
+    of=Profile,
+    stem="Profile",
+    name="profile",
+    plural="profiles",
+    id_prefix="prf",
+    about="a selection of the tenant's primitives, with its own URL",
+    limit=Limit(most=200, reason="each one is compiled with every snapshot of the catalog"),
+    form=LABEL,
+    name_about="A DNS label; it is a segment of the profile's URL.",
+    reserved={DEFAULT_PROFILE: "builtin", "hooks": "reserved for the path of webhooks"},
+    example={
+        "name": "readers",
+        "description": "What only reads.",
+        "include": [{"safety": ["safe"]}],
+        "exclude": [{"names": ["admin_*"]}],
+    },
+    texts=lambda one: (one.name, one.description),
+    status=ProfileCosts,
+    built_in=Profile(id=ProfileId(DEFAULT_PROFILE), name=DEFAULT_PROFILE, description="All primitives of the tenant."),
+)

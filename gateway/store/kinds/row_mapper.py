@@ -1,0 +1,113 @@
+"""Mapping between the objects of a kind and the rows of its table, derived from the members of the class."""
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, Generic, cast
+
+import msgspec
+from sqlalchemy import ARRAY, RowMapping, Table
+
+from gateway.domain.members.markers import Setter, Shape
+from gateway.kinds.kind import T
+from gateway.kinds.members import REQUIRED, STATUS, Member, alternatives, element_of, members_of, status_of
+
+_KEYS = frozenset({"id", "created_at", "updated_at", "version"})
+_Read = Callable[[Any], Any]
+
+
+class RowMapper(Generic[T]):
+    """The columns of a kind. Members without a column of their name are one JSON object in the column `packed`.
+
+    `copies` are columns that repeat parts of this object for queries. Members of the status have columns of their own.
+    """
+
+    def __init__(
+        self, of: type[T], table: Table, *, packed: str = "", copies: Mapping[str, Callable[[T], object]] | None = None
+    ) -> None:
+        self.of = of
+        self.table = table
+        self._packed_in = packed
+        self._copies = copies or {}
+
+    @cached_property
+    def _own(self) -> Sequence[Member]:
+        return [one for one in members_of(self.of) if one.name in self.table.c and one.name != STATUS]
+
+    @cached_property
+    def _packed(self) -> Sequence[Member]:
+        held = {one.name for one in self._own} | {STATUS}
+        return [one for one in members_of(self.of) if one.name not in held and one.is_stored] if self._packed_in else []
+
+    @cached_property
+    def _of_status(self) -> Sequence[Member]:
+        status = status_of(self.of)
+        return [] if status is None else [one for one in members_of(status) if one.name in self.table.c]
+
+    @cached_property
+    def _struct(self) -> type[msgspec.Struct]:
+        """The struct of the packed members, which omits defaults, so that rows of older releases can be read."""
+        fields = [
+            (one.name, one.hint) if one.default is REQUIRED else (one.name, one.hint, one.default)
+            for one in self._packed
+        ]
+        return msgspec.defstruct(f"{self.of.__name__}Members", fields, omit_defaults=True, kw_only=True)
+
+    @cached_property
+    def _decoder(self) -> msgspec.json.Decoder[Any]:
+        return msgspec.json.Decoder(self._struct)
+
+    @cached_property
+    def _reads(self) -> Sequence[tuple[str, _Read]]:
+        return [(one.name, _reader(one.hint)) for one in self._own]
+
+    @cached_property
+    def _status_reads(self) -> Sequence[tuple[str, _Read]]:
+        return [(one.name, _reader(one.hint)) for one in self._of_status]
+
+    def settable_values(self, one: T) -> dict[str, Any]:
+        """The columns that a change by an admin writes: the members, and what it resets of the status."""
+        values = {
+            member.name: self._written(member.name, getattr(one, member.name))
+            for member in self._own
+            if member.name not in _KEYS and member.setter is not Setter.GATEWAY
+        }
+        if self._packed_in:
+            packed = self._struct(**{member.name: getattr(one, member.name) for member in self._packed})
+            values[self._packed_in] = msgspec.json.encode(packed)
+        values |= {name: read(one) for name, read in self._copies.items()}
+        return values | {member.name: member.default for member in self._of_status if Shape.RESET in member.marks}
+
+    def new_values(self, one: T) -> dict[str, Any]:
+        """The columns of a new row, with the first status."""
+        status = {member.name: member.default for member in self._of_status}
+        return {**status, **self.settable_values(one), "id": one.id, "version": one.version}
+
+    def read(self, row: RowMapping) -> T:
+        """The object of a row."""
+        values: dict[str, Any] = {name: read(row[name]) for name, read in self._reads}
+        if self._packed_in:
+            packed = self._decoder.decode(row[self._packed_in])
+            values |= {member.name: getattr(packed, member.name) for member in self._packed}
+        status = status_of(self.of)
+        if status is not None:
+            values[STATUS] = status(**{name: read(row[name]) for name, read in self._status_reads})
+        return self.of(**values)
+
+    def _written(self, column: str, value: object) -> object:
+        if isinstance(value, StrEnum):
+            return value.value
+        return list(cast("tuple[object, ...]", value)) if isinstance(self.table.c[column].type, ARRAY) else value
+
+
+def _reader(hint: Any) -> _Read:
+    """Return a function that converts the value of a column to a member of this type."""
+    element = element_of(hint)
+    if element is not None:
+        convert = _reader(element)
+        return lambda value: tuple(convert(each) for each in value)
+    for part in alternatives(hint):
+        if isinstance(part, type) and issubclass(part, StrEnum):
+            enumeration = part
+            return lambda value: None if value is None else enumeration(value)
+    return lambda value: value

@@ -1,0 +1,104 @@
+"""Statements over the rows of one kind, each for one tenant.
+
+Every statement names the tenant, and row-level security of the transaction refuses another tenant's rows.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import cached_property
+from typing import Any, Generic
+
+from sqlalchemy import Select, bindparam, delete, func, or_, select, update
+from sqlalchemy import insert as insert_into
+
+from gateway.domain.identifiers import TenantId
+from gateway.domain.order import KEYED, Order
+from gateway.errors import NotFound
+from gateway.kinds.kind import Kind, T
+from gateway.store.engine import Db
+from gateway.store.kinds.row_mapper import RowMapper
+from gateway.store.pagination import select_page
+
+
+class Rows(Generic[T]):
+    """The rows of one kind. `in_order` are the columns by which all objects of a tenant are sorted when loaded."""
+
+    def __init__(self, kind: Kind[T], columns: RowMapper[T], *, in_order: Sequence[str] = ("name",)) -> None:
+        self.kind = kind
+        self.table = columns.table
+        self._columns = columns
+        self._in_order = in_order
+
+    @cached_property
+    def _all(self) -> Select[*tuple[Any, ...]]:
+        sorted_by = [self.table.c[name] for name in self._in_order]
+        return select(self.table).where(self.table.c.tenant_id == bindparam("tenant")).order_by(*sorted_by)
+
+    async def insert(self, tenant: TenantId, db: Db, new: T) -> None:
+        """Add an object.
+
+        Raises:
+            NameTaken: the tenant has an object of this kind and name.
+            NotFound: there is no such tenant.
+        """
+        now = {"created_at": new.created_at or func.now(), "updated_at": new.updated_at or func.now()}
+        await db.execute(insert_into(self.table).values(tenant_id=tenant, **now, **self._columns.new_values(new)))
+
+    async def get(self, tenant: TenantId, db: Db, name_or_id: str, *, locked: bool = False) -> T | None:
+        """The object with this id or name; an id takes precedence.
+
+        `locked` holds the row until the transaction ends, so that no job changes its status meanwhile.
+        """
+        columns = self.table.c
+        is_named = or_(columns.id == name_or_id, columns.name == name_or_id)
+        query = select(self.table).where(columns.tenant_id == tenant, is_named)
+        query = query.order_by((columns.id == name_or_id).desc()).limit(1)
+        query = query.with_for_update(key_share=True) if locked else query
+        row = (await db.execute(query)).mappings().one_or_none()
+        return self._columns.read(row) if row else None
+
+    async def page(
+        self, tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED
+    ) -> Sequence[T]:
+        """One page of the tenant's objects, by default sorted by name."""
+        columns = self.table.c
+        listed = select(self.table).where(columns.tenant_id == tenant)
+        query = select_page(listed, columns, "name", after=after, limit=limit, order=order)
+        return [self._columns.read(row) for row in (await db.execute(query)).mappings()]
+
+    async def load(self, tenant: TenantId, db: Db) -> Sequence[T]:
+        """All objects of the tenant, in the declared order."""
+        return [self._columns.read(row) for row in (await db.execute(self._all, {"tenant": tenant})).mappings()]
+
+    async def count(self, tenant: TenantId, db: Db) -> int:
+        """Number of the tenant's objects."""
+        counted = select(func.count()).select_from(self.table).where(self.table.c.tenant_id == tenant)
+        return int((await db.execute(counted)).scalar_one())
+
+    async def names_with(self, tenant: TenantId, db: Db, column: str, value: str) -> Sequence[str]:
+        """The names of the objects with this value in a column, sorted."""
+        columns = self.table.c
+        query = select(columns.name).where(columns.tenant_id == tenant, columns[column] == value)
+        return list((await db.execute(query.order_by(columns.name))).scalars())
+
+    async def save(self, tenant: TenantId, db: Db, changed: T, *, at: datetime | None = None) -> None:
+        """Store the members that admins set, under the next version.
+
+        Raises:
+            NotFound: the tenant has no such object.
+        """
+        columns = self.table.c
+        values = {
+            **self._columns.settable_values(changed),
+            "version": columns.version + 1,
+            "updated_at": at or func.now(),
+        }
+        saved = update(self.table).where(columns.tenant_id == tenant, columns.id == changed.id).values(values)
+        if (await db.execute(saved.returning(columns.id))).one_or_none() is None:
+            raise NotFound(f"There is no such {self.kind.words}.")
+
+    async def remove(self, tenant: TenantId, db: Db, of: str) -> bool:
+        """Delete the object with this id; True if it existed."""
+        columns = self.table.c
+        removed = delete(self.table).where(columns.tenant_id == tenant, columns.id == of).returning(columns.id)
+        return (await db.execute(removed)).one_or_none() is not None

@@ -1,0 +1,1 @@
+"""Models of bodies, queries and responses, derived from the declarations of the kinds."""

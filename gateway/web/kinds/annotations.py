@@ -1,0 +1,187 @@
+"""Pydantic annotations of declared members: their types in requests, with bounds and checks, and in responses."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from typing import Annotated, Any, Literal, TypeVar, cast
+
+from pydantic import AfterValidator, BaseModel, Field, create_model
+
+from gateway.domain.members.markers import Bounds, Check, Form, JsonFormat, Length, Shape
+from gateway.kinds.members import (
+    REQUIRED,
+    Member,
+    alternatives,
+    cached,
+    element_of,
+    is_declared,
+    settable,
+    shown,
+    split,
+    without_none,
+)
+from gateway.web.models import GIVEN, Absent, BodyModel, CopiedModel
+
+M = TypeVar("M", bound=BaseModel)
+
+Fields = Mapping[str, tuple[Any, Any]]
+"""Arguments of `create_model`: annotation and default of each field."""
+
+
+def sent_fields(members: Sequence[Member]) -> Fields:
+    """The fields of a request that gives an object; members with a default may be absent."""
+    return {one.name: (_described(sent_type(one.hint, one.marks), one), _default(one)) for one in members}
+
+
+def changed_fields(members: Sequence[Member]) -> Fields:
+    """The fields of a request that changes an object; every one may be absent, and null only where it may be null."""
+    found: dict[str, tuple[Any, Any]] = {}
+    for one in members:
+        hint = _changed_type(one)
+        found[one.name] = (_described(hint if one.is_nullable else _annotated(hint | Absent, [GIVEN]), one), None)
+    return found
+
+
+def shown_fields(members: Sequence[Member]) -> Fields:
+    """The fields of a response."""
+    return {one.name: (_described(shown_type(one.hint), one), ...) for one in members}
+
+
+def sent_type(hint: Any, marks: Sequence[object] = ()) -> Any:
+    """The type of a value in a request: lists and models instead of tuples and dataclasses, with bounds and checks."""
+    bare, inner = split(hint)
+    marks = (*inner, *marks)
+    if _is_optional(bare):
+        return sent_type(without_none(bare), marks) | None
+    element = element_of(bare)
+    if element is not None:
+        return _annotated(_of(list, sent_type(element)), _constraints(marks, is_list=True))
+    if is_declared(bare):
+        return sent_model(bare)
+    found: Any = _annotated(bare, _constraints(marks, is_list=False))
+    if isinstance(bare, type) and issubclass(bare, StrEnum):
+        return Annotated[bare, Field(strict=False)]
+    is_switched_off = any(isinstance(mark, Bounds) and mark.or_zero for mark in marks)
+    return Literal[0] | found if is_switched_off else found
+
+
+def shown_type(hint: Any) -> Any:
+    """The type of a value in a response."""
+    bare, _ = split(hint)
+    if _is_optional(bare):
+        return shown_type(without_none(bare)) | None
+    element = element_of(bare)
+    if element is not None:
+        return _of(Sequence, shown_type(element))
+    return shown_model(bare) if is_declared(bare) else bare
+
+
+@cached
+def sent_model(of: Any) -> type[BodyModel]:
+    """The model of an object within a request."""
+    return make_model(f"{of.__name__}Sent", BodyModel, of.__doc__ or "", sent_fields(settable(of)))
+
+
+@cached
+def changed_model(of: Any) -> type[BodyModel]:
+    """The model of changes of an object within a request."""
+    return make_model(f"{of.__name__}Changed", BodyModel, of.__doc__ or "", changed_fields(settable(of)))
+
+
+@cached
+def shown_model(of: Any) -> type[CopiedModel]:
+    """The model of an object within a response."""
+    return make_model(f"{of.__name__}Shown", CopiedModel, of.__doc__ or "", shown_fields(shown(of)))
+
+
+def merged(current: Any, sent: object, hint: Any) -> Any:
+    """The value of a member that a request sent: tuples and dataclasses, merged into the current value (RFC 7396)."""
+    bare, _ = split(hint)
+    if sent is None:
+        return None
+    bare = without_none(bare)
+    element = element_of(bare)
+    if element is not None:
+        return tuple(merged(None, each, element) for each in cast("Sequence[object]", sent))
+    if not isinstance(sent, BodyModel):
+        return sent
+    hints = {one.name: one.hint for one in settable(bare)}
+    is_changed = isinstance(sent, changed_model(bare)) and current is not None
+    given = sent.sent() if is_changed else {name: getattr(sent, name) for name in hints}
+    values = {name: merged(getattr(current, name, None), value, hints[name]) for name, value in given.items()}
+    changed: Any = replace(current, **values) if is_changed and current is not None else bare(**values)
+    return changed
+
+
+def _changed_type(one: Member) -> Any:
+    bare = without_none(one.hint)
+    if not is_declared(bare) or Shape.ONE_VALUE in one.marks or one.is_nullable:
+        return sent_type(one.hint, one.marks)
+    return changed_model(bare)
+
+
+def make_model(name: str, of: type[M], about: str, fields: Fields) -> type[M]:
+    """A model with these fields, derived from `of`."""
+    members: dict[str, Any] = {**fields}
+    made: type[M] = create_model(name, __base__=of, __doc__=about, **members)
+    return made
+
+
+def _default(one: Member) -> Any:
+    if one.default is REQUIRED:
+        return ...
+    if isinstance(one.default, tuple):
+        return Field(default_factory=list[Any])
+    declared: Any = type(one.default)
+    if is_declared(declared):
+        nested = sent_model(declared)
+        return Field(default_factory=lambda: nested.model_validate({}))
+    return one.default
+
+
+def _described(hint: Any, one: Member) -> Any:
+    return Annotated[hint, Field(description=one.about)]
+
+
+def _of(generic: Any, element: Any) -> Any:
+    return generic[element]
+
+
+def _is_optional(hint: Any) -> bool:
+    return type(None) in alternatives(hint)
+
+
+def _annotated(hint: Any, marks: Sequence[object]) -> Any:
+    annotated: Any = Annotated
+    return annotated[hint, *marks] if marks else hint
+
+
+def _constraints(marks: Sequence[object], *, is_list: bool) -> list[object]:
+    bounds: dict[str, Any] = {}
+    extra: dict[str, Any] = {}
+    checks: list[object] = []
+    for mark in marks:
+        match mark:
+            case Length(least=least, most=most):
+                bounds |= {"max_length": most} | ({"min_length": least} if least else {})
+            case Bounds(least=least, most=most) if not is_list:
+                bounds |= {"ge": least, "le": most}
+            case Form(pattern=pattern) if not is_list:
+                bounds["pattern"] = pattern
+            case JsonFormat(name=name):
+                extra["format"] = name
+            case Shape.DISTINCT:
+                extra["uniqueItems"] = True
+                checks.append(AfterValidator(_check_distinct))
+            case Check(check=check):
+                checks.append(AfterValidator(check))
+            case _:
+                pass
+    described = [Field(**bounds, json_schema_extra=extra or None)] if bounds or extra else []
+    return [*described, *checks]
+
+
+def _check_distinct(values: Sequence[object]) -> Sequence[object]:
+    if len(set(values)) != len(values):
+        raise ValueError("must not have equal entries")
+    return values

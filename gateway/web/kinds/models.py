@@ -1,0 +1,154 @@
+"""Models of one kind: bodies of POST, PUT and PATCH, responses, and the query of its list."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Generic, Literal, cast
+
+from pydantic import Field, model_validator
+
+from gateway.domain.members.markers import Setter
+from gateway.kinds.kind import Kind, ListFilter, T
+from gateway.kinds.members import STATUS, cached, members_of, settable, shown, status_of
+from gateway.web.kinds.annotations import (
+    changed_fields,
+    make_model,
+    merged,
+    sent_fields,
+    shown_fields,
+    shown_model,
+    shown_type,
+)
+from gateway.web.models import Absent, BodyModel, ListQuery, Page, PageQuery, ResponseModel
+
+_SHOWN_ONLY = frozenset({STATUS, "version", "created_at", "updated_at"})
+"""Members of responses that PUT ignores, so that it accepts what GET returned."""
+_ID = "The id; it never changes."
+_NAME = "The name; unique in the tenant for objects that a path addresses by name."
+_TIMES = {"created_at": "The time of creation.", "updated_at": "The time of the last change."}
+_SORT = "The field that orders the list; a `-` in front reverses the order."
+
+
+class WholeBody(BodyModel):
+    """The body of a PUT. It may have the members of a response: `id` and `name` must be those of the object."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def drop_shown(cls, sent: object) -> object:
+        """Remove the members that only responses have."""
+        if not isinstance(sent, dict):
+            return sent
+        members = cast("dict[str, object]", sent)
+        return {name: value for name, value in members.items() if name not in _SHOWN_ONLY}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindModels(Generic[T]):
+    """The models of one kind, and the objects that they describe."""
+
+    kind: Kind[T]
+    create: type[BodyModel]
+    whole: type[WholeBody]
+    change: type[BodyModel]
+    shown: type[ResponseModel]
+    page: type[Page[Any]]
+    query: type[PageQuery]
+
+    def compose(self, body: BodyModel, name: str, current: T | None) -> T:
+        """The object that a POST or PUT describes; an existing one keeps its id, times and status."""
+        members = settable(self.kind.of)
+        values = {one.name: merged(None, getattr(body, one.name), one.hint) for one in members}
+        if current is not None:
+            kept = {one.name for one in members if one.setter is not None}
+            return replace(current, **{each: value for each, value in values.items() if each not in kept})
+        return self.kind.make(name, values)
+
+    def revise(self, body: BodyModel, current: T) -> T:
+        """The object with the members that a PATCH sent."""
+        hints = {one.name: one.hint for one in settable(self.kind.of)}
+        values = {
+            name: merged(getattr(current, name), value, hints[name]) if name in hints else value
+            for name, value in body.sent().items()
+        }
+        return replace(current, **values)
+
+    def show(self, one: T, status: object) -> ResponseModel:
+        """The response with one object and its status."""
+        values = {each: getattr(one, each) for each in self.shown.model_fields if each != STATUS}
+        return self.shown.model_validate(values if status is None else {**values, STATUS: status}, from_attributes=True)
+
+
+@cached
+def models_of(kind: Kind[T]) -> KindModels[T]:
+    """Derive the models of a kind."""
+    members = settable(kind.of)
+    name = (Annotated[str, Field(pattern=kind.form, description=kind.name_about)], ...)
+    sent = sent_fields(members)
+    changeable = [one for one in members if one.setter is None]
+    response = _shown(kind)
+    return KindModels(
+        kind=kind,
+        create=make_model(f"{kind.stem}Create", BodyModel, f"A new {kind.words}.", {"name": name, **sent}),
+        whole=make_model(
+            f"{kind.stem}Replace",
+            WholeBody,
+            f"A complete {kind.words}; absent fields have their default.",
+            {**_matching(kind), **sent},
+        ),
+        change=make_model(
+            f"{kind.stem}Update",
+            BodyModel,
+            f"Changes of a {kind.words}; absent fields keep their value.",
+            changed_fields(changeable),
+        ),
+        shown=response,
+        page=_page(kind, response),
+        query=_query(kind),
+    )
+
+
+def _matching(kind: Kind[T]) -> Mapping[str, tuple[Any, Any]]:
+    """The fields of a PUT that must be those of the object in the path, if sent."""
+    about = f"If sent, it must be that of the {kind.words} in the path."
+    text = Annotated[str | Absent, Field(max_length=64, description=about)]
+    return {"id": (text, None), "name": (text, None)}
+
+
+def _shown(kind: Kind[T]) -> type[ResponseModel]:
+    fields: dict[str, tuple[Any, Any]] = {
+        "id": (Annotated[str, Field(description=_ID)], ...),
+        "name": (Annotated[str, Field(description=_NAME)], ...),
+        **shown_fields([one for one in settable(kind.of) if one.setter is not Setter.ONCE]),
+    }
+    hints = {one.name: one.hint for one in members_of(kind.of)}
+    for name, about in _TIMES.items():
+        fields[name] = (Annotated[shown_type(hints[name]), Field(description=about)], ...)
+    status = kind.status or status_of(kind.of)
+    if status is not None and shown(status):
+        model = shown_model(status)
+        fields[STATUS] = (Annotated[model, Field(description="State that the gateway sets; requests ignore it.")], ...)
+    return make_model(f"{kind.stem}Shown", ResponseModel, f"{kind.about[:1].upper()}{kind.about[1:]}.", fields)
+
+
+def _page(kind: Kind[T], response: type[ResponseModel]) -> type[Page[Any]]:
+    page: Any = Page
+    return make_model(f"{kind.stem}Page", page[response], f"One page of a tenant's {kind.words}s.", {})
+
+
+def _query(kind: Kind[T]) -> type[PageQuery]:
+    sorts = [each for name in kind.sorts for each in (name, f"-{name}")]
+    literal: Any = Literal
+    sort = Annotated[literal[*sorts] | Absent, Field(description=_SORT, examples=[sorts[-1]])]
+    fields: dict[str, tuple[Any, Any]] = {
+        **{name: (_filter(each), None) for name, each in kind.filters.items()},
+        "sort": (sort, None),
+    }
+    return make_model(f"{kind.stem}ListQuery", ListQuery, f"Search, filters and order of {kind.words}s.", fields)
+
+
+def _filter(each: ListFilter[Any]) -> Any:
+    return Annotated[each.type | Absent, Field(description=each.about)]
+
+
+def models_in(kinds: Sequence[Kind[Any]]) -> Sequence[KindModels[Any]]:
+    """The models of several kinds."""
+    return [models_of(kind) for kind in kinds]

@@ -1,0 +1,31 @@
+"""Models of rules for primitives, which several requests and responses contain."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from gateway.domain.tenancy.profiles import Rule
+from gateway.web.kinds.annotations import merged, sent_model, shown_model
+from gateway.web.models import BodyModel, CopiedModel
+
+if TYPE_CHECKING:  # a derived class is no type for a checker
+
+    class RuleSent(BodyModel):
+        """A rule in a request."""
+
+    class RuleShown(CopiedModel):
+        """A rule in a response."""
+
+else:
+    RuleSent = sent_model(Rule)
+    RuleShown = shown_model(Rule)
+
+
+def rule_of(sent: RuleSent) -> Rule:
+    """Return the rule that a request describes."""
+    found: Rule = merged(None, sent, Rule)
+    return found
+
+
+def rules_of(sent: Sequence[RuleSent]) -> tuple[Rule, ...]:
+    """Return the rules that a request describes."""
+    return tuple(map(rule_of, sent))

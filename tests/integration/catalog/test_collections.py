@@ -1,0 +1,123 @@
+"""The verbs of every declared kind, with the example of its declaration."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gateway.catalog.kinds.collection import Collection
+from gateway.catalog.kinds.index import COLLECTIONS
+from gateway.catalog.transaction import Author, open_changes
+from gateway.domain.events import CatalogMoved
+from gateway.domain.tenancy.principals import Operator
+from gateway.errors import Conflict, LimitExceeded, NameTaken, NotFound, PreconditionFailed
+from gateway.kinds.index import KINDS
+from gateway.store.audit import entries
+from gateway.web.kinds.models import models_of
+from tests.integration.catalog.conftest import Changes
+
+BY = Author(caller=Operator(), correlation_id="test")
+each_kind = pytest.mark.parametrize("collection", COLLECTIONS, ids=lambda each: each.kind.name)
+
+
+def _example(collection: Collection[Any], name: str = "") -> Any:
+    """A new object with the members of the kind's example."""
+    models = models_of(collection.kind)
+    body = models.create.model_validate({**collection.kind.example, **({"name": name} if name else {})})
+    return models.compose(body, getattr(body, "name"), None)  # noqa: B009
+
+
+async def _actions(changes: Changes) -> list[str]:
+    async with changes.catalog.store.transaction(changes.tenant.id) as db:
+        found = await entries.page(changes.tenant.id, db, after=None, limit=200)
+    return [one.action for one in found if not one.action.startswith("tenant.")][::-1]
+
+
+def test_every_kind_has_a_collection() -> None:
+    """Ours: a declared kind without verbs fails here."""
+    assert [one.kind for one in COLLECTIONS] == list(KINDS)
+
+
+@each_kind
+async def test_every_verb_has_its_version_and_entry(changes: Changes, collection: Collection[Any]) -> None:
+    """Ours: a verb writes one version and one entry; a set without a change writes neither (ADM-1)."""
+    tenant, catalog, made = changes.tenant.id, changes.catalog, _example(collection)
+    models = models_of(collection.kind)
+    name = made.name
+    created = await collection.create(tenant, catalog, made, by=BY)
+    whole = models.whole.model_validate({key: value for key, value in collection.kind.example.items() if key != "name"})
+
+    def compose(current: Any) -> Any:
+        return models.compose(whole, name, current)
+
+    same, is_new = await collection.set(tenant, catalog, name, compose, by=BY)
+    assert (same, is_new, created.version) == (created, False, 1)
+    [member] = [*models.change.model_fields][:1]
+    body = models.change.model_validate({member: collection.kind.example[member]})
+    changed = await collection.change(tenant, catalog, created.id, lambda one: models.revise(body, one), by=BY)
+    assert changed == replace(created, version=2, updated_at=changed.updated_at)
+    assert await collection.get(tenant, catalog, name) == changed
+    with pytest.raises(PreconditionFailed):
+        await collection.remove(tenant, catalog, name, by=BY, expected=frozenset({f"{created.id}.1"}))
+    with pytest.raises(PreconditionFailed):
+        await collection.set(tenant, catalog, name, compose, by=BY, expected=frozenset())
+    await collection.remove(tenant, catalog, name, by=BY, expected=frozenset({f"{created.id}.2"}))
+    with pytest.raises(NotFound):
+        await collection.get(tenant, catalog, name)
+    again, is_new = await collection.set(tenant, catalog, name, compose, by=BY, expected=frozenset())
+    assert (again.id != created.id, is_new, again.version) == (True, True, 1)
+    kind = collection.kind.name
+    assert await _actions(changes) == [f"{kind}.{verb}" for verb in ("create", "update", "delete", "create")]
+
+
+@each_kind
+async def test_names_are_unique_and_not_reserved(changes: Changes, collection: Collection[Any]) -> None:
+    """Ours: a taken or reserved name is refused with its owner, and nothing is created under an id (ADM-1)."""
+    tenant, catalog, kind = changes.tenant.id, changes.catalog, collection.kind
+    await collection.create(tenant, catalog, _example(collection, "one"), by=BY)
+    for name, owner in {"one": f"{kind.name}:one", **kind.reserved}.items():
+        with pytest.raises(NameTaken) as refused:
+            await collection.create(tenant, catalog, _example(collection, name), by=BY)
+        assert [(each.name, each.owner) for each in refused.value.conflicts] == [(name, owner)]
+    for name in (f"{kind.id_prefix}_{'0' * 20}", "no name", "x" * 200):
+        with pytest.raises(NotFound):
+            await collection.set(tenant, catalog, name, lambda _: _example(collection), by=BY)
+    if kind.built_in is not None:
+        shown = await collection.page(tenant, catalog, after=None, limit=10)
+        assert kind.built_in in shown
+        for refusal in (
+            collection.remove(tenant, catalog, kind.built_in.name, by=BY),
+            collection.change(tenant, catalog, kind.built_in.name, lambda one: one, by=BY),
+            collection.set(tenant, catalog, kind.built_in.name, lambda _: _example(collection), by=BY),
+        ):
+            with pytest.raises(Conflict):
+                await refusal
+
+
+@each_kind
+async def test_a_kind_is_bounded(changes: Changes, collection: Collection[Any]) -> None:
+    """Ours: one tenant has at most the declared number of objects (RES-1)."""
+    tenant, catalog, most = changes.tenant.id, changes.catalog, collection.kind.limit.most
+    async with open_changes(tenant, catalog, by=BY) as opened:
+        for number in range(most):
+            await collection.rows.insert(tenant, opened.db, _example(collection, f"n{number}"))
+    with pytest.raises(LimitExceeded, match=str(most)):
+        await collection.create(tenant, catalog, _example(collection, "one-more"), by=BY)
+
+
+@each_kind
+async def test_one_transaction_holds_many_changes(changes: Changes, collection: Collection[Any]) -> None:
+    """Ours: changes that commit together have a revision and an entry each, and one event (OPS-1)."""
+    tenant, catalog = changes.tenant.id, changes.catalog
+    changes.events.clear()
+    async with open_changes(tenant, catalog, by=BY) as opened:
+        for name in ("one", "two"):
+            await collection.write_new(opened, _example(collection, name))
+    [event] = changes.events
+    assert event == CatalogMoved(tenant=tenant, revision=opened.revision or 0)
+    assert len(await _actions(changes)) == 2
+    with pytest.raises(NameTaken):
+        async with open_changes(tenant, catalog, by=BY) as opened:
+            await collection.write_new(opened, _example(collection, "three"))
+            await collection.write_new(opened, _example(collection, "one"))
+    assert len(await _actions(changes)) == 2
