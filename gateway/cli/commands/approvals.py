@@ -61,7 +61,12 @@ def list_approvals(
 @click.option("--comment", help="The reason; it is stored and recorded.")
 @with_tenant
 def approve_call(context: AdminContext, name: str, comment: str | None) -> None:
-    """Approve a pending call of another subject; its caller can then make it once."""
+    """Approve a pending call of another subject; its caller can then make it once.
+
+    \b
+    Example:
+      gateway approval approve apr_0123456789 --comment "agreed with Ada"
+    """
     _decide(context, name, "approve", comment)
 
 
@@ -70,7 +75,12 @@ def approve_call(context: AdminContext, name: str, comment: str | None) -> None:
 @click.option("--comment", help="The reason; the requester sees it.")
 @with_tenant
 def deny_call(context: AdminContext, name: str, comment: str | None) -> None:
-    """Deny a pending call of another subject; equal calls are refused for an hour."""
+    """Deny a pending call of another subject; equal calls are refused for an hour.
+
+    \b
+    Example:
+      gateway approval deny apr_0123456789 --comment "not during the migration"
+    """
     _decide(context, name, "deny", comment)
 
 

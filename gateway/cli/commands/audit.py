@@ -180,10 +180,16 @@ def show_retention(context: AdminContext) -> None:
 @click.option("--dry-run", is_flag=True, help="Only show the entries that would be removed.")
 @with_tenant
 def set_retention(context: AdminContext, days: str, *, dry_run: bool) -> None:
-    """Keep entries for DAYS days, or `forever`."""
-    if days != "forever" and not (days.isascii() and days.isdigit()):
-        raise Failure("DAYS must be a number or `forever`", ExitCode.USAGE)
-    path, wanted = context.tenant_path("audit", "retention"), None if days == "forever" else int(days)
+    """Keep entries for DAYS, such as 90d, or `forever`.
+
+    \b
+    Example:
+      gateway audit retention set 90d --dry-run
+    """
+    number = days.removesuffix("d")
+    if days != "forever" and not (number.isascii() and number.isdigit()):
+        raise Failure("DAYS must be a number of days such as 90d, or `forever`", ExitCode.USAGE)
+    path, wanted = context.tenant_path("audit", "retention"), None if days == "forever" else int(number)
     if dry_run and wanted is None:
         raise Failure("`forever` removes nothing", ExitCode.USAGE)
     admin = context.admin

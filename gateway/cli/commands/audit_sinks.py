@@ -28,7 +28,12 @@ def sink() -> None:
 def create_sink(
     context: AdminContext, name: str, kind: str, target: str, credential: str | None, *, whole: bool
 ) -> None:
-    """Deliver to TARGET: an https URL, tcp://HOST:PORT or tls://HOST:PORT for syslog, or a file name."""
+    """Deliver to TARGET: an https URL, tcp://HOST:PORT or tls://HOST:PORT for syslog, or a file name.
+
+    \b
+    Example:
+      gateway audit sink create siem syslog tls://siem.example.com:6514
+    """
     wanted: JsonObject = {"name": name, "kind": kind, "target": target, "whole": whole}
     wanted |= {"credential": credential} if credential else {}
     made = context.admin.send("POST", context.tenant_path(_NOUN), wanted)
@@ -44,7 +49,12 @@ def create_sink(
 def update_sink(
     context: AdminContext, name: str, target: str | None, credential: str | None, *, enabled: bool | None
 ) -> None:
-    """Change the target, the credential or the state of a sink; its position in the trail is kept."""
+    """Change the target, the credential or the state of a sink; its position in the trail is kept.
+
+    \b
+    Example:
+      gateway audit sink update siem --disable
+    """
     given: JsonObject = {"target": target, "enabled": enabled}
     wanted = {member: value for member, value in given.items() if value is not None}
     wanted |= {} if credential is None else {"credential": credential or None}

@@ -136,7 +136,12 @@ def set_guardrail(context: AdminContext, file: str | None, **options: Unpack[Gua
 def update_guardrail(
     context: AdminContext, name: str, enabled: bool | None, position: int | None, action: str | None
 ) -> None:
-    """Enable, disable or reorder a guardrail, or change its action."""
+    """Enable, disable or reorder a guardrail, or change its action.
+
+    \b
+    Example:
+      gateway guardrail update secrets --action block
+    """
     given: JsonObject = {"enabled": enabled, "position": position, "action": action}
     wanted = {field: value for field, value in given.items() if value is not None}
     changed = context.admin.send("PATCH", context.tenant_path(_NOUN, name), wanted)

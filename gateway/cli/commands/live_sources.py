@@ -76,7 +76,12 @@ def set_live_source(context: AdminContext, file: str | None, name: str | None, *
 @live_options
 @with_tenant
 def update_live_source(context: AdminContext, name: str, **options: Unpack[LiveOptions]) -> None:
-    """Change the given settings, and reattach the live source; other settings keep their value."""
+    """Change the given settings, and reattach the live source; other settings keep their value.
+
+    \b
+    Example:
+      gateway live-source update tickets --timeout 30s
+    """
     fields = live_fields(options)
     fields.pop("kind", None)
     if not fields:
@@ -94,6 +99,10 @@ def accept_definitions(context: AdminContext, name: str, primitives: tuple[str, 
     """Show the held definitions of NAME, or only those of each PRIMITIVE, and accept them after confirmation.
 
     Only the shown definitions are accepted; one that has changed since is refused.
+
+    \b
+    Example:
+      gateway live-source accept tickets create_ticket
     """
     path = context.tenant_path(_NOUN, name)
     every = context.admin.pages(f"{path}/primitives", query={"state": "held"})

@@ -74,6 +74,11 @@ def set_policy(
 
     FILE has the member `rules`, or `recorded_arguments` for --record, as `policy show --json` prints it; docs/policy.md
     and docs/audit.md describe them.
+
+    \b
+    Example:
+      gateway policy set --moderate confirm --dangerous approve
+      gateway policy set --limit calls_per_second=10 --limit burst=10
     """
     decisions: JsonObject = {level: given[level] for level in _LEVELS if given[level] is not None}
     changed_limits = parse_limits(limits)

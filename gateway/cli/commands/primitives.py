@@ -33,6 +33,11 @@ class CommandNoun:
     prefix: str
 
     @property
+    def group(self) -> str:
+        """The name of the family's command group."""
+        return self.words.replace(" ", "-")
+
+    @property
     def metavar(self) -> str:
         """The placeholder in the help for the name or URI of an item."""
         return "NAME" if self.member == "name" else "URI"
@@ -53,7 +58,7 @@ TEMPLATES = CommandNoun(
 def make_group(noun: CommandNoun) -> click.Group:
     """Build the command group of a family, with the commands that all families have."""
     about = f"List, show, declare and switch a tenant's {noun.words}s."
-    group = Commands(noun.words.replace(" ", "-"), help=about)
+    group = Commands(noun.group, help=about)
     for make in (
         _list_command,
         _show_command,
@@ -131,9 +136,8 @@ def _create_command(noun: CommandNoun) -> click.Command:
         sent = send_all(declarations, lambda body: context.admin.send("POST", path, body))
         context.show(sent, lambda: _print(noun, "created", sent))
 
-    return click.command("create", help=f"Create every {noun.words} that FILE declares (JSON or YAML; - reads stdin).")(
-        run
-    )
+    about = f"Create every {noun.words} that FILE declares (JSON or YAML; - reads stdin)."
+    return click.command("create", help=_with_example(noun, about, "create"))(run)
 
 
 def _update_command(noun: CommandNoun) -> click.Command:
@@ -147,7 +151,7 @@ def _update_command(noun: CommandNoun) -> click.Command:
         context.show(sent, lambda: _print(noun, "updated", sent))
 
     about = f"Replace every {noun.words} that FILE declares; {noun.metavar} is the stored name if FILE changes it."
-    return click.command("update", help=about)(run)
+    return click.command("update", help=_with_example(noun, about, "update"))(run)
 
 
 def _set_command(noun: CommandNoun) -> click.Command:
@@ -159,7 +163,13 @@ def _set_command(noun: CommandNoun) -> click.Command:
         context.show(sent, lambda: _print(noun, "set", sent))
 
     about = f"Create or replace every {noun.words} that FILE declares (JSON or YAML; - reads stdin)."
-    return click.command("put" if noun is TOOLS else "set", help=about)(run)  # `tool set` sets overrides
+    verb = "put" if noun is TOOLS else "set"  # `tool set` sets overrides
+    return click.command(verb, help=_with_example(noun, about, verb))(run)
+
+
+def _with_example(noun: CommandNoun, about: str, verb: str) -> str:
+    """Return the help of a command that reads a file: a sentence, and an example."""
+    return f"{about}\n\n\b\nExample:\n  gateway {noun.group} {verb} {noun.segment}.yaml"
 
 
 def _valid(context: AdminContext, noun: CommandNoun, declarations: Sequence[Declaration]) -> Sequence[Declaration]:

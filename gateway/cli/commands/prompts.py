@@ -16,7 +16,12 @@ prompt = make_group(PROMPTS)
 @click.argument("arguments", nargs=-1, metavar="[NAME=VALUE]...")
 @with_tenant
 def try_prompt(context: AdminContext, name: str, arguments: tuple[str, ...]) -> None:
-    """Get prompt NAME as an admin, and show its messages."""
+    """Get prompt NAME as an admin, and show its messages.
+
+    \b
+    Example:
+      gateway prompt try summarise topic=orders
+    """
     path = find_place(context, PROMPTS, name)
     declared = to_objects(pick(context.admin.get(path), "definition", "arguments"))
     schema = {"properties": {text_at(one, "name"): {"type": "string"} for one in declared}}

@@ -39,7 +39,12 @@ def try_template(context: AdminContext, uri: str) -> None:
 @click.argument("uri")
 @with_tenant
 def report_update(context: AdminContext, uri: str) -> None:
-    """Report that the contents at URI have changed; clients that are subscribed to it are notified."""
+    """Report that the contents at URI have changed; clients that are subscribed to it are notified.
+
+    \b
+    Example:
+      gateway resource touch notes://today
+    """
     context.admin.send("POST", context.tenant_path("resources", "updated"), {"uri": uri})
     context.show({"updated": uri}, lambda: f"reported that {uri} has changed")
 

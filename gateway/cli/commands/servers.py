@@ -43,6 +43,10 @@ def serve(address: str | None, port: int | None, data_dir: Path | None) -> None:
     Without GATEWAY_DATABASE_URL and GATEWAY_REDIS_URL, the gateway starts its own PostgreSQL and Redis in the data
     folder.
     With GATEWAY_LOG_FORMAT=json, each line on standard output and standard error is one JSON object.
+
+    \b
+    Example:
+      gateway serve --port 8080
     """
     import_serving().serve_gateway(address, port, data_dir)
 
@@ -79,6 +83,11 @@ def try_spec(spec: str, port: int, data_dir: Path | None, on_stdio: bool, **opti
     Starts a gateway with its own PostgreSQL and Redis, and imports the document. Prints the report, the cost of the
     tools, one ready line for each known client and one for a first call. If the document yields no tool, the command
     ends. With --stdio, serves from this process alone, and keeps no data.
+
+    \b
+    Example:
+      gateway try petstore.yaml
+      gateway try crm.yaml --credential api_key=env:CRM_KEY
     """
     if on_stdio and data_dir is not None:
         raise Failure("--data-dir: a server on standard streams stores no data", ExitCode.USAGE)

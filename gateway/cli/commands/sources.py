@@ -154,6 +154,10 @@ def set_source(
 
     Credentials are kept if none is given. Any other option that is not given gets its default, as in `add`; `update`
     keeps the source's value. A change that would remove tools is refused without --yes.
+
+    \b
+    Example:
+      gateway source set pets pets.yaml --prefix pets
     """
     flags = ({"dry_run": True} if dry_run else {}) | ({"allow_removals": True} if yes else {})
     path, fields = context.tenant_path(_NOUN, name), import_fields(options) | flags
@@ -193,6 +197,10 @@ def update_source(
     """Change a source: another document in SPEC, other options, other credentials.
 
     An update that would remove tools is refused without --yes; the refusal shows how often they were called.
+
+    \b
+    Example:
+      gateway source update pets --refresh-interval 6h --credential api_key=env:PETS_KEY
     """
     fields = import_fields(options)
     wanted = fields | ({"dry_run": True} if dry_run else {}) | ({"allow_removals": True} if yes else {})

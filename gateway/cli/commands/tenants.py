@@ -60,7 +60,12 @@ def show_tenant(context: AdminContext, slug: str) -> None:
 @click.option("--name", help="The display name; default: the slug.")
 @with_admin
 def create_tenant(context: AdminContext, slug: str, name: str | None) -> None:
-    """Create a tenant; SLUG is part of its URL."""
+    """Create a tenant; SLUG is part of its URL.
+
+    \b
+    Example:
+      gateway tenant create acme --name "Acme Ltd"
+    """
     created = context.admin.send("POST", "/tenants", {"slug": slug} | ({"name": name} if name else {}))
     change = f"`gateway --tenant {slug} policy set`"
     context.show(created, lambda: f"{_describe(context, created)}\n{policy_line(context.admin, slug, change=change)}")
@@ -71,7 +76,12 @@ def create_tenant(context: AdminContext, slug: str, name: str | None) -> None:
 @click.argument("name")
 @with_admin
 def rename_tenant(context: AdminContext, slug: str, name: str) -> None:
-    """Change the display NAME of a tenant; its slug stays."""
+    """Change the display NAME of a tenant; its slug stays.
+
+    \b
+    Example:
+      gateway tenant rename acme "Acme Group"
+    """
     renamed = context.admin.send("PATCH", path_of("tenants", slug), {"name": name})
     context.show(renamed, lambda: _describe(context, renamed))
 
@@ -90,7 +100,12 @@ def rename_tenant(context: AdminContext, slug: str, name: str) -> None:
 )
 @with_admin
 def change_egress(context: AdminContext, slug: str, allowed: tuple[str, ...], withdrawn: tuple[str, ...]) -> None:
-    """Show, add or remove the private upstreams of a tenant."""
+    """Show, add or remove the private upstreams of a tenant.
+
+    \b
+    Example:
+      gateway tenant egress acme --allow 10.0.0.7:8080
+    """
     path = path_of("tenants", slug, "egress")
     found, tag = context.admin.get_with_tag(path)
     if allowed or withdrawn:

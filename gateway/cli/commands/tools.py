@@ -20,7 +20,12 @@ tool.add_command(set_tool)
 @click.option("--args", "whole", metavar="JSON", help="All arguments as one JSON object.")
 @with_tenant
 def try_tool(context: AdminContext, name: str, arguments: tuple[str, ...], whole: str | None) -> None:
-    """Call tool NAME as an admin, and show the request and the result."""
+    """Call tool NAME as an admin, and show the request and the result.
+
+    \b
+    Example:
+      gateway tool try find_pet petId=7
+    """
     place = find_place(context, TOOLS, name)
     schema = pick(context.admin.get(place), "definition", "inputSchema")
     given: JsonObject = {"arguments": parse_arguments(arguments, whole=whole, schema=schema)}

@@ -32,7 +32,12 @@ def webhook_endpoint() -> None:
 @click.option("--description", default="", help="The description, for people.")
 @with_tenant
 def create_endpoint(context: AdminContext, name: str, sent_to: str, kinds: Sequence[str], description: str) -> None:
-    """Send events to URL, and print the secret once; without --kind, every kind is sent."""
+    """Send events to URL, and print the secret once; without --kind, every kind is sent.
+
+    \b
+    Example:
+      gateway webhook-endpoint create alerts https://hooks.example.com/gateway --kind approval.requested
+    """
     wanted: JsonObject = {"name": name, "url": sent_to, "kinds": list(kinds) or _KINDS, "description": description}
     made = context.admin.send("POST", context.tenant_path(_NOUN), wanted)
     context.show(made, lambda: render_fields(made, *_FIELDS))
@@ -53,7 +58,12 @@ def update_endpoint(
     description: str | None,
     enabled: bool | None,
 ) -> None:
-    """Change, enable or disable a webhook endpoint."""
+    """Change, enable or disable a webhook endpoint.
+
+    \b
+    Example:
+      gateway webhook-endpoint update alerts --disable
+    """
     given: JsonObject = {
         "url": send_to,
         "kinds": list(kinds) or None,
@@ -117,7 +127,12 @@ def show_delivery(context: AdminContext, name: str, delivery: str) -> None:
 @click.argument("delivery")
 @with_tenant
 def replay_delivery(context: AdminContext, name: str, delivery: str) -> None:
-    """Send a delivery again, under its own id."""
+    """Send a delivery again, under its own id.
+
+    \b
+    Example:
+      gateway webhook-endpoint replay alerts msg_0123456789
+    """
     again = context.admin.send("POST", context.tenant_path(_NOUN, name, "deliveries", delivery, "replay"))
     context.show(again, lambda: f"replayed {delivery}")
 

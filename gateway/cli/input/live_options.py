@@ -9,11 +9,27 @@ import click
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject
+from gateway.cli.input.options import DURATION
 from gateway.domain.live_sources import LiveKind
 from gateway.domain.sources import Exposure
 from gateway.domain.tenancy.policy import Safety
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+_TIMEOUT_S = click.FloatRange(1, 300)
+
+
+class _TimeoutType(click.ParamType[float]):
+    """A duration, or a number of seconds as in earlier releases, which may have a fraction."""
+
+    name = "duration"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number of seconds; any other format is a usage error."""
+        text = str(value)
+        seconds = DURATION.convert(text, param, ctx) if text[-1:].isalpha() else text
+        return float(_TIMEOUT_S(seconds, param, ctx))
 
 
 class LiveOptions(TypedDict):
@@ -72,9 +88,7 @@ def live_options(command: _Command) -> _Command:
         ),
         click.option("--credential", metavar="NAME", help="The stored credential to send; empty for none."),
         click.option("--prefix", help="The prefix of the names of its tools and prompts; empty for none."),
-        click.option(
-            "--timeout", "timeout_s", type=click.FloatRange(1, 300), help="The time limit of one request, in seconds."
-        ),
+        click.option("--timeout", "timeout_s", type=_TimeoutType(), help="The time limit of one request, 1s to 5m."),
         click.option(
             "--env", multiple=True, metavar="NAME=VALUE", help="An environment variable of the program, for --program."
         ),

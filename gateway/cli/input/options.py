@@ -18,19 +18,27 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 class DurationType(click.ParamType[int]):
-    """A duration such as `90s`, `30m`, `24h` or `7d`, in seconds."""
+    """A duration such as `90s`, `30m`, `24h` or `7d`, in seconds.
+
+    A number without a unit is refused, unless the option took plain seconds before it took units.
+    """
 
     name = "duration"
 
+    def __init__(self, *, plain: str = "") -> None:
+        self._plain = plain
+
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return the number of seconds; any other format is a usage error."""
-        text = str(value)
+        text = str(value) + (self._plain if str(value).isdecimal() else "")
         if not text[:-1].isdecimal() or not text.isascii() or text[-1] not in _SECONDS:
             self.fail("must be a number with s, m, h or d, such as 24h", param, ctx)
         return int(text[:-1]) * _SECONDS[text[-1]]
 
 
 DURATION = DurationType()
+DURATION_OR_SECONDS = DurationType(plain="s")
+"""The type of options that took plain seconds in earlier releases."""
 
 
 def _store_option(context: click.Context, parameter: click.Parameter, value: object) -> None:

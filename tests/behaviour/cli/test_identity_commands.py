@@ -33,7 +33,7 @@ async def test_an_issuer_lives_from_create_to_delete(terminal: Terminal, upstrea
     changed: Any = (await terminal.do("issuer", "update", "corp", "--admit", "everyone", "--disable", "--json")).value
     assert (changed["enabled"], [rule["group"] for rule in changed["rules"]]) == (False, [None])
     assert "corp" not in (await terminal.do("issuer", "list", "--enabled")).out
-    lifetime = ("--max-lifetime", "600", "--algorithm", "ES256", "--groups-claim", "groups")
+    lifetime = ("--max-lifetime", "10m", "--algorithm", "ES256", "--groups-claim", "groups")
     changed = (await terminal.do("issuer", "update", "corp", *lifetime, "--json")).value
     assert (changed["max_lifetime_s"], changed["algorithms"], changed["enabled"]) == (600, ["ES256"], False)
     assert [rule["group"] for rule in changed["rules"]] == [None]

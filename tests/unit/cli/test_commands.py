@@ -158,28 +158,6 @@ def test_no_sentence_of_a_list_of_commands_is_cut() -> None:
         assert "..." not in commands
 
 
-@pytest.mark.parametrize(
-    ("group", "verb", "options"),
-    [
-        ("profile", "create", 3),
-        ("profile", "set", 3),
-        ("profile", "update", 1),
-        *(("credential", verb, 3) for verb in ("create", "update", "set")),
-        ("key", "create", 2),
-        ("source", "add", 1),
-    ],
-)
-def test_help_has_an_example_whose_options_exist(group: str, verb: str, options: int) -> None:
-    """Ours: an example of help can be typed unchanged."""
-    command = _GROUPS[group].commands[verb]
-    example = (command.help or "").partition("Example:")[2]
-    words = [word for word in example.split() if word.startswith("--")]
-
-    assert example.split()[:3] == ["gateway", group, verb]
-    assert len(words) >= options
-    assert set(words) <= {option for parameter in command.params for option in parameter.opts}
-
-
 def test_a_policy_is_offered_only_the_decisions_that_are_accepted() -> None:
     """Ours: a value that help names is not refused afterwards (SAF-2)."""
     shown = CliRunner().invoke(gateway, ["policy", "set", "--help"], prog_name="gateway")

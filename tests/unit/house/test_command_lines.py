@@ -151,3 +151,56 @@ def test_every_command_line_of_a_page_is_accepted(page: str, tmp_path: Path) -> 
     found = {" ".join(one.words): fault_of(one, tmp_path) for one in commands_of((ROOT / page).read_text())}
 
     assert {words: fault for words, fault in found.items() if fault is not None} == {}
+
+
+_READS = {
+    *("check", "deliveries", "deleted", "delivery", "diff", "doctor", "explain", "export", "keys", "list", "overrides"),
+    *("primitives", "report", "show", "status", "tail", "validate", "verify", "versions", "watch"),
+}
+"""The last words of commands that change nothing."""
+_SHARED = {"yes"}
+
+
+def _leaves(command: click.Command, *words: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Every command below a group, with its words."""
+    if not isinstance(command, click.Group):
+        yield words, command
+        return
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        below = command.get_command(context, name)
+        assert below is not None
+        yield from _leaves(below, *words, name)
+
+
+def _examples(command: click.Command) -> list[str]:
+    """The lines of the examples in a command's help; a line that ends with a backslash continues."""
+    text = f"{command.help}\n{command.epilog or ''}".replace("\\\n", " ")
+    _, mark, lines = re.sub(r"Examples:", "Example:", text).partition("Example:\n")
+    return [line.strip() for line in lines.splitlines() if line.strip()] if mark else []
+
+
+def _needs_example(words: tuple[str, ...], command: click.Command) -> bool:
+    """True for a command that writes and takes more than a name: the usage alone shows how to type all others."""
+    if words[-1] in _READS:
+        return False
+    own = [one for one in command.params if one.expose_value and one.name not in _SHARED]
+    return len(own) > 1 or any(one.name in {"file", "spec"} for one in own)
+
+
+def test_every_command_that_writes_has_examples_that_are_accepted(tmp_path: Path) -> None:
+    """Ours: help shows how a change is typed, and its examples can be typed unchanged (CLI-1)."""
+    found = {words: (command, _examples(command)) for words, command in _leaves(gateway)}
+    faults = {
+        (words, line): fault_of(Command(split, is_whole=True), tmp_path)
+        for words, (_, lines) in found.items()
+        for line in lines
+        for split in _split(line)
+    }
+    others = {words for words, (_, lines) in found.items() if any(" ".join(words[-2:]) not in line for line in lines)}
+    without = {" ".join(words) for words, (one, lines) in found.items() if _needs_example(words, one) and not lines}
+
+    assert without == set()
+    assert {place: fault for place, fault in faults.items() if fault is not None} == {}
+    assert len(faults) > 60, "the examples of help are not found"
+    assert others <= {("key", "rotate"), ("completion",)}

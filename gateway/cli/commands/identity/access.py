@@ -41,6 +41,10 @@ def set_rules(context: AdminContext, file: str) -> None:
 
     FILE has the members `default`, `rules` and `roles`, as `access list --json` prints them; docs/access-rules.md
     describes them.
+
+    \b
+    Example:
+      gateway access set access.yaml
     """
     wanted = _read(file)
     _, tag = context.admin.get_with_tag(context.tenant_path("access"))

@@ -8,7 +8,7 @@ import click
 from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.input.json_fields import JsonObject, text_at, to_object
-from gateway.cli.input.options import DURATION
+from gateway.cli.input.options import DURATION, DURATION_OR_SECONDS
 from gateway.cli.input.references import parse_reference, write_reference
 from gateway.cli.input.secrets import read_secret
 from gateway.cli.item_commands import add_delete, add_list, add_show
@@ -47,7 +47,9 @@ _OPTIONS = (
     click.option("--algorithm", "algorithms", multiple=True, help="A signature algorithm that it uses."),
     click.option("--groups-claim", help="The claim with the groups: a name or a JSON Pointer (groups)."),
     click.option("--subject-claim", help="The claim that names the person (sub)."),
-    click.option("--max-lifetime", "max_lifetime_s", type=int, help="Seconds for which a token is accepted (3600)."),
+    click.option(
+        "--max-lifetime", "max_lifetime_s", type=DURATION_OR_SECONDS, help="Time for which a token is accepted (1h)."
+    ),
     click.option("--client-id", help="The gateway's own client there, with which it signs people in."),
     click.option("--secret", metavar="VALUE", help="The client's secret; VALUE may be @FILE or env:NAME."),
     click.option(
@@ -133,7 +135,12 @@ def create_issuer(
     profiles: Sequence[str],
     **more: object,
 ) -> None:
-    """Accept the access tokens of the authorization server at URL, for the people whom --admit names."""
+    """Accept the access tokens of the authorization server at URL, for the people whom --admit names.
+
+    \b
+    Example:
+      gateway issuer create corp https://login.example.com --admit group=engineers --max-lifetime 1h
+    """
     rules = _rules(admitted, profiles)
     if not rules:
         raise click.UsageError("--admit is missing: group=NAME, scope=NAME, subject=NAME or everyone")
@@ -160,6 +167,10 @@ def update_issuer(
     """Replace the named members of an issuer, all its rules with --admit; sessions of its people end.
 
     An empty --client-id or --introspection-client removes the client. Another id needs the secret, too.
+
+    \b
+    Example:
+      gateway issuer update corp --admit group=engineers --admit subject=ada
     """
     path, sign_in, introspection = (
         context.tenant_path(_NOUN, name),

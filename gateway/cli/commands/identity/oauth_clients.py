@@ -26,7 +26,12 @@ def client() -> None:
 @click.option("--confidential", is_flag=True, help="Give the client a secret, for one that runs on a server.")
 @with_tenant
 def create_client(context: AdminContext, name: str, redirect_uris: Sequence[str], confidential: bool) -> None:
-    """Register a client and print its id; its secret, if it has one, is not shown again."""
+    """Register a client and print its id; its secret, if it has one, is not shown again.
+
+    \b
+    Example:
+      gateway client create desktop --redirect-uri http://127.0.0.1/callback
+    """
     if not redirect_uris:
         raise click.UsageError("--redirect-uri is missing")
     wanted: JsonObject = {"name": name, "redirect_uris": list(redirect_uris), "confidential": confidential}
@@ -40,7 +45,12 @@ def create_client(context: AdminContext, name: str, redirect_uris: Sequence[str]
 @_redirect_option
 @with_tenant
 def update_client(context: AdminContext, client_id: str, name: str | None, redirect_uris: Sequence[str]) -> None:
-    """Change the name of a client, or replace all its redirect URIs."""
+    """Change the name of a client, or replace all its redirect URIs.
+
+    \b
+    Example:
+      gateway client update cli_0123456789 --name "Desktop client"
+    """
     wanted: JsonObject = {"name": name} if name is not None else {}
     if redirect_uris:
         wanted["redirect_uris"] = list(redirect_uris)

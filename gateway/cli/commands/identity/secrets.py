@@ -43,6 +43,10 @@ def rotate(context: AdminContext, dry_run: bool, no_wait: bool) -> None:
     \b
     Before: put the new key last in GATEWAY_SECRET_KEYS of every replica and restart them, then first and restart again.
     After: `gateway doctor` reports when the old key can be removed.
+
+    \b
+    Example:
+      gateway secrets rotate --dry-run
     """
     found = context.admin.send("POST", path_of("secrets", "rotate"), {"dry_run": dry_run})
     if not dry_run and not no_wait:

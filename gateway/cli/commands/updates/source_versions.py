@@ -42,7 +42,12 @@ class ActivationArguments(TypedDict):
 @_shrink_option
 @with_tenant
 def refresh_source(context: AdminContext, name: str, allow_removals: bool) -> None:
-    """Refresh a source from its URL now; a change becomes a proposal."""
+    """Refresh a source from its URL now; a change becomes a proposal.
+
+    \b
+    Example:
+      gateway source refresh pets
+    """
     found = context.admin.send("POST", _path(context, name, "refresh"), {"allow_removals": allow_removals})
     context.show(found, lambda: _render_refresh(found))
 
@@ -57,7 +62,12 @@ def refresh_source(context: AdminContext, name: str, allow_removals: bool) -> No
 def propose_source(
     context: AdminContext, name: str, spec: str, *, entry: str | None, dry_run: bool, allow_removals: bool
 ) -> None:
-    """Propose the document in FILE (a path, or - for standard input); clients keep what they have until then."""
+    """Propose the document in FILE (a path, or - for standard input); clients keep what they have until then.
+
+    \b
+    Example:
+      gateway source propose pets pets.yaml --dry-run
+    """
     document = read_document(spec, entry=entry)
     if document.url is not None:
         raise Failure("give a file; a URL is the source's own: gateway source update, then refresh", ExitCode.USAGE)
@@ -87,6 +97,10 @@ def review_proposal(context: AdminContext, name: str, credentials: tuple[str, ..
     """Show the proposal of a source, then ask whether to activate or to refuse it; without a terminal, only show it.
 
     Exactly what was shown is activated; a proposal that has changed since is not.
+
+    \b
+    Example:
+      gateway source review pets
     """
     path = _path(context, name, "proposal")
     found, tag = context.admin.get_with_tag(path)
@@ -121,6 +135,10 @@ def activate_version(
     """Activate the proposal of a source: number VERSION, so that no other one than the reviewed becomes active.
 
     Without VERSION, the proposal that waits is shown first.
+
+    \b
+    Example:
+      gateway source activate pets 4
     """
     tag: str | None = None
     if version is None:
@@ -163,6 +181,10 @@ def rollback_source(
     """Restore the document of kept version VERSION; default: the version before the active one.
 
     The result is a new version under the source's present options, credentials and overrides.
+
+    \b
+    Example:
+      gateway source rollback pets 3
     """
     if version is None:
         version = _find_previous(context, name)

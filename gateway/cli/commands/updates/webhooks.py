@@ -40,7 +40,12 @@ def show_webhook(context: AdminContext, name: str) -> None:
 @click.argument("name")
 @with_tenant
 def create_webhook(context: AdminContext, name: str) -> None:
-    """Create a webhook and print its URL and its secret; the secret is not shown again."""
+    """Create a webhook and print its URL and its secret; the secret is not shown again.
+
+    \b
+    Example:
+      gateway webhook create crm
+    """
     made = context.admin.send("POST", context.tenant_path(_NOUN), {"name": name})
     context.show(made, lambda: _describe(context, made))
 
@@ -62,7 +67,12 @@ def rotate_webhook(context: AdminContext, name: str) -> None:
 )
 @with_tenant
 def test_webhook(context: AdminContext, name: str, uri: str, secret: str | None) -> None:
-    """Send a signed delivery that reports a change of URI, as the tenant's own system would."""
+    """Send a signed delivery that reports a change of URI, as the tenant's own system would.
+
+    \b
+    Example:
+      GATEWAY_WEBHOOK_SECRET=… gateway webhook test crm notes://today
+    """
     if not secret or not secret.startswith(PREFIX):
         message = f"no secret: set GATEWAY_WEBHOOK_SECRET to the secret ({PREFIX}…) that was returned at creation"
         raise Failure(message, ExitCode.USAGE)
