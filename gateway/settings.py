@@ -171,7 +171,7 @@ class Settings(BaseSettings):
     )
     trace_forward: bool = Field(False, description="Sends the trace to upstreams (`traceparent`).")
     log_level: Literal["debug", "info", "warning", "error"] = Field(
-        "info", description="Minimum severity of log lines."
+        "info", description="Minimum severity of log lines; `debug` adds one line for each call."
     )
     log_format: Literal["auto", "json", "console"] = Field(
         "auto",

@@ -1,5 +1,6 @@
 """The record of a call's end in the audit trail and the metrics, written before the call returns its result."""
 
+import logging
 from collections.abc import Coroutine
 from time import perf_counter_ns
 from types import TracebackType
@@ -118,6 +119,27 @@ class RecordedCall:
         source = call.source or call.action[0]
         upstream_s = call.upstream_ns / _NS
         self._metrics.note_call(call.principal.slug, source, outcome, total_s=total_s, upstream_s=upstream_s)
+        if log.is_enabled_for(logging.DEBUG):
+            _log_end(call, outcome, total_s, upstream_s)
+
+
+def _log_end(call: Invocation, outcome: str, total_s: float, upstream_s: float) -> None:
+    """Log one line for a call that has ended, with what its audit entry has, but for arguments and rules."""
+    log.debug(
+        "call_ended",
+        action=call.action[0],
+        target=call.action[1],
+        tenant=call.principal.slug,
+        principal=call.principal.name,
+        profile="" if call.lookup is None else call.lookup.profile,
+        source=call.source,
+        outcome=outcome,
+        status=call.status,
+        duration_ms=round(total_s * 1000, 2),
+        upstream_ms=round(upstream_s * 1000, 2),
+        result_bytes=call.size,
+        correlation_id=call.correlation_id,
+    )
 
 
 def log_failure(call: Invocation, error: Exception) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Protocol
 
+import structlog
 from msgspec.structs import replace
 
 from gateway.domain.audit import SIGN_IN, CallRecord, RuleKind, refused
@@ -10,6 +11,8 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.refusals import ScopeMissing
 from gateway.domain.tenancy.principals import Caller, Principal
 from gateway.errors import DecidingRule, Forbidden, GatewayError, Unauthenticated
+
+log = structlog.get_logger(__name__)
 
 REQUEST = "request"
 """Action of the entries of refused requests that name no primitive."""
@@ -64,6 +67,16 @@ def note_refusal(
         error.is_noted = True
         record = refused(caller.tenant, caller.name, action, error.code, subject=caller.subject, target=target)
         trail.note(replace(record, detail=dict(facts or {})), rule, error.message)
+        log.debug(
+            "request_refused",
+            action=action,
+            target=record.tool,
+            tenant=caller.slug,
+            principal=caller.name,
+            outcome=error.code,
+            rule=rule.kind,
+            reason=error.message,
+        )
 
 
 def rule_of(error: GatewayError) -> DecidingRule | None:

@@ -32,13 +32,7 @@ def configure_logging(*, level: str, as_json: bool) -> LineWriter:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
     ]
-    render: structlog.typing.Processor = (
-        _render_json
-        if as_json
-        else structlog.dev.ConsoleRenderer(
-            exception_formatter=structlog.dev.plain_traceback  # others print local variables, which may hold secrets
-        )
-    )
+    render = _render_json if as_json else _ConsoleRenderer()
     writer = writer_of_errors()
     writer.notice = partial(_render_notice, [*stamp, render])
     structlog.configure(
@@ -79,6 +73,21 @@ class _LineHandler(logging.StreamHandler[LineWriter]):
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  # the name of the standard library
         """Queue a record whose text cannot be made: its arguments do not fit, or raise when they are written."""
         self.stream.write(f"{_render_failure(str(record.msg), sys.exception())}\n")
+
+
+class _ConsoleRenderer:
+    """Renders lines for a terminal; control characters in values, which callers may choose, are escaped."""
+
+    def __init__(self) -> None:
+        self._render = structlog.dev.ConsoleRenderer(
+            exception_formatter=structlog.dev.plain_traceback  # others print local variables, which may hold secrets
+        )
+
+    def __call__(self, logger: object, method: str, event: MutableMapping[str, Any]) -> str:
+        for name, value in event.items():
+            if name != "exception" and isinstance(value, str) and not value.isprintable():
+                event[name] = ascii(value)
+        return self._render(logger, method, event)
 
 
 def _render(

@@ -93,15 +93,15 @@ async def _prepare(port: int, upstream: RecordingUpstream) -> str:
         return key
 
 
-async def _call(port: int, key: str) -> httpx.Response:
+async def _call(port: int, key: str, tool: str = "get_pet") -> httpx.Response:
     headers = {
         "authorization": f"Bearer {key}",
         "accept": ACCEPT,
         "mcp-protocol-version": MODERN,
         "mcp-method": "tools/call",
-        "mcp-name": "get_pet",
+        "mcp-name": tool,
     }
-    params: dict[str, Any] = {"name": "get_pet", "arguments": {"id": 7}, "_meta": META}
+    params: dict[str, Any] = {"name": tool, "arguments": {"id": 7}, "_meta": META}
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
     async with http_client(timeout=30) as http:
         return await http.post(f"http://127.0.0.1:{port}/t/acme/mcp", json=body, headers=headers)
@@ -170,16 +170,19 @@ async def test_a_broken_setting_is_one_line_and_an_exit_code(
     assert said in lines[0]
 
 
+@pytest.mark.parametrize("level", ["info", "debug"])
 async def test_logs_are_json_lines_that_name_tenant_principal_and_correlation_id(
-    tmp_path: Path, upstream: RecordingUpstream, database_url: str, redis_url: str
+    tmp_path: Path, upstream: RecordingUpstream, database_url: str, redis_url: str, level: str
 ) -> None:
-    """Ours: whoever operates the gateway finds a call by its id (CAL-4)."""
+    """Ours: whoever operates the gateway finds a call by its id; at level debug, each has a line (CAL-4)."""
     port = free_port()
     servers = {"GATEWAY_DATABASE_URL": database_url, "GATEWAY_REDIS_URL": redis_url, "GATEWAY_SECRET_KEYS": SECRET_KEY}
-    with _serving(tmp_path / "d", port, GATEWAY_LOG_FORMAT="json", **servers) as child:
+    servers["GATEWAY_EGRESS_ALLOW"] = upstream.authority
+    with _serving(tmp_path / "d", port, GATEWAY_LOG_FORMAT="json", GATEWAY_LOG_LEVEL=level, **servers) as child:
         await _ready(port, child)
         key = await _prepare(port, upstream)
         answer = await _call(port, key)
+        refused = await _call(port, key, "no_pet")
         child.terminate()
         await _exit_code(child)
         assert child.stdout is not None
@@ -193,6 +196,21 @@ async def test_logs_are_json_lines_that_name_tenant_principal_and_correlation_id
     assert {line["tenant"] for line in mine if "tenant" in line} >= {"acme"}
     assert key not in json.dumps(lines)
     assert announced["url"] == f"http://127.0.0.1:{port}"
+    events = {(line["event"], line.get("outcome")): line for line in lines}
+    ended = [one for one in events if one[0] in {"call_ended", "request_refused"}]
+    assert ended == ([] if level == "info" else [("call_ended", "ok"), ("request_refused", "not_found")])
+    if ended:
+        call, refusal = (events[one] for one in ended)
+        assert (call["tenant"], call["source"], call["target"], call["profile"]) == (
+            "acme",
+            "pets",
+            "get_pet",
+            "default",
+        )
+        assert (call["status"], call["result_bytes"] > 0, call["correlation_id"]) == (200, True, correlation_id)
+        assert call["duration_ms"] >= call["upstream_ms"] > 0
+        assert (refusal["target"], refusal["rule"]) == ("no_pet", "unknown")
+        assert refusal["correlation_id"] == refused.headers["x-request-id"]
 
 
 @pytest.mark.parametrize(

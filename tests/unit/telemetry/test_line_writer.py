@@ -177,10 +177,15 @@ def test_what_cannot_be_rendered_is_a_shorter_line(
     logging.getLogger("library").error("third %d", "no number")
     logging.getLogger("library").error("fourth %s", _Unprintable())
     log.info("fifth_happened", number=1 << 70, text="\ud800")
+    log.info("sixth_happened", text="\x1b]0;a caller's title\x07\n")
 
     assert writer.drain()
     text = os.read(reader, _PIPE).decode()
-    assert all(word in text for word in ("first_happened", "second_happened", "third", "fourth", "fifth_happened"))
+    assert all(
+        word in text
+        for word in ("first_happened", "second_happened", "third", "fourth", "fifth_happened", "sixth_happened")
+    )
+    assert "\x1b]" not in text, "a caller's text controls the terminal that shows the log"
     if as_json:
         assert all(orjson.loads(line)["level"] in {"info", "error"} for line in text.splitlines())
 
