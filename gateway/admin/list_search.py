@@ -14,7 +14,6 @@ import msgspec
 
 from gateway.catalog.live.overview import LivePrimitiveView
 from gateway.catalog.primitives.queries import Listed
-from gateway.domain.audit import TrailSink
 from gateway.domain.credentials import StoredCredential
 from gateway.domain.live_sources import LiveSource
 from gateway.domain.order import Order, join_position, write_moment
@@ -208,12 +207,6 @@ WEBHOOK_ENDPOINTS: ListRules[OutboundWebhook] = ListRules(
 )
 WEBHOOK_DELIVERIES: ListRules[OutboundDelivery] = ListRules(
     name="webhook_deliveries", keyed="id", texts=lambda one: (one.id, one.kind, one.error)
-)
-SINKS: ListRules[TrailSink] = ListRules(
-    name="audit_sinks",
-    keyed="name",
-    texts=lambda one: (one.name, one.target),
-    facts={"failing": lambda one: one.status.fault is not None},
 )
 WATCHES: ListRules[Watch] = ListRules(
     name="watches",

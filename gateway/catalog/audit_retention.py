@@ -21,7 +21,7 @@ from gateway.domain.audit import AuditKind, Removable, RetentionStatus
 from gateway.domain.identifiers import TenantId
 from gateway.errors import Conflict, Fault, InvalidBody
 from gateway.store import jobs, tenants
-from gateway.store.audit import anchors, cuts, entries, export_keys, places, retention, sinks
+from gateway.store.audit import anchors, cuts, entries, export_keys, places, retention
 from gateway.store.audit.cuts import Cut, CutRow
 from gateway.store.audit.export_lines import ExportKey, VerifyKey, content_hash, entry_line, moment
 from gateway.store.audit.hash_chain import CATALOG, START, Link, now_us
@@ -30,6 +30,7 @@ from gateway.store.audit.retention import OldEntries
 from gateway.store.audit.verification import TrailKeys, is_authentic
 from gateway.store.engine import Db
 from gateway.store.jobs import Job
+from gateway.store.kinds.audit_sinks import SINKS
 
 log = structlog.get_logger(__name__)
 
@@ -38,7 +39,6 @@ LEASE = timedelta(minutes=5)
 BATCH = 5000
 """Limit on the entries of one transaction, which locks the tenant's row for less than a second."""
 _MAX_CHAINS = 100
-_MAX_SINKS = 100
 _MAX_COUNTED = 100_000
 _PAUSE = timedelta(hours=6)
 _TIME_SLICE_S = 20.0
@@ -266,7 +266,7 @@ class _Bounds:
 
 
 async def _read_bounds(tenant: TenantId, db: Db, *, last_change: int) -> _Bounds:
-    enabled = [sink for sink in await sinks.page(tenant, db, after=None, limit=_MAX_SINKS) if sink.enabled]
+    enabled = [sink for sink in await SINKS.load(tenant, db) if sink.enabled]
     return _Bounds(last_change, {sink.name: await places.load(tenant, db, sink.id) for sink in enabled})
 
 

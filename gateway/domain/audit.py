@@ -4,10 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Annotated
 
 import msgspec
 
 from gateway.domain.identifiers import AuditId, AuditSinkId, TenantId
+from gateway.domain.members.markers import About, Length, Option, Setter, Shape
+from gateway.domain.members.values import CredentialName
 from gateway.domain.tenancy.policy import Levels
 from gateway.domain.tenancy.recorded_fields import Omitted
 from gateway.errors import DecidingRule
@@ -301,26 +304,50 @@ class SinkKind(StrEnum):
 class SinkStatus:
     """The progress of a sink."""
 
-    delivered: int = 0
-    delivered_at: datetime | None = None
-    failures: int = 0
-    """Failed deliveries in a row."""
-    fault: str | None = None
-    waiting_since: datetime | None = None
-    """Time of the oldest entry that was not delivered; read for one sink only."""
+    delivered: Annotated[int, About("The number of delivered entries."), Shape.LISTED] = 0
+    delivered_at: Annotated[datetime | None, About("The time of the last delivery; null: none yet."), Shape.LISTED] = (
+        None
+    )
+    failures: Annotated[int, About("The number of consecutive failures."), Shape.LISTED, Shape.RESET] = 0
+    fault: Annotated[
+        str | None, About("The reason of the last failure; null if it succeeded."), Shape.LISTED, Shape.RESET
+    ] = None
+    waiting_since: Annotated[
+        datetime | None, About("The time of the oldest entry that was not delivered; null if all were.")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrailSink:
-    """One sink; `target` is an https URL, `tcp://host:port` or `tls://host:port`, or the name of a file."""
+    """An external system that receives every entry of the tenant's audit trail at least once."""
 
     id: AuditSinkId
     name: str
-    kind: SinkKind
-    target: str
-    credential: str | None
-    enabled: bool
-    version: int
+    kind: Annotated[
+        SinkKind,
+        About("The protocol: `https`, `syslog`, or `file`, which is for the operator only."),
+        Setter.CREATION,
+        Option(is_argument=True),
+        Shape.LISTED,
+    ]
+    target: Annotated[
+        str,
+        Length(least=1, most=2048),
+        About(
+            "An https URL; `tcp://host:port` or `tls://host:port` for syslog, which the egress list must name; or the"
+            " name of a file in the operator's folder."
+        ),
+        Option(is_argument=True),
+        Shape.LISTED,
+    ]
+    credential: Annotated[
+        CredentialName | None, About("The name of a stored credential to send, for `https` only; null sends none.")
+    ] = None
+    enabled: Annotated[bool, About("False pauses delivery."), Shape.LISTED] = True
+    whole: Annotated[
+        Omitted[bool], About("True delivers the whole trail; false the entries from now on."), Setter.ONCE
+    ] = False
+    version: int = 1
     created_at: datetime
     updated_at: datetime
     status: Omitted[SinkStatus] = SinkStatus()

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from gateway.kinds.deliveries import SINK
 from gateway.kinds.kind import Kind
 from gateway.kinds.selections import PROFILE
 
-KINDS: Sequence[Kind[Any]] = (PROFILE,)
+KINDS: Sequence[Kind[Any]] = (PROFILE, SINK)

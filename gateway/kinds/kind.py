@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 from gateway.domain.identifiers import mint
 from gateway.domain.members.formats import NAME
 from gateway.domain.tenancy.keys import Scope
+from gateway.kinds.members import settable
 
 
 class Configured(Protocol):
@@ -98,6 +99,12 @@ class Kind(Generic[T]):
     def words(self) -> str:
         """The name for people, such as `webhook endpoint`."""
         return self.name.replace("_", " ")
+
+    @property
+    def changed_example(self) -> Mapping[str, object]:
+        """The first member of the example that can be changed later."""
+        names = [one.name for one in settable(self.of) if one.setter is None and one.name in self.example]
+        return {name: self.example[name] for name in names[:1]}
 
     def make(self, name: str, members: Mapping[str, object]) -> T:
         """Return a new object with a new id."""

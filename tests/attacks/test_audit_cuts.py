@@ -15,15 +15,16 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.catalog import audit_retention, audit_sinks, tenants
+from gateway.catalog import audit_retention, tenants
 from gateway.catalog.audit import trail_keys
 from gateway.catalog.audit_export import TrailExporter
 from gateway.catalog.audit_retention import CutBatch, cut_batch
-from gateway.catalog.audit_sinks import SinkDraft
+from gateway.catalog.kinds.audit_sinks import SINKS
 from gateway.cli.audit_verifier import ExportVerifier, Verified, verify_file
 from gateway.domain.audit import AuditFilter, AuditKind, AuditTrail, SinkKind
 from gateway.domain.identifiers import TenantId
 from gateway.errors import DatabaseUnavailable, InvalidBody, NotFound
+from gateway.kinds.deliveries import SINK
 from gateway.store.audit import cuts, places
 from gateway.store.audit.cuts import Cut, CutRow, cut_line
 from gateway.store.audit.export_lines import ExportKey, SealedLines, content_hash
@@ -339,9 +340,9 @@ async def test_a_chain_with_a_fault_keeps_everything(world: TrailWorld) -> None:
 
 async def test_a_sink_that_is_behind_holds_the_cut(world: TrailWorld) -> None:
     """Ours: nothing goes that an enabled sink has not delivered; deleting the sink releases it (SAF-8)."""
-    draft = SinkDraft(name="siem", kind=SinkKind.SYSLOG, target="tcp://127.0.0.1:9", is_whole=True)
+    new = SINK.make("siem", {"kind": SinkKind.SYSLOG, "target": "tcp://127.0.0.1:9", "whole": True})
     async with world.replica() as replica:
-        sink = await audit_sinks.create_sink(world.tenant, replica.catalog, draft, by=BY)
+        sink = await SINKS.create(world.tenant, replica.catalog, new, by=BY)
         held = await audit_retention.get_retention(world.tenant, replica.catalog)
         assert (held.removable.entries, list(held.removable.held_by)) == (0, ["siem"])
         assert _removed(await _cut(world)) == 0
@@ -350,7 +351,7 @@ async def test_a_sink_that_is_behind_holds_the_cut(world: TrailWorld) -> None:
         partly = await audit_retention.get_retention(world.tenant, replica.catalog)
         assert partly.removable.entries == 2
         assert [one.row.last for one in (await _cut(world)).made] == [2]
-        await audit_sinks.remove_sink(world.tenant, replica.catalog, "siem", by=BY)
+        await SINKS.remove(world.tenant, replica.catalog, "siem", by=BY)
     assert _removed(await _cut(world)) == 2 + 5
     assert (await world.verify()).is_whole
 

@@ -151,8 +151,6 @@ _BODIES: Mapping[str, Json] = {
     "ToolExplain": {"arguments": {"limit": 10}, "as": {"profile": "readers"}},
     "ToolTry": {"arguments": {"limit": 10}},
     "ToolUpdate": _OVERRIDE,
-    "SinkCreate": {"name": "siem", "kind": "https", "target": "https://siem.example/entries"},
-    "SinkUpdate": {"enabled": False},
     "WatchCreate": {"uri": "note://1", "url": "https://api.example/notes/1", "interval_s": 60},
     "WatchUpdate": {"interval_s": 3600},
     "WebhookCreate": {"name": "cms"},
@@ -179,8 +177,11 @@ _BODIES: Mapping[str, Json] = {
 def _derived(kind: Kind[Any]) -> Mapping[str, Json]:
     """The bodies of a declared kind."""
     members = {name: value for name, value in kind.example.items() if name != "name"}
-    changed = dict([*members.items()][:1])
-    return {f"{kind.stem}Create": kind.example, f"{kind.stem}Replace": members, f"{kind.stem}Update": changed}
+    return {
+        f"{kind.stem}Create": kind.example,
+        f"{kind.stem}Replace": members,
+        f"{kind.stem}Update": kind.changed_example,
+    }
 
 
 _DERIVED: Mapping[str, Json] = {model: body for kind in KINDS for model, body in _derived(kind).items()}

@@ -4,12 +4,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from gateway.admin.requests.lists import ByNameOrTime
 from gateway.admin.requests.models import Time
-from gateway.admin.requests.primitives import CredentialName
-from gateway.domain.audit import FILTERS, AuditFilter, AuditKind, SinkKind
-from gateway.domain.members.formats import LABEL
-from gateway.web.models import GIVEN, Absent, BodyModel, ListQuery, PageQuery, QueryModel
+from gateway.domain.audit import FILTERS, AuditFilter, AuditKind
+from gateway.web.models import Absent, BodyModel, PageQuery, QueryModel
 
 _Text = Annotated[str, Field(max_length=200)]
 
@@ -43,51 +40,6 @@ class ExplainQuery(QueryModel):
 
 class AuditQuery(PageQuery, AuditFilters):
     """Filters of a list of audit entries."""
-
-
-Target = Annotated[
-    str,
-    Field(
-        min_length=1,
-        max_length=2048,
-        description="An https URL; `tcp://host:port` or `tls://host:port` for syslog, which the egress list must name; "
-        "or the name of a file in the operator's folder.",
-    ),
-]
-
-
-class SinkCreate(BodyModel):
-    """A sink: an external system that receives every entry of the tenant's audit trail at least once."""
-
-    name: Annotated[str, Field(pattern=LABEL, description="Unique in the tenant; a DNS label.")]
-    kind: Annotated[SinkKind, Field(strict=False, description="`file` is for the operator only.")]
-    target: Target
-    credential: Annotated[
-        CredentialName | None, Field(description="The name of a stored credential to send; `https` only.")
-    ] = None
-    enabled: Annotated[bool, Field(description="False pauses delivery.")] = True
-    whole: Annotated[
-        bool, Field(description="True delivers the whole trail; false delivers the entries from now on.")
-    ] = False
-
-
-class SinkUpdate(BodyModel):
-    """Changes of a sink; absent fields keep their value, and the sink keeps its position in the trail."""
-
-    target: Annotated[Target | Absent, GIVEN] = None
-    credential: Annotated[
-        CredentialName | None, Field(description="The name of a stored credential to send; null sends none.")
-    ] = None
-    enabled: Annotated[bool | Absent, GIVEN, Field(description="False pauses delivery.")] = None
-
-
-class SinkListQuery(ListQuery):
-    """Search, filters and order of sinks; without `sort` they are ordered by name."""
-
-    failing: Annotated[
-        bool | Absent, Field(description="Only sinks whose last delivery failed (true) or succeeded (false).")
-    ] = None
-    sort: ByNameOrTime = None
 
 
 class TailQuery(QueryModel):

@@ -6,7 +6,6 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
-from gateway.admin.fields import CreatedAt, Id, UpdatedAt
 from gateway.admin.responses.models import EntryShown
 from gateway.domain.audit import (
     AnchorState,
@@ -16,10 +15,8 @@ from gateway.domain.audit import (
     HeadsCompared,
     HeadsState,
     RetentionStatus,
-    SinkKind,
-    TrailSink,
 )
-from gateway.web.models import CopiedModel, Page, ResponseModel
+from gateway.web.models import CopiedModel, ResponseModel
 
 
 class EntryExplained(ResponseModel):
@@ -190,51 +187,6 @@ class ExportLine(ResponseModel):
     ]
 
 
-class SinkShown(ResponseModel):
-    """A sink of the tenant's audit trail, and its progress."""
-
-    id: Id
-    name: Annotated[str, Field(description="Unique in the tenant.")]
-    kind: Annotated[SinkKind, Field(description="The kind of the sink.")]
-    target: Annotated[str, Field(description="The URL, address or file that receives the entries.")]
-    credential: Annotated[
-        str | None, Field(description="The name of the stored credential that is sent; null if none.")
-    ]
-    enabled: Annotated[bool, Field(description="True while entries are delivered.")]
-    delivered: Annotated[int, Field(description="The number of delivered entries, without duplicates.")]
-    delivered_at: Annotated[datetime | None, Field(description="The time of the last delivery.")]
-    waiting_since: Annotated[
-        datetime | None,
-        Field(description="The time of the oldest undelivered entry; null in lists, and if every entry is delivered."),
-    ]
-    failures: Annotated[
-        int,
-        Field(description="The number of consecutive failed deliveries; each one doubles the pause, up to a limit."),
-    ]
-    fault: Annotated[str | None, Field(description="The reason for the last failure.")]
-    created_at: CreatedAt
-    updated_at: UpdatedAt
-
-    @classmethod
-    def of(cls, sink: TrailSink) -> Self:
-        """Build the response from a sink."""
-        return cls(
-            id=sink.id,
-            name=sink.name,
-            kind=sink.kind,
-            target=sink.target,
-            credential=sink.credential,
-            enabled=sink.enabled,
-            delivered=sink.status.delivered,
-            delivered_at=sink.status.delivered_at,
-            waiting_since=sink.status.waiting_since,
-            failures=sink.status.failures,
-            fault=sink.status.fault,
-            created_at=sink.created_at,
-            updated_at=sink.updated_at,
-        )
-
-
 class RemovableShown(CopiedModel):
     """The entries that a retention would remove now."""
 
@@ -273,7 +225,3 @@ class RetentionShown(ResponseModel):
             fault=status.retention.fault,
             removable=RemovableShown.of(status.removable),
         )
-
-
-class SinkPage(Page[SinkShown]):
-    """One page of a tenant's sinks."""

@@ -15,7 +15,6 @@ from gateway.admin.openapi.document import DOCUMENT, describe
 from gateway.admin.routes import (
     approvals,
     audit,
-    audit_sinks,
     ceilings,
     credentials,
     doctor,
@@ -76,7 +75,6 @@ ENDPOINTS: Sequence[Route] = (
     *ceilings.ENDPOINTS,
     *approvals.ENDPOINTS,
     *audit.ENDPOINTS,
-    *audit_sinks.ENDPOINTS,
     *json_schemas.ENDPOINTS,
     *doctor.ENDPOINTS,
     *secret_keys.ENDPOINTS,

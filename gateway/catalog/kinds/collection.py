@@ -213,7 +213,7 @@ class Collection(Generic[T]):
         if expected is not None and not expected:
             raise PreconditionFailed("the object already exists; remove `If-None-Match: *` to replace it")
         wanted = compose(current)
-        members = settable(self.kind.of)
+        members = [one for one in settable(self.kind.of) if one.is_stored]
         if values_of(wanted, members) == values_of(current, members):
             check_tag(tag_of_kind(current), expected)
             return current, False

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from gateway.catalog.kinds.audit_sinks import SINKS
 from gateway.catalog.kinds.collection import Collection
 from gateway.catalog.kinds.profiles import PROFILES
 
-COLLECTIONS: Sequence[Collection[Any]] = (PROFILES,)
+COLLECTIONS: Sequence[Collection[Any]] = (PROFILES, SINKS)

@@ -90,11 +90,6 @@ _FILTERS: Mapping[str, Sequence[_Option]] = {
             "--failing/--not-failing", default=None, help="Only endpoints whose last attempt failed or succeeded."
         ),
     ),
-    "audit-sinks": (
-        click.option(
-            "--failing/--not-failing", default=None, help="Only sinks whose last delivery failed or succeeded."
-        ),
-    ),
     "watches": (
         click.option("--credential", help="Only watches that send this credential."),
         click.option("--failing/--not-failing", default=None, help="Only watches whose last poll failed or succeeded."),

@@ -100,9 +100,8 @@ class KindCommands:
     def _example(self, verb: str) -> str:
         """The paragraph of the help with an example."""
         name = str(self.kind.example["name"])
-        fields = {key: value for key, value in self.kind.example.items() if key != "name"}
-        written = list(write_options(self.kind, fields))
-        written = written[:1] if verb == "update" else written
+        example = self.kind.changed_example if verb == "update" else self.kind.example
+        written = list(write_options(self.kind, dict(example)))
         path = self.path or self.name or self.kind.name.replace("_", "-")
         return "\b\nExample:\n  " + " \\\n    ".join([f"gateway {path} {verb} {name}", *written])
 

@@ -27,8 +27,8 @@ class OptionOf:
 
     @property
     def parameter(self) -> str:
-        """The name under which a command receives the value."""
-        return self.name.replace("-", "_")
+        """The name under which a command receives the value; the prefix keeps it apart from other parameters."""
+        return f"member_{self.name.replace('-', '_')}"
 
     @property
     def is_many(self) -> bool:

@@ -7,8 +7,9 @@ from typing import Annotated, Any, Generic, Literal, cast
 from pydantic import Field, model_validator
 
 from gateway.domain.members.markers import Setter
+from gateway.errors import Fault, InvalidBody
 from gateway.kinds.kind import Kind, ListFilter, T
-from gateway.kinds.members import STATUS, cached, members_of, settable, shown, status_of
+from gateway.kinds.members import STATUS, Member, cached, members_of, settable, shown, status_of
 from gateway.web.kinds.annotations import (
     changed_fields,
     make_model,
@@ -58,8 +59,9 @@ class KindModels(Generic[T]):
         members = settable(self.kind.of)
         values = {one.name: merged(None, getattr(body, one.name), one.hint) for one in members}
         if current is not None:
-            kept = {one.name for one in members if one.setter is not None}
-            return replace(current, **{each: value for each, value in values.items() if each not in kept})
+            _refuse_changed(current, values, members)
+            changed = {one.name: values[one.name] for one in members if one.setter is None}
+            return replace(current, **changed)
         return self.kind.make(name, values)
 
     def revise(self, body: BodyModel, current: T) -> T:
@@ -75,6 +77,21 @@ class KindModels(Generic[T]):
         """The response with one object and its status."""
         values = {each: getattr(one, each) for each in self.shown.model_fields if each != STATUS}
         return self.shown.model_validate(values if status is None else {**values, STATUS: status}, from_attributes=True)
+
+
+def _refuse_changed(current: object, values: Mapping[str, object], members: Sequence[Member]) -> None:
+    """Refuse another value of a member that only a creation sets.
+
+    Raises:
+        InvalidBody: there is one; the faults name the members.
+    """
+    faults = [
+        Fault(pointer=f"/{one.name}", reason=f"is set at creation only; it is {getattr(current, one.name)}")
+        for one in members
+        if one.setter is Setter.CREATION and values[one.name] != getattr(current, one.name)
+    ]
+    if faults:
+        raise InvalidBody(f"{faults[0].pointer}: {faults[0].reason}", faults=faults)
 
 
 @cached

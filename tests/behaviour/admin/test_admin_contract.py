@@ -7,6 +7,7 @@ import pytest
 
 from tests.behaviour.admin.walk import Walk
 from tests.behaviour.admin.walk_authorization import walk_accounts, walk_authorization
+from tests.behaviour.admin.walk_kinds import walk_kinds
 from tests.behaviour.admin.walk_primitives import walk_primitives
 from tests.support.documents import pets, secured
 from tests.support.gateway import RunningGateway
@@ -36,6 +37,7 @@ async def test_every_route_answers_as_documented(
     await _walk_tools_and_policy(walk)
     await _walk_approvals(walk)
     await walk_primitives(walk, upstream)
+    await walk_kinds(walk)
     await walk_authorization(walk, gateway, upstream)
     await walk_accounts(walk, stand, upstream)
     await _check_changes(walk)

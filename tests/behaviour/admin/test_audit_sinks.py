@@ -72,7 +72,7 @@ async def _until(is_so: Callable[[], Awaitable[bool]]) -> None:
 
 async def _shown(gateway: RunningGateway, name: str = "siem") -> dict[str, Any]:
     shown: dict[str, Any] = (await gateway.admin.get(f"{_SINKS}/{name}")).json()
-    return shown
+    return {**shown, **shown["status"]}
 
 
 def _delivered(siem: RecordingUpstream) -> list[dict[str, Any]]:

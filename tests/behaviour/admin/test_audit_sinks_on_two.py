@@ -52,7 +52,7 @@ async def _check_delivery(
         replicas.a.resume()
     await replicas.b.gateway.create_key("acme")
     await _until_delivered(replicas, siem)
-    trail, shown = await _trail(replicas), (await replicas.b.gateway.admin.get(_SINK)).json()
+    trail, shown = await _trail(replicas), (await replicas.b.gateway.admin.get(_SINK)).json()["status"]
 
     assert _delivered(siem).keys() == trail
     assert max(_delivered(siem).values()) == 2
@@ -83,7 +83,7 @@ async def _trail(replicas: Replicas) -> set[str]:
 
 async def _until_delivered(replicas: Replicas, siem: RecordingUpstream) -> None:
     async def is_delivered() -> bool:
-        shown = (await replicas.b.gateway.admin.get(_SINK)).json()
+        shown = (await replicas.b.gateway.admin.get(_SINK)).json()["status"]
         return shown["waiting_since"] is None and _delivered(siem).keys() >= await _trail(replicas)
 
     await until(is_delivered, seconds=30)

@@ -52,8 +52,7 @@ async def test_every_verb_has_its_version_and_entry(changes: Changes, collection
 
     same, is_new = await collection.set(tenant, catalog, name, compose, by=BY)
     assert (same, is_new, created.version) == (created, False, 1)
-    [member] = [*models.change.model_fields][:1]
-    body = models.change.model_validate({member: collection.kind.example[member]})
+    body = models.change.model_validate(collection.kind.changed_example)
     changed = await collection.change(tenant, catalog, created.id, lambda one: models.revise(body, one), by=BY)
     assert changed == replace(created, version=2, updated_at=changed.updated_at)
     assert await collection.get(tenant, catalog, name) == changed

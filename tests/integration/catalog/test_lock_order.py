@@ -9,9 +9,9 @@ import orjson
 import pytest
 
 from gateway.catalog import audit_sinks, idempotency
-from gateway.catalog.audit_sinks import SinkDraft
 from gateway.catalog.idempotency import KeyedRequest
 from gateway.catalog.identity import oauth_clients, sign_ins
+from gateway.catalog.kinds.audit_sinks import SINKS
 from gateway.catalog.notifications import deliveries, webhook_endpoints
 from gateway.catalog.notifications.webhook_endpoints import EndpointDraft
 from gateway.catalog.sources import imports, refreshes
@@ -22,6 +22,7 @@ from gateway.domain.identifiers import new_watch_id
 from gateway.domain.tenancy.principals import Operator
 from gateway.domain.updates.watches import Sighting, Watch
 from gateway.domain.updates.webhook_endpoints import WebhookEventKind
+from gateway.kinds.deliveries import SINK
 from gateway.store import jobs
 from gateway.store.database.connection import connect_owner
 from gateway.store.jobs import Job
@@ -103,13 +104,13 @@ async def _watch(changes: Changes) -> Pair:
 
 async def _audit_sink(changes: Changes) -> Pair:
     tenant, catalog = changes.tenant.id, changes.catalog
-    draft = SinkDraft(name="siem", kind=SinkKind.SYSLOG, target="tcp://127.0.0.1:6514", is_whole=True)
-    await audit_sinks.create_sink(tenant, catalog, draft, by=BY)
+    new = SINK.make("siem", {"kind": SinkKind.SYSLOG, "target": "tcp://127.0.0.1:6514", "whole": True})
+    await SINKS.create(tenant, catalog, new, by=BY)
     delivery = await audit_sinks.begin_delivery(catalog, await _job(changes), lease=LATER)
     assert delivery is not None
     return Pair(
         first=lambda: audit_sinks.note_delivered(catalog, delivery, [], lease=2 * LATER),
-        second=lambda: audit_sinks.remove_sink(tenant, catalog, "siem", by=BY),
+        second=lambda: SINKS.remove(tenant, catalog, "siem", by=BY),
     )
 
 

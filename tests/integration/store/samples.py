@@ -84,7 +84,7 @@ from gateway.store import (
     tenants,
     tool_aliases,
 )
-from gateway.store.audit import anchors, cuts, export_keys, places, retention, signed_heads, sinks
+from gateway.store.audit import anchors, cuts, export_keys, places, retention, signed_heads
 from gateway.store.audit import entries as audit
 from gateway.store.audit.cuts import Cut, CutRow
 from gateway.store.audit.export_lines import ExportKey
@@ -110,6 +110,7 @@ from gateway.store.identity import (
     sign_ins,
 )
 from gateway.store.jobs import Job
+from gateway.store.kinds.audit_sinks import SINKS
 from gateway.store.kinds.profiles import PROFILES
 from gateway.store.live import live_primitives, live_sources
 from gateway.store.notifications import deliveries, webhook_endpoints
@@ -390,7 +391,7 @@ def make_cut(tenant: TenantId, writer: str) -> Cut:
 
 
 async def _deliver_and_cut(tenant: TenantId, db: Db, sink: TrailSink, writer: str) -> None:
-    await sinks.insert(tenant, db, sink)
+    await SINKS.insert(tenant, db, sink)
     await places.save(tenant, db, sink.id, {writer: 1})
     await retention.save(tenant, db, 30)
     deleted = {"tenant_id": tenant, "slug": f"{writer.split(maxsplit=1)[0]} deleted", "revision": 1, "deleted_at": NOW}

@@ -74,6 +74,7 @@ from gateway.store.identity import (
     people,
     sign_ins,
 )
+from gateway.store.kinds.audit_sinks import SINKS
 from gateway.store.kinds.profiles import PROFILES
 from gateway.store.kinds.rows import Rows
 from gateway.store.live import live_primitives, live_sources
@@ -166,7 +167,10 @@ _DECIDED: Mapping[str, object] = {
 _Call = Callable[[TenantId, Db, Stored], Awaitable[object]]
 """A query made with this tenant id, in a transaction of the intruder's, aimed at the victim's objects."""
 
-_KINDS: Sequence[tuple[Rows[Any], Callable[[Stored], Any]]] = ((PROFILES, lambda v: v.profile),)
+_KINDS: Sequence[tuple[Rows[Any], Callable[[Stored], Any]]] = (
+    (PROFILES, lambda v: v.profile),
+    (SINKS, lambda v: v.sink),
+)
 """The rows of each declared kind, and the victim's object of the kind."""
 
 
@@ -247,16 +251,9 @@ _CALLS: Mapping[str, _Call] = {
     "places.oldest_behind": lambda t, db, v: places.oldest_behind(t, db, {}),
     "places.load": lambda t, db, v: places.load(t, db, v.sink.id),
     "places.save": lambda t, db, v: places.save(t, db, v.sink.id, {f"{_VICTIM} writer": 7}),
-    "sinks.insert": lambda t, db, v: sinks.insert(t, db, replace(v.sink, name="planted")),
-    "sinks.get": lambda t, db, v: sinks.get(t, db, v.sink.id),
-    "sinks.page": lambda t, db, v: sinks.page(t, db, after=None, limit=100),
-    "sinks.count": lambda t, db, v: sinks.count(t, db),
-    "sinks.of_credential": lambda t, db, v: sinks.of_credential(t, db, f"{_VICTIM} named"),
-    "sinks.save": lambda t, db, v: sinks.save(t, db, replace(v.sink, target="https://planted.example")),
     "sinks.lock": lambda t, db, v: sinks.lock(t, db, v.sink.id),
     "sinks.note_delivery": lambda t, db, v: sinks.note_delivery(t, db, v.sink.id, entries=7, at=NOW),
     "sinks.note_failure": lambda t, db, v: sinks.note_failure(t, db, v.sink.id, "planted"),
-    "sinks.remove": lambda t, db, v: sinks.remove(t, db, v.sink.id),
     "signed_heads.last_numbers": lambda t, db, v: signed_heads.last_numbers(t, db),
     "signed_heads.unsigned": lambda t, db, v: signed_heads.unsigned(t, db, signer="mine"),
     "signed_heads.unsigned_of": lambda t, db, v: signed_heads.unsigned_of(t, db, ["catalog"]),

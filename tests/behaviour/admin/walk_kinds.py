@@ -1,0 +1,41 @@
+"""A walk through the routes of every declared kind, with the example of its declaration."""
+
+from typing import Any
+
+from gateway.kinds.index import KINDS
+from gateway.kinds.kind import Kind
+from tests.behaviour.admin.walk import Walk
+
+ACME = "/tenants/acme"
+
+
+async def walk_kinds(walk: Walk) -> None:
+    """Create, show, set, change and delete an object of each kind."""
+    for kind in KINDS:
+        await _walk_kind(walk, kind)
+
+
+async def _walk_kind(walk: Walk, kind: Kind[Any]) -> None:
+    path = f"{ACME}/{kind.plural}"
+    example: dict[str, Any] = {**kind.example, "name": "walked"}
+    item = f"{path}/walked"
+    made = await walk.ask("POST", path, 201, json=example)
+    assert made.headers["location"] == f"/admin/v1{item}"
+    await walk.ask("POST", path, 409, json=example)
+    await walk.ask("POST", path, 400, json={**example, "name": "Not a name"})
+    await walk.ask("POST", path, 400, json={**example, "unknown": 1})
+    assert "walked" in [one["name"] for one in (await walk.ask("GET", path, 200)).json()["items"]]
+    shown = await walk.ask("GET", item, 200)
+    assert shown.headers["etag"] == made.headers["etag"]
+    same = await walk.ask("PUT", item, 200, json=shown.json())
+    assert same.headers["etag"] == made.headers["etag"], f"{kind.name}: a PUT of what GET returned changed it"
+    await walk.ask("PUT", item, 400, json={**shown.json(), "name": "other"})
+    changed = await walk.ask("PATCH", item, 200, json=kind.changed_example)
+    assert changed.headers["etag"] != made.headers["etag"]
+    await walk.ask("PATCH", item, 412, json=kind.changed_example, headers={"if-match": made.headers["etag"]})
+    await walk.ask("DELETE", item, 412, headers={"if-match": made.headers["etag"]})
+    await walk.ask("DELETE", item, 204)
+    await walk.ask("GET", item, 404)
+    again = await walk.ask("PUT", item, 201, json={name: value for name, value in example.items() if name != "name"})
+    assert again.json()["id"] != made.json()["id"]
+    await walk.ask("DELETE", item, 204)
