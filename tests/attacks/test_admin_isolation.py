@@ -67,6 +67,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/tenants/{t}/live-sources/{name}/accept"): {},
     ("PATCH", "/tenants/{t}/watches/{id}"): {"interval_s": 7},
     ("POST", "/tenants/{t}/audit-sinks"): {"name": "new", **SINK},
+    ("PUT", "/tenants/{t}/audit-sinks/{name}"): SINK,
     ("PATCH", "/tenants/{t}/audit-sinks/{name}"): {"enabled": False},
     ("PUT", "/tenants/{t}/audit/retention"): {"days": 999},
     ("POST", "/tenants/{t}/tools/{name}/try"): {"arguments": {}},
