@@ -80,8 +80,4 @@ def _missing(pointer: str, reason: str) -> ReferenceMissing:
     return ReferenceMissing(f"{pointer}: {reason}", faults=[Fault(pointer=pointer, reason=reason)])
 
 
-def _job(tenant: TenantId, sink: TrailSink) -> Job:
-    return Job(tenant=tenant, id=sink.id, kind=KIND, due_at=datetime.now(UTC))
-
-
 SINKS = Collection(kind=SINK, rows=ROWS, check=_check_sink, written=_write_position, compute=_read_status)
