@@ -3,56 +3,33 @@
 Like the policy, the list belongs to a catalog revision: each snapshot contains the list of its revision.
 """
 
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
-from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.origins import find_origin
 from gateway.catalog.snapshots.snapshots import Snapshots
-from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
+from gateway.catalog.transaction import CatalogContext
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.egress import Egress
 from gateway.errors import EgressDenied, Fault, InvalidBody, NotFound, Unavailable
-from gateway.store import egress
 from gateway.store.engine import Store
+from gateway.store.kinds.singletons import EGRESS
 from gateway.upstream.egress.addresses import read_address
 from gateway.upstream.egress.allow_list import FORM, NOTHING, AllowList, read_entry, read_stored, write_entry
 
 
-async def get_egress(tenant: TenantId, catalog: CatalogContext) -> Egress:
-    """The tenant's allow-list; empty if the operator has set none."""
-    async with catalog.store.transaction(tenant) as db:
-        return await egress.get(tenant, db)
-
-
-async def replace_egress(
-    tenant: TenantId, catalog: CatalogContext, allow: Sequence[str], *, by: Author, expected: Expected = None
-) -> Egress:
-    """Replace the tenant's allow-list; the new catalog revision contains the new list.
+def normalise_egress(wanted: Egress) -> Egress:
+    """Return the allow-list with canonical entries, sorted, without duplicates.
 
     Raises:
         InvalidBody: an entry is not an exact `host:port`.
-        NotFound: the tenant does not exist.
-        PreconditionFailed: the current version matches no expected tag.
     """
-    entries = _read(allow)
-    entry = CatalogChange(action="egress.update", target="egress")
-    async with change(tenant, catalog, entry, by=by) as db:
-        current = await egress.get(tenant, db)
-        check_version(current, expected)
-        entry.before, entry.after = current, replace(current, allow=entries)
-        return await egress.save(tenant, db, entry.after)
-
-
-def _read(allow: Sequence[str]) -> tuple[str, ...]:
-    """The entries in canonical spelling, sorted, without duplicates."""
-    read = [read_entry(text) for text in allow]
+    read = [read_entry(text) for text in wanted.allow]
     faults = [Fault(pointer=f"/allow/{index}", reason=FORM) for index, entry in enumerate(read) if entry is None]
     if faults:
         raise InvalidBody(f"{faults[0].pointer}: {FORM}", faults=faults)
-    return tuple(sorted({write_entry(entry) for entry in read if entry is not None}))
+    return replace(wanted, allow=tuple(sorted({write_entry(entry) for entry in read if entry is not None})))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +70,7 @@ class StoredAllowLists:
 
     async def _stored(self, tenant: TenantId) -> AllowList:
         async with self.store.transaction(tenant) as db:
-            return read_stored((await egress.get(tenant, db)).allow)
+            return read_stored((await EGRESS.get(tenant, db)).allow)
 
 
 async def require_tls(tenant: TenantId, catalog: CatalogContext, url: str, pointer: str) -> None:

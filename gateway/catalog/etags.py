@@ -11,7 +11,6 @@ from gateway.domain.sources import Source
 from gateway.domain.tenancy.access import AccessRules
 from gateway.domain.tenancy.accounts import UserAccount
 from gateway.domain.tenancy.ceilings import BoundedPolicy, Ceilings
-from gateway.domain.tenancy.egress import Egress
 from gateway.domain.tenancy.grants import Consent, Grant, OAuthClient
 from gateway.domain.tenancy.guardrails import Guardrail
 from gateway.domain.tenancy.issuers import Issuer
@@ -40,7 +39,6 @@ Versioned = (
     | Source
     | BoundedPolicy
     | Ceilings
-    | Egress
     | Primitive
     | Profile
     | StoredCredential
@@ -62,8 +60,6 @@ def tag_of(thing: Versioned | Tool) -> str:
     match thing:
         case Tenant():
             return f"{thing.id}.{thing.revision}"
-        case Egress():
-            return f"egress.{thing.version}"
         case AuditRetention():
             return f"audit_retention.{thing.version}"
         case AccessRules():

@@ -27,6 +27,7 @@ _COMMANDS = {
         "gateway.cli.commands.tenants:tenant",
         "List, show, create, rename and delete tenants; permit upstreams.",
     ),
+    "egress": ("gateway.cli.commands.tenants:egress", "Show and set the private upstreams of a tenant."),
     "key": ("gateway.cli.commands.identity.keys:key", "List, create, show, rotate, revoke and delete a tenant's keys."),
     "issuer": (
         "gateway.cli.commands.identity.issuers:issuer",

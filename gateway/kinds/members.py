@@ -119,8 +119,8 @@ def alternatives(hint: Any) -> Sequence[Any]:
 
 def without_none(hint: Any) -> Any:
     """The type of a value that is not None."""
-    [found] = [each for each in alternatives(hint) if each is not NoneType]
-    return found
+    union: Any = Union
+    return union[*(each for each in alternatives(hint) if each is not NoneType)]
 
 
 def element_of(hint: Any) -> Any:

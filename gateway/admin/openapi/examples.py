@@ -5,6 +5,7 @@ from typing import Any
 
 from gateway.kinds.index import KINDS
 from gateway.kinds.kind import Kind
+from gateway.kinds.singletons import SINGLETONS
 
 Json = Mapping[str, object]
 
@@ -121,7 +122,6 @@ _BODIES: Mapping[str, Json] = {
     "CredentialReplace": _CREDENTIAL,
     "CredentialUpdate": {"field": "X-Api-Key", "place": "header"},
     "DocumentSent": _DOCUMENT,
-    "EgressReplace": {"allow": ["billing.internal:8443", "10.0.0.5:8080"]},
     "GuardrailCreate": {"name": "injection", **_GUARDRAIL},
     "GuardrailReplace": _GUARDRAIL,
     "GuardrailUpdate": {"enabled": False},
@@ -184,7 +184,11 @@ def _derived(kind: Kind[Any]) -> Mapping[str, Json]:
     }
 
 
-_DERIVED: Mapping[str, Json] = {model: body for kind in KINDS for model, body in _derived(kind).items()}
+_DERIVED: Mapping[str, Json] = {
+    **{model: body for kind in KINDS for model, body in _derived(kind).items()},
+    **{f"{one.stem}Replace": one.example for one in SINGLETONS},
+    **{f"{one.stem}Update": one.changed_example for one in SINGLETONS},
+}
 
 
 def example_of(model: str, noun: str) -> Json:

@@ -30,7 +30,6 @@ from gateway.domain.tenancy.keys import MAX_OVERLAP_S, Scope
 from gateway.web.models import GIVEN, Absent, BodyModel
 
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)")
-_MAX_UPSTREAMS = 100
 
 
 def _read_time(value: object) -> object:
@@ -79,20 +78,9 @@ SecretText = Annotated[
 ]
 UserName = Annotated[str, Field(max_length=1024), AfterValidator(_check_secret)]
 Pattern = Annotated[str, Field(min_length=1, max_length=300)]
-HostPort = Annotated[str, Field(min_length=1, max_length=300)]
+
 Rate = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
-
-
-class EgressReplace(BodyModel):
-    """The complete list of private upstreams that a tenant may reach; entries that are not sent are removed."""
-
-    allow: Annotated[
-        list[HostPort],
-        Field(
-            max_length=_MAX_UPSTREAMS, description="Host names or addresses, each with a port; patterns are refused."
-        ),
-    ]
 
 
 class TenantCreate(BodyModel):

@@ -181,12 +181,6 @@ class CeilingsShown(LimitsShown):
         return cls(**limits, defaulted=found.defaulted, admin_bounds=admin_bounds)
 
 
-class EgressShown(CopiedModel):
-    """The private upstreams that the tenant may reach, in addition to those that are open to every tenant."""
-
-    allow: Annotated[Sequence[str], Field(description="The permitted `host:port` entries in canonical form, sorted.")]
-
-
 class EntryShown(CopiedModel):
     """One entry of the audit trail."""
 

@@ -18,7 +18,6 @@ from gateway.admin.routes import (
     ceilings,
     credentials,
     doctor,
-    egress,
     explanations,
     guardrails,
     json_schemas,
@@ -44,7 +43,9 @@ from gateway.admin.routes.identity import (
     secret_keys,
 )
 from gateway.admin.routes.sources import sources, versions
+from gateway.admin.singletons import SingletonEndpoints
 from gateway.catalog.kinds.index import COLLECTIONS
+from gateway.catalog.kinds.singletons import SINGLE_OBJECTS
 
 ROOT = "/admin/v1"
 ENDPOINTS: Sequence[Route] = (
@@ -71,7 +72,7 @@ ENDPOINTS: Sequence[Route] = (
     *credentials.ENDPOINTS,
     *policies.ENDPOINTS,
     *guardrails.ENDPOINTS,
-    *egress.ENDPOINTS,
+    *(route for single in SINGLE_OBJECTS for route in SingletonEndpoints(single=single).routes()),
     *ceilings.ENDPOINTS,
     *approvals.ENDPOINTS,
     *audit.ENDPOINTS,

@@ -31,12 +31,13 @@ from gateway.domain.tenancy.access import OPEN
 from gateway.domain.tenancy.ceilings import DEFAULT_CEILINGS
 from gateway.domain.tenancy.policy import Limits
 from gateway.errors import DatabaseUnavailable, NotFound, Unavailable
-from gateway.store import egress, operations, primitives, tenants, tool_aliases
+from gateway.store import operations, primitives, tenants, tool_aliases
 from gateway.store.calls import guardrails
 from gateway.store.database.circuit_breaker import PROMPT_S
 from gateway.store.engine import Db, Store
 from gateway.store.identity import access_rules
 from gateway.store.kinds.profiles import PROFILES
+from gateway.store.kinds.singletons import EGRESS
 from gateway.store.live import live_primitives, live_sources
 from gateway.store.sources import sources
 from gateway.upstream.egress.allow_list import read_stored
@@ -206,7 +207,7 @@ class Snapshots:
             if found is None:
                 raise NotFound("no such tenant")
             policy = await policy_in_force(tenant, db, self._ceilings)
-            allowed = await egress.get(tenant, db)
+            allowed = await EGRESS.get(tenant, db)
             chain = await guardrails.load(tenant, db)
             imported = await operations.load(tenant, db)
             own = await primitives.load(tenant, db)

@@ -13,7 +13,9 @@ from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, as_text, text_at, to_list
 from gateway.cli.input.list_options import ListArguments, list_options
 from gateway.cli.input.options import yes_option
+from gateway.cli.kinds.single_commands import SingletonCommands
 from gateway.cli.output.tables import render_pairs, render_table
+from gateway.kinds.singletons import EGRESS
 
 _ALL = "all"
 
@@ -24,6 +26,7 @@ def tenant() -> None:
 
 
 tenant.add_command(ceilings)
+egress = SingletonCommands(kind=EGRESS).group()
 
 
 @tenant.command("list")

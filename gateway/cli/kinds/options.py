@@ -9,9 +9,11 @@ from typing import Any
 import click
 
 from gateway.cli.input.json_fields import JsonObject, to_list, to_object, to_objects
-from gateway.domain.members.markers import Bounds, Setter
+from gateway.cli.kinds.option_types import Days, FileWith, OrNothing
+from gateway.domain.members.markers import Bounds, Setter, Shape
 from gateway.kinds.kind import Kind
 from gateway.kinds.members import Member, element_of, is_declared, settable, without_none
+from gateway.kinds.singleton import Singleton
 
 Command = Callable[..., Any]
 _ENABLED = "enabled"
@@ -33,10 +35,15 @@ class OptionOf:
     @property
     def is_many(self) -> bool:
         """True if the option may be repeated."""
-        return element_of(self.member.hint) is not None
+        return element_of(without_none(self.member.hint)) is not None and not self.member.option.is_file
+
+    def value_of(self, text: str) -> Any:
+        """The value that an argument gives."""
+        kind = _type(without_none(self.member.hint), self.member)
+        return text if kind is None else kind.convert(text, None, None)
 
 
-def options_of(kind: Kind[Any], *, is_new: bool) -> Sequence[OptionOf]:
+def options_of(kind: Kind[Any] | Singleton[Any], *, is_new: bool) -> Sequence[OptionOf]:
     """The options of a kind, in the order of its members; those of members that only a creation sets, if it is one."""
     return list(_options(kind.of, is_new=is_new))
 
@@ -49,25 +56,27 @@ def add_options(command: Command, options: Sequence[OptionOf]) -> Command:
 
 
 def fields_of(options: Sequence[OptionOf], given: Mapping[str, Any]) -> JsonObject:
-    """The fields of a request; an empty text for a member that may be null sends null."""
+    """The fields of a request; an empty text sends null for a member that may be null, and empties a list."""
     fields: JsonObject = {}
     for one in options:
         value = given[one.parameter]
         if value is None or value == ():
             continue
-        if one.is_many:
-            value = list(value)
-        elif value == "" and one.member.is_nullable:
+        if value in ("", ("",)) and one.member.is_nullable:
             value = None
+        elif one.is_many:
+            value = [] if value == ("",) else list(value)
         _add(fields, one, value)
     return fields
 
 
-def write_options(kind: Kind[Any], fields: JsonObject) -> Iterator[str]:
+def write_options(kind: Kind[Any] | Singleton[Any], fields: JsonObject) -> Iterator[str]:
     """Yield the options that describe these fields, for an example."""
     for one in options_of(kind, is_new=True):
         for value in _values(one, fields):
-            if one.member.name == _ENABLED:
+            if one.member.option.is_file:
+                yield f"--{one.name} {one.name}.yaml"
+            elif one.member.name == _ENABLED:
                 yield "--enable" if value else "--disable"
             elif isinstance(value, bool):
                 yield f"--{one.name}" if value else f"--no-{one.name}"
@@ -81,7 +90,7 @@ def _options(of: type, *, is_new: bool, parent: Member | None = None) -> Iterato
         if member.setter in {Setter.CREATION, Setter.ONCE} and not is_new:
             continue
         nested = element_of(member.hint) or without_none(member.hint)
-        if is_declared(nested) and parent is None:
+        if is_declared(nested) and parent is None and not member.option.is_file:
             yield from _options(nested, is_new=is_new, parent=member)
         else:
             name = prefix + (member.option.name or member.name)
@@ -90,7 +99,7 @@ def _options(of: type, *, is_new: bool, parent: Member | None = None) -> Iterato
 
 def _click_option(one: OptionOf) -> Callable[[Command], Command]:
     hint = one.member.hint
-    bare = element_of(hint) or without_none(hint)
+    bare = element_of(without_none(hint)) or without_none(hint)
     about = _about(one)
     if bare is bool:
         flags = "--enable/--disable" if one.member.name == _ENABLED else f"--{one.name}/--no-{one.name}"
@@ -106,9 +115,21 @@ def _click_option(one: OptionOf) -> Callable[[Command], Command]:
 
 
 def _type(bare: Any, member: Member) -> click.ParamType[Any] | None:
+    found = _type_of_value(bare, member)
+    is_text = found is None or member.option.is_file or Shape.DAYS in member.marks
+    return found if is_text or not member.is_nullable or found is None else OrNothing(found)
+
+
+def _type_of_value(bare: Any, member: Member) -> click.ParamType[Any] | None:
+    if member.option.is_file:
+        return FileWith(member.name)
+    if Shape.DAYS in member.marks:
+        return Days()
     if isinstance(bare, type) and issubclass(bare, StrEnum):
         return click.Choice([each.value for each in bare])
     bounds = member.mark(Bounds)
+    if bounds is not None and bare is float:
+        return click.FloatRange(bounds.least, bounds.most, min_open=bounds.is_open)
     if bounds is not None:
         return click.IntRange(0 if bounds.or_zero else bounds.least, bounds.most)
     return click.INT if bare is int else None

@@ -9,6 +9,7 @@ from gateway.cli.output.tables import render_pairs, render_table, thousands
 from gateway.domain.members.markers import Setter
 from gateway.kinds.kind import Kind
 from gateway.kinds.members import STATUS, Member, element_of, is_declared, settable, shown, status_of, without_none
+from gateway.kinds.singleton import Singleton
 
 _TIMES = ("created_at", "updated_at")
 _LONGEST = ("description",)
@@ -43,7 +44,7 @@ def render_list(kind: Kind[Any], items: Sequence[JsonObject]) -> str:
     return render_table(titles, rows, numbers=numbers)
 
 
-def render_object(kind: Kind[Any], found: JsonObject) -> str:
+def render_object(kind: Kind[Any] | Singleton[Any], found: JsonObject) -> str:
     """Render all members of an object; null and empty ones are omitted."""
     pairs: list[tuple[str, str]] = [("name", as_text(found.get("name"))), ("id", as_text(found.get("id")))]
     for one in _fields(kind):
@@ -54,7 +55,7 @@ def render_object(kind: Kind[Any], found: JsonObject) -> str:
     return render_pairs(pairs)
 
 
-def _fields(kind: Kind[Any]) -> Iterator[Field]:
+def _fields(kind: Kind[Any] | Singleton[Any]) -> Iterator[Field]:
     own = [one for one in settable(kind.of) if one.setter is not Setter.ONCE]
     yield from _nested(own, ())
     status = kind.status or status_of(kind.of)

@@ -31,6 +31,10 @@ class Shape(Enum):
     """A column of the tables that the command line prints."""
     RESET = auto()
     """A member of the status that every change by an admin sets to its default."""
+    DAYS = auto()
+    """A number of days, for which the command line takes `90d`, and `forever` for null."""
+    KEPT = auto()
+    """A member that a PUT empties or resets only with `If-Match` or `?replace=true`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +54,12 @@ class Length:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """Bounds of a number; `or_zero` also permits 0, which switches something off."""
+    """Bounds of a number; `or_zero` also permits 0, which switches something off; `is_open` excludes `least`."""
 
     least: int
     most: int
     or_zero: bool = False
+    is_open: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +95,11 @@ class Option:
     """The option of a member on the command line, where it is not derived from the name and the type.
 
     `is_argument`: a creation also takes the value as an argument. `is_split`: each option of a list of objects adds an
-    object of its own; otherwise all options describe one object.
+    object of its own; otherwise all options describe one object. `is_file`: the option names a file with the member.
     """
 
     name: str = ""
     metavar: str = ""
     is_argument: bool = False
     is_split: bool = False
+    is_file: bool = False

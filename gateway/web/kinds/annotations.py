@@ -1,9 +1,9 @@
 """Pydantic annotations of declared members: their types in requests, with bounds and checks, and in responses."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
-from typing import Annotated, Any, Literal, TypeVar, cast
+from typing import Annotated, Any, Literal, TypeVar, Union, cast
 
 from pydantic import AfterValidator, BaseModel, Field, create_model
 
@@ -58,6 +58,8 @@ def sent_type(hint: Any, marks: Sequence[object] = ()) -> Any:
         return _annotated(_of(list, sent_type(element)), _constraints(marks, is_list=True))
     if is_declared(bare):
         return sent_model(bare)
+    if len(alternatives(bare)) > 1:
+        return _union(sent_type(each) for each in alternatives(bare))
     found: Any = _annotated(bare, _constraints(marks, is_list=False))
     if isinstance(bare, type) and issubclass(bare, StrEnum):
         return Annotated[bare, Field(strict=False)]
@@ -73,6 +75,8 @@ def shown_type(hint: Any) -> Any:
     element = element_of(bare)
     if element is not None:
         return _of(Sequence, shown_type(element))
+    if len(alternatives(bare)) > 1:
+        return _union(shown_type(each) for each in alternatives(bare))
     return shown_model(bare) if is_declared(bare) else bare
 
 
@@ -100,8 +104,8 @@ def merged(current: Any, sent: object, hint: Any) -> Any:
     if sent is None:
         return None
     bare = without_none(bare)
-    element = element_of(bare)
-    if element is not None:
+    element = element_of(next((each for each in alternatives(bare) if element_of(split(each)[0])), bare))
+    if element is not None and isinstance(sent, list):
         return tuple(merged(None, each, element) for each in cast("Sequence[object]", sent))
     if not isinstance(sent, BodyModel):
         return sent
@@ -131,7 +135,8 @@ def _default(one: Member) -> Any:
     if one.default is REQUIRED:
         return ...
     if isinstance(one.default, tuple):
-        return Field(default_factory=list[Any])
+        default = cast("tuple[object, ...]", one.default)
+        return Field(default_factory=lambda: [*default])
     declared: Any = type(one.default)
     if is_declared(declared):
         nested = sent_model(declared)
@@ -145,6 +150,11 @@ def _described(hint: Any, one: Member) -> Any:
 
 def _of(generic: Any, element: Any) -> Any:
     return generic[element]
+
+
+def _union(parts: Iterable[Any]) -> Any:
+    union: Any = Union
+    return union[*parts]
 
 
 def _is_optional(hint: Any) -> bool:
@@ -164,8 +174,8 @@ def _constraints(marks: Sequence[object], *, is_list: bool) -> list[object]:
         match mark:
             case Length(least=least, most=most):
                 bounds |= {"max_length": most} | ({"min_length": least} if least else {})
-            case Bounds(least=least, most=most) if not is_list:
-                bounds |= {"ge": least, "le": most}
+            case Bounds(least=least, most=most, is_open=is_open) if not is_list:
+                bounds |= {"gt" if is_open else "ge": least, "le": most}
             case Form(pattern=pattern) if not is_list:
                 bounds["pattern"] = pattern
             case JsonFormat(name=name):

@@ -4,6 +4,8 @@ from typing import Any
 
 from gateway.kinds.index import KINDS
 from gateway.kinds.kind import Kind
+from gateway.kinds.singleton import Singleton
+from gateway.kinds.singletons import SINGLETONS
 from tests.behaviour.admin.walk import Walk
 
 ACME = "/tenants/acme"
@@ -13,6 +15,8 @@ async def walk_kinds(walk: Walk) -> None:
     """Create, show, set, change and delete an object of each kind."""
     for kind in KINDS:
         await _walk_kind(walk, kind)
+    for single in SINGLETONS:
+        await _walk_singleton(walk, single)
 
 
 async def _walk_kind(walk: Walk, kind: Kind[Any]) -> None:
@@ -39,3 +43,24 @@ async def _walk_kind(walk: Walk, kind: Kind[Any]) -> None:
     again = await walk.ask("PUT", item, 201, json={name: value for name, value in example.items() if name != "name"})
     assert again.json()["id"] != made.json()["id"]
     await walk.ask("DELETE", item, 204)
+
+
+async def _walk_singleton(walk: Walk, single: Singleton[Any]) -> None:
+    path = f"{ACME}/{single.path}"
+    former = await walk.ask("GET", path, 200)
+    await walk.ask("PUT", path, 400, json={"unknown": 1})
+    await walk.ask("PATCH", path, 400, json={"unknown": 1})
+    made = await walk.ask("PUT", path, 200, json=dict(single.example), headers={"if-match": former.headers["etag"]})
+    assert made.headers["etag"] != former.headers["etag"]
+    shown = await walk.ask("GET", path, 200)
+    assert shown.headers["etag"] == made.headers["etag"]
+    same = await walk.ask("PUT", path, 200, json=shown.json())
+    assert same.headers["etag"] == made.headers["etag"], f"{single.name}: a PUT of what GET returned changed it"
+    changed = await walk.ask("PATCH", path, 200, json=dict(single.changed_example))
+    assert changed.headers["etag"] != made.headers["etag"]
+    await walk.ask("PUT", path, 412, json=dict(single.example), headers={"if-match": made.headers["etag"]})
+    await walk.ask("PATCH", path, 412, json={}, headers={"if-match": made.headers["etag"]})
+    if single.keeps:
+        await walk.ask("PUT", path, 409, json={})
+        await walk.ask("PUT", f"{path}?replace=true", 200, json={})
+    await walk.ask("PUT", path, 200, json=former.json(), headers={"if-match": "*"})

@@ -1,11 +1,13 @@
 """The allow-lists of tenants: stored, audited, and read by the guard of the way out."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from gateway.catalog import audit, egress, tenants
+from gateway.catalog import audit, tenants
 from gateway.catalog.egress import StoredAllowLists
+from gateway.catalog.kinds.singletons import EGRESS
 from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.catalog.snapshots.snapshots import Snapshots
 from gateway.domain.audit import AuditFilter
@@ -20,6 +22,11 @@ from tests.support.servers import TestDatabase, execute
 LIST = ("10.0.0.5:8080", "[fd00::5]:8080", "billing.internal:8443")
 
 
+async def _replace(changes: Changes, allow: Sequence[str]) -> Egress:
+    wanted = Egress(allow=tuple(allow))
+    return await EGRESS.set(changes.tenant.id, changes.catalog, lambda _: wanted, by=BY)
+
+
 def _lists(changes: Changes) -> tuple[Snapshots, StoredAllowLists]:
     snapshots = Snapshots(changes.catalog.store)
     return snapshots, StoredAllowLists(changes.catalog.store, snapshots)
@@ -29,9 +36,9 @@ async def test_a_list_is_stored_in_one_spelling_and_what_changed_is_audited(chan
     """Ours: entries are compared as they are stored; the trail names those that came and went (ISO-5, SAF-4)."""
     tenant, catalog = changes.tenant.id, changes.catalog
     written = ["Billing.Internal:8443", "[FD00:0::5]:8080", " 10.0.0.5:8080 ", "[::ffff:10.0.0.5]:8080"]
-    assert await egress.get_egress(tenant, catalog) == Egress()
-    assert await egress.replace_egress(tenant, catalog, written, by=BY) == Egress(allow=LIST, version=2)
-    await egress.replace_egress(tenant, catalog, ["billing.internal:8443", "crm.internal:443"], by=BY)
+    assert await EGRESS.get(tenant, catalog) == Egress()
+    assert await _replace(changes, written) == Egress(allow=LIST, version=2)
+    await _replace(changes, ["billing.internal:8443", "crm.internal:443"])
 
     entries = await audit.page_entries(tenant, catalog, AuditFilter(), after=None, limit=2)
     assert [(entry.action, entry.target) for entry in entries] == [("egress.update", "egress")] * 2
@@ -49,10 +56,10 @@ async def test_a_list_is_stored_in_one_spelling_and_what_changed_is_audited(chan
 async def test_an_entry_that_is_not_exact_is_refused_by_its_place(changes: Changes, entry: str) -> None:
     """Ours: as in GATEWAY_EGRESS_ALLOW, and nothing of such a list is stored (ISO-5)."""
     with pytest.raises(InvalidBody) as refused:
-        await egress.replace_egress(changes.tenant.id, changes.catalog, ["10.0.0.5:80", entry], by=BY)
+        await _replace(changes, ["10.0.0.5:80", entry])
 
     assert [fault.pointer for fault in refused.value.faults] == ["/allow/1"]
-    assert await egress.get_egress(changes.tenant.id, changes.catalog) == Egress()
+    assert await EGRESS.get(changes.tenant.id, changes.catalog) == Egress()
 
 
 async def test_the_list_of_a_snapshot_is_that_of_its_revision(changes: Changes) -> None:
@@ -60,7 +67,7 @@ async def test_the_list_of_a_snapshot_is_that_of_its_revision(changes: Changes) 
     tenant = changes.tenant.id
     snapshots, lists = _lists(changes)
     assert (await snapshots.latest(tenant)).egress == lists.current(tenant) == NOTHING
-    await egress.replace_egress(tenant, changes.catalog, LIST, by=BY)
+    await _replace(changes, LIST)
     snapshots.note(tenant, 2)
     assert lists.current(tenant) is None
     assert await lists.read(tenant) == read_stored(LIST)
@@ -72,7 +79,7 @@ async def test_a_tenant_without_a_snapshot_is_looked_up_and_none_is_loaded(chang
     tenant = changes.tenant.id
     snapshots, lists = _lists(changes)
     for allow in (LIST, ()):
-        await egress.replace_egress(tenant, changes.catalog, allow, by=BY)
+        await _replace(changes, allow)
         assert lists.current(tenant) is None
         assert await lists.read(tenant) == read_stored(allow)
     assert snapshots.loaded == 0
@@ -82,20 +89,20 @@ async def test_a_tenant_without_a_snapshot_is_looked_up_and_none_is_loaded(chang
 async def test_a_tenant_that_is_gone_may_reach_nothing(changes: Changes) -> None:
     """Ours: a call that outlives its tenant has no permission left (ISO-5)."""
     tenant = changes.tenant.id
-    await egress.replace_egress(tenant, changes.catalog, LIST, by=BY)
+    await _replace(changes, LIST)
     snapshots, lists = _lists(changes)
     await snapshots.latest(tenant)
     await tenants.remove_tenant(tenant, changes.catalog, by=BY)
     snapshots.invalidate_all()
     assert await lists.read(tenant) == NOTHING
     with pytest.raises(NotFound):
-        await egress.replace_egress(tenant, changes.catalog, LIST, by=BY)
+        await _replace(changes, LIST)
 
 
 async def test_an_entry_that_was_damaged_permits_nothing(changes: Changes, database: TestDatabase) -> None:
     """Ours: what cannot be read is left out; the rest of the catalog is served (ISO-5)."""
     tenant = changes.tenant.id
-    await egress.replace_egress(tenant, changes.catalog, LIST, by=BY)
+    await _replace(changes, LIST)
     await execute(database.superuser_url, "update egress set allow = array['*:443', '10.0.0.5:8080', '']")
     snapshots, lists = _lists(changes)
     assert await lists.read(tenant) == read_stored(["10.0.0.5:8080"])
@@ -107,7 +114,7 @@ async def test_an_outdated_list_permits_nothing_while_the_database_is_away(
 ) -> None:
     """Ours: the catalog goes on with what is kept; a permission that may be withdrawn does not (ISO-5)."""
     tenant = changes.tenant.id
-    await egress.replace_egress(tenant, changes.catalog, LIST, by=BY)
+    await _replace(changes, LIST)
     snapshots, lists = _lists(changes)
     kept = await snapshots.latest(tenant)
 
@@ -130,7 +137,7 @@ async def test_a_change_of_the_catalog_during_a_load_withdraws_no_permission(
 
     async def load_slowly(self: Snapshots, *arguments: Any, **options: Any) -> Snapshot:
         loaded: Snapshot = await load(self, *arguments, **options)
-        await egress.replace_egress(tenant, changes.catalog, LIST, by=BY)
+        await _replace(changes, LIST)
         self.note(tenant, loaded.revision + 1)
         return loaded
 
@@ -138,5 +145,5 @@ async def test_a_change_of_the_catalog_during_a_load_withdraws_no_permission(
     first = await snapshots.latest(tenant)
     snapshots.note(tenant, first.revision + 1)
     monkeypatch.setattr(Snapshots, "_load", load_slowly)
-    await egress.replace_egress(tenant, changes.catalog, ["10.0.0.9:80"], by=BY)
+    await _replace(changes, ["10.0.0.9:80"])
     assert await lists.read(tenant) == read_stored(LIST)

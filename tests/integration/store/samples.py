@@ -74,7 +74,6 @@ from gateway.domain.updates.webhook_endpoints import OutboundDelivery, OutboundW
 from gateway.domain.updates.webhooks import SigningSecrets, Webhook
 from gateway.store import (
     credentials,
-    egress,
     idempotency,
     jobs,
     operations,
@@ -112,6 +111,7 @@ from gateway.store.identity import (
 from gateway.store.jobs import Job
 from gateway.store.kinds.audit_sinks import SINKS
 from gateway.store.kinds.profiles import PROFILES
+from gateway.store.kinds.singletons import EGRESS
 from gateway.store.live import live_primitives, live_sources
 from gateway.store.notifications import deliveries, webhook_endpoints
 from gateway.store.sources import proposals, refreshes, sources, versions
@@ -647,7 +647,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
         await operations.insert_all(tenant.id, db, [operation])
         await overrides.insert(tenant.id, db, override)
         await tool_aliases.add(tenant.id, db, source.id, {operation.identity: f"{slug}_old"})
-        await egress.save(tenant.id, db, Egress(allow=(f"{slug}.internal:8443",)))
+        await EGRESS.save(tenant.id, db, Egress(allow=(f"{slug}.internal:8443",)))
         await policies.save(tenant.id, db, Policy(dangerous=Decision.DENY, limits=Limits(burst=len(slug))))
         await access_rules.save(tenant.id, db, make_access(slug))
         await ceilings.save(tenant.id, db, Ceilings(burst=len(slug)))

@@ -44,7 +44,6 @@ from gateway.domain.updates.webhooks import SigningSecrets
 from gateway.errors import GatewayError
 from gateway.store import (
     credentials,
-    egress,
     idempotency,
     jobs,
     name_owners,
@@ -77,6 +76,8 @@ from gateway.store.identity import (
 from gateway.store.kinds.audit_sinks import SINKS
 from gateway.store.kinds.profiles import PROFILES
 from gateway.store.kinds.rows import Rows
+from gateway.store.kinds.single_row import SingleRow
+from gateway.store.kinds.singletons import EGRESS
 from gateway.store.live import live_primitives, live_sources
 from gateway.store.notifications import deliveries, webhook_endpoints
 from gateway.store.secret_keys import registry, rotation_state, sealed_values
@@ -119,7 +120,6 @@ _MODULES = (
     ceilings,
     credentials,
     jobs,
-    egress,
     guardrails,
     idempotency,
     keys,
@@ -190,7 +190,19 @@ def _calls_of(rows: Rows[Any], of: Callable[[Stored], Any]) -> Mapping[str, _Cal
     return {f"{rows.table.name}.{name}": query for name, query in queries.items()}
 
 
+_SINGLETONS: Sequence[tuple[SingleRow[Any], Any]] = ((EGRESS, Egress(allow=("planted.internal:1",))),)
+"""The row of each singleton, and the object that the intruder writes."""
+
+
+def _calls_of_single(row: SingleRow[Any], planted: Any) -> Mapping[str, _Call]:
+    return {
+        f"{row.table.name}.get": lambda t, db, v: row.get(t, db),
+        f"{row.table.name}.save": lambda t, db, v: row.save(t, db, planted),
+    }
+
+
 _CALLS: Mapping[str, _Call] = {
+    **{name: query for row, planted in _SINGLETONS for name, query in _calls_of_single(row, planted).items()},
     **{name: query for rows, of in _KINDS for name, query in _calls_of(rows, of).items()},
     "tool_aliases.add": lambda t, db, v: tool_aliases.add(t, db, v.source.id, {"GET /planted": f"{_VICTIM}_old"}),
     "tool_aliases.active": lambda t, db, v: tool_aliases.active(t, db),
@@ -271,8 +283,6 @@ _CALLS: Mapping[str, _Call] = {
     "jobs.schedule": lambda t, db, v: jobs.schedule(t, db, v.due),
     "jobs.reschedule": lambda t, db, v: jobs.reschedule(t, db, v.due.id, seen=NOW, to=NOW),
     "jobs.remove": lambda t, db, v: jobs.remove(t, db, v.due.id),
-    "egress.get": lambda t, db, v: egress.get(t, db),
-    "egress.save": lambda t, db, v: egress.save(t, db, Egress(allow=("planted.internal:1",))),
     "guardrails.insert": lambda t, db, v: guardrails.insert(t, db, replace(v.guardrail, name="planted")),
     "guardrails.get": lambda t, db, v: guardrails.get(t, db, v.guardrail.id),
     "guardrails.page": lambda t, db, v: guardrails.page(t, db, after=None, limit=100),
@@ -612,6 +622,7 @@ def _queries() -> dict[str, Callable[..., object]]:
 
     engine = [name for name, _ in inspect.getmembers(Rows, inspect.iscoroutinefunction)]
     derived = {f"{rows.table.name}.{name}": getattr(rows, name) for rows, _ in _KINDS for name in engine}
+    derived |= {f"{row.table.name}.{name}": getattr(row, name) for row, _ in _SINGLETONS for name in ("get", "save")}
     return derived | {name: member for module in _MODULES for name, member in of(module).items()}
 
 

@@ -15,7 +15,7 @@ from gateway.domain.tenancy.keys import KeySecret, Scope
 from gateway.domain.tenancy.policy import Decision, Limits, Policy, Safety
 from gateway.domain.tools import PrimitiveOrigin
 from gateway.errors import NameTaken, NotFound, SecretUnreadable
-from gateway.store import egress, operations, secrets, tables, tenants
+from gateway.store import operations, secrets, tables, tenants
 from gateway.store.audit import entries
 from gateway.store.audit.hash_chain import now_us
 from gateway.store.calls import policies
@@ -23,6 +23,7 @@ from gateway.store.database.connection import connect_owner
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Store
 from gateway.store.identity import keys
+from gateway.store.kinds.singletons import EGRESS
 from gateway.store.secret_keys import sealed_values
 from gateway.store.secret_keys.tables import metadata as operators_metadata
 from gateway.store.sources import sources, versions
@@ -284,12 +285,12 @@ async def test_a_policy_has_defaults_until_it_is_saved(store: Store, tenant: Ten
 async def test_an_allow_list_is_empty_until_it_is_saved(store: Store, tenant: TenantId) -> None:
     """Ours: no private upstream is permitted by default; the version rises with each list (ISO-5)."""
     async with store.transaction(tenant) as db:
-        assert await egress.get(tenant, db) == Egress()
-        assert await egress.save(tenant, db, Egress(allow=("a.internal:1", "b.internal:2"))) == Egress(
+        assert await EGRESS.get(tenant, db) == Egress()
+        assert await EGRESS.save(tenant, db, Egress(allow=("a.internal:1", "b.internal:2"))) == Egress(
             allow=("a.internal:1", "b.internal:2"), version=2
         )
-        assert await egress.save(tenant, db, Egress()) == Egress(version=3)
-        assert await egress.get(tenant, db) == Egress(version=3)
+        assert await EGRESS.save(tenant, db, Egress()) == Egress(version=3)
+        assert await EGRESS.get(tenant, db) == Egress(version=3)
 
 
 async def test_credentials_rest_sealed(store: Store, tenant: TenantId, database: TestDatabase) -> None:

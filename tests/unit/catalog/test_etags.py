@@ -4,14 +4,12 @@ import pytest
 
 from gateway.catalog.etags import check_version, tag_of
 from gateway.domain.tenancy.ceilings import DEFAULT_CEILINGS, BoundedPolicy, Ceilings, CeilingsInForce
-from gateway.domain.tenancy.egress import Egress
 from gateway.domain.tenancy.policy import Policy
 from gateway.errors import PreconditionFailed
 
 
 def test_a_new_version_has_another_tag() -> None:
     """RFC 9110: a tag names one version of an object."""
-    assert tag_of(Egress()) == tag_of(Egress()) != tag_of(Egress(version=2))
     assert tag_of(_policy(1)) == tag_of(_policy(1)) != tag_of(_policy(2))
     assert tag_of(_policy(1)) != tag_of(_policy(1, ceilings=2))
     assert tag_of(Ceilings()) != tag_of(Ceilings(version=2))

@@ -28,7 +28,7 @@ from gateway.cli.commands.profiles import profile
 from gateway.cli.commands.prompts import prompt
 from gateway.cli.commands.resources import resource, template
 from gateway.cli.commands.sources import source
-from gateway.cli.commands.tenants import tenant
+from gateway.cli.commands.tenants import egress, tenant
 from gateway.cli.commands.tools import tool
 from gateway.cli.commands.updates.watches import watch
 from gateway.cli.commands.updates.webhooks import webhook
@@ -47,6 +47,7 @@ _GROUPS = {
     "grant": grant,
     "issuer": issuer,
     "person": person,
+    "egress": egress,
     "source": source,
     "live-source": live_source,
     "tool": tool,
@@ -85,6 +86,7 @@ def test_every_noun_has_its_verbs() -> None:
         "grant": ["list", "revoke", "show"],
         "issuer": ["create", "delete", "list", "refresh-keys", "show", "update"],
         "person": ["allow", "deny", "list", "show"],
+        "egress": ["set", "show", "update"],
         "source": [
             *("activate", "add", "delete", "diff", "list", "overrides", "propose", "refresh", "refuse", "report"),
             *("review", "rollback", "set", "show", "status", "update", "versions"),

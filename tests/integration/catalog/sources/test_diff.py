@@ -6,14 +6,16 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gateway.catalog import audit, egress, policies, tenants
+from gateway.catalog import audit, policies, tenants
 from gateway.catalog.identity import keys
 from gateway.catalog.identity.keys import KeyDraft
+from gateway.catalog.kinds.singletons import EGRESS
 from gateway.catalog.sources import imports, sources
 from gateway.catalog.sources.drafts import SourceDraft
 from gateway.catalog.transaction import Author, CatalogContext
 from gateway.domain.audit import AuditEntry, AuditFilter
 from gateway.domain.events import CatalogMoved, Event, KeyChanged, TenantRemoved
+from gateway.domain.tenancy.egress import Egress
 from gateway.domain.tenancy.keys import PEPPER_PURPOSE, Scope, digest_key
 from gateway.domain.tenancy.policy import ArgumentCondition, ConditionOperator, Decision, Policy, PolicyRule
 from gateway.domain.tenancy.principals import Operator
@@ -58,7 +60,7 @@ async def test_each_change_is_one_revision_one_entry_and_one_event(changes: Chan
         ("source.update", lambda: imports.update_source(tenant, catalog, "pets", lambda old: old, by=BY)),
         ("source.delete", lambda: sources.remove_source(tenant, catalog, "pets", by=BY)),
         ("policy.update", lambda: policies.update_policy(tenant, catalog, _deny, by=BY)),
-        ("egress.update", lambda: egress.replace_egress(tenant, catalog, ["a.internal:1"], by=BY)),
+        ("egress.update", lambda: EGRESS.set(tenant, catalog, _permit("a.internal:1"), by=BY)),
         ("tenant.rename", lambda: tenants.rename_tenant(tenant, catalog, "New", by=BY)),
     ]
     expected = ["key.create", "tenant.create"]
@@ -72,6 +74,10 @@ async def test_each_change_is_one_revision_one_entry_and_one_event(changes: Chan
         assert moved == [CatalogMoved(tenant=tenant, revision=before + 1)]
         told = [event for event in changes.events if isinstance(event, KeyChanged)]
         assert [event.key for event in told] == [key.id] * action.startswith("key.")
+
+
+def _permit(entry: str) -> Callable[[Egress], Egress]:
+    return lambda current: replace(current, allow=(entry,))
 
 
 def _deny(policy: Policy) -> Policy:
@@ -94,8 +100,8 @@ async def test_a_change_that_fails_leaves_nothing(changes: Changes) -> None:
         (PreconditionFailed, lambda: tenants.rename_tenant(tenant, catalog, "x", by=BY, expected=stale)),
         (PreconditionFailed, lambda: tenants.remove_tenant(tenant, catalog, by=BY, expected=stale)),
         (PreconditionFailed, lambda: policies.update_policy(tenant, catalog, _deny, by=BY, expected=stale)),
-        (PreconditionFailed, lambda: egress.replace_egress(tenant, catalog, [], by=BY, expected=stale)),
-        (InvalidBody, lambda: egress.replace_egress(tenant, catalog, ["10.0.0.0/8:80"], by=BY)),
+        (PreconditionFailed, lambda: EGRESS.set(tenant, catalog, _permit("b.internal:1"), by=BY, expected=stale)),
+        (InvalidBody, lambda: EGRESS.set(tenant, catalog, _permit("10.0.0.0/8:80"), by=BY)),
         (InvalidBody, lambda: policies.update_policy(tenant, catalog, _compare_with_text, by=BY)),
         (NotFound, lambda: sources.remove_source(tenant, catalog, "none", by=BY)),
         (ReferenceMissing, lambda: keys.create_key(tenant, catalog, replace(DRAFT, profile="small"), by=BY)),
