@@ -7,7 +7,7 @@ continues the cut.
 """
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -15,9 +15,16 @@ import anyio
 import structlog
 
 from gateway.catalog.audit import PART, trail_keys
-from gateway.catalog.etags import Expected, check_version
-from gateway.catalog.transaction import GATEWAY, Author, CatalogChange, CatalogContext, change
-from gateway.domain.audit import AuditKind, Removable, RetentionStatus
+from gateway.catalog.transaction import (
+    GATEWAY,
+    Author,
+    CatalogChange,
+    CatalogContext,
+    CatalogOptions,
+    OpenChanges,
+    change,
+)
+from gateway.domain.audit import AuditKind, AuditRetention, Removable, RetentionStatus
 from gateway.domain.identifiers import TenantId
 from gateway.errors import Conflict, Fault, InvalidBody
 from gateway.store import jobs, tenants
@@ -31,6 +38,7 @@ from gateway.store.audit.verification import TrailKeys, is_authentic
 from gateway.store.engine import Db
 from gateway.store.jobs import Job
 from gateway.store.kinds.audit_sinks import SINKS
+from gateway.store.kinds.singletons import RETENTION
 
 log = structlog.get_logger(__name__)
 
@@ -51,49 +59,44 @@ class _NothingToCut(Exception):
     """No entry is removable; rolls the change back."""
 
 
-async def get_retention(tenant: TenantId, catalog: CatalogContext, days: int | None = None) -> RetentionStatus:
-    """The tenant's retention, and the entries that a cut would remove now; `days` replaces the retention in this
-    report.
+async def read_status(
+    tenant: TenantId, db: Db, stored: AuditRetention, options: CatalogOptions, *, days: int | None = None
+) -> RetentionStatus:
+    """The removed entries, and those that a cut would remove now; `days` replaces the retention in this report.
+
+    The transaction sees one snapshot of the database: a cut between two queries would be counted twice.
     """
-    async with catalog.store.reading(tenant) as db:  # a cut between two queries would be counted twice
-        stored = await retention.get(tenant, db)
-        effective_days, removable = stored.days if days is None else days, Removable()
-        if effective_days is not None:
-            removable = await _count(tenant, db, max(effective_days, catalog.options.retention_min_days))
-        removed, at_us = await cuts.totals(tenant, db)
-    cut_at = None if at_us is None else _EPOCH + at_us * _MICROSECOND
+    effective_days, removable = stored.days if days is None else days, Removable()
+    if effective_days is not None:
+        removable = await _count(tenant, db, max(effective_days, options.retention_min_days))
+    removed, at_us = await cuts.totals(tenant, db)
     return RetentionStatus(
-        retention=stored,
-        minimum_days=catalog.options.retention_min_days,
-        removable=removable,
+        minimum_days=options.retention_min_days,
         removed=removed,
-        cut_at=cut_at,
+        cut_at=None if at_us is None else _EPOCH + at_us * _MICROSECOND,
+        fault=stored.fault,
+        removable=removable,
     )
 
 
-async def replace_retention(
-    tenant: TenantId, catalog: CatalogContext, days: int | None, *, by: Author, expected: Expected = None
-) -> RetentionStatus:
-    """Set the retention in days; None keeps entries forever.
-
-    Raises:
-        InvalidBody: the installation requires more days.
-        PreconditionFailed: the current version matches no expected tag.
-    """
-    if days is not None and days < catalog.options.retention_min_days:  # guard: retention-minimum
-        reason = f"must be at least {catalog.options.retention_min_days} (GATEWAY_AUDIT_RETENTION_MIN_DAYS), or null"
+async def check_minimum(opened: OpenChanges, current: AuditRetention, wanted: AuditRetention) -> None:
+    """Refuse a retention that is shorter than the installation permits."""
+    del current
+    minimum = opened.catalog.options.retention_min_days
+    if wanted.days is not None and wanted.days < minimum:  # guard: retention-minimum
+        reason = f"must be at least {minimum} (GATEWAY_AUDIT_RETENTION_MIN_DAYS), or null"
         raise InvalidBody(f"/days: {reason}", faults=[Fault(pointer="/days", reason=reason)])
-    entry = CatalogChange(action="audit_retention.update", target="audit_retention")
-    async with change(tenant, catalog, entry, by=by) as db:
-        current = await retention.get(tenant, db)
-        check_version(current, expected)
-        entry.before, entry.after = current, replace(current, days=days)
-        await retention.save(tenant, db, days)
-        if days is None:
-            await jobs.remove(tenant, db, KIND)
-        else:
-            await jobs.schedule(tenant, db, Job(tenant=tenant, id=KIND, kind=KIND, due_at=datetime.now(UTC)))
-    return await get_retention(tenant, catalog)
+
+
+async def schedule_cuts(opened: OpenChanges, before: AuditRetention, after: AuditRetention) -> Mapping[str, object]:
+    """Schedule the job that cuts old entries; a trail that is kept forever has none."""
+    del before
+    if after.days is None:
+        await jobs.remove(opened.tenant, opened.db, KIND)
+    else:
+        due = Job(tenant=opened.tenant, id=KIND, kind=KIND, due_at=datetime.now(UTC))
+        await jobs.schedule(opened.tenant, opened.db, due)
+    return {}
 
 
 async def cut_due(catalog: CatalogContext, due: Job) -> None:
@@ -102,7 +105,7 @@ async def cut_due(catalog: CatalogContext, due: Job) -> None:
     async with catalog.store.upkeep(tenant) as db:
         if not await jobs.reschedule(tenant, db, due.id, seen=due.due_at, to=until):
             return
-        if (await retention.get(tenant, db)).days is None:
+        if (await RETENTION.get(tenant, db)).days is None:
             await jobs.remove(tenant, db, due.id)
             return
     ends_at, batch = anyio.current_time() + _TIME_SLICE_S, await cut_batch(tenant, catalog)
@@ -125,7 +128,7 @@ async def cut_batch(tenant: TenantId, catalog: CatalogContext, *, limit: int = B
     batch = CutBatch(tenant=tenant, keys=trail_keys(catalog.sealer), signer=signer, limit=limit)
     try:
         async with change(tenant, catalog, entry, by=_BY) as db:  # the lock of the tenant's row: one cut at a time
-            stored = await retention.get(tenant, db)
+            stored = await RETENTION.get(tenant, db)
             if stored.days is not None:
                 batch.verifiers = await export_keys.verify_keys(tenant, db, catalog.sealer)
                 # guard: retention-minimum-of-cuts
@@ -289,5 +292,5 @@ async def _count(tenant: TenantId, db: Db, days: int) -> Removable:
         oldest=min((one.oldest for one in found if one.oldest), default=None),
         newest=max((one.newest for one in found if one.newest), default=None),
         is_partial=sum(one.entries for one in found) >= _MAX_COUNTED,
-        held_by=sorted(holders),
+        held_by=tuple(sorted(holders)),
     )

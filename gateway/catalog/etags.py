@@ -2,7 +2,7 @@
 
 import hashlib
 
-from gateway.domain.audit import AuditRetention, TrailSink
+from gateway.domain.audit import TrailSink
 from gateway.domain.calls.approvals import Approval
 from gateway.domain.credentials import StoredCredential
 from gateway.domain.live_sources import LiveSource
@@ -49,7 +49,6 @@ Versioned = (
     | Approval
     | OutboundWebhook
     | TrailSink
-    | AuditRetention
     | AccessRules
 )
 """Objects that have an entity tag."""
@@ -60,8 +59,6 @@ def tag_of(thing: Versioned | Tool) -> str:
     match thing:
         case Tenant():
             return f"{thing.id}.{thing.revision}"
-        case AuditRetention():
-            return f"audit_retention.{thing.version}"
         case AccessRules():
             return f"access.{thing.version}"
         case BoundedPolicy():

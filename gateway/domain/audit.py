@@ -9,7 +9,7 @@ from typing import Annotated
 import msgspec
 
 from gateway.domain.identifiers import AuditId, AuditSinkId, TenantId
-from gateway.domain.members.markers import About, Length, Option, Setter, Shape
+from gateway.domain.members.markers import About, Bounds, Length, Option, Setter, Shape
 from gateway.domain.members.values import CredentialName
 from gateway.domain.tenancy.policy import Levels
 from gateway.domain.tenancy.recorded_fields import Omitted
@@ -355,33 +355,40 @@ class TrailSink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditRetention:
-    """Retention of a tenant's audit entries in days; None keeps them forever."""
+    """Retention of a tenant's audit entries."""
 
-    days: int | None = None
+    days: Annotated[
+        int | None,
+        Bounds(least=1, most=36_500),
+        Shape.DAYS,
+        Option(is_argument=True, metavar="DAYS"),
+        About("Days after which entries are removed; null keeps all entries."),
+    ] = None
+    fault: Annotated[Omitted[str | None], Shape.RESET] = None
+    """The reason why the last cut skipped a chain."""
     version: int = 1
-    fault: Omitted[str | None] = None
-    """The reason that the last cut skipped a chain."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removable:
-    """Entries that a cut would remove now; `is_partial` if there are more than the counted ones."""
+    """The entries that a retention would remove now."""
 
-    entries: int = 0
-    chains: int = 0
-    oldest: datetime | None = None
-    newest: datetime | None = None
-    is_partial: bool = False
-    held_by: Sequence[str] = ()
-    """Names of the sinks that have not delivered some older entries."""
+    entries: Annotated[int, About("The number of entries, counted up to about 100,000.")] = 0
+    chains: Annotated[int, About("The number of writers (chains) with such entries.")] = 0
+    oldest: Annotated[datetime | None, About("The time of the oldest entry; null if there is none.")] = None
+    newest: Annotated[datetime | None, About("The time of the newest entry.")] = None
+    is_partial: Annotated[bool, About("True if there are more entries than were counted.")] = False
+    held_by: Annotated[
+        tuple[str, ...], About("Enabled sinks with undelivered older entries; these entries are kept.")
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionStatus:
-    """A tenant's retention, the number of removed entries, and the entries that a cut would remove now."""
+    """The entries that a retention has removed, and those that it would remove now."""
 
-    retention: AuditRetention
-    minimum_days: int
-    removable: Removable
-    removed: int = 0
-    cut_at: datetime | None = None
+    minimum_days: Annotated[int, About("The minimum retention that the operator permits.")]
+    removed: Annotated[int, About("The number of removed entries so far.")]
+    cut_at: Annotated[datetime | None, About("The time of the last removal.")]
+    fault: Annotated[str | None, About("The reason why the last removal skipped a chain; null if it skipped none.")]
+    removable: Annotated[Removable, About("The entries that the retention, or `?days` if given, would remove now.")]

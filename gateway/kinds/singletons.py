@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from gateway.domain.audit import AuditRetention, RetentionStatus
 from gateway.domain.tenancy.egress import Egress
+from gateway.domain.tenancy.keys import Scope
 from gateway.kinds.singleton import OPERATOR, Singleton
 
 EGRESS = Singleton(
@@ -17,4 +19,16 @@ EGRESS = Singleton(
     writers=OPERATOR,  # guard: egress-operator-only
 )
 
-SINGLETONS: Sequence[Singleton[Any]] = (EGRESS,)
+RETENTION = Singleton(
+    of=AuditRetention,
+    stem="Retention",
+    name="audit_retention",
+    path="audit/retention",
+    noun="retention",
+    about="the retention of a tenant's audit entries",
+    example={"days": 365},
+    status=RetentionStatus,
+    readers=frozenset({Scope.ADMIN, Scope.AUDIT}),
+)
+
+SINGLETONS: Sequence[Singleton[Any]] = (EGRESS, RETENTION)

@@ -71,6 +71,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("PUT", "/tenants/{t}/audit-sinks/{name}"): SINK,
     ("PATCH", "/tenants/{t}/audit-sinks/{name}"): {"enabled": False},
     ("PUT", "/tenants/{t}/audit/retention"): {"days": 999},
+    ("PATCH", "/tenants/{t}/audit/retention"): {"days": 998},
     ("POST", "/tenants/{t}/tools/{name}/try"): {"arguments": {}},
     ("POST", "/tenants/{t}/tools/{name}/explain"): {"arguments": {}},
     ("POST", "/tenants/{t}/guardrails"): {"name": "new", **GUARDRAIL},

@@ -9,17 +9,19 @@ import time
 from collections.abc import AsyncGenerator, Generator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
-from gateway.catalog import audit_retention, tenants
+from gateway.catalog import tenants
 from gateway.catalog.audit import trail_keys
 from gateway.catalog.audit_export import TrailExporter
 from gateway.catalog.audit_retention import CutBatch, cut_batch
 from gateway.catalog.kinds.audit_sinks import SINKS
+from gateway.catalog.kinds.singletons import RETENTION
 from gateway.cli.audit_verifier import ExportVerifier, Verified, verify_file
 from gateway.domain.audit import AuditFilter, AuditKind, AuditTrail, SinkKind
 from gateway.domain.identifiers import TenantId
@@ -75,7 +77,7 @@ async def _make_history(database: TestDatabase, redis_url: str) -> TenantId:
     async with trail_world(database, redis_url, tenant=made.tenant) as world, world.replica() as replica:
         await replica.call(2)
         await replica.sign()
-        await audit_retention.replace_retention(world.tenant, replica.catalog, _DAYS, by=BY)
+        await RETENTION.set(world.tenant, replica.catalog, partial(replace, days=_DAYS), by=BY)
     return made.tenant
 
 
@@ -343,12 +345,12 @@ async def test_a_sink_that_is_behind_holds_the_cut(world: TrailWorld) -> None:
     new = SINK.make("siem", {"kind": SinkKind.SYSLOG, "target": "tcp://127.0.0.1:9", "whole": True})
     async with world.replica() as replica:
         sink = await SINKS.create(world.tenant, replica.catalog, new, by=BY)
-        held = await audit_retention.get_retention(world.tenant, replica.catalog)
+        held: Any = (await RETENTION.show(world.tenant, replica.catalog)).status
         assert (held.removable.entries, list(held.removable.held_by)) == (0, ["siem"])
         assert _removed(await _cut(world)) == 0
         async with world.store.transaction(world.tenant) as db:
             await places.save(world.tenant, db, sink.id, {"catalog": 2})
-        partly = await audit_retention.get_retention(world.tenant, replica.catalog)
+        partly: Any = (await RETENTION.show(world.tenant, replica.catalog)).status
         assert partly.removable.entries == 2
         assert [one.row.last for one in (await _cut(world)).made] == [2]
         await SINKS.remove(world.tenant, replica.catalog, "siem", by=BY)
@@ -370,7 +372,7 @@ async def test_the_last_change_stays(database: TestDatabase, redis_url: str) -> 
     with clock_behind(_OLD):
         async with trail_world(database, redis_url) as world, world.replica() as replica:
             await replica.change("A")
-            await audit_retention.replace_retention(world.tenant, replica.catalog, _DAYS, by=BY)
+            await RETENTION.set(world.tenant, replica.catalog, partial(replace, days=_DAYS), by=BY)
     async with trail_world(database, redis_url, tenant=world.tenant) as world:
         assert _removed(await _cut(world)) == 2
         async with world.replica() as replica:
@@ -383,7 +385,7 @@ async def test_no_retention_is_shorter_than_the_operators(world: TrailWorld) -> 
     async with world.replica() as replica:
         for days in (0, 1, 29, -1):
             with pytest.raises(InvalidBody):
-                await audit_retention.replace_retention(world.tenant, replica.catalog, days, by=BY)
+                await RETENTION.set(world.tenant, replica.catalog, partial(replace, days=days), by=BY)
         stricter = with_options(replica.catalog, retention_min_days=100)
         assert _removed(await cut_batch(world.tenant, stricter)) == 0
 

@@ -138,7 +138,6 @@ _BODIES: Mapping[str, Json] = {
     "PrimitiveUpdate": {"enabled": False},
     "PromptTry": {"arguments": {"name": "Ada"}},
     "ResourceChanged": {"uri": "note://1"},
-    "RetentionReplace": {"days": 365},
     "RulesCheck": {"rules": [_REFUNDS]},
     "SourceCreate": {"name": "pets", "document": _DOCUMENT},
     "ProposalSent": {"document": _DOCUMENT},

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from gateway.admin.requests.models import Time
 from gateway.domain.audit import FILTERS, AuditFilter, AuditKind
-from gateway.web.models import Absent, BodyModel, PageQuery, QueryModel
+from gateway.web.models import Absent, PageQuery, QueryModel
 
 _Text = Annotated[str, Field(max_length=200)]
 
@@ -49,16 +49,10 @@ class TailQuery(QueryModel):
     for_s: Annotated[int, Field(ge=0, le=60, description="Seconds after which the response ends.")] = 0
 
 
-_Days = Annotated[int, Field(ge=1, le=36_500)]
-
-
-class RetentionReplace(BodyModel):
-    """The time for which the tenant's audit entries are kept."""
-
-    days: Annotated[_Days | None, Field(description="Days after which entries are removed; null keeps all entries.")]
-
-
 class RetentionQuery(QueryModel):
     """A retention to evaluate; nothing is stored or removed."""
 
-    days: Annotated[_Days | Absent, Field(description="Report the entries that this retention would remove.")] = None
+    days: Annotated[
+        Annotated[int, Field(ge=1, le=36_500)] | Absent,
+        Field(description="Report the entries that this retention would remove."),
+    ] = None

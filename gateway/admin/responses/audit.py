@@ -1,4 +1,4 @@
-"""Response models of the audit trail: verification, exports, sinks and retention."""
+"""Response models of the audit trail: verification and exports."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -14,7 +14,6 @@ from gateway.domain.audit import (
     ChainFaultKind,
     HeadsCompared,
     HeadsState,
-    RetentionStatus,
 )
 from gateway.web.models import CopiedModel, ResponseModel
 
@@ -185,43 +184,3 @@ class ExportLine(ResponseModel):
         Literal["export", "head", "cut", "entry", "chain", "anchor", "end", "seal"],
         Field(description="`export` is the first line, `end` and a `seal` the last ones."),
     ]
-
-
-class RemovableShown(CopiedModel):
-    """The entries that a retention would remove now."""
-
-    entries: Annotated[int, Field(description="The number of entries, counted up to about 100,000.")]
-    chains: Annotated[int, Field(description="The number of writers (chains) with such entries.")]
-    oldest: Annotated[datetime | None, Field(description="The time of the oldest entry; null if there is none.")]
-    newest: Annotated[datetime | None, Field(description="The time of the newest entry.")]
-    is_partial: Annotated[bool, Field(description="True if there are more entries than were counted.")]
-    held_by: Annotated[
-        Sequence[str], Field(description="Enabled sinks with undelivered older entries; these entries are kept.")
-    ]
-
-
-class RetentionShown(ResponseModel):
-    """The retention of the tenant's audit entries, the number of removed entries, and the removable entries."""
-
-    days: Annotated[int | None, Field(description="Days after which entries are removed; null keeps all entries.")]
-    minimum_days: Annotated[int, Field(description="The minimum retention that the operator permits.")]
-    removed: Annotated[int, Field(description="The number of removed entries so far.")]
-    cut_at: Annotated[datetime | None, Field(description="The time of the last removal.")]
-    fault: Annotated[
-        str | None, Field(description="The reason why the last removal skipped a chain; null if it skipped none.")
-    ]
-    removable: Annotated[
-        RemovableShown, Field(description="The entries that the retention, or `?days` if given, would remove now.")
-    ]
-
-    @classmethod
-    def of(cls, status: RetentionStatus) -> Self:
-        """Build the response from the state of a retention."""
-        return cls(
-            days=status.retention.days,
-            minimum_days=status.minimum_days,
-            removed=status.removed,
-            cut_at=status.cut_at,
-            fault=status.retention.fault,
-            removable=RemovableShown.of(status.removable),
-        )

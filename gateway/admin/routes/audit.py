@@ -11,7 +11,6 @@ from gateway.admin.requests.audit import (
     AuditQuery,
     ExplainQuery,
     RetentionQuery,
-    RetentionReplace,
     TailQuery,
 )
 from gateway.admin.responses.audit import (
@@ -20,14 +19,15 @@ from gateway.admin.responses.audit import (
     ExportKeyShown,
     ExportKeysShown,
     ExportLine,
-    RetentionShown,
     TrailVerified,
 )
 from gateway.admin.responses.audit_explanations import explain_entry
 from gateway.admin.responses.models import EntryPage, EntryShown
-from gateway.catalog import audit, audit_retention
-from gateway.catalog.etags import tag_of
-from gateway.domain.audit import AuditFilter, RetentionStatus
+from gateway.admin.singletons import SingletonEndpoints
+from gateway.catalog import audit
+from gateway.catalog.audit_retention import read_status
+from gateway.catalog.kinds.singletons import RETENTION
+from gateway.domain.audit import AuditFilter
 from gateway.errors import NotFound
 from gateway.web.models import NoBody, NoQuery
 
@@ -79,20 +79,11 @@ async def list_export_keys(admin: AdminDependencies, call: Plain) -> AdminRespon
 
 async def get_retention(admin: AdminDependencies, call: AdminRequest[NoBody, RetentionQuery]) -> AdminResponse:
     """Show the retention of audit entries, the removed entries, and the entries that are removable now."""
-    return _to_response(await audit_retention.get_retention(call.tenant, admin.catalog, call.query.days))
+    found = await RETENTION.show(call.tenant, admin.catalog, compute=partial(read_status, days=call.query.days))
+    return AdminResponse(content=_RETENTION.models.show(found.one, found.status), tag=found.tag)
 
 
-async def replace_retention(admin: AdminDependencies, call: AdminRequest[RetentionReplace, NoQuery]) -> AdminResponse:
-    """Set the retention of audit entries; older entries are removed in the background, with signed records."""
-    replace = partial(audit_retention.replace_retention, call.tenant, admin.catalog, call.body.days)
-    return _to_response(await replace(by=call.by, expected=call.expected))
-
-
-def _to_response(status: RetentionStatus) -> AdminResponse:
-    return AdminResponse(content=RetentionShown.of(status), tag=tag_of(status.retention))
-
-
-_RETENTION = "/tenants/{t}/audit/retention"
+_RETENTION = SingletonEndpoints(single=RETENTION)
 _MAX_EXPLAINED = 50
 
 ENDPOINTS = (
@@ -165,13 +156,12 @@ ENDPOINTS = (
     ),
     endpoint(
         "GET",
-        _RETENTION,
+        _RETENTION.path,
         get_retention,
         NoBody,
         RetentionQuery,
-        {200: RetentionShown},
+        {200: _RETENTION.models.shown},
         scopes=READ_AUDIT,
         has_tag=True,
     ),
-    endpoint("PUT", _RETENTION, replace_retention, RetentionReplace, NoQuery, {200: RetentionShown}, has_tag=True),
 )

@@ -45,7 +45,7 @@ from gateway.admin.routes.identity import (
 from gateway.admin.routes.sources import sources, versions
 from gateway.admin.singletons import SingletonEndpoints
 from gateway.catalog.kinds.index import COLLECTIONS
-from gateway.catalog.kinds.singletons import SINGLE_OBJECTS
+from gateway.catalog.kinds.singletons import RETENTION, SINGLE_OBJECTS
 
 ROOT = "/admin/v1"
 ENDPOINTS: Sequence[Route] = (
@@ -72,7 +72,11 @@ ENDPOINTS: Sequence[Route] = (
     *credentials.ENDPOINTS,
     *policies.ENDPOINTS,
     *guardrails.ENDPOINTS,
-    *(route for single in SINGLE_OBJECTS for route in SingletonEndpoints(single=single).routes()),
+    *(
+        route
+        for single in SINGLE_OBJECTS
+        for route in SingletonEndpoints(single=single, has_get=single is not RETENTION).routes()
+    ),
     *ceilings.ENDPOINTS,
     *approvals.ENDPOINTS,
     *audit.ENDPOINTS,

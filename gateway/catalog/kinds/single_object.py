@@ -70,11 +70,17 @@ class SingleObject(Generic[S]):
         async with catalog.store.transaction(tenant) as db:
             return await self.row.get(tenant, db)
 
-    async def show(self, tenant: TenantId, catalog: CatalogContext, one: S | None = None) -> Shown[S]:
-        """An object, by default the stored one, with its status and tag, from one snapshot of the database."""
+    async def show(
+        self, tenant: TenantId, catalog: CatalogContext, one: S | None = None, *, compute: Compute[S] | None = None
+    ) -> Shown[S]:
+        """An object, by default the stored one, with its status and tag, from one snapshot of the database.
+
+        `compute` replaces the function that computes the status.
+        """
+        compute = compute or self.compute
         async with catalog.store.reading(tenant) as db:
             one = await self.row.get(tenant, db) if one is None else one
-            status = None if self.compute is None else await self.compute(tenant, db, one, catalog.options)
+            status = None if compute is None else await compute(tenant, db, one, catalog.options)
             return Shown(one=one, status=status, tag=await self._tag(tenant, db, one))
 
     async def set(

@@ -17,10 +17,14 @@ from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.commands.audit_sinks import sink
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
-from gateway.cli.input.json_fields import JsonObject, is_object, number_at, text_at, to_list, to_object, to_objects
+from gateway.cli.input.json_fields import JsonObject, is_object, number_at, text_at, to_object, to_objects
 from gateway.cli.item_commands import render_items
-from gateway.cli.output.tables import count, render_pairs, render_table
+from gateway.cli.kinds.option_types import Days
+from gateway.cli.kinds.output import render_object
+from gateway.cli.kinds.single_commands import SingletonCommands
+from gateway.cli.output.tables import count, render_table
 from gateway.domain.audit import FILTERS, AuditKind
+from gateway.kinds.singletons import RETENTION
 
 _MAX_REMEMBERED_IDS = 5000
 """Maximum number of entry ids that `tail` stores to skip repeated entries after a reconnection."""
@@ -162,61 +166,32 @@ def list_keys(context: AdminContext) -> None:
     context.show(found, lambda: f"tenant {text_at(found, 'tenant')}\n{render_table(('key', 'public'), rows)}")
 
 
-@audit.group(cls=Commands)
-def retention() -> None:
-    """Show or set the retention of audit entries; removals are recorded and signed."""
+retention = SingletonCommands(
+    kind=RETENTION,
+    name="retention",
+    path="audit retention",
+    about="Show, try, set or change the retention of audit entries; removals are recorded and signed.",
+).group()
 
 
-@retention.command("show")
+@retention.command("try")
+@click.argument("days", type=Days())
 @with_tenant
-def show_retention(context: AdminContext) -> None:
-    """Show the retention of audit entries, the removed entries, and the entries that are removable now."""
-    found = context.admin.get(context.tenant_path("audit", "retention"))
-    context.show(found, lambda: _render_retention(found))
-
-
-@retention.command("set")
-@click.argument("days", metavar="DAYS")
-@click.option("--dry-run", is_flag=True, help="Only show the entries that would be removed.")
-@with_tenant
-def set_retention(context: AdminContext, days: str, *, dry_run: bool) -> None:
-    """Keep entries for DAYS, such as 90d, or `forever`.
+def try_retention(context: AdminContext, days: int | str) -> None:
+    """Show the entries that a retention of DAYS would remove; nothing is stored or removed.
 
     \b
     Example:
-      gateway audit retention set 90d --dry-run
+      gateway audit retention try 90d
     """
-    number = days.removesuffix("d")
-    if days != "forever" and not (number.isascii() and number.isdigit()):
-        raise Failure("DAYS must be a number of days such as 90d, or `forever`", ExitCode.USAGE)
-    path, wanted = context.tenant_path("audit", "retention"), None if days == "forever" else int(number)
-    if dry_run and wanted is None:
+    if not days:
         raise Failure("`forever` removes nothing", ExitCode.USAGE)
-    admin = context.admin
-    found = admin.get(f"{path}?days={wanted}") if dry_run else admin.send("PUT", path, {"days": wanted})
-    context.show(found, lambda: _render_retention(found))
+    found = context.admin.get(f"{context.tenant_path('audit', 'retention')}?days={days}")
+    context.show(found, lambda: render_object(RETENTION, found))
 
 
+audit.add_command(retention)
 audit.add_command(sink)
-
-
-def _render_retention(found: JsonObject) -> str:
-    old = to_object(found.get("removable")) or {}
-    prefix = " at least" if old.get("is_partial") is True else ""
-    span = f", from {text_at(old, 'oldest')} to {text_at(old, 'newest')}" if number_at(old, "entries") else ""
-    held = ", ".join(str(name) for name in to_list(old.get("held_by")))
-    days = "forever" if found.get("days") is None else count(number_at(found, "days"), "day", "days")
-    pairs = [
-        ("kept", f"{days} (the operator's minimum: {number_at(found, 'minimum_days')})"),
-        (
-            "removed",
-            f"{count(number_at(found, 'removed'), 'entry', 'entries')}, last at {text_at(found, 'cut_at') or '-'}",
-        ),
-        ("removable now", f"{count(number_at(old, 'entries'), 'entry', 'entries')}{prefix}{span}"),
-        ("waits for sinks", held or "-"),
-        ("fault", text_at(found, "fault") or "-"),
-    ]
-    return render_pairs(pairs)
 
 
 def _read_earlier(path: Path) -> Mapping[str, JsonObject]:

@@ -8,9 +8,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from sqlalchemy import func, select, text, update
-from sqlalchemy.dialects.postgresql import insert as insert_into
 
-from gateway.domain.audit import AuditRetention
 from gateway.domain.identifiers import TenantId
 from gateway.store.audit.tables import audit_retention
 from gateway.store.engine import Db
@@ -51,21 +49,6 @@ class OldEntries(NamedTuple):
     last: int
     oldest: datetime | None
     newest: datetime | None
-
-
-async def get(tenant: TenantId, db: Db) -> AuditRetention:
-    """The tenant's retention; without a row, entries are kept forever."""
-    columns = audit_retention.c
-    found = select(columns.days, columns.version, columns.fault).where(columns.tenant_id == tenant)
-    row = (await db.execute(found)).mappings().one_or_none()
-    return AuditRetention(**row) if row else AuditRetention()
-
-
-async def save(tenant: TenantId, db: Db, days: int | None) -> None:
-    """Replace the tenant's retention, with the next version."""
-    first = insert_into(audit_retention).values(tenant_id=tenant, days=days, version=AuditRetention().version + 1)
-    changed = {"days": days, "version": audit_retention.c.version + 1, "fault": None}
-    await db.execute(first.on_conflict_do_update(index_elements=[audit_retention.c.tenant_id], set_=changed))
 
 
 async def note_fault(tenant: TenantId, db: Db, fault: str | None) -> None:

@@ -1,7 +1,9 @@
 """Rows of the declared singletons."""
 
-from gateway.kinds.singletons import EGRESS as EGRESS_KIND
+from gateway.kinds import singletons as kinds
+from gateway.store.audit.tables import audit_retention
 from gateway.store.kinds.single_row import SingleRow
 from gateway.store.tables import egress
 
-EGRESS = SingleRow(EGRESS_KIND.of, egress)
+EGRESS = SingleRow(kinds.EGRESS.of, egress)
+RETENTION = SingleRow(kinds.RETENTION.of, audit_retention)

@@ -308,9 +308,7 @@ async def _walk_approvals(walk: Walk) -> None:
 async def _walk_audit_sinks(walk: Walk) -> None:
     """Keys of exports and sinks of an audit trail."""
     await walk.ask("GET", "/tenants/acme/audit/export-keys", 200)
-    kept = (await walk.ask("GET", "/tenants/acme/audit/retention?days=400", 200)).headers["etag"]
-    await walk.ask("PUT", "/tenants/acme/audit/retention", 200, json={"days": 400}, headers={"if-match": kept})
-    await walk.ask("PUT", "/tenants/acme/audit/retention", 412, json={"days": 400}, headers={"if-match": kept})
+    await walk.ask("GET", "/tenants/acme/audit/retention?days=400", 200)
     await walk.ask("PUT", "/tenants/acme/audit/retention", 400, json={"days": 1})
     path = "/tenants/acme/audit-sinks"
     sink = {"name": "siem", "kind": "https", "target": "https://siem.example/in", "enabled": False}

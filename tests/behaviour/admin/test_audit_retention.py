@@ -61,15 +61,16 @@ async def _status(gateway: RunningGateway, query: str = "", **more: Any) -> dict
 
 async def test_old_entries_are_removed_in_the_background(acme: RunningGateway) -> None:
     """Ours: a dry run counts, a retention removes so many, and what stays is verified and tells of it (SAF-8)."""
-    assert (await _status(acme))["removable"]["entries"] == 0
+    assert (await _status(acme))["status"]["removable"]["entries"] == 0
     tried = await _status(acme, "?days=10")
-    assert (tried["days"], tried["removed"]) == (None, 0)
+    assert (tried["days"], tried["status"]["removed"]) == (None, 0)
+    tried = tried["status"]
     assert tried["removable"]["entries"] >= 5
 
     set_ = await acme.admin.put(_RETENTION, json={"days": 10})
     assert set_.status_code == 200, set_.text
     with anyio.fail_after(30):
-        while (now := await _status(acme))["removed"] == 0:  # noqa: ASYNC110  # in another process
+        while (now := (await _status(acme))["status"])["removed"] == 0:  # noqa: ASYNC110  # in another process
             await anyio.sleep(0.05)  # the job is begun once a second
 
     verified = (await acme.admin.get("/tenants/acme/audit/verify")).json()
@@ -92,11 +93,9 @@ async def test_a_retention_has_a_minimum(acme: RunningGateway) -> None:
         refused = await acme.admin.put(_RETENTION, json={"days": days})
         assert refused.status_code == 400, (days, refused.text)
         assert refused.json()["errors"][0]["pointer"] == "/days"
-    assert (await acme.admin.put(_RETENTION, json={})).status_code == 400
     assert (await acme.admin.get(f"{_RETENTION}?days=0")).status_code == 400
-    assert (await _status(acme, "?days=1"))["removable"]["entries"] == (await _status(acme, "?days=10"))["removable"][
-        "entries"
-    ]
+    shorter, shortest = await _status(acme, "?days=1"), await _status(acme, "?days=10")
+    assert shorter["status"]["removable"]["entries"] == shortest["status"]["removable"]["entries"]
 
 
 async def test_who_may_set_a_retention(acme: RunningGateway) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from gateway.domain.audit import AnchorKind, AuditKind, CallRecord, SinkKind, TrailSink
+from gateway.domain.audit import AnchorKind, AuditKind, AuditRetention, CallRecord, SinkKind, TrailSink
 from gateway.domain.calls.approvals import Approval, ApprovalState, RequestShown
 from gateway.domain.credentials import CredentialLocation, StoredCredential
 from gateway.domain.http.requests import Credential
@@ -83,7 +83,7 @@ from gateway.store import (
     tenants,
     tool_aliases,
 )
-from gateway.store.audit import anchors, cuts, export_keys, places, retention, signed_heads
+from gateway.store.audit import anchors, cuts, export_keys, places, signed_heads
 from gateway.store.audit import entries as audit
 from gateway.store.audit.cuts import Cut, CutRow
 from gateway.store.audit.export_lines import ExportKey
@@ -111,7 +111,7 @@ from gateway.store.identity import (
 from gateway.store.jobs import Job
 from gateway.store.kinds.audit_sinks import SINKS
 from gateway.store.kinds.profiles import PROFILES
-from gateway.store.kinds.singletons import EGRESS
+from gateway.store.kinds.singletons import EGRESS, RETENTION
 from gateway.store.live import live_primitives, live_sources
 from gateway.store.notifications import deliveries, webhook_endpoints
 from gateway.store.sources import proposals, refreshes, sources, versions
@@ -393,7 +393,7 @@ def make_cut(tenant: TenantId, writer: str) -> Cut:
 async def _deliver_and_cut(tenant: TenantId, db: Db, sink: TrailSink, writer: str) -> None:
     await SINKS.insert(tenant, db, sink)
     await places.save(tenant, db, sink.id, {writer: 1})
-    await retention.save(tenant, db, 30)
+    await RETENTION.save(tenant, db, AuditRetention(days=30))
     deleted = {"tenant_id": tenant, "slug": f"{writer.split(maxsplit=1)[0]} deleted", "revision": 1, "deleted_at": NOW}
     await db.execute(deleted_tenants.insert().values(deleted))
     await cuts.apply(tenant, db, make_cut(tenant, writer))

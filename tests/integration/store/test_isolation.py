@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import Table
 from sqlalchemy.exc import DBAPIError
 
-from gateway.domain.audit import AuditFilter
+from gateway.domain.audit import AuditFilter, AuditRetention
 from gateway.domain.calls.approvals import ApprovalFilter
 from gateway.domain.calls.mcp_tasks import TaskState
 from gateway.domain.http.idempotency import Attempt
@@ -77,7 +77,7 @@ from gateway.store.kinds.audit_sinks import SINKS
 from gateway.store.kinds.profiles import PROFILES
 from gateway.store.kinds.rows import Rows
 from gateway.store.kinds.single_row import SingleRow
-from gateway.store.kinds.singletons import EGRESS
+from gateway.store.kinds.singletons import EGRESS, RETENTION
 from gateway.store.live import live_primitives, live_sources
 from gateway.store.notifications import deliveries, webhook_endpoints
 from gateway.store.secret_keys import registry, rotation_state, sealed_values
@@ -190,7 +190,10 @@ def _calls_of(rows: Rows[Any], of: Callable[[Stored], Any]) -> Mapping[str, _Cal
     return {f"{rows.table.name}.{name}": query for name, query in queries.items()}
 
 
-_SINGLETONS: Sequence[tuple[SingleRow[Any], Any]] = ((EGRESS, Egress(allow=("planted.internal:1",))),)
+_SINGLETONS: Sequence[tuple[SingleRow[Any], Any]] = (
+    (EGRESS, Egress(allow=("planted.internal:1",))),
+    (RETENTION, AuditRetention(days=77)),
+)
 """The row of each singleton, and the object that the intruder writes."""
 
 
@@ -252,8 +255,6 @@ _CALLS: Mapping[str, _Call] = {
     "deleted_tenants.last_revision": lambda t, db, v: deleted_tenants.last_revision(t, db),
     "deleted_tenants.revision_of": lambda t, db, v: deleted_tenants.revision_of(t, db),
     "deleted_tenants.is_deleted": lambda t, db, v: deleted_tenants.is_deleted(t, db),
-    "retention.get": lambda t, db, v: retention.get(t, db),
-    "retention.save": lambda t, db, v: retention.save(t, db, 77),
     "retention.note_fault": lambda t, db, v: retention.note_fault(t, db, "planted"),
     "retention.old_chains": lambda t, db, v: retention.old_chains(t, db, days=1),
     "retention.count_old": lambda t, db, v: retention.count_old(t, db, "catalog", bound=9, before=_LATER, limit=9),
