@@ -144,7 +144,7 @@ class Settings(BaseSettings):
     ceilings: _NameList = Field(
         (),
         description="Default ceilings of a tenant's limits, `limit=number`, comma-separated; for one tenant: "
-        "`gateway tenant ceilings`.",
+        "`gateway ceilings`.",
     )
     tenant_policy: _NameList = Field(
         (),

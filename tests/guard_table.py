@@ -1049,7 +1049,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "limits-above-refused": (NEVER, "test_the_refused_change_stores_nothing"),
         "ceilings-raised-by-the-operator": (NEVER, "test_the_refused_change_stores_nothing"),
         "ceilings-of-the-operator": (
-            swap("scopes=OPERATOR_ONLY, has_tag", "has_tag"),
+            swap("writers=OPERATOR, ", ""),
             "test_a_tenant_admin_reads_its_ceilings_and_cannot_set_them",
         ),
     },

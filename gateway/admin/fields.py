@@ -21,12 +21,6 @@ BURST = Field(description="The number of calls that may arrive at once before th
 CONCURRENCY = Field(description="The maximum number of concurrent calls.")
 SESSIONS = Field(description="The maximum number of open MCP sessions.")
 STREAMS = Field(description="The maximum number of open streams.")
-BOUNDED_KEYS = Field(description="The maximum number of keys of the tenant; null: no bound.")
-BOUNDED_LIFETIME = Field(description="The maximum lifetime of a key, in seconds; null: no bound.")
-BOUNDED_SCOPES = Field(
-    description="The scopes that the tenant's admins may grant; null: all scopes of the admin's own key."
-)
-BOUNDED_ISSUERS = Field(description="True if the tenant's admins may create and change issuers.")
 PRIMITIVES = Field(description="The maximum number of tools, resources, resource templates and prompts.")
 
 Id = Annotated[str, Field(description="The id; it never changes.")]

@@ -1,51 +1,29 @@
 """Ceilings of a tenant's limits. The operator sets them; the limits in force never exceed them."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import asdict, replace
 
-from gateway.catalog.etags import Expected, check_version
-from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
+from gateway.catalog.transaction import CatalogOptions
 from gateway.domain.identifiers import TenantId
-from gateway.domain.tenancy.ceilings import LIMIT_NAMES, BoundedPolicy, Ceilings, CeilingsInForce
+from gateway.domain.tenancy.ceilings import LIMIT_NAMES, BoundedPolicy, Ceilings, CeilingsInForce, CeilingsStatus
 from gateway.domain.tenancy.policy import Limits, Policy
 from gateway.domain.tenancy.principals import Caller, Operator
 from gateway.errors import Fault, Forbidden
-from gateway.store.calls import ceilings, policies
+from gateway.store.calls import policies
 from gateway.store.engine import Db
+from gateway.store.kinds.singletons import CEILINGS
 
 
-async def get_ceilings(tenant: TenantId, catalog: CatalogContext) -> CeilingsInForce:
-    """The tenant's own ceilings and the default ones."""
-    async with catalog.store.transaction(tenant) as db:
-        return CeilingsInForce(own=await ceilings.get(tenant, db), defaults=catalog.options.ceilings)
-
-
-async def update_ceilings(
-    tenant: TenantId,
-    catalog: CatalogContext,
-    revise: Callable[[Ceilings], Ceilings],
-    *,
-    by: Author,
-    expected: Expected = None,
-) -> CeilingsInForce:
-    """Replace the tenant's ceilings with those that `revise` returns; the new catalog revision contains them.
-
-    Raises:
-        PreconditionFailed: the current version matches no expected tag.
-    """
-    entry = CatalogChange(action="ceilings.update", target="ceilings")
-    async with change(tenant, catalog, entry, by=by) as db:
-        current = await ceilings.get(tenant, db)
-        check_version(current, expected)
-        revised = revise(current)
-        entry.before, entry.after = current, revised
-        await ceilings.save(tenant, db, revised)
-        return CeilingsInForce(own=await ceilings.get(tenant, db), defaults=catalog.options.ceilings)
+async def read_effective(tenant: TenantId, db: Db, own: Ceilings, options: CatalogOptions) -> CeilingsStatus:
+    """The ceilings in force."""
+    del tenant, db
+    found = CeilingsInForce(own=own, defaults=options.ceilings)
+    return CeilingsStatus(effective=found.limits, defaulted=found.defaulted)
 
 
 async def bounded_policy(tenant: TenantId, db: Db, defaults: Limits) -> BoundedPolicy:
     """The stored policy and the ceilings of its limits."""
-    own = await ceilings.get(tenant, db)
+    own = await CEILINGS.get(tenant, db)
     return BoundedPolicy(stored=await policies.get(tenant, db), ceilings=CeilingsInForce(own=own, defaults=defaults))
 
 
@@ -82,7 +60,7 @@ def refuse_above(wanted: Limits, bounds: Limits, given: Collection[str]) -> None
         Fault(
             pointer=f"/limits/{name}",
             reason=f"{getattr(wanted, name):g} is above the tenant's ceiling of {getattr(bounds, name):g};"
-            " only the operator can raise it (`gateway tenant ceilings`)",
+            " only the operator can raise it (`gateway ceilings`)",
         )
         for name in LIMIT_NAMES
         if name in given and getattr(wanted, name) > getattr(bounds, name)

@@ -12,7 +12,8 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.ceilings import BoundedPolicy
 from gateway.domain.tenancy.policy import Policy, PolicyRule, RecordingRule
 from gateway.errors import InvalidBody
-from gateway.store.calls import ceilings, policies
+from gateway.store.calls import policies
+from gateway.store.kinds.singletons import CEILINGS
 
 
 async def get_policy(tenant: TenantId, catalog: CatalogContext) -> BoundedPolicy:
@@ -51,10 +52,10 @@ async def update_policy(
         raised = raise_defaults(by.caller, revised.limits, bounded.ceilings, limits_to_check)
         if raised is not None:
             entry.detail["ceilings"] = changed(own, raised)
-            await ceilings.save(tenant, db, raised)
+            await CEILINGS.save(tenant, db, raised)
         refuse_above(revised.limits, (raised or own).resolve(catalog.options.ceilings), limits_to_check)
         saved = await policies.save(tenant, db, revised)
-        own = own if raised is None else await ceilings.get(tenant, db)
+        own = own if raised is None else await CEILINGS.get(tenant, db)
         return BoundedPolicy(stored=saved, ceilings=replace(bounded.ceilings, own=own))
 
 

@@ -27,6 +27,10 @@ _COMMANDS = {
         "gateway.cli.commands.tenants:tenant",
         "List, show, create, rename and delete tenants; permit upstreams.",
     ),
+    "ceilings": (
+        "gateway.cli.commands.tenants:ceilings",
+        "Show and set the ceilings of a tenant's limits, and the bounds of its admins.",
+    ),
     "egress": ("gateway.cli.commands.tenants:egress", "Show and set the private upstreams of a tenant."),
     "key": ("gateway.cli.commands.identity.keys:key", "List, create, show, rotate, revoke and delete a tenant's keys."),
     "issuer": (

@@ -361,7 +361,7 @@ class AuditRetention:
         int | None,
         Bounds(least=1, most=36_500),
         Shape.DAYS,
-        Option(is_argument=True, metavar="DAYS"),
+        Option(is_argument=True, metavar="DAYS", nothing="forever"),
         About("Days after which entries are removed; null keeps all entries."),
     ] = None
     fault: Annotated[Omitted[str | None], Shape.RESET] = None

@@ -80,7 +80,7 @@ def members_of(declared: Any) -> Sequence[Member]:
     hints = get_type_hints(declared, include_extras=True)
     found: list[Member] = []
     for field in fields(declared):
-        bare, marks = split(hints[field.name])
+        bare, marks = _split_optional(hints[field.name])
         default = field.default if field.default_factory is MISSING else field.default_factory()
         found.append(Member(name=field.name, hint=bare, marks=marks, default=default))
     return found
@@ -110,6 +110,15 @@ def split(hint: Any) -> tuple[Any, tuple[object, ...]]:
         return hint, ()
     bare, *marks = get_args(hint)
     return bare, tuple(marks)
+
+
+def _split_optional(hint: Any) -> tuple[Any, tuple[object, ...]]:
+    """As `split`; the markers of the type of a value that may be None are among those of the member."""
+    bare, marks = split(hint)
+    if NoneType not in alternatives(bare):
+        return bare, marks
+    inner, of_value = split(without_none(bare))
+    return inner | None, (*of_value, *marks)
 
 
 def alternatives(hint: Any) -> Sequence[Any]:

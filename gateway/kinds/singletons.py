@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gateway.domain.audit import AuditRetention, RetentionStatus
+from gateway.domain.tenancy.ceilings import Ceilings, CeilingsStatus
 from gateway.domain.tenancy.egress import Egress
 from gateway.domain.tenancy.keys import Scope
 from gateway.kinds.singleton import OPERATOR, Singleton
@@ -30,5 +31,16 @@ RETENTION = Singleton(
     status=RetentionStatus,
     readers=frozenset({Scope.ADMIN, Scope.AUDIT}),
 )
+CEILINGS = Singleton(
+    of=Ceilings,
+    stem="Ceilings",
+    name="ceilings",
+    path="ceilings",
+    noun="ceilings",
+    about="the ceilings of a tenant's limits and the bounds of its admins",
+    example={"calls_per_second": 1000, "burst": 2000, "admin_bounds": {"keys": 20, "issuers": False}},
+    status=CeilingsStatus,
+    writers=OPERATOR,  # guard: ceilings-of-the-operator
+)
 
-SINGLETONS: Sequence[Singleton[Any]] = (EGRESS, RETENTION)
+SINGLETONS: Sequence[Singleton[Any]] = (EGRESS, RETENTION, CEILINGS)

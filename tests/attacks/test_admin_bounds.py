@@ -41,7 +41,7 @@ async def owner(gateway: RunningGateway) -> Owner:
     await gateway.create_tenant("acme")
     key = await gateway.create_key("acme", "admin", "mcp", "audit")
     bounds = {"keys": 4, "key_lifetime_s": 2 * DAY, "scopes": ["mcp"], "issuers": False}
-    (await gateway.admin.put(CEILINGS, json={"admin_bounds": bounds})).raise_for_status()
+    (await gateway.admin.patch(CEILINGS, json={"admin_bounds": bounds})).raise_for_status()
     return Owner(gateway, key)
 
 
@@ -95,7 +95,7 @@ async def test_an_owner_accepts_no_issuer_unless_it_may(
     await add_issuer(gateway, "acme", issuer, rules=[{"group": "staff"}])
     assert (await owner.ask("PATCH", "/issuers/corp", {"rules": [{}]})).status_code == 403
 
-    (await gateway.admin.put(CEILINGS, json={"admin_bounds": None})).raise_for_status()
+    (await gateway.admin.put(CEILINGS, params={"replace": True}, json={})).raise_for_status()
 
     assert (await owner.ask("PATCH", "/issuers/corp", {"rules": [{}]})).status_code == 200
 
@@ -104,8 +104,8 @@ async def test_an_owner_reads_its_bounds_and_sets_none(gateway: RunningGateway, 
     """Ours: the bounds are the operator's, and each change is in the trail (ISO-3, IDN-4)."""
     bounds = (await owner.ask("GET", "/ceilings")).json()["admin_bounds"]
     assert bounds == {"keys": 4, "key_lifetime_s": 2 * DAY, "scopes": ["mcp"], "issuers": False}
-    assert (await owner.ask("PUT", "/ceilings", {"admin_bounds": None})).status_code == 403
-    (await gateway.admin.put(CEILINGS, json={"burst": 50})).raise_for_status()
+    assert (await owner.ask("PUT", "/ceilings", {"admin_bounds": {}})).status_code == 403
+    (await gateway.admin.patch(CEILINGS, json={"burst": 50})).raise_for_status()
     assert (await owner.ask("GET", "/ceilings")).json()["admin_bounds"] == bounds
     entries = (await gateway.admin.get("/tenants/acme/audit")).json()["items"]
     changes = [entry["detail"] for entry in entries if entry["action"] == "ceilings.update"]

@@ -49,6 +49,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/tenants/{t}/sources/{name}/proposal"): PROPOSED,
     ("PATCH", "/tenants/{t}/sources/{name}"): {"base_url": "https://evil.example"},
     ("PUT", "/tenants/{t}/ceilings"): {"burst": 1},
+    ("PATCH", "/tenants/{t}/ceilings"): {"burst": 2},
     ("PUT", "/tenants/{t}/policy"): {"moderate": "deny"},
     ("PUT", "/tenants/{t}/access"): {"default": "deny"},
     ("PUT", "/tenants/{t}/egress"): {"allow": ["10.0.0.5:8443"]},
@@ -371,6 +372,7 @@ async def test_a_key_without_the_scope_may_nothing(two: Two) -> None:
         ("PUT", "/tenants/{t}/egress"),
         ("PATCH", "/tenants/{t}/egress"),
         ("PUT", "/tenants/{t}/ceilings"),
+        ("PATCH", "/tenants/{t}/ceilings"),
     ],
     ids=" ".join,
 )

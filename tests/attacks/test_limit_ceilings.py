@@ -35,7 +35,8 @@ async def _tenant(gateway: RunningGateway, slug: str) -> dict[str, str]:
 
 
 async def _set(gateway: RunningGateway, path: str, body: dict[str, Any], **more: Any) -> dict[str, Any]:
-    answer = await gateway.admin.put(path, json=body, **more)
+    method = "PATCH" if path.endswith("/ceilings") else "PUT"
+    answer = await gateway.admin.request(method, path, json=body, **more)
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
     return found
@@ -57,7 +58,7 @@ async def test_no_limit_goes_above_its_default_ceiling(gateway: RunningGateway, 
     at = await _set(gateway, path, {"limits": {name: ceiling}}, headers=bearer)
 
     assert _refused(above) == _refused(just) == (403, f"/limits/{name}")
-    for said in (name, f"{ceiling:g}", "operator", "gateway tenant ceilings"):
+    for said in (name, f"{ceiling:g}", "operator", "gateway ceilings"):
         assert said in above.json()["detail"]
     assert at["effective"][name] == at["ceilings"][name] == ceiling
 
@@ -80,7 +81,7 @@ async def test_a_tenant_admin_reads_its_ceilings_and_cannot_set_them(gateway: Ru
     shown = await gateway.admin.get(CEILINGS.format("reader"), headers=bearer)
 
     assert shown.status_code == 200
-    assert shown.json()["defaulted"] == list(LIMIT_NAMES)
+    assert shown.json()["status"]["defaulted"] == list(LIMIT_NAMES)
     for scope in ("admin", "mcp", "audit", "approve", "provide"):
         other = {"authorization": f"Bearer {await gateway.create_key('reader', scope)}"}
         answer = await gateway.admin.put(CEILINGS.format("reader"), json={"burst": 900_000}, headers=other)
@@ -133,7 +134,7 @@ async def test_the_operator_raises_a_default_ceiling_by_giving_a_limit(gateway: 
 
     assert raised["effective"]["burst"] == raised["ceilings"]["burst"] == 5_000
     assert (entry["action"], entry["detail"]["ceilings"]) == ("policy.update", {"burst": 5_000})
-    assert "burst" not in lower["defaulted"]
+    assert "burst" not in lower["status"]["defaulted"]
     assert _refused(refused) == (403, "/limits/burst")
     assert _refused(tenants) == (403, "/limits/streams")
 

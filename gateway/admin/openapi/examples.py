@@ -115,7 +115,6 @@ _BODIES: Mapping[str, Json] = {
     "AccessReplace": _ACCESS,
     "AccessReportOf": _ACCESS,
     "ApprovalDecide": {"comment": "Checked with the owner of the account."},
-    "CeilingsUpdate": {"calls_per_second": 1000, "burst": 2000, "streams": None},
     "ClientCreate": {"name": "Reports", "redirect_uris": ["https://reports.example/callback"], "confidential": True},
     "ClientUpdate": {"redirect_uris": ["https://reports.example/callback", "http://127.0.0.1/callback"]},
     "CredentialCreate": {"name": "token", **_CREDENTIAL},

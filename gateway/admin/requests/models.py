@@ -12,10 +12,6 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic.json_schema import SkipJsonSchema
 
 from gateway.admin.fields import (
-    BOUNDED_ISSUERS,
-    BOUNDED_KEYS,
-    BOUNDED_LIFETIME,
-    BOUNDED_SCOPES,
     BURST,
     CALLS_PER_SECOND,
     CONCURRENCY,
@@ -159,27 +155,3 @@ class LimitsUpdate(BodyModel):
     sessions: Annotated[Count | Absent, GIVEN, SESSIONS] = None
     streams: Annotated[Count | Absent, GIVEN, STREAMS] = None
     primitives: Annotated[Count | Absent, GIVEN, PRIMITIVES] = None
-
-
-class AdminBoundsSent(BodyModel):
-    """Bounds on the actions of the tenant's own admins; absent or null means no bound."""
-
-    keys: Annotated[Count | None, BOUNDED_KEYS] = None
-    key_lifetime_s: Annotated[Annotated[int, Field(ge=60, le=315_360_000)] | None, BOUNDED_LIFETIME] = None
-    scopes: Annotated[Scopes | None, BOUNDED_SCOPES] = None
-    issuers: Annotated[bool, BOUNDED_ISSUERS] = True
-
-
-class CeilingsUpdate(BodyModel):
-    """The ceilings of the tenant's limits; absent fields keep their value, null restores the default."""
-
-    calls_per_second: Annotated[Rate | None, CALLS_PER_SECOND] = None
-    burst: Annotated[Count | None, BURST] = None
-    concurrency: Annotated[Count | None, CONCURRENCY] = None
-    sessions: Annotated[Count | None, SESSIONS] = None
-    streams: Annotated[Count | None, STREAMS] = None
-    primitives: Annotated[Count | None, PRIMITIVES] = None
-    admin_bounds: Annotated[
-        AdminBoundsSent | None,
-        Field(description="Bounds on the actions of the tenant's own admins, replaced as a whole; null removes them."),
-    ] = None

@@ -7,16 +7,6 @@ from typing import Annotated, Self
 from pydantic import BaseModel, Field
 
 from gateway.admin.fields import (
-    BOUNDED_ISSUERS,
-    BOUNDED_KEYS,
-    BOUNDED_LIFETIME,
-    BOUNDED_SCOPES,
-    BURST,
-    CALLS_PER_SECOND,
-    CONCURRENCY,
-    PRIMITIVES,
-    SESSIONS,
-    STREAMS,
     CreatedAt,
     Id,
     Name,
@@ -24,7 +14,6 @@ from gateway.admin.fields import (
 from gateway.catalog.identity.leaked_keys import FoundKey
 from gateway.domain.audit import AuditKind
 from gateway.domain.findings import Verdict
-from gateway.domain.tenancy.ceilings import CeilingsInForce
 from gateway.domain.tenancy.keys import Key, KeyMatch, KeyState, MintedKey, Scope
 from gateway.domain.tenancy.tenants import Tenant
 from gateway.web.models import CopiedModel, Page, ResponseModel
@@ -145,40 +134,6 @@ class KeyMinted(KeyShown):
     def with_text(cls, key: Key, minted: MintedKey) -> Self:
         """Build the response from a key and its text."""
         return cls(**KeyShown.of(key).model_dump(), key=minted.text)
-
-
-class LimitsShown(CopiedModel):
-    """The tenant's limits."""
-
-    calls_per_second: Annotated[float, CALLS_PER_SECOND]
-    burst: Annotated[int, BURST]
-    concurrency: Annotated[int, CONCURRENCY]
-    sessions: Annotated[int, SESSIONS]
-    streams: Annotated[int, STREAMS]
-    primitives: Annotated[int, PRIMITIVES]
-
-
-class AdminBoundsShown(CopiedModel):
-    """Bounds on the actions of the tenant's own admins."""
-
-    keys: Annotated[int | None, BOUNDED_KEYS]
-    key_lifetime_s: Annotated[int | None, BOUNDED_LIFETIME]
-    scopes: Annotated[Sequence[Scope] | None, BOUNDED_SCOPES]
-    issuers: Annotated[bool, BOUNDED_ISSUERS]
-
-
-class CeilingsShown(LimitsShown):
-    """The ceiling of each limit of the tenant; only the operator sets it."""
-
-    defaulted: Annotated[Sequence[str], Field(description="The limits whose ceiling is the installation's default.")]
-    admin_bounds: Annotated[AdminBoundsShown, Field(description="The operator's bounds for the tenant's admins.")]
-
-    @classmethod
-    def of_tenant(cls, found: CeilingsInForce) -> Self:
-        """Build the response from the ceilings in force."""
-        admin_bounds = AdminBoundsShown.of(found.own.admin_bounds)
-        limits = LimitsShown.of(found.limits).model_dump()
-        return cls(**limits, defaulted=found.defaulted, admin_bounds=admin_bounds)
 
 
 class EntryShown(CopiedModel):

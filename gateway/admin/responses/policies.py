@@ -1,14 +1,22 @@
 """Response models of a tenant's policy."""
 
 from collections.abc import Sequence
-from typing import Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import Field
 
-from gateway.admin.responses.models import LimitsShown
 from gateway.domain.tenancy.ceilings import BoundedPolicy
-from gateway.domain.tenancy.policy import ConditionOperator, ConditionValue, Decision, PolicyRule, Safety
+from gateway.domain.tenancy.policy import ConditionOperator, ConditionValue, Decision, Limits, PolicyRule, Safety
+from gateway.web.kinds.annotations import shown_model
 from gateway.web.models import CopiedModel, ResponseModel
+
+if TYPE_CHECKING:  # a derived class is no type for a checker
+
+    class LimitsShown(CopiedModel):
+        """The tenant's limits."""
+
+else:
+    LimitsShown = shown_model(Limits)
 
 
 class ConditionShown(CopiedModel):

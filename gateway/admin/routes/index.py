@@ -15,7 +15,6 @@ from gateway.admin.openapi.document import DOCUMENT, describe
 from gateway.admin.routes import (
     approvals,
     audit,
-    ceilings,
     credentials,
     doctor,
     explanations,
@@ -77,7 +76,6 @@ ENDPOINTS: Sequence[Route] = (
         for single in SINGLE_OBJECTS
         for route in SingletonEndpoints(single=single, has_get=single is not RETENTION).routes()
     ),
-    *ceilings.ENDPOINTS,
     *approvals.ENDPOINTS,
     *audit.ENDPOINTS,
     *json_schemas.ENDPOINTS,

@@ -10,13 +10,13 @@ from gateway.domain.tenancy.ceilings import AdminBounds
 from gateway.domain.tenancy.keys import Key, KeyState, Scope
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import Conflict, Fault, Forbidden, LimitExceeded
-from gateway.store.calls import ceilings
 from gateway.store.engine import Db
 from gateway.store.identity import access_rules, keys
+from gateway.store.kinds.singletons import CEILINGS
 
 _GRACE = timedelta(minutes=1)
 """Tolerance for a client's clock that is ahead."""
-_ASK = "only the operator can change this (`gateway tenant ceilings`)"
+_ASK = "only the operator can change this (`gateway ceilings`)"
 
 
 async def check_new_key(tenant: TenantId, db: Db, key: Key, *, by: Author) -> None:
@@ -100,7 +100,7 @@ async def check_role_grant(tenant: TenantId, db: Db, roles: Collection[Role], *,
 
 
 async def _bounds(tenant: TenantId, db: Db) -> AdminBounds:
-    return (await ceilings.get(tenant, db)).admin_bounds
+    return (await CEILINGS.get(tenant, db)).admin_bounds
 
 
 def _check_scopes(bounds: AdminBounds, key: Key) -> None:

@@ -177,15 +177,13 @@ retention = SingletonCommands(
 @retention.command("try")
 @click.argument("days", type=Days())
 @with_tenant
-def try_retention(context: AdminContext, days: int | str) -> None:
+def try_retention(context: AdminContext, days: int) -> None:
     """Show the entries that a retention of DAYS would remove; nothing is stored or removed.
 
     \b
     Example:
       gateway audit retention try 90d
     """
-    if not days:
-        raise Failure("`forever` removes nothing", ExitCode.USAGE)
     found = context.admin.get(f"{context.tenant_path('audit', 'retention')}?days={days}")
     context.show(found, lambda: render_object(RETENTION, found))
 

@@ -7,7 +7,6 @@ from gateway.cli.client.admin_api import path_of
 from gateway.cli.client.admin_context import AdminContext, confirm, with_admin
 from gateway.cli.client.locations import mcp_url
 from gateway.cli.client.provision import policy_line
-from gateway.cli.commands.ceilings import ceilings
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, as_text, text_at, to_list
@@ -15,18 +14,18 @@ from gateway.cli.input.list_options import ListArguments, list_options
 from gateway.cli.input.options import yes_option
 from gateway.cli.kinds.single_commands import SingletonCommands
 from gateway.cli.output.tables import render_pairs, render_table
-from gateway.kinds.singletons import EGRESS
+from gateway.kinds.singletons import CEILINGS, EGRESS
 
 _ALL = "all"
 
 
 @click.group(cls=Commands)
 def tenant() -> None:
-    """List, show, create, rename and delete tenants; set ceilings of their limits; permit private upstreams."""
+    """List, show, create, rename and delete tenants; permit private upstreams."""
 
 
-tenant.add_command(ceilings)
 egress = SingletonCommands(kind=EGRESS).group()
+ceilings = SingletonCommands(kind=CEILINGS).group()
 
 
 @tenant.command("list")

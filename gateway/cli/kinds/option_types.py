@@ -6,8 +6,6 @@ import click
 
 from gateway.cli.input.declarations import only_one, read_declarations
 
-_FOREVER = "forever"
-
 
 class FileWith(click.ParamType[Any]):
     """A file, JSON or YAML, that has exactly one member of the object; an empty text is an empty list."""
@@ -28,30 +26,29 @@ class FileWith(click.ParamType[Any]):
 
 
 class Days(click.ParamType[Any]):
-    """A number of days such as 90d or 90; `forever` is null."""
+    """A number of days such as 90d or 90."""
 
     name = "days"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the number, or an empty text for null."""
-        if not isinstance(value, str) or not value:
-            return value
-        number = value.removesuffix("d")
-        if value != _FOREVER and not (number.isascii() and number.isdigit()):
-            self.fail("must be a number of days such as 90d, or `forever`", param, ctx)
-        return "" if value == _FOREVER else int(number)
+        """Return the number."""
+        number = str(value).removesuffix("d")
+        if not (number.isascii() and number.isdigit()):
+            self.fail("must be a number of days such as 90d", param, ctx)
+        return int(number)
 
 
 class OrNothing(click.ParamType[Any]):
-    """A value of another type, or an empty text, which is sent as null."""
+    """A value of another type, or an empty text or a word for null; both become an empty text."""
 
-    def __init__(self, of: click.ParamType[Any]) -> None:
+    def __init__(self, of: click.ParamType[Any], word: str) -> None:
         self._of = of
+        self._word = word
         self.name = of.name
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Convert a value that is not empty."""
-        return value if value == "" else self._of.convert(value, param, ctx)
+        """Convert a value that is not null."""
+        return "" if value in {"", self._word} else self._of.convert(value, param, ctx)
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
         """The placeholder of the other type."""

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from gateway.cli.input.json_fields import JsonObject, to_list, to_object, to_objects
+from gateway.cli.input.options import DURATION_OR_SECONDS
 from gateway.cli.kinds.option_types import Days, FileWith, OrNothing
 from gateway.domain.members.markers import Bounds, Setter, Shape
 from gateway.kinds.kind import Kind
@@ -116,8 +117,9 @@ def _click_option(one: OptionOf) -> Callable[[Command], Command]:
 
 def _type(bare: Any, member: Member) -> click.ParamType[Any] | None:
     found = _type_of_value(bare, member)
-    is_text = found is None or member.option.is_file or Shape.DAYS in member.marks
-    return found if is_text or not member.is_nullable or found is None else OrNothing(found)
+    if not member.is_nullable or member.option.is_file or (found is None and not member.option.nothing):
+        return found
+    return OrNothing(found or click.STRING, member.option.nothing)
 
 
 def _type_of_value(bare: Any, member: Member) -> click.ParamType[Any] | None:
@@ -125,6 +127,8 @@ def _type_of_value(bare: Any, member: Member) -> click.ParamType[Any] | None:
         return FileWith(member.name)
     if Shape.DAYS in member.marks:
         return Days()
+    if Shape.DURATION in member.marks:
+        return DURATION_OR_SECONDS
     if isinstance(bare, type) and issubclass(bare, StrEnum):
         return click.Choice([each.value for each in bare])
     bounds = member.mark(Bounds)
@@ -138,7 +142,9 @@ def _type_of_value(bare: Any, member: Member) -> click.ParamType[Any] | None:
 def _about(one: OptionOf) -> str:
     text = one.member.about
     if one.parent is not None:
-        text = f"{one.parent.name.capitalize()}: {text}"
+        text = f"{one.parent.name.replace('_', ' ').capitalize()}: {text}"
+    nothing = one.member.option.nothing
+    text = f"{text} `{nothing}` means null." if nothing else text
     return f"{text} May be repeated." if one.is_many else text
 
 

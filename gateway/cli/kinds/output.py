@@ -6,7 +6,7 @@ from typing import Any
 
 from gateway.cli.input.json_fields import JsonObject, as_text, pick, to_objects
 from gateway.cli.output.tables import render_pairs, render_table, thousands
-from gateway.domain.members.markers import Setter, Shape
+from gateway.domain.members.markers import Setter
 from gateway.kinds.kind import Kind
 from gateway.kinds.members import STATUS, Member, element_of, is_declared, settable, shown, status_of, without_none
 from gateway.kinds.singleton import Singleton
@@ -30,8 +30,8 @@ class Field:
     def text(self, found: JsonObject) -> str:
         """The value for people."""
         value = pick(found, *self.path)
-        if value is None and Shape.DAYS in self.member.marks:
-            return "forever"
+        if value is None and self.member.option.nothing:
+            return self.member.option.nothing
         is_number = isinstance(value, int) and not isinstance(value, bool)
         return thousands(value) if is_number and isinstance(value, int) else as_text(value)
 

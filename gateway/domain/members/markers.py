@@ -32,7 +32,9 @@ class Shape(Enum):
     RESET = auto()
     """A member of the status that every change by an admin sets to its default."""
     DAYS = auto()
-    """A number of days, for which the command line takes `90d`, and `forever` for null."""
+    """A number of days, for which the command line takes `90d`."""
+    DURATION = auto()
+    """A number of seconds, for which the command line takes a duration such as `15m`."""
     KEPT = auto()
     """A member that a PUT empties or resets only with `If-Match` or `?replace=true`."""
 
@@ -96,6 +98,7 @@ class Option:
 
     `is_argument`: a creation also takes the value as an argument. `is_split`: each option of a list of objects adds an
     object of its own; otherwise all options describe one object. `is_file`: the option names a file with the member.
+    `nothing`: the word for null.
     """
 
     name: str = ""
@@ -103,3 +106,4 @@ class Option:
     is_argument: bool = False
     is_split: bool = False
     is_file: bool = False
+    nothing: str = ""

@@ -6,10 +6,11 @@ raised one restores the tenant's stored limit.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
+from gateway.domain.members.markers import About, Bounds, Length, Option, Shape
 from gateway.domain.tenancy.keys import Scope
-from gateway.domain.tenancy.policy import Limits, Policy
+from gateway.domain.tenancy.policy import HIGHEST, Count, Limits, Policy, Rate
 from gateway.errors import BrokenSetting
 
 DEFAULT_CEILINGS: Final = Limits(
@@ -21,40 +22,62 @@ DEFAULT_CEILINGS: Final = Limits(
 another tenant's median latency in a measurement (`python -m benchmarks.fair_share`).
 """
 
-HIGHEST: Final = 1_000_000
-"""The highest value of any limit."""
-
 LIMIT_NAMES: Final = tuple(field.name for field in fields(Limits))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdminBounds:
-    """Bounds on the actions of a tenant's own admins; None means no bound. The operator is not bounded."""
+    """Bounds on the actions of the tenant's own admins; null means no bound. The operator is not bounded."""
 
-    keys: int | None = None
-    """Limit on the keys of the tenant, including revoked and expired ones."""
-    key_lifetime_s: int | None = None
-    """Maximum time until the end of a key, from its creation or change."""
-    scopes: tuple[Scope, ...] | None = None
-    """The scopes that they may grant, in addition to the rule that they grant only their own."""
-    issuers: bool = True
-    """True if they may accept issuers."""
+    keys: Annotated[
+        Count | None,
+        About("The maximum number of keys of the tenant, including revoked and expired ones; null: no bound."),
+        Option(nothing="unbounded"),
+    ] = None
+    key_lifetime_s: Annotated[
+        int | None,
+        Bounds(least=60, most=315_360_000),
+        Shape.DURATION,
+        About("The maximum time until the end of a key, from its creation or change, in seconds; null: no bound."),
+        Option(name="key-lifetime", nothing="unbounded"),
+    ] = None
+    scopes: Annotated[
+        tuple[Scope, ...] | None,
+        Length(least=1, most=5),
+        Shape.DISTINCT,
+        About("The scopes that the tenant's admins may grant; null: all scopes of the admin's own key."),
+        Option(name="scope", nothing="unbounded"),
+    ] = None
+    issuers: Annotated[bool, About("True if the tenant's admins may create and change issuers.")] = True
 
 
 NO_BOUNDS: Final = AdminBounds()
+_BY_DEFAULT = Option(nothing="default")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ceilings:
     """The ceilings that the operator set for one tenant; None means the installation's default."""
 
-    calls_per_second: float | None = None
-    burst: int | None = None
-    concurrency: int | None = None
-    sessions: int | None = None
-    streams: int | None = None
-    primitives: int | None = None
-    admin_bounds: AdminBounds = NO_BOUNDS
+    calls_per_second: Annotated[
+        Rate | None, About("The highest rate of calls per second; null: the default."), _BY_DEFAULT, Shape.KEPT
+    ] = None
+    burst: Annotated[Count | None, About("The highest burst; null: the default."), _BY_DEFAULT, Shape.KEPT] = None
+    concurrency: Annotated[
+        Count | None, About("The highest number of concurrent calls; null: the default."), _BY_DEFAULT, Shape.KEPT
+    ] = None
+    sessions: Annotated[
+        Count | None, About("The highest number of open MCP sessions; null: the default."), _BY_DEFAULT, Shape.KEPT
+    ] = None
+    streams: Annotated[
+        Count | None, About("The highest number of open streams; null: the default."), _BY_DEFAULT, Shape.KEPT
+    ] = None
+    primitives: Annotated[
+        Count | None, About("The highest number of primitives; null: the default."), _BY_DEFAULT, Shape.KEPT
+    ] = None
+    admin_bounds: Annotated[
+        AdminBounds, About("Bounds on the actions of the tenant's own admins."), Option(name="admin"), Shape.KEPT
+    ] = NO_BOUNDS
     version: int = 1
 
     def resolve(self, defaults: Limits) -> Limits:
@@ -79,6 +102,14 @@ class CeilingsInForce:
     def defaulted(self) -> tuple[str, ...]:
         """The limits whose ceiling is the installation's default."""
         return tuple(name for name in LIMIT_NAMES if getattr(self.own, name) is None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CeilingsStatus:
+    """The ceilings in force."""
+
+    effective: Annotated[Limits, About("The ceiling of each limit, with the installation's defaults.")]
+    defaulted: Annotated[tuple[str, ...], About("The limits whose ceiling is the installation's default.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Annotated, Final
 
+from gateway.domain.members.markers import About, Bounds
 from gateway.errors import BrokenSetting
 
 
@@ -15,6 +16,11 @@ class Safety(StrEnum):
     MODERATE = "moderate"
     DANGEROUS = "dangerous"
 
+
+HIGHEST: Final = 1_000_000
+"""The highest value of any limit."""
+Rate = Annotated[float, Bounds(least=0, most=HIGHEST, is_open=True)]
+Count = Annotated[int, Bounds(least=1, most=HIGHEST)]
 
 Levels = tuple[Safety, Safety]
 """The declared and the assessed level."""
@@ -107,14 +113,22 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Limits of one tenant: `calls_per_second` is a rate, `burst` a bucket size; the others are maximum numbers."""
+    """The tenant's limits."""
 
-    calls_per_second: float = 100.0
-    burst: int = 200
-    concurrency: int = 64
-    sessions: int = 1000
-    streams: int = 100
-    primitives: int = 10_000
+    calls_per_second: Annotated[Rate, About("The sustained rate of calls per second.")] = 100.0
+    burst: Annotated[
+        Count,
+        About(
+            "The number of calls that may arrive at once before the rate applies. If only the rate is sent, it follows:"
+            " two seconds of the rate, at most 200 or the burst that was chosen."
+        ),
+    ] = 200
+    concurrency: Annotated[Count, About("The maximum number of concurrent calls.")] = 64
+    sessions: Annotated[Count, About("The maximum number of open MCP sessions.")] = 1000
+    streams: Annotated[Count, About("The maximum number of open streams.")] = 100
+    primitives: Annotated[Count, About("The maximum number of tools, resources, resource templates and prompts.")] = (
+        10_000
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

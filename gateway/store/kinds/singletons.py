@@ -3,7 +3,8 @@
 from gateway.kinds import singletons as kinds
 from gateway.store.audit.tables import audit_retention
 from gateway.store.kinds.single_row import SingleRow
-from gateway.store.tables import egress
+from gateway.store.tables import ceilings, egress
 
+CEILINGS = SingleRow(kinds.CEILINGS.of, ceilings)
 EGRESS = SingleRow(kinds.EGRESS.of, egress)
 RETENTION = SingleRow(kinds.RETENTION.of, audit_retention)

@@ -4,7 +4,7 @@ PUT changed its meaning for some kinds: before, an absent member kept its value.
 rely on this, and is removed with the next release.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Annotated, Any, cast
 
@@ -13,7 +13,7 @@ from pydantic import Field
 
 from gateway.domain.members.markers import Shape
 from gateway.errors import Conflict, Fault
-from gateway.kinds.members import Member
+from gateway.kinds.members import Member, is_declared, settable
 from gateway.web.models import QueryModel
 
 _MAX_SHOWN = 200
@@ -33,24 +33,36 @@ def refuse_losses(
 ) -> None:
     """Refuse a PUT that would remove elements of a stored list, or reset a member that was not sent.
 
+    `sent` are the paths of the sent members, such as `limits.burst`.
+
     Raises:
         Conflict: it would; each fault names one element or member.
     """
-    faults: list[Fault] = []
-    for one in members:
-        if Shape.KEPT not in one.marks or one.name not in wanted:
-            continue
-        stored: object = getattr(current, one.name)
-        value: object = wanted[one.name]
-        if isinstance(stored, tuple) and isinstance(value, tuple):
-            elements, kept = cast("tuple[object, ...]", stored), cast("tuple[object, ...]", value)
-            lost = [(index, each) for index, each in enumerate(elements) if each not in kept]
-            faults += [Fault(pointer=f"/{one.name}/{index}", reason=f"would remove {_show(e)}") for index, e in lost]
-        elif one.name not in sent and stored != value:
-            faults.append(Fault(pointer=f"/{one.name}", reason=f"would replace {_show(stored)} by {_show(value)}"))
+    kept = [one for one in members if Shape.KEPT in one.marks and one.name in wanted]
+    faults = [fault for one in kept for fault in _losses(one, getattr(current, one.name), wanted[one.name], sent)]
     if faults:  # guard: replacement-keeps-rules
         more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
         raise Conflict(f"{faults[0].pointer}: {faults[0].reason}{more}; {_WAYS}", faults=faults)
+
+
+def _losses(member: Member, stored: object, value: object, sent: AbstractSet[str]) -> Iterator[Fault]:
+    name = member.name
+    if isinstance(stored, tuple) and isinstance(value, tuple):
+        elements, kept = cast("tuple[object, ...]", stored), cast("tuple[object, ...]", value)
+        for index, each in enumerate(elements):
+            if each not in kept:
+                yield Fault(pointer=f"/{name}/{index}", reason=f"would remove {_show(each)}")
+    elif is_declared(member.hint):
+        for part in settable(member.hint):
+            before, after = getattr(stored, part.name), getattr(value, part.name)
+            if f"{name}.{part.name}" not in sent and before != after:
+                yield Fault(pointer=f"/{name}/{part.name}", reason=_reset(before, after))
+    elif name not in sent and stored != value:
+        yield Fault(pointer=f"/{name}", reason=_reset(stored, value))
+
+
+def _reset(stored: object, value: object) -> str:
+    return f"would replace {_show(stored)} by {_show(value)}"
 
 
 def _show(value: object) -> str:

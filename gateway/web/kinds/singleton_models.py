@@ -1,5 +1,6 @@
 """Models of one singleton: bodies of PUT and PATCH, and the response."""
 
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Generic, cast
 
@@ -32,7 +33,7 @@ class SingletonModels(Generic[S]):
         members = settable(self.kind.of)
         values = {one.name: getattr(wanted, one.name) for one in members}
         if not may_remove:
-            refuse_losses(members, current, values, body.model_fields_set)
+            refuse_losses(members, current, values, sent_paths(body))
         composed: S = replace(cast("Any", current), **values)
         return composed
 
@@ -47,14 +48,18 @@ class SingletonModels(Generic[S]):
 
     def _apply(self, body: BodyModel, before: S) -> S:
         hints = {one.name: one.hint for one in settable(self.kind.of)}
-        sent = body.sent()
-        values = {name: merged(getattr(before, name), value, hints[name]) for name, value in sent.items()}
+        values = {name: merged(getattr(before, name), value, hints[name]) for name, value in body.sent().items()}
         wanted: S = replace(cast("Any", before), **values)
         if self.kind.complete is None:
             return wanted
-        nested = {name: value.sent() for name, value in sent.items() if isinstance(value, BodyModel)}
-        paths = {f"{name}.{inner}" for name, members in nested.items() for inner in members}
-        return self.kind.complete(before, wanted, paths | sent.keys())
+        return self.kind.complete(before, wanted, sent_paths(body))
+
+
+def sent_paths(body: BodyModel) -> AbstractSet[str]:
+    """The paths of the sent members, such as `limits` and `limits.burst`."""
+    sent = body.sent()
+    nested = {name: value.sent() for name, value in sent.items() if isinstance(value, BodyModel)}
+    return sent.keys() | {f"{name}.{inner}" for name, members in nested.items() for inner in members}
 
 
 @cached

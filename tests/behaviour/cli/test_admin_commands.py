@@ -222,32 +222,30 @@ async def test_ceilings_are_set_restored_and_named_where_a_limit_is_above(termin
     await terminal.create_tenant()
     own: Any = (await terminal.do("key", "create", "boss", "--scope", "admin", "--json")).value
 
-    changed: Any = (
-        await terminal.do("tenant", "ceilings", "acme", "--limit", "burst=9", "--limit", "streams=5", "--json")
-    ).value
+    changed: Any = (await terminal.do("ceilings", "update", "--burst", "9", "--streams", "5", "--json")).value
     above = await terminal.run("policy", "set", "--limit", "burst=10", "--key", own["key"])
-    other = await terminal.run("tenant", "ceilings", "acme", "--limit", "burst=10", "--key", own["key"])
-    restored: Any = (await terminal.do("tenant", "ceilings", "acme", "--limit", "streams=default", "--json")).value
-    bounds = ("--keys", "20", "--key-lifetime", "90d", "--grant", "mcp", "--no-issuers")
-    bounded: Any = (await terminal.do("tenant", "ceilings", "acme", *bounds, "--json")).value
+    other = await terminal.run("ceilings", "update", "--burst", "10", "--key", own["key"])
+    restored: Any = (await terminal.do("ceilings", "update", "--streams", "default", "--json")).value
+    bounds = ("--admin-keys", "20", "--admin-key-lifetime", "90d", "--admin-scope", "mcp", "--no-admin-issuers")
+    bounded: Any = (await terminal.do("ceilings", "update", *bounds, "--json")).value
     assert bounded["admin_bounds"] == {"keys": 20, "key_lifetime_s": 7_776_000, "scopes": ["mcp"], "issuers": False}
-    assert "key lifetime s" in (await terminal.do("tenant", "ceilings", "acme")).out
-    freed: Any = (await terminal.do("tenant", "ceilings", "acme", "--delegate-all", "--json")).value
+    refused = await terminal.run("ceilings", "set", "--burst", "9", "--admin-keys", "20")
+    freed: Any = (await terminal.do("ceilings", "set", "--burst", "9", "--replace", "--json")).value
     assert freed["admin_bounds"] == {"keys": None, "key_lifetime_s": None, "scopes": None, "issuers": True}
-    shown = await terminal.do("tenant", "ceilings", "acme")
+    shown = await terminal.do("ceilings", "show")
     policy = await terminal.do("policy", "show")
     safe = await terminal.run("policy", "set", "--dangerous", "deny", "--key", own["key"])
 
     assert (changed["burst"], changed["streams"]) == (9, 5)
-    assert "streams" in restored["defaulted"]
-    assert "burst" not in restored["defaulted"]
+    assert restored["status"]["defaulted"] == ["calls_per_second", "concurrency", "sessions", "streams", "primitives"]
     assert (above.code, other.code) == (4, 4)
     assert "above the tenant's ceiling of 9; only the operator can raise it" in above.err
-    assert ["burst", "9", "operator"] in [line.split() for line in shown.out.splitlines()]
+    assert "/admin_bounds/key_lifetime_s: would replace 7776000 by null" in refused.err
+    assert ["streams", "default"] in [line.split() for line in shown.out.splitlines()]
     assert "200, cut to its ceiling 9" in policy.out
     assert safe.code == 0
-    for bad in ("speed=1", "speed=default", "burst", "burst=x"):
-        assert (await terminal.run("tenant", "ceilings", "acme", "--limit", bad)).code == 2, bad
+    for bad in ("0", "x", "1.5"):
+        assert (await terminal.run("ceilings", "update", "--burst", bad)).code == 2, bad
 
 
 async def test_what_was_done_stands_in_the_audit_trail(terminal: Terminal) -> None:

@@ -91,7 +91,7 @@ from gateway.store.audit.hash_chain import CREATION, Link
 from gateway.store.audit.signed_heads import HeadRow, Signature
 from gateway.store.audit.tables import deleted_tenants
 from gateway.store.audit.verification import TrailCheck, TrailKeys
-from gateway.store.calls import approvals, ceilings, guardrails, mcp_tasks, policies
+from gateway.store.calls import approvals, guardrails, mcp_tasks, policies
 from gateway.store.calls.mcp_tasks import NewTask
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db, Store
@@ -111,7 +111,7 @@ from gateway.store.identity import (
 from gateway.store.jobs import Job
 from gateway.store.kinds.audit_sinks import SINKS
 from gateway.store.kinds.profiles import PROFILES
-from gateway.store.kinds.singletons import EGRESS, RETENTION
+from gateway.store.kinds.singletons import CEILINGS, EGRESS, RETENTION
 from gateway.store.live import live_primitives, live_sources
 from gateway.store.notifications import deliveries, webhook_endpoints
 from gateway.store.sources import proposals, refreshes, sources, versions
@@ -650,7 +650,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
         await EGRESS.save(tenant.id, db, Egress(allow=(f"{slug}.internal:8443",)))
         await policies.save(tenant.id, db, Policy(dangerous=Decision.DENY, limits=Limits(burst=len(slug))))
         await access_rules.save(tenant.id, db, make_access(slug))
-        await ceilings.save(tenant.id, db, Ceilings(burst=len(slug)))
+        await CEILINGS.save(tenant.id, db, Ceilings(burst=len(slug)))
         secret = Credential(value=f"{slug} credential")
         await secrets.save(tenant.id, db, SEALER, source=source.id, scheme=f"{slug} scheme", credential=secret)
         await credentials.insert(tenant.id, db, SEALER, credential, secret)

@@ -55,7 +55,7 @@ from gateway.store import (
     tool_aliases,
 )
 from gateway.store.audit import cuts, deleted_tenants, entries, export_keys, places, retention, signed_heads, sinks
-from gateway.store.calls import approvals, ceilings, credential_uses, guardrails, mcp_tasks, policies
+from gateway.store.calls import approvals, credential_uses, guardrails, mcp_tasks, policies
 from gateway.store.calls.approvals import Claim
 from gateway.store.calls.credential_uses import CredentialUse
 from gateway.store.database.connection import PostgresConnection, connect_app, connect_owner
@@ -77,7 +77,7 @@ from gateway.store.kinds.audit_sinks import SINKS
 from gateway.store.kinds.profiles import PROFILES
 from gateway.store.kinds.rows import Rows
 from gateway.store.kinds.single_row import SingleRow
-from gateway.store.kinds.singletons import EGRESS, RETENTION
+from gateway.store.kinds.singletons import CEILINGS, EGRESS, RETENTION
 from gateway.store.live import live_primitives, live_sources
 from gateway.store.notifications import deliveries, webhook_endpoints
 from gateway.store.secret_keys import registry, rotation_state, sealed_values
@@ -117,7 +117,6 @@ _MODULES = (
     signed_heads,
     places,
     sinks,
-    ceilings,
     credentials,
     jobs,
     guardrails,
@@ -193,6 +192,7 @@ def _calls_of(rows: Rows[Any], of: Callable[[Stored], Any]) -> Mapping[str, _Cal
 _SINGLETONS: Sequence[tuple[SingleRow[Any], Any]] = (
     (EGRESS, Egress(allow=("planted.internal:1",))),
     (RETENTION, AuditRetention(days=77)),
+    (CEILINGS, Ceilings(burst=1)),
 )
 """The row of each singleton, and the object that the intruder writes."""
 
@@ -381,8 +381,6 @@ _CALLS: Mapping[str, _Call] = {
         t, db, replace(v.override, changes=OverrideFields(title="planted"))
     ),
     "overrides.remove": lambda t, db, v: overrides.remove(t, db, v.override.id),
-    "ceilings.get": lambda t, db, v: ceilings.get(t, db),
-    "ceilings.save": lambda t, db, v: ceilings.save(t, db, Ceilings(burst=1)),
     "access_rules.get": lambda t, db, v: access_rules.get(t, db),
     "access_rules.save": lambda t, db, v: access_rules.save(t, db, AccessRules()),
     "policies.get": lambda t, db, v: policies.get(t, db),
