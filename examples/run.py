@@ -57,7 +57,7 @@ def _prepare(running: Running, progress: Progress, *, base_url: str) -> None:
         ensure_tenant(admin, _TENANT)
         report = _ensure_library(admin, progress, folder=running.data_dir, base_url=base_url)
         key = ensure_key(admin, _TENANT, kept_in=running.data_dir / _KEY_FILE)
-        policy = policy_line(admin, _TENANT, change=f"`gateway --tenant {_TENANT} policy set`")
+        policy = policy_line(admin, _TENANT, change=f"`gateway --tenant {_TENANT} policy update`")
     progress.finish()
     target = ClientTarget(name=_SOURCE, url=mcp_url(running.url, _TENANT), key=key)
     heading = f"The example library is at {base_url}, its tools at the MCP URL. Ctrl-C ends both."

@@ -15,9 +15,9 @@ from gateway.store import jobs
 from gateway.store.audit import places, sinks
 from gateway.store.audit.hash_chain import Link
 from gateway.store.audit.places import Places
-from gateway.store.calls import policies
 from gateway.store.jobs import Job
 from gateway.store.kinds.audit_sinks import SINKS
+from gateway.store.kinds.singletons import POLICY
 from gateway.upstream.egress.allow_list import AllowEntry, read_entry
 
 KIND = "audit_sink"
@@ -50,7 +50,7 @@ async def begin_delivery(catalog: CatalogContext, due: Job, *, lease: timedelta)
             await jobs.remove(tenant, db, due.id)
             return None
         found = await places.load(tenant, db, sink.id)
-        origins = (await policies.get(tenant, db)).http_origins
+        origins = (await POLICY.get(tenant, db)).http_origins
         return SinkDelivery(tenant=tenant, sink=sink, until=until, places=found, origins=origins)
 
 

@@ -3,15 +3,14 @@
 from collections.abc import Collection
 from dataclasses import asdict, replace
 
-from gateway.catalog.transaction import CatalogOptions
+from gateway.catalog.transaction import CatalogContext, CatalogOptions
 from gateway.domain.identifiers import TenantId
-from gateway.domain.tenancy.ceilings import LIMIT_NAMES, BoundedPolicy, Ceilings, CeilingsInForce, CeilingsStatus
+from gateway.domain.tenancy.ceilings import LIMIT_NAMES, Ceilings, CeilingsInForce, CeilingsStatus, least
 from gateway.domain.tenancy.policy import Limits, Policy
 from gateway.domain.tenancy.principals import Caller, Operator
 from gateway.errors import Fault, Forbidden
-from gateway.store.calls import policies
 from gateway.store.engine import Db
-from gateway.store.kinds.singletons import CEILINGS
+from gateway.store.kinds.singletons import CEILINGS, POLICY
 
 
 async def read_effective(tenant: TenantId, db: Db, own: Ceilings, options: CatalogOptions) -> CeilingsStatus:
@@ -21,16 +20,16 @@ async def read_effective(tenant: TenantId, db: Db, own: Ceilings, options: Catal
     return CeilingsStatus(effective=found.limits, defaulted=found.defaulted)
 
 
-async def bounded_policy(tenant: TenantId, db: Db, defaults: Limits) -> BoundedPolicy:
-    """The stored policy and the ceilings of its limits."""
-    own = await CEILINGS.get(tenant, db)
-    return BoundedPolicy(stored=await policies.get(tenant, db), ceilings=CeilingsInForce(own=own, defaults=defaults))
-
-
 async def policy_in_force(tenant: TenantId, db: Db, defaults: Limits) -> Policy:
     """The policy with its limits capped by the ceilings. Checks of limits use this policy, not the stored one."""
-    found = await bounded_policy(tenant, db, defaults)
-    return replace(found.stored, limits=found.limits)
+    stored, own = await POLICY.get(tenant, db), await CEILINGS.get(tenant, db)
+    return replace(stored, limits=least(stored.limits, own.resolve(defaults)))
+
+
+async def limits_of(tenant: TenantId, catalog: CatalogContext) -> Limits:
+    """The limits in force."""
+    async with catalog.store.transaction(tenant) as db:
+        return (await policy_in_force(tenant, db, catalog.options.ceilings)).limits
 
 
 def raise_defaults(caller: Caller, wanted: Limits, current: CeilingsInForce, given: Collection[str]) -> Ceilings | None:

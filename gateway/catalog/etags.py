@@ -10,7 +10,6 @@ from gateway.domain.primitives import Primitive
 from gateway.domain.sources import Source
 from gateway.domain.tenancy.access import AccessRules
 from gateway.domain.tenancy.accounts import UserAccount
-from gateway.domain.tenancy.ceilings import BoundedPolicy
 from gateway.domain.tenancy.grants import Consent, Grant, OAuthClient
 from gateway.domain.tenancy.guardrails import Guardrail
 from gateway.domain.tenancy.issuers import Issuer
@@ -37,7 +36,6 @@ Versioned = (
     | UserAccount
     | Grant
     | Source
-    | BoundedPolicy
     | Primitive
     | Profile
     | StoredCredential
@@ -60,8 +58,6 @@ def tag_of(thing: Versioned | Tool) -> str:
             return f"{thing.id}.{thing.revision}"
         case AccessRules():
             return f"access.{thing.version}"
-        case BoundedPolicy():
-            return f"policy.{thing.stored.version}.{thing.ceilings.own.version}"
         case Tool():
             content = b"\0".join((thing.definition, thing.plan, thing.safety.encode(), thing.source_name.encode()))
             return f"{thing.operation}.{hashlib.blake2b(content, digest_size=8).hexdigest()}"

@@ -22,8 +22,9 @@ from gateway.domain.tenancy.guardrails import (
 from gateway.domain.text_search.patterns import PATTERNS
 from gateway.errors import Fault, InvalidBody, LimitExceeded, NameConflict, NameTaken, NotFound, ReferenceMissing
 from gateway.store import credentials
-from gateway.store.calls import guardrails, policies
+from gateway.store.calls import guardrails
 from gateway.store.engine import Db
+from gateway.store.kinds.singletons import POLICY
 
 MAX_GUARDRAILS = 20
 """Limit on the guardrails of one tenant, because each one can delay every call."""
@@ -148,7 +149,7 @@ async def _check_hook(tenant: TenantId, catalog: CatalogContext, db: Db, hook: H
     if origin is None:
         message = "must be an absolute http or https URL"
         raise InvalidBody(f"/hook/url: {message}", faults=[Fault(pointer="/hook/url", reason=message)])
-    allowed = (await policies.get(tenant, db)).http_origins
+    allowed = (await POLICY.get(tenant, db)).http_origins
     if allowed is not None and origin not in allowed:
         raise _missing("/hook/url", "the tenant's policy does not allow requests to this origin")
     obstacle = await find_obstacle(tenant, db, hook.credential, origin)

@@ -1,66 +1,54 @@
-"""The policy of a tenant: decisions by safety level and rule, the limits, and the origins of `http` handlers."""
+"""Special functions of a tenant's policy: its rules, origins of `http` handlers, and limits below ceilings."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from gateway.catalog.ceilings import bounded_policy, changed, raise_defaults, refuse_above
-from gateway.catalog.etags import Expected, check_version
+from gateway.catalog.ceilings import changed, raise_defaults, refuse_above
 from gateway.catalog.origins import read_origins
-from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
+from gateway.catalog.transaction import CatalogOptions, OpenChanges
 from gateway.definitions.policy.checks import find_faults
 from gateway.domain.identifiers import TenantId
-from gateway.domain.tenancy.ceilings import BoundedPolicy
-from gateway.domain.tenancy.policy import Policy, PolicyRule, RecordingRule
+from gateway.domain.tenancy.ceilings import CeilingsInForce, least
+from gateway.domain.tenancy.policy import Policy, PolicyRule, PolicyStatus, RecordingRule
 from gateway.errors import InvalidBody
-from gateway.store.calls import policies
+from gateway.store.engine import Db
 from gateway.store.kinds.singletons import CEILINGS
 
 
-async def get_policy(tenant: TenantId, catalog: CatalogContext) -> BoundedPolicy:
-    """The tenant's policy, or the default one, and the ceilings of its limits."""
-    async with catalog.store.transaction(tenant) as db:
-        return await bounded_policy(tenant, db, catalog.options.ceilings)
+async def read_limits(tenant: TenantId, db: Db, policy: Policy, options: CatalogOptions) -> PolicyStatus:
+    """The limits in force, and their ceilings."""
+    ceilings = CeilingsInForce(own=await CEILINGS.get(tenant, db), defaults=options.ceilings).limits
+    return PolicyStatus(effective=least(policy.limits, ceilings), ceilings=ceilings)
 
 
-async def update_policy(
-    tenant: TenantId,
-    catalog: CatalogContext,
-    revise: Callable[[Policy], Policy],
-    *,
-    by: Author,
-    expected: Expected = None,
-    given: Collection[str] = (),
-) -> BoundedPolicy:
-    """Replace the policy with the one that `revise` returns; the new catalog revision contains it.
+async def tag_policy(tenant: TenantId, db: Db, policy: Policy) -> str:
+    """The entity tag, which also changes with the ceilings: they decide the limits in force."""
+    return f"policy.{policy.version}.{(await CEILINGS.get(tenant, db)).version}"
 
-    `given` names the limits that the caller sent. If the caller is the operator, these limits may raise a ceiling.
+
+async def bound_limits(opened: OpenChanges, before: Policy, after: Policy) -> Mapping[str, object]:
+    """Refuse changed limits above their ceilings; those that the operator changes may raise a default ceiling.
 
     Raises:
-        Forbidden: a sent or changed limit exceeds its ceiling.
-        InvalidBody: an entry of `http_origins` is not an origin, or a rule is not valid.
-        PreconditionFailed: the current version matches no expected tag.
+        Forbidden: a changed limit exceeds its ceiling.
     """
-    entry = CatalogChange(action="policy.update", target="policy")
-    async with change(tenant, catalog, entry, by=by) as db:
-        bounded = await bounded_policy(tenant, db, catalog.options.ceilings)
-        current = bounded.stored
-        check_version(bounded, expected)
-        revised = _normalise(revise(current))
-        entry.before, entry.after = current, revised
-        limits_to_check = {*given, *changed(current.limits, revised.limits)}
-        own = bounded.ceilings.own
-        raised = raise_defaults(by.caller, revised.limits, bounded.ceilings, limits_to_check)
-        if raised is not None:
-            entry.detail["ceilings"] = changed(own, raised)
-            await CEILINGS.save(tenant, db, raised)
-        refuse_above(revised.limits, (raised or own).resolve(catalog.options.ceilings), limits_to_check)
-        saved = await policies.save(tenant, db, revised)
-        own = own if raised is None else await CEILINGS.get(tenant, db)
-        return BoundedPolicy(stored=saved, ceilings=replace(bounded.ceilings, own=own))
+    tenant, db, defaults = opened.tenant, opened.db, opened.catalog.options.ceilings
+    names = changed(before.limits, after.limits)
+    own = await CEILINGS.get(tenant, db)
+    raised = raise_defaults(opened.by.caller, after.limits, CeilingsInForce(own=own, defaults=defaults), names)
+    refuse_above(after.limits, (raised or own).resolve(defaults), names)
+    if raised is None:
+        return {}
+    await CEILINGS.save(tenant, db, raised)
+    return {"ceilings": changed(own, raised)}
 
 
-def _normalise(policy: Policy) -> Policy:
-    """The policy with normalised origins and checked rules."""
+def normalise_policy(policy: Policy) -> Policy:
+    """Return the policy with normalised origins and checked rules.
+
+    Raises:
+        InvalidBody: an entry of `http_origins` is not an origin, or a rule is not valid.
+    """
     check_rules(policy.rules, policy.recorded_arguments)
     if policy.http_origins is None:
         return policy

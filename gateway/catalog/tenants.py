@@ -18,8 +18,8 @@ from gateway.store import tenants
 from gateway.store.audit import anchors, deleted_tenants
 from gateway.store.audit.anchors import ANCHOR_PURPOSE
 from gateway.store.audit.hash_chain import CREATION, DELETION
-from gateway.store.calls import policies
 from gateway.store.engine import Db
+from gateway.store.kinds.singletons import POLICY
 
 log = structlog.get_logger(__name__)
 
@@ -37,7 +37,7 @@ async def create_tenant(catalog: CatalogContext, slug: str, name: str, *, by: Au
     try:
         async with catalog.store.transaction(tenant.id) as db:
             await tenants.insert(tenant, db)
-            await policies.save(tenant.id, db, catalog.options.tenant_policy)  # guard: new-tenants-protected
+            await POLICY.save(tenant.id, db, catalog.options.tenant_policy)  # guard: new-tenants-protected
             anchor_key = catalog.sealer.derive(ANCHOR_PURPOSE)
             await anchors.insert(tenant.id, db, key=anchor_key, kind=AnchorKind.CREATED)
             await record(tenant.id, catalog, entry, db=db, by=by, revision=tenant.revision)

@@ -75,7 +75,7 @@ _COMMANDS = {
         "Send signed events about approvals to the tenant's own systems.",
     ),
     "watch": ("gateway.cli.commands.updates.watches:watch", "Poll URLs to detect changed resources."),
-    "policy": ("gateway.cli.commands.policies:policy", "Show and set the tenant's policy and limits."),
+    "policy": ("gateway.cli.commands.policies:policy", "Show, set and check the tenant's policy and limits."),
     "approval": ("gateway.cli.commands.approvals:approval", "Decide about calls that need another person's approval."),
     "guardrail": ("gateway.cli.commands.guardrails:guardrail", "Check calls and results for secrets and injections."),
     "audit": ("gateway.cli.commands.audit:audit", "Read a tenant's audit trail."),

@@ -7,6 +7,7 @@ from gateway.domain.audit import AuditRetention, RetentionStatus
 from gateway.domain.tenancy.ceilings import Ceilings, CeilingsStatus
 from gateway.domain.tenancy.egress import Egress
 from gateway.domain.tenancy.keys import Scope
+from gateway.domain.tenancy.policy import Policy, PolicyStatus, follow_rate
 from gateway.kinds.singleton import OPERATOR, Singleton
 
 EGRESS = Singleton(
@@ -42,5 +43,28 @@ CEILINGS = Singleton(
     status=CeilingsStatus,
     writers=OPERATOR,  # guard: ceilings-of-the-operator
 )
+POLICY = Singleton(
+    of=Policy,
+    stem="Policy",
+    name="policy",
+    path="policy",
+    noun="policy",
+    about="the decisions about a tenant's calls by safety level and rule, and its limits",
+    example={
+        "dangerous": "deny",
+        "limits": {"calls_per_second": 20, "burst": 40},
+        "rules": [
+            {
+                "tool": "refund_*",
+                "when": [{"pointer": "/amount", "operator": "greater", "value": 1000}],
+                "decision": "approve",
+                "reason": "a large refund",
+            }
+        ],
+        "recorded_arguments": [{"tool": "refund_*", "keep": ["/amount"], "hash": ["/customer"]}],
+    },
+    status=PolicyStatus,
+    complete=follow_rate,
+)
 
-SINGLETONS: Sequence[Singleton[Any]] = (EGRESS, RETENTION, CEILINGS)
+SINGLETONS: Sequence[Singleton[Any]] = (EGRESS, RETENTION, CEILINGS, POLICY)

@@ -13,7 +13,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from gateway.calls.invocation import Limiter
-from gateway.catalog.policies import get_policy
+from gateway.catalog.ceilings import limits_of
 from gateway.catalog.transaction import CatalogContext
 from gateway.catalog.updates.webhooks import (
     Delivery,
@@ -75,8 +75,8 @@ class WebhookReceiver:
         check_delivery(delivery)
         async with self.slot_pool.hold(slug):
             tenant = await verify_delivery(slug, self._catalog, webhook, delivery)
-        policy = await get_policy(tenant, self._catalog)
-        async with self._limiter.admit(tenant, KeyId(webhook), policy.limits):
+        limits = await limits_of(tenant, self._catalog)
+        async with self._limiter.admit(tenant, KeyId(webhook), limits):
             changed, used = read_changes(body), self._delivery_ids
             await take_delivery(tenant, self._catalog, webhook, delivery, changed, delivery_ids=used)
         return Response(status_code=202, headers={"cache-control": "no-store"})

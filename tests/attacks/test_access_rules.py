@@ -183,7 +183,7 @@ async def test_an_approval_that_came_before_a_denial_runs_nothing(
 ) -> None:
     """Ours: the rules at the time of the call count, not those at the time of the request for approval (IDN-4)."""
     key, approver = await gateway.create_key("acme"), await gateway.create_key("acme", "approve", subject="boss")
-    (await gateway.admin.put("/tenants/acme/policy", json={"dangerous": "approve"})).raise_for_status()
+    (await gateway.admin.patch("/tenants/acme/policy", json={"dangerous": "approve"})).raise_for_status()
     call = {"name": "delete_pet", "arguments": {"id": 7}}
     waiting = await ask(gateway, key, "tools/call", call)
     [approval] = (await gateway.admin.get("/tenants/acme/approvals")).json()["items"]
@@ -326,7 +326,7 @@ async def test_what_a_token_started_is_not_for_a_lesser_one(
     """
     audience = f"{gateway.url}/t/acme/mcp"
     read, write = (issuer.token(audience, scope=scope) for scope in ("read", "write"))
-    (await gateway.admin.put("/tenants/acme/policy", json={"dangerous": "approve"})).raise_for_status()
+    (await gateway.admin.patch("/tenants/acme/policy", json={"dangerous": "approve"})).raise_for_status()
     for declared in ("asks", "asks_both"):
         await add(gateway, "acme", "tools", tools_of(upstream)[declared])
     await put(gateway, WRITES, deny(["people"], ["scope:corp:write"], names=["asks"]))

@@ -51,6 +51,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("PUT", "/tenants/{t}/ceilings"): {"burst": 1},
     ("PATCH", "/tenants/{t}/ceilings"): {"burst": 2},
     ("PUT", "/tenants/{t}/policy"): {"moderate": "deny"},
+    ("PATCH", "/tenants/{t}/policy"): {"moderate": "confirm"},
     ("PUT", "/tenants/{t}/access"): {"default": "deny"},
     ("PUT", "/tenants/{t}/egress"): {"allow": ["10.0.0.5:8443"]},
     ("PATCH", "/tenants/{t}/egress"): {"allow": ["10.0.0.5:8443"]},
@@ -274,10 +275,10 @@ async def _request_approval(
 ) -> str:
     """The id of a pending approval, which a change of the policy ends; with `keeps`, the policy stays."""
     params = {"name": f"{source}_delete_pet", "arguments": {"id": number}}
-    await gateway.admin.put(f"/tenants/{slug}/policy", json={"dangerous": "approve"})
+    await gateway.admin.patch(f"/tenants/{slug}/policy", json={"dangerous": "approve"})
     answer = (await gateway.rpc(slug, await gateway.create_key(slug), "tools/call", params)).json()
     if not keeps:
-        await gateway.admin.put(f"/tenants/{slug}/policy", json={"dangerous": "allow"})
+        await gateway.admin.patch(f"/tenants/{slug}/policy", json={"dangerous": "allow"})
     found: str = answer["result"]["_meta"]["gateway/approval"]["id"]
     return found
 
@@ -325,7 +326,7 @@ async def test_every_route_about_an_object_answers_for_the_own_one(own: Two) -> 
             own.ids[noun, "a"] = await _request_approval(own.gateway, "a", "pets", number, keeps=True)
         answer = await own.ask(route, "a", "a", own.keys["approve"] if noun == "approvals" else key)
         if noun == "approvals":
-            await own.gateway.admin.put("/tenants/a/policy", json={"dangerous": "allow"})
+            await own.gateway.admin.patch("/tenants/a/policy", json={"dangerous": "allow"})
         has_no_url = route[1].endswith("/refresh") and answer.status_code == 409  # a missing source answers 404
         assert answer.is_success or has_no_url, (route, answer.text)
 

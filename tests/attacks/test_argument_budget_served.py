@@ -48,7 +48,7 @@ async def evil(servers: TestServers) -> AsyncGenerator[Evil]:
     async with gateway_beside_upstream(servers) as (gateway, upstream):
         await gateway.create_tenant("evil")
         limits = {"calls_per_second": 1_000, "burst": 1_000}
-        (await gateway.admin.put("/tenants/evil/policy", json={"limits": limits})).raise_for_status()
+        (await gateway.admin.patch("/tenants/evil/policy", json={"limits": limits})).raise_for_status()
         yield Evil(gateway, upstream, await gateway.create_key("evil"))
 
 

@@ -62,7 +62,7 @@ async def _attack(gateway: RunningGateway, keys: dict[str, str]) -> None:
         headers = {"authorization": f"Bearer {keys['auditor']}"}
         assert (await gateway.admin.get("/tenants/acme/keys", headers=headers)).status_code == 403
     limits = {"limits": {"calls_per_second": 1, "burst": 1}}
-    answer = await gateway.admin.put("/tenants/acme/policy", json=limits)
+    answer = await gateway.admin.patch("/tenants/acme/policy", json=limits)
     assert answer.status_code == 200, answer.text
     for _ in range(30):
         await gateway.rpc("acme", client, "tools/call", {"name": "op_0000", "arguments": {}})

@@ -64,7 +64,7 @@ async def test_no_spelling_slips_past_a_rule_on_an_argument(
     for pointer, place in (("/body/amount", "amount"), ("/body/deep/amount", "deep")):
         when = [{"pointer": pointer, "operator": "equals", "value": 4}]
         rules = [{"tool": "pay", "when": when, "decision": "allow", "reason": "exactly four"}]
-        stored = await gateway.admin.put(POLICY, json={"moderate": "deny", "rules": rules})
+        stored = await gateway.admin.patch(POLICY, json={"moderate": "deny", "rules": rules})
         assert stored.status_code == 200, stored.text
         for number, outcome in ((4, "ok"), (5, "policy.denied")):
             for body in _spelled({"amount": number}):
@@ -107,7 +107,7 @@ async def test_the_trail_records_the_value_and_the_digest_of_what_was_sent(
 ) -> None:
     """Ours: rules of recorded arguments apply inside JSON text; equal requests have equal digests (SAF-3, SAF-4)."""
     rule = {"tool": "pay", "keep": ["/body/amount", "/limit"], "drop": ["/body/note"]}
-    (await gateway.admin.put(POLICY, json={"recorded_arguments": [rule]})).raise_for_status()
+    (await gateway.admin.patch(POLICY, json={"recorded_arguments": [rule]})).raise_for_status()
     sent = {"amount": 6, "note": "private words", "password": "hunter2"}
     spelled = _spelled(sent)
     for body in spelled:
@@ -139,7 +139,7 @@ async def test_no_spelling_reaches_a_pinned_argument(
 
 async def test_a_person_approves_the_value(gateway: RunningGateway, key: str, stand: Stand) -> None:
     """Ours: what is shown for an approval is the request, and another spelling of it is the same request (SAF-3)."""
-    (await gateway.admin.put(POLICY, json={"moderate": "approve"})).raise_for_status()
+    (await gateway.admin.patch(POLICY, json={"moderate": "approve"})).raise_for_status()
     first = await _call(gateway, key, {"body": {"amount": 7}})
     again = await _call(gateway, key, {"body": '{"amount": "7"}'})
     waiting = (await gateway.admin.get("/tenants/acme/approvals")).json()["items"]

@@ -34,7 +34,7 @@ async def test_an_alias_declared_safe_is_judged_as_its_operation(
     ):
         await gateway.create_tenant("acme")
         await gateway.import_document("acme", pets(upstream.url))
-        (await gateway.admin.put("/tenants/acme/policy", json={"dangerous": decision})).raise_for_status()
+        (await gateway.admin.patch("/tenants/acme/policy", json={"dangerous": decision})).raise_for_status()
         made = await add(gateway, "acme", "tools", tool("tidy", ALIAS, safety="safe"))
         await add(gateway, "acme", "tools", tool("outer", STEPS, safety="safe"))
         await add(gateway, "acme", "tools", tool("undeclared", STEPS))
@@ -66,7 +66,7 @@ async def test_the_operation_itself_may_be_declared_less(database_url: str, redi
     ):
         await gateway.create_tenant("acme")
         await gateway.import_document("acme", pets(upstream.url))
-        (await gateway.admin.put("/tenants/acme/policy", json={"dangerous": "deny"})).raise_for_status()
+        (await gateway.admin.patch("/tenants/acme/policy", json={"dangerous": "deny"})).raise_for_status()
         (await gateway.admin.patch("/tenants/acme/tools/delete_pet", json={"safety": "safe"})).raise_for_status()
         await add(gateway, "acme", "tools", tool("tidy", ALIAS, safety="safe"))
         await add(gateway, "acme", "tools", tool("outer", STEPS))

@@ -64,7 +64,7 @@ async def acme(servers: TestServers) -> AsyncGenerator[Acme]:
     async with gateway_beside_upstream(servers) as (gateway, upstream):
         await gateway.create_tenant("acme")
         plenty = {"limits": {"calls_per_second": 1_000_000, "burst": 1_000_000}}
-        (await gateway.admin.put("/tenants/acme/policy", json=plenty)).raise_for_status()
+        (await gateway.admin.patch("/tenants/acme/policy", json=plenty)).raise_for_status()
         await gateway.import_document("acme", pets(upstream.url), name="pets")
         yield Acme(gateway, await gateway.create_key("acme"))
 

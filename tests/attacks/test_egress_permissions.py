@@ -342,9 +342,9 @@ async def test_a_tenant_has_no_say_in_its_list(two: Two) -> None:
     shown = await two.gateway.http.get(place, headers=admin)
     refused = await two.gateway.http.put(place, headers=admin, json={"allow": [two.upstream.authority]})
     origins = {"http_origins": [two.upstream.url]}
-    await two.gateway.http.put("/admin/v1/tenants/globex/policy", headers=admin, json=origins)
+    await two.gateway.http.patch("/admin/v1/tenants/globex/policy", headers=admin, json=origins)
     denied = await by_http(two, "globex", two.upstream.url)
-    await two.gateway.http.put("/admin/v1/tenants/globex/policy", headers=admin, json={"http_origins": None})
+    await two.gateway.http.patch("/admin/v1/tenants/globex/policy", headers=admin, json={"http_origins": None})
 
     assert (shown.status_code, shown.json()) == (200, {"allow": []})
     assert (refused.status_code, refused.json()["code"]) == (403, "auth.forbidden")

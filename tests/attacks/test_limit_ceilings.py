@@ -35,8 +35,7 @@ async def _tenant(gateway: RunningGateway, slug: str) -> dict[str, str]:
 
 
 async def _set(gateway: RunningGateway, path: str, body: dict[str, Any], **more: Any) -> dict[str, Any]:
-    method = "PATCH" if path.endswith("/ceilings") else "PUT"
-    answer = await gateway.admin.request(method, path, json=body, **more)
+    answer = await gateway.admin.patch(path, json=body, **more)
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
     return found
@@ -53,14 +52,14 @@ async def test_no_limit_goes_above_its_default_ceiling(gateway: RunningGateway, 
     path = POLICY.format(f"greedy-{name.replace('_', '-')}")
     ceiling = getattr(DEFAULT_CEILINGS, name)
 
-    above = await gateway.admin.put(path, json={"limits": {name: 1_000_000}}, headers=bearer)
-    just = await gateway.admin.put(path, json={"limits": {name: ceiling + 1}}, headers=bearer)
+    above = await gateway.admin.patch(path, json={"limits": {name: 1_000_000}}, headers=bearer)
+    just = await gateway.admin.patch(path, json={"limits": {name: ceiling + 1}}, headers=bearer)
     at = await _set(gateway, path, {"limits": {name: ceiling}}, headers=bearer)
 
     assert _refused(above) == _refused(just) == (403, f"/limits/{name}")
     for said in (name, f"{ceiling:g}", "operator", "gateway ceilings"):
         assert said in above.json()["detail"]
-    assert at["effective"][name] == at["ceilings"][name] == ceiling
+    assert at["status"]["effective"][name] == at["status"]["ceilings"][name] == ceiling
 
 
 async def test_the_refused_change_stores_nothing(gateway: RunningGateway) -> None:
@@ -69,7 +68,7 @@ async def test_the_refused_change_stores_nothing(gateway: RunningGateway) -> Non
     before = (await gateway.admin.get(POLICY.format("half"))).text
     body = {"moderate": "deny", "limits": {"burst": 3, "concurrency": 1_000_000}}
 
-    answer = await gateway.admin.put(POLICY.format("half"), json=body, headers=bearer)
+    answer = await gateway.admin.patch(POLICY.format("half"), json=body, headers=bearer)
 
     assert answer.status_code == 403
     assert (await gateway.admin.get(POLICY.format("half"))).text == before
@@ -97,14 +96,16 @@ async def test_a_lowered_ceiling_cuts_the_stored_limit_and_a_raised_one_restores
 
     cut = (await gateway.admin.get(POLICY.format("cut"))).json()
     other = await _set(gateway, POLICY.format("cut"), {"dangerous": "deny"}, headers=bearer)
-    resent = await gateway.admin.put(POLICY.format("cut"), json={"limits": {"burst": 300}}, headers=bearer)
+    resent = await gateway.admin.patch(POLICY.format("cut"), json={"limits": {"burst": 300}}, headers=bearer)
+    higher = await gateway.admin.patch(POLICY.format("cut"), json={"limits": {"burst": 301}}, headers=bearer)
     await _set(gateway, CEILINGS.format("cut"), {"burst": None})
     whole = (await gateway.admin.get(POLICY.format("cut"))).json()
 
-    assert (cut["limits"]["burst"], cut["effective"]["burst"], cut["ceilings"]["burst"]) == (300, 20, 20)
+    now = cut["status"]
+    assert (cut["limits"]["burst"], now["effective"]["burst"], now["ceilings"]["burst"]) == (300, 20, 20)
     assert (other["dangerous"], other["limits"]["burst"]) == ("deny", 300)
-    assert _refused(resent) == (403, "/limits/burst")
-    assert whole["effective"]["burst"] == 300
+    assert (resent.status_code, _refused(higher)) == (200, (403, "/limits/burst"))
+    assert whole["status"]["effective"]["burst"] == 300
 
 
 async def test_a_lowered_ceiling_holds_for_calls_sessions_and_primitives(gateway: RunningGateway) -> None:
@@ -129,14 +130,29 @@ async def test_the_operator_raises_a_default_ceiling_by_giving_a_limit(gateway: 
     raised = await _set(gateway, POLICY.format("big"), {"limits": {"burst": 5_000}})
     entry = (await gateway.admin.get("/tenants/big/audit", params={"limit": 1})).json()["items"][0]
     lower = await _set(gateway, CEILINGS.format("big"), {"burst": 100})
-    refused = await gateway.admin.put(POLICY.format("big"), json={"limits": {"burst": 6_000}})
-    tenants = await gateway.admin.put(POLICY.format("big"), json={"limits": {"streams": 5_000}}, headers=bearer)
+    refused = await gateway.admin.patch(POLICY.format("big"), json={"limits": {"burst": 6_000}})
+    tenants = await gateway.admin.patch(POLICY.format("big"), json={"limits": {"streams": 5_000}}, headers=bearer)
 
-    assert raised["effective"]["burst"] == raised["ceilings"]["burst"] == 5_000
+    assert raised["status"]["effective"]["burst"] == raised["status"]["ceilings"]["burst"] == 5_000
     assert (entry["action"], entry["detail"]["ceilings"]) == ("policy.update", {"burst": 5_000})
     assert "burst" not in lower["status"]["defaulted"]
     assert _refused(refused) == (403, "/limits/burst")
     assert _refused(tenants) == (403, "/limits/streams")
+
+
+async def test_a_policy_that_is_sent_back_changes_no_ceiling(gateway: RunningGateway) -> None:
+    """ISO-3: only changed limits count as given, so an exported policy can be applied below a lowered ceiling."""
+    bearer = await _tenant(gateway, "exported")
+    path, ceilings = POLICY.format("exported"), CEILINGS.format("exported")
+    await _set(gateway, path, {"limits": {"burst": 300}})
+    await _set(gateway, ceilings, {"burst": 20, "admin_bounds": {"keys": 9}})
+    stored, before = await gateway.admin.get(path), (await gateway.admin.get(ceilings)).text
+    for headers in (bearer, {}):
+        same = await gateway.admin.put(path, json=stored.json(), headers=headers)
+        assert (same.status_code, same.headers["etag"]) == (200, stored.headers["etag"])
+    changed = await gateway.admin.put(path, json={**stored.json(), "safe": "confirm"}, headers=bearer)
+    assert (changed.status_code, changed.json()["limits"]["burst"]) == (200, 300)
+    assert (await gateway.admin.get(ceilings)).text == before
 
 
 async def test_a_rate_without_a_burst_is_in_force_at_once(gateway: RunningGateway) -> None:
@@ -232,7 +248,7 @@ async def test_tools_created_at_once_reach_the_limit_and_no_further(gateway: Run
     for number in range(3):
         await add(gateway, "beside", "tools", static_tool(f"beside_{number}"))
     policy = {"limits": {"primitives": 8}}
-    (await gateway.admin.put("/tenants/crowded/policy", json=policy)).raise_for_status()
+    (await gateway.admin.patch("/tenants/crowded/policy", json=policy)).raise_for_status()
     await gateway.import_document("crowded", pets("https://pets.example"))
     statuses: list[int] = []
 

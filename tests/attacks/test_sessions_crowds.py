@@ -67,7 +67,7 @@ async def test_a_key_has_fifty_streams_where_nothing_was_said(gateway: RunningGa
 async def test_a_key_cannot_take_all_connections(gateway: RunningGateway) -> None:
     """Ours: beyond what its calls and streams need a key has few requests open at once (TEN-3, TEN-5)."""
     policy = {"limits": {"concurrency": 2, "streams": 2}}
-    (await gateway.admin.put("/tenants/acme/policy", json=policy)).raise_for_status()
+    (await gateway.admin.patch("/tenants/acme/policy", json=policy)).raise_for_status()
     greedy, other = await gateway.create_key("acme"), await gateway.create_key("acme")
     place = urlsplit(gateway.url)
     head = (

@@ -208,7 +208,7 @@ async def test_each_door_takes_its_own_methods(world: World) -> None:
 async def test_one_subject_cannot_take_all_sessions(world: World) -> None:
     """Ours: the last tenth of a tenant's sessions is left to its other keys (TEN-3)."""
     policy = {"limits": {"sessions": 10}}
-    (await world.gateway.admin.put("/tenants/acme/policy", json=policy)).raise_for_status()
+    (await world.gateway.admin.patch("/tenants/acme/policy", json=policy)).raise_for_status()
     statuses: list[int] = []
     params: dict[str, Any] = {
         "protocolVersion": "2025-11-25",

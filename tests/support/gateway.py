@@ -61,7 +61,7 @@ class RunningGateway:
     async def lift_rate(self, slug: str) -> None:
         """Let the tenant's keys call without a rate: a test that calls hundreds of times needs no slow machine."""
         limits = {"limits": {"calls_per_second": 10_000, "burst": 10_000}}
-        (await self.admin.put(f"/tenants/{slug}/policy", json=limits)).raise_for_status()
+        (await self.admin.patch(f"/tenants/{slug}/policy", json=limits)).raise_for_status()
 
     async def import_document(
         self, slug: str, document: object, *, name: str = "api", **more: object

@@ -231,7 +231,7 @@ class Asks:
     def _changing(self, tenant: Storming, number: int) -> Ask:
         primitives = 100_000 + number % 900_000
         body = {"limits": {**WIDE, "primitives": primitives}}
-        return _admin(tenant, "PUT", "/policy", body, expected=(f'"primitives":{primitives}',))
+        return _admin(tenant, "PATCH", "/policy", body, expected=(f'"primitives":{primitives}',))
 
     def _touching(self, tenant: Storming, number: int) -> Ask:
         name = f"{tenant.canary}-{number}"
@@ -416,7 +416,7 @@ async def storming_gateway(database: TestDatabase, redis_url: str, seed: int) ->
 async def _tenant(gateway: RunningGateway, slug: str, upstream: str) -> Storming:
     await gateway.create_tenant(slug)
     found = (await gateway.admin.get(f"/tenants/{slug}")).json()
-    (await gateway.admin.put(f"/tenants/{slug}/policy", json={"limits": WIDE})).raise_for_status()
+    (await gateway.admin.patch(f"/tenants/{slug}/policy", json={"limits": WIDE})).raise_for_status()
     canary = f"canary-of-{slug}"
     await gateway.import_document(slug, _document(upstream, canary), name=canary)
     key = await gateway.create_key(slug)

@@ -70,13 +70,6 @@ _REFUNDS: Json = {
     "decision": "approve",
     "reason": "a large refund",
 }
-_RECORDED: Json = {"tool": "refund_*", "keep": ["/amount"], "hash": ["/customer"], "drop": []}
-_POLICY: Json = {
-    "dangerous": "deny",
-    "rules": [_REFUNDS],
-    "recorded_arguments": [_RECORDED],
-    "limits": {"calls_per_second": 20, "burst": 40},
-}
 _ACCESS: Json = {
     "default": "allow",
     "rules": [
@@ -133,7 +126,6 @@ _BODIES: Mapping[str, Json] = {
     "LiveSourceCreate": {"name": "wiki", **_LIVE},
     "LiveSourceReplace": _LIVE,
     "LiveSourceUpdate": {"exclude": ["admin_*"], "accepts_changes": False},
-    "PolicyUpdate": _POLICY,
     "PrimitiveUpdate": {"enabled": False},
     "PromptTry": {"arguments": {"name": "Ada"}},
     "ResourceChanged": {"uri": "note://1"},

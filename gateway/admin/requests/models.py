@@ -12,12 +12,6 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic.json_schema import SkipJsonSchema
 
 from gateway.admin.fields import (
-    BURST,
-    CALLS_PER_SECOND,
-    CONCURRENCY,
-    PRIMITIVES,
-    SESSIONS,
-    STREAMS,
     UNIQUE_NAME,
 )
 from gateway.domain.members.formats import LABEL, NAME, PREFIX, PRINTABLE
@@ -144,14 +138,3 @@ class SecretRotate(BodyModel):
     dry_run: Annotated[
         bool, Field(description="True reports the values that would be re-encrypted, and changes nothing.")
     ] = False
-
-
-class LimitsUpdate(BodyModel):
-    """The tenant's limits; absent fields keep their value."""
-
-    calls_per_second: Annotated[Rate | Absent, GIVEN, CALLS_PER_SECOND] = None
-    burst: Annotated[Count | Absent, GIVEN, BURST] = None
-    concurrency: Annotated[Count | Absent, GIVEN, CONCURRENCY] = None
-    sessions: Annotated[Count | Absent, GIVEN, SESSIONS] = None
-    streams: Annotated[Count | Absent, GIVEN, STREAMS] = None
-    primitives: Annotated[Count | Absent, GIVEN, PRIMITIVES] = None

@@ -25,11 +25,12 @@ from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import Conflict, DecidingRule, Forbidden, LimitExceeded, SecretUnreadable, Unavailable
 from gateway.store import idempotency, jobs, tenants
-from gateway.store.calls import approvals, policies
+from gateway.store.calls import approvals
 from gateway.store.calls.approvals import Claim
 from gateway.store.calls.credential_uses import CredentialUse, credential_identity
 from gateway.store.engine import Db
 from gateway.store.jobs import Job
+from gateway.store.kinds.singletons import POLICY
 
 log = structlog.get_logger(__name__)
 
@@ -196,7 +197,7 @@ async def decide_approval(
         if is_same_subject(current.subject, subject):  # guard: approval-by-another-subject
             message = "the subject that requested the call cannot decide on it; ask another person"
             raise Forbidden(message, rule=DecidingRule(RuleKind.OWNER))
-        is_current = current.policy_version == (await policies.get(tenant, db)).version
+        is_current = current.policy_version == (await POLICY.get(tenant, db)).version
         is_void = verdict.is_approved and not is_current  # guard: approval-of-this-policy
         found = None
         if not (is_void and await changes.supersede(db, current.id)):

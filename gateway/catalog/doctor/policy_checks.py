@@ -12,9 +12,9 @@ from gateway.domain.findings import Finding, fine, list_names, warning
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.policy import PROTECTING, Decision, Policy, Safety, weaker_levels
 from gateway.errors import GatewayError
-from gateway.store.calls import policies
 from gateway.store.engine import Store
 from gateway.store.identity import access_rules, keys
+from gateway.store.kinds.singletons import POLICY
 
 _TIMEOUT_S = 15.0
 _MAX_NAMED = 5
@@ -22,7 +22,7 @@ _DEFAULT_POLICY_FLAGS = " ".join(
     f"--{level} {PROTECTING.decision_for(level)}" for level in (Safety.MODERATE, Safety.DANGEROUS)
 )
 _REMEDY = (
-    f"`gateway --tenant SLUG policy set {_DEFAULT_POLICY_FLAGS}`, "
+    f"`gateway --tenant SLUG policy update {_DEFAULT_POLICY_FLAGS}`, "
     "or keep it: an upgrade never changes an existing policy"
 )
 
@@ -37,7 +37,7 @@ async def check_policies(store: Store) -> Sequence[Finding]:
         with anyio.move_on_after(_TIMEOUT_S) as scope:
             for tenant in await all_tenants(store):
                 async with store.transaction(tenant.id) as db:
-                    found = await policies.get(tenant.id, db)
+                    found = await POLICY.get(tenant.id, db)
                     access = await access_rules.get(tenant.id, db)
                     can_approve = bool(access.approvers) or await keys.is_granted(tenant.id, db, Scope.APPROVE)
                     missing = await find_unknown_entries(tenant.id, db, access)

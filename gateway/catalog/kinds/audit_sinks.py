@@ -16,10 +16,10 @@ from gateway.errors import Fault, Forbidden, InvalidBody, ReferenceMissing
 from gateway.kinds.deliveries import SINK
 from gateway.store import jobs
 from gateway.store.audit import places
-from gateway.store.calls import policies
 from gateway.store.engine import Db
 from gateway.store.jobs import Job
 from gateway.store.kinds.audit_sinks import SINKS as ROWS
+from gateway.store.kinds.singletons import POLICY
 
 
 async def _check_sink(opened: OpenChanges, current: TrailSink | None, wanted: TrailSink) -> None:
@@ -55,7 +55,7 @@ async def _check(tenant: TenantId, db: Db, sink: TrailSink) -> None:
             origin = find_origin(sink.target)
             if origin is None or not origin.startswith("https://"):
                 raise _invalid("must be an absolute https URL")
-            allowed = (await policies.get(tenant, db)).http_origins
+            allowed = (await POLICY.get(tenant, db)).http_origins
             if allowed is not None and origin not in allowed:
                 raise _missing("/target", "the tenant's policy does not allow requests to this origin")
             obstacle = None if sink.credential is None else await find_obstacle(tenant, db, sink.credential, origin)

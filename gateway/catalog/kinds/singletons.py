@@ -7,6 +7,7 @@ from gateway.catalog.audit_retention import check_minimum, read_status, schedule
 from gateway.catalog.ceilings import read_effective
 from gateway.catalog.egress import normalise_egress
 from gateway.catalog.kinds.single_object import SingleObject
+from gateway.catalog.policies import bound_limits, normalise_policy, read_limits, tag_policy
 from gateway.kinds import singletons as kinds
 from gateway.store.kinds import singletons as rows
 
@@ -19,5 +20,14 @@ RETENTION = SingleObject(
     compute=read_status,
 )
 CEILINGS = SingleObject(kind=kinds.CEILINGS, row=rows.CEILINGS, compute=read_effective)
+POLICY = SingleObject(
+    kind=kinds.POLICY,
+    row=rows.POLICY,
+    normalise=normalise_policy,
+    written=bound_limits,
+    compute=read_limits,
+    initial=lambda _, options: options.tenant_policy,
+    tag=tag_policy,
+)
 
-SINGLE_OBJECTS: Sequence[SingleObject[Any]] = (EGRESS, RETENTION, CEILINGS)
+SINGLE_OBJECTS: Sequence[SingleObject[Any]] = (EGRESS, RETENTION, CEILINGS, POLICY)

@@ -35,8 +35,8 @@ from gateway.domain.primitives import Family
 from gateway.domain.updates.source_changes import TextFinding
 from gateway.errors import Conflict, Fault, ReferenceMissing
 from gateway.store import primitives, tenants
-from gateway.store.calls import policies
 from gateway.store.engine import Db, Store
+from gateway.store.kinds.singletons import POLICY
 from gateway.store.live import live_primitives, live_sources
 
 MAX_REMEMBERED = 1_000
@@ -73,7 +73,7 @@ async def is_permitted(tenant: TenantId, catalog: CatalogContext, source: LiveSo
     if source.kind is not LiveKind.MCP:
         return True
     async with catalog.store.transaction(tenant) as db:
-        allowed = (await policies.get(tenant, db)).http_origins
+        allowed = (await POLICY.get(tenant, db)).http_origins
     return allowed is None or find_origin(str(source.settings.get("url"))) in allowed
 
 

@@ -34,8 +34,8 @@ from gateway.errors import (
     ReferenceMissing,
 )
 from gateway.store import operations
-from gateway.store.calls import policies
 from gateway.store.engine import Db
+from gateway.store.kinds.singletons import POLICY
 from gateway.store.live import live_primitives, live_sources
 from gateway.store.sources import sources
 from gateway.upstream.serialize.header_checks import is_header_value, is_sendable_header
@@ -258,7 +258,7 @@ async def _check_references(tenant: TenantId, db: Db, source: LiveSource) -> Non
     origin = None
     if source.kind is LiveKind.MCP:
         origin = find_origin(str(source.settings["url"]))
-        allowed = (await policies.get(tenant, db)).http_origins
+        allowed = (await POLICY.get(tenant, db)).http_origins
         if origin is None:
             faults.append(Fault(pointer="/settings/url", reason="the gateway cannot send requests to this URL"))
         elif allowed is not None and origin not in allowed:

@@ -27,8 +27,8 @@ from gateway.errors import (
     SecretUnreadable,
 )
 from gateway.store import jobs
-from gateway.store.calls import policies
 from gateway.store.engine import Db
+from gateway.store.kinds.singletons import POLICY
 from gateway.store.notifications import deliveries, webhook_endpoints
 
 MAX_ENDPOINTS = 10
@@ -205,7 +205,7 @@ async def find_endpoint(tenant: TenantId, db: Db, name: str, *, locked: bool = F
 
 async def is_allowed_origin(tenant: TenantId, db: Db, url: str) -> bool:
     """True if the tenant's policy allows requests to the origin of this URL."""
-    allowed = (await policies.get(tenant, db)).http_origins
+    allowed = (await POLICY.get(tenant, db)).http_origins
     return allowed is None or find_origin(url) in allowed
 
 

@@ -27,9 +27,9 @@ from gateway.errors import (
     ReferenceMissing,
 )
 from gateway.store import jobs
-from gateway.store.calls import policies
 from gateway.store.engine import Db
 from gateway.store.jobs import Job
+from gateway.store.kinds.singletons import POLICY
 from gateway.store.updates import watches
 
 MAX_WATCHES = 100
@@ -190,7 +190,7 @@ async def begin_poll(catalog: CatalogContext, due: Job, *, until: datetime) -> P
             tenant=tenant,
             watch=watch,
             until=until,
-            origins=(await policies.get(tenant, db)).http_origins,
+            origins=(await POLICY.get(tenant, db)).http_origins,
             is_known=await is_known(tenant, catalog, db, watch.uri),
         )
 
@@ -213,7 +213,7 @@ async def _check(tenant: TenantId, catalog: CatalogContext, db: Db, draft: Watch
     if origin is None:
         message = "must be an absolute http or https URL"
         raise InvalidBody(f"/url: {message}", faults=[Fault(pointer="/url", reason=message)])
-    allowed = (await policies.get(tenant, db)).http_origins
+    allowed = (await POLICY.get(tenant, db)).http_origins
     if allowed is not None and origin not in allowed:
         raise _missing("/url", "the tenant's policy does not allow requests to this origin")
     if not await is_known(tenant, catalog, db, draft.uri):

@@ -69,7 +69,7 @@ def create_tenant(context: AdminContext, slug: str, name: str | None) -> None:
       gateway tenant create acme --name "Acme Ltd"
     """
     created = context.admin.send("POST", "/tenants", {"slug": slug} | ({"name": name} if name else {}))
-    change = f"`gateway --tenant {slug} policy set`"
+    change = f"`gateway --tenant {slug} policy update`"
     context.show(created, lambda: f"{_describe(context, created)}\n{policy_line(context.admin, slug, change=change)}")
 
 

@@ -1,28 +1,49 @@
 """Types of options of declared members that click does not have."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
+from gateway.cli.exit_codes import ExitCode
+from gateway.cli.failures import Failure
 from gateway.cli.input.declarations import only_one, read_declarations
+from gateway.kinds.members import settable
 
 
-class FileWith(click.ParamType[Any]):
-    """A file, JSON or YAML, that has exactly one member of the object; an empty text is an empty list."""
+def read_member(spec: str, member: str) -> object:
+    """Read a file, JSON or YAML, that has exactly one member of an object; `-` is standard input.
 
-    name = "file"
+    Raises:
+        Failure: it has others, or cannot be read.
+    """
+    content = only_one(read_declarations(spec)).content
+    if content.keys() != {member}:
+        raise Failure(f"{spec}: must have exactly the member `{member}`", ExitCode.USAGE)
+    return content[member]
 
-    def __init__(self, member: str) -> None:
-        self._member = member
+
+class Assignment(click.ParamType[Any]):
+    """A member of an object with its number, written NAME=NUMBER."""
+
+    name = "assignment"
+
+    def __init__(self, of: Any) -> None:
+        self._types: Mapping[str, Any] = {one.name: one.hint for one in settable(of)}
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Read the member."""
-        if not isinstance(value, str) or not value:
-            return value or []
-        content = only_one(read_declarations(value)).content
-        if content.keys() != {self._member}:
-            self.fail(f"{value}: must have exactly the member `{self._member}`", param, ctx)
-        return content[self._member]
+        """Return the name and the number."""
+        name, equals, raw = str(value).partition("=")
+        if not equals or name not in self._types:
+            self.fail(f"must be NAME=NUMBER; the names are {', '.join(self._types)}", param, ctx)
+        try:
+            return name, self._types[name](raw)
+        except ValueError:
+            self.fail(f"{raw!r} is not a number", param, ctx)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        """The form of a value."""
+        return "NAME=NUMBER"
 
 
 class Days(click.ParamType[Any]):

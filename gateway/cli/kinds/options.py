@@ -8,9 +8,11 @@ from typing import Any
 
 import click
 
+from gateway.cli.exit_codes import ExitCode
+from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, to_list, to_object, to_objects
 from gateway.cli.input.options import DURATION_OR_SECONDS
-from gateway.cli.kinds.option_types import Days, FileWith, OrNothing
+from gateway.cli.kinds.option_types import Assignment, Days, OrNothing, read_member
 from gateway.domain.members.markers import Bounds, Setter, Shape
 from gateway.kinds.kind import Kind
 from gateway.kinds.members import Member, element_of, is_declared, settable, without_none
@@ -18,6 +20,8 @@ from gateway.kinds.singleton import Singleton
 
 Command = Callable[..., Any]
 _ENABLED = "enabled"
+_NONE = "_none"
+"""The suffix of the parameter of a flag that empties a list."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,10 +64,16 @@ def fields_of(options: Sequence[OptionOf], given: Mapping[str, Any]) -> JsonObje
     """The fields of a request; an empty text sends null for a member that may be null, and empties a list."""
     fields: JsonObject = {}
     for one in options:
-        value = given[one.parameter]
+        value: Any = [] if given.get(f"{one.parameter}{_NONE}") else given[one.parameter]
         if value is None or value == ():
             continue
-        if value in ("", ("",)) and one.member.is_nullable:
+        if one.is_many and "" in value and len(value) > 1:
+            raise Failure(f"--{one.name}: an empty value excludes others", ExitCode.USAGE)
+        if one.member.option.is_file and isinstance(value, str):
+            value = read_member(value, one.member.name)
+        if one.member.option.is_map:
+            value = dict(value)
+        elif value in ("", ("",)) and one.member.is_nullable:
             value = None
         elif one.is_many:
             value = [] if value == ("",) else list(value)
@@ -75,7 +85,9 @@ def write_options(kind: Kind[Any] | Singleton[Any], fields: JsonObject) -> Itera
     """Yield the options that describe these fields, for an example."""
     for one in options_of(kind, is_new=True):
         for value in _values(one, fields):
-            if one.member.option.is_file:
+            if one.member.option.is_map:
+                yield from (f"--{one.name} {name}={each}" for name, each in to_object(value).items())
+            elif one.member.option.is_file:
                 yield f"--{one.name} {one.name}.yaml"
             elif one.member.name == _ENABLED:
                 yield "--enable" if value else "--disable"
@@ -91,7 +103,8 @@ def _options(of: type, *, is_new: bool, parent: Member | None = None) -> Iterato
         if member.setter in {Setter.CREATION, Setter.ONCE} and not is_new:
             continue
         nested = element_of(member.hint) or without_none(member.hint)
-        if is_declared(nested) and parent is None and not member.option.is_file:
+        is_whole = member.option.is_file or member.option.is_map
+        if is_declared(nested) and parent is None and not is_whole:
             yield from _options(nested, is_new=is_new, parent=member)
         else:
             name = prefix + (member.option.name or member.name)
@@ -105,26 +118,40 @@ def _click_option(one: OptionOf) -> Callable[[Command], Command]:
     if bare is bool:
         flags = "--enable/--disable" if one.member.name == _ENABLED else f"--{one.name}/--no-{one.name}"
         return click.option(flags, one.parameter, default=None, help=about)
+    if one.member.option.is_file:
+        return _file_option(one, about)
     return click.option(
         f"--{one.name}",
         one.parameter,
         type=_type(bare, one.member),
-        multiple=one.is_many,
+        multiple=one.is_many or one.member.option.is_map,
         metavar=one.member.option.metavar or None,
         help=about,
     )
 
 
+def _file_option(one: OptionOf, about: str) -> Callable[[Command], Command]:
+    """Two options: a file with the member, and a flag for an empty list."""
+
+    def add(command: Command) -> Command:
+        removal = f"Remove all {one.member.name.replace('_', ' ')}."
+        command = click.option(f"--no-{one.name}", f"{one.parameter}{_NONE}", is_flag=True, help=removal)(command)
+        text = f"{about} FILE (JSON or YAML; - reads stdin) has the member `{one.member.name}`."
+        return click.option(f"--{one.name}", one.parameter, metavar="FILE", help=text)(command)
+
+    return add
+
+
 def _type(bare: Any, member: Member) -> click.ParamType[Any] | None:
     found = _type_of_value(bare, member)
-    if not member.is_nullable or member.option.is_file or (found is None and not member.option.nothing):
+    if not member.is_nullable or (found is None and not member.option.nothing):
         return found
     return OrNothing(found or click.STRING, member.option.nothing)
 
 
 def _type_of_value(bare: Any, member: Member) -> click.ParamType[Any] | None:
-    if member.option.is_file:
-        return FileWith(member.name)
+    if member.option.is_map:
+        return Assignment(bare)
     if Shape.DAYS in member.marks:
         return Days()
     if Shape.DURATION in member.marks:

@@ -10,6 +10,7 @@ from gateway.definitions.policy.conditions import is_pattern
 from gateway.definitions.policy.paths import is_root
 from gateway.domain.json_access import is_number
 from gateway.domain.tenancy.policy import (
+    MAX_VALUES,
     ArgumentCondition,
     ConditionOperator,
     ConditionValue,
@@ -18,11 +19,6 @@ from gateway.domain.tenancy.policy import (
 )
 from gateway.errors import Fault
 
-MAX_RULES = 64
-MAX_CONDITIONS = 8
-MAX_POINTERS = 50
-MAX_VALUES = 50
-MAX_VALUE_LENGTH = 512
 _MAX_INTEGER = 2**63 - 1
 _MAX_RULES_BYTES = 64 * 1024
 

@@ -35,6 +35,8 @@ class Shape(Enum):
     """A number of days, for which the command line takes `90d`."""
     DURATION = auto()
     """A number of seconds, for which the command line takes a duration such as `15m`."""
+    SETTING = auto()
+    """A member whose default is a setting of the installation."""
     KEPT = auto()
     """A member that a PUT empties or resets only with `If-Match` or `?replace=true`."""
 
@@ -98,6 +100,7 @@ class Option:
 
     `is_argument`: a creation also takes the value as an argument. `is_split`: each option of a list of objects adds an
     object of its own; otherwise all options describe one object. `is_file`: the option names a file with the member.
+    `is_map`: each option sets a member of the object, written NAME=NUMBER.
     `nothing`: the word for null.
     """
 
@@ -106,4 +109,5 @@ class Option:
     is_argument: bool = False
     is_split: bool = False
     is_file: bool = False
+    is_map: bool = False
     nothing: str = ""

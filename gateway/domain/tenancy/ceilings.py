@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 
 from gateway.domain.members.markers import About, Bounds, Length, Option, Shape
 from gateway.domain.tenancy.keys import Scope
-from gateway.domain.tenancy.policy import HIGHEST, Count, Limits, Policy, Rate
+from gateway.domain.tenancy.policy import HIGHEST, Count, Limits, Rate
 from gateway.errors import BrokenSetting
 
 DEFAULT_CEILINGS: Final = Limits(
@@ -110,19 +110,6 @@ class CeilingsStatus:
 
     effective: Annotated[Limits, About("The ceiling of each limit, with the installation's defaults.")]
     defaulted: Annotated[tuple[str, ...], About("The limits whose ceiling is the installation's default.")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BoundedPolicy:
-    """A stored policy and its ceilings."""
-
-    stored: Policy
-    ceilings: CeilingsInForce
-
-    @property
-    def limits(self) -> Limits:
-        """The limits in force."""
-        return least(self.stored.limits, self.ceilings.limits)
 
 
 def read_ceilings(given: Iterable[str]) -> Limits:

@@ -1,11 +1,15 @@
 """Safety levels of calls, and a tenant's policy for them."""
 
+import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated, Final
 
-from gateway.domain.members.markers import About, Bounds
+from gateway.domain.members.formats import POINTER
+from gateway.domain.members.markers import About, Bounds, Check, Form, Length, Option, Shape
+from gateway.domain.members.values import ShortText, check_printable
 from gateway.errors import BrokenSetting
 
 
@@ -24,6 +28,11 @@ Count = Annotated[int, Bounds(least=1, most=HIGHEST)]
 
 Levels = tuple[Safety, Safety]
 """The declared and the assessed level."""
+
+
+_BURST_S = 2
+"""Seconds of the rate that may arrive at once, as in the default limits."""
+_DECISION = "`confirm` asks the user through the client; `approve` asks another person."
 
 
 class Decision(StrEnum):
@@ -59,14 +68,26 @@ class ConditionOperator(StrEnum):
 
 ConditionValue = str | int | float | bool
 
+MAX_RULES = 64
+MAX_CONDITIONS = 8
+MAX_POINTERS = 50
+MAX_VALUES = 50
+MAX_VALUE_LENGTH = 512
+_Value = Annotated[str, Length(most=MAX_VALUE_LENGTH)] | bool | int | float
+_Values = Annotated[tuple[_Value, ...], Length(least=1, most=MAX_VALUES)]
+_Pointers = Annotated[tuple[Annotated[str, Length(most=512), Form(POINTER)], ...], Length(most=MAX_POINTERS)]
+_Reason = Annotated[str, Length(most=200), Check(check_printable)]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArgumentCondition:
-    """A condition on the argument at a JSON Pointer (RFC 6901); several values only for `in`."""
+    """A condition on one argument. If the argument is missing or has another type, the stricter decision applies."""
 
-    pointer: str
-    operator: ConditionOperator
-    value: ConditionValue | tuple[ConditionValue, ...]
+    pointer: Annotated[
+        str, Length(least=1, most=512), Form(POINTER), About("JSON Pointer (RFC 6901) into the arguments.")
+    ]
+    operator: Annotated[ConditionOperator, About("The comparison; see docs/policy.md.")]
+    value: Annotated[_Value | _Values, About("The value to compare with; a list for `in`, true or false for `exists`.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,13 +98,19 @@ class PolicyRule:
     template. It is also matched against the operation that the primitive calls: `METHOD path`, or its tool's name.
     """
 
-    decision: Decision
-    tool: str | None = None
-    source: str | None = None
-    profile: str | None = None
-    level: Safety | None = None
-    when: tuple[ArgumentCondition, ...] = ()
-    reason: str = ""
+    decision: Annotated[Decision, About(_DECISION)]
+    tool: Annotated[
+        ShortText | None, About("Name or shell pattern of a tool, prompt, resource URI or operation (`METHOD path`).")
+    ] = None
+    source: Annotated[ShortText | None, About("Name of the source of the primitive or of its operation.")] = None
+    profile: Annotated[ShortText | None, About("Name of a profile; `default` is the tenant's own URL.")] = None
+    level: Annotated[Safety | None, About("Safety level.")] = None
+    when: Annotated[
+        tuple[ArgumentCondition, ...],
+        Length(most=MAX_CONDITIONS),
+        About("Conditions on the arguments; all must be true."),
+    ] = ()
+    reason: Annotated[_Reason, About("The reason; the caller and the approver see it.")] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,11 +122,15 @@ class RecordingRule:
     takes precedence over `hash`, and `hash` over `keep`. Without `keep` and `hash`, nothing is recorded.
     """
 
-    tool: str | None = None
-    source: str | None = None
-    keep: tuple[str, ...] = ()
-    hash: tuple[str, ...] = ()
-    drop: tuple[str, ...] = ()
+    tool: Annotated[ShortText | None, About("Name or shell pattern of a tool, prompt or resource URI.")] = None
+    source: Annotated[ShortText | None, About("Name of the source of the primitive.")] = None
+    keep: Annotated[
+        _Pointers, About("Pointers to arguments that are recorded unchanged; the empty pointer means all.")
+    ] = ()
+    hash: Annotated[
+        _Pointers, About("Pointers to arguments that are recorded as a MAC; equal values have equal MACs.")
+    ] = ()
+    drop: Annotated[_Pointers, About("Pointers to arguments whose value is not recorded.")] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,17 +171,45 @@ class Policy:
     default.
     """
 
-    safe: Decision = Decision.ALLOW
-    moderate: Decision = Decision.ALLOW
-    dangerous: Decision = Decision.ALLOW
-    limits: Limits = Limits()
-    http_origins: tuple[str, ...] | None = None
-    """The only origins that declared `http` handlers may call, sorted; None permits all origins that egress control
-    permits.
-    """
-    rules: tuple[PolicyRule, ...] = ()
-    recorded_arguments: tuple[RecordingRule, ...] = ()
-    """The first rule that matches a call applies; without one, no arguments are recorded."""
+    safe: Annotated[
+        Decision, About(f"The decision for calls that only read. {_DECISION}"), Shape.SETTING, Shape.KEPT
+    ] = Decision.ALLOW
+    moderate: Annotated[Decision, About("The decision for calls that change data."), Shape.SETTING, Shape.KEPT] = (
+        Decision.ALLOW
+    )
+    dangerous: Annotated[Decision, About("The decision for calls that delete data."), Shape.SETTING, Shape.KEPT] = (
+        Decision.ALLOW
+    )
+    limits: Annotated[
+        Limits,
+        About("The stored limits; a ceiling that is lower cuts them."),
+        Option(name="limit", is_map=True),
+        Shape.KEPT,
+    ] = Limits()
+    http_origins: Annotated[
+        tuple[Annotated[str, Length(least=1, most=300)], ...] | None,
+        Length(most=200),
+        About(
+            "The only origins that declared `http` handlers may call, such as https://api.example.com; null permits all"
+            " that egress control permits."
+        ),
+        Option(name="http-origin", metavar="ORIGIN", nothing="any"),
+        Shape.KEPT,
+    ] = None
+    rules: Annotated[
+        tuple[PolicyRule, ...],
+        Length(most=MAX_RULES),
+        About("The rules; the first match decides, otherwise the safety level."),
+        Option(is_file=True),
+        Shape.KEPT,
+    ] = ()
+    recorded_arguments: Annotated[
+        tuple[RecordingRule, ...],
+        Length(most=MAX_RULES),
+        About("The rules for arguments in the audit trail; the first match applies, otherwise none is recorded."),
+        Option(name="record", is_file=True),
+        Shape.KEPT,
+    ] = ()
     version: int = 1
 
     def decision_for(self, safety: Safety) -> Decision:
@@ -158,8 +217,34 @@ class Policy:
         return Decision(getattr(self, safety.value))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyStatus:
+    """The limits in force."""
+
+    effective: Annotated[Limits, About("The effective limits: the smaller of each limit and its ceiling.")]
+    ceilings: Annotated[Limits, About("The ceilings: the maximum of each limit, set by the operator.")]
+
+
 PROTECTING: Final = Policy(moderate=Decision.CONFIRM, dangerous=Decision.APPROVE)
 """The policy of a new tenant, unless the installation chooses other decisions."""
+
+
+def follow_rate(before: Policy, after: Policy, sent: AbstractSet[str]) -> Policy:
+    """Return the changed policy with a burst that follows the rate, up to the default burst, unless it was sent.
+
+    Otherwise a low rate would have no effect on the first 200 calls. A stored burst that differs from the one of its
+    rate was chosen, so it is only lowered.
+    """
+    if "limits.calls_per_second" not in sent or "limits.burst" in sent:
+        return after
+    stored, default = before.limits, Limits().burst
+    highest = default if stored.burst == _burst_of(stored.calls_per_second, default) else stored.burst
+    burst = _burst_of(after.limits.calls_per_second, highest)
+    return replace(after, limits=replace(after.limits, burst=burst))
+
+
+def _burst_of(rate: float, highest: int) -> int:
+    return min(highest, max(1, math.ceil(rate * _BURST_S)))
 
 
 def weaker_levels(policy: Policy) -> Sequence[Safety]:

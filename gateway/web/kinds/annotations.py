@@ -104,7 +104,7 @@ def merged(current: Any, sent: object, hint: Any) -> Any:
     if sent is None:
         return None
     bare = without_none(bare)
-    element = element_of(next((each for each in alternatives(bare) if element_of(split(each)[0])), bare))
+    element = next((found for each in alternatives(bare) if (found := element_of(split(each)[0])) is not None), None)
     if element is not None and isinstance(sent, list):
         return tuple(merged(None, each, element) for each in cast("Sequence[object]", sent))
     if not isinstance(sent, BodyModel):

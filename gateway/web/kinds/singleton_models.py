@@ -6,6 +6,7 @@ from typing import Annotated, Any, Generic, cast
 
 from pydantic import Field
 
+from gateway.domain.members.markers import Shape
 from gateway.kinds.members import STATUS, cached, settable, shown
 from gateway.kinds.singleton import S, Singleton
 from gateway.web.kinds.annotations import changed_fields, make_model, merged, sent_fields, shown_fields, shown_model
@@ -74,7 +75,10 @@ def singleton_models_of(kind: Singleton[S]) -> SingletonModels[S]:
     return SingletonModels(
         kind=kind,
         whole=make_model(
-            f"{kind.stem}Replace", WholeBody, f"{about}; absent fields have their default.", sent_fields(members)
+            f"{kind.stem}Replace",
+            WholeBody,
+            f"{about}; absent fields have their default.",
+            {**sent_fields(members), **changed_fields([one for one in members if Shape.SETTING in one.marks])},
         ),
         change=make_model(
             f"{kind.stem}Update", BodyModel, f"{about}; absent fields keep their value.", changed_fields(members)

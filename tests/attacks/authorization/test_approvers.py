@@ -76,7 +76,7 @@ def decision_fields(page: httpx.Response) -> dict[str, str]:
 async def office(application: Application) -> AsyncGenerator[Office]:
     """Ada is one of the leads, and so is her agent's token."""
     gateway = application.gateway
-    await gateway.admin.put("/tenants/acme/policy", json={"dangerous": "approve"})
+    await gateway.admin.patch("/tenants/acme/policy", json={"dangerous": "approve"})
     await add(gateway, "acme", "tools", {**static_tool("purge", "gone"), "safety": "dangerous"})
     assert (await gateway.admin.put(ACCESS, json={"rules": [], "roles": LEADS})).status_code == 200
     application.provider.answer = {"refresh_token": "refresh of the provider"}

@@ -251,13 +251,13 @@ async def _walk_tools_and_policy(walk: Walk) -> None:
     refused = await walk.ask("PUT", "/tenants/acme/policy", 400, json={"moderate": "maybe"})
     assert refused.json()["errors"][0]["pointer"] == "/moderate"
     broken = {"decision": "deny", "when": [{"pointer": "/a", "operator": "greater", "value": "1"}]}
-    refused = await walk.ask("PUT", "/tenants/acme/policy", 400, json={"rules": [broken]})
+    refused = await walk.ask("PATCH", "/tenants/acme/policy", 400, json={"rules": [broken]})
     assert refused.json()["errors"][0]["pointer"] == "/rules/0/when/0/value"
     await walk.ask("POST", "/tenants/acme/policy/check", 400, json={"rules": [broken]})
     await walk.ask("POST", "/tenants/acme/policy/check", 200, json={"rules": [{"decision": "deny"}]})
     await _walk_access(walk)
     await walk.ask("PATCH", "/tenants/acme/ceilings", 200, json={"burst": 900})
-    above = await walk.ask("PUT", "/tenants/acme/policy", 403, json={"limits": {"burst": 901}})
+    above = await walk.ask("PATCH", "/tenants/acme/policy", 403, json={"limits": {"burst": 901}})
     assert above.json()["errors"][0]["pointer"] == "/limits/burst"
     await walk.ask("GET", "/tenants/acme/audit?kind=change&principal=operator&limit=3", 200)
     await walk.ask("GET", "/tenants/acme/audit?kind=dream", 400)
@@ -281,7 +281,7 @@ async def test_a_secret_of_the_walk_is_in_no_answer(walk: Walk) -> None:
 
 async def _walk_approvals(walk: Walk) -> None:
     path, [tool, *_] = "/tenants/acme/approvals", (await walk.ask("GET", "/tenants/acme/tools", 200)).json()["items"]
-    await walk.ask("PUT", "/tenants/acme/policy", 200, json={"safe": "approve"})
+    await walk.ask("PATCH", "/tenants/acme/policy", 200, json={"safe": "approve"})
     made = await walk.ask("POST", "/tenants/acme/keys", 201, json={"name": "anna", "scopes": ["approve"]})
     person = {"authorization": f"Bearer {made.json()['key']}"}
     for verdict in ("approve", "deny"):
@@ -298,7 +298,7 @@ async def _walk_approvals(walk: Walk) -> None:
     assert len((await walk.ask("GET", f"{path}?limit=1", 200)).json()["items"]) == 1
     await walk.ask("GET", f"{path}?state=asked", 400)
     await walk.ask("GET", f"{path}/none", 404)
-    await walk.ask("PUT", "/tenants/acme/policy", 200, json={"safe": "allow"})
+    await walk.ask("PATCH", "/tenants/acme/policy", 200, json={"safe": "allow"})
 
 
 async def _walk_audit_sinks(walk: Walk) -> None:

@@ -212,7 +212,6 @@ async def test_the_operator_sets_the_private_upstreams_of_a_tenant(acme: Running
     late = await acme.admin.put(place, json={"allow": []}, headers={"if-match": empty.headers["etag"]})
     bodies: list[dict[str, object]] = [
         {"allow": ["ok.internal:1", "*:80"]},
-        {},
         {"allow": None},
         {"allow": ["a:1"] * 101},
         {"deny": []},
@@ -222,7 +221,7 @@ async def test_the_operator_sets_the_private_upstreams_of_a_tenant(acme: Running
     assert (empty.status_code, empty.json()) == (200, {"allow": []})
     assert (stored.status_code, stored.json()) == (200, {"allow": ["[fd00::5]:80", "billing.internal:8443"]})
     assert (late.status_code, late.json()["code"]) == (412, "precondition_failed")
-    assert [answer.status_code for answer in broken] == [400] * 5
+    assert [answer.status_code for answer in broken] == [400] * 4
     assert broken[0].json()["errors"][0]["pointer"] == "/allow/1"
     shown = await acme.admin.get(place)
     assert (shown.json(), shown.headers["etag"]) == (stored.json(), stored.headers["etag"])

@@ -56,7 +56,7 @@ async def key(gateway: RunningGateway, upstream: RecordingUpstream) -> str:
 async def test_a_rule_decides_calls_on_the_wire(gateway: RunningGateway, key: str, upstream: RecordingUpstream) -> None:
     """Ours: what the wire can make of a number evades no rule, and `call_endpoint` is no way around it (SAF-5)."""
     rule = {"tool": "get_pet", "when": [LARGE_ID], "decision": "deny", "reason": "at most ten"}
-    stored = await gateway.admin.put(POLICY, json={"rules": [rule]})
+    stored = await gateway.admin.patch(POLICY, json={"rules": [rule]})
     assert stored.status_code == 200, stored.text
     assert stored.json()["rules"] == [{"source": None, "profile": None, "level": None, **rule}]
 
@@ -77,7 +77,7 @@ async def test_a_rule_follows_a_tool_that_is_renamed(
     handler = {"kind": "openapi", "source": "api", "operation": "get_pet", "arguments": {"id": 7}}
     await add(gateway, "acme", "tools", tool("alias", handler))
     rule = {"tool": "get_pet", "decision": "deny", "reason": "archived"}
-    (await gateway.admin.put(POLICY, json={"rules": [rule]})).raise_for_status()
+    (await gateway.admin.patch(POLICY, json={"rules": [rule]})).raise_for_status()
     (await gateway.admin.patch("/tenants/acme/tools/get_pet", json={"name": "find_pet"})).raise_for_status()
 
     calls: list[tuple[str, dict[str, object]]] = [("get_pet", {"id": 7}), ("find_pet", {"id": 7}), ("alias", {})]
@@ -90,7 +90,7 @@ async def test_a_rule_follows_a_tool_that_is_renamed(
 async def test_every_spelling_of_a_number_is_the_number(gateway: RunningGateway, key: str) -> None:
     """Ours: conditions compare values, not their texts (SAF-5)."""
     rule = {"tool": "get_pet", "when": [LARGE_ID], "decision": "deny"}
-    await gateway.admin.put(POLICY, json={"rules": [rule]})
+    await gateway.admin.patch(POLICY, json={"rules": [rule]})
 
     for spelling in ("1.1e1", "11.0", "1100e-2", "11", "99999999999999999999999"):
         answer = await _call_raw(gateway, key, f'"id":{spelling}')
@@ -102,7 +102,7 @@ async def test_members_that_are_repeated_reach_no_rule(
     gateway: RunningGateway, key: str, upstream: RecordingUpstream
 ) -> None:
     """Ours: of two members of one name, the rule and the upstream never read different ones (SAF-5)."""
-    await gateway.admin.put(POLICY, json={"rules": [{"when": [LARGE_ID], "decision": "deny"}]})
+    await gateway.admin.patch(POLICY, json={"rules": [{"when": [LARGE_ID], "decision": "deny"}]})
     for members in ('"id":1,"id":11', '"id":11,"id":1', '"id":1,"Id":11'):
         await _call_raw(gateway, key, members)
 
@@ -129,7 +129,7 @@ async def test_faults_of_rules_have_pointers(gateway: RunningGateway, key: str) 
     conditions = [{"pointer": "/a", "operator": operator, "value": value} for operator, value in wrong]
     rules = [{"when": [condition], "decision": "deny"} for condition in conditions]
 
-    refused = await gateway.admin.put(POLICY, json={"rules": rules})
+    refused = await gateway.admin.patch(POLICY, json={"rules": rules})
 
     assert refused.status_code == 400, refused.text
     assert [fault["pointer"] for fault in refused.json()["errors"]] == [
@@ -155,7 +155,7 @@ async def test_a_rule_has_the_documented_form(gateway: RunningGateway, key: str)
     """Ours: unknown members and values are refused at their place (SAF-5)."""
     del key
     for rule, pointer in _FAULTY:
-        refused = await gateway.admin.put(POLICY, json={"rules": [rule]})
+        refused = await gateway.admin.patch(POLICY, json={"rules": [rule]})
 
         assert refused.status_code == 400, refused.text
         assert any(fault["pointer"].startswith(pointer) for fault in refused.json()["errors"]), refused.text
@@ -167,8 +167,8 @@ async def test_rules_are_bounded(gateway: RunningGateway, key: str) -> None:
     many = [{"decision": "deny"}] * 65
     large = [{"decision": "deny", "when": [{"pointer": "/a", "operator": "in", "value": ["x" * 500] * 50}] * 3}] * 2
 
-    assert (await gateway.admin.put(POLICY, json={"rules": many})).status_code == 400
-    assert (await gateway.admin.put(POLICY, json={"rules": large})).json()["errors"][0]["pointer"] == "/rules"
+    assert (await gateway.admin.patch(POLICY, json={"rules": many})).status_code == 400
+    assert (await gateway.admin.patch(POLICY, json={"rules": large})).json()["errors"][0]["pointer"] == "/rules"
 
 
 async def test_a_report_names_what_each_rule_matches(gateway: RunningGateway, key: str) -> None:
@@ -196,11 +196,11 @@ async def test_a_report_names_what_each_rule_matches(gateway: RunningGateway, ke
 async def test_rules_are_kept_and_replaced_whole(gateway: RunningGateway, key: str) -> None:
     """Ours: what is not sent stays, a list replaces all rules, and the trail has the new ones (SAF-4)."""
     del key
-    await gateway.admin.put(POLICY, json={"rules": [{"tool": "a", "decision": "approve"}]})
-    await gateway.admin.put(POLICY, json={"safe": "allow"})
+    await gateway.admin.patch(POLICY, json={"rules": [{"tool": "a", "decision": "approve"}]})
+    await gateway.admin.patch(POLICY, json={"safe": "allow"})
     assert [rule["tool"] for rule in (await gateway.admin.get(POLICY)).json()["rules"]] == ["a"]
-    assert (await gateway.admin.put(POLICY, json={"rules": None})).status_code == 400
-    await gateway.admin.put(POLICY, json={"rules": []})
+    assert (await gateway.admin.patch(POLICY, json={"rules": None})).status_code == 400
+    await gateway.admin.patch(POLICY, json={"rules": []})
     assert (await gateway.admin.get(POLICY)).json()["rules"] == []
     entries = (await gateway.admin.get("/tenants/acme/audit", params={"limit": 100})).json()["items"]
     changes = [entry["detail"] for entry in entries if entry["action"] == "policy.update"]
@@ -213,7 +213,7 @@ async def test_rules_are_the_tenants_own(gateway: RunningGateway, key: str, upst
     await gateway.create_tenant("globex")
     await gateway.import_document("globex", pets(upstream.url))
     other = await gateway.create_key("globex")
-    await gateway.admin.put(POLICY, json={"rules": [{"decision": "deny"}]})
+    await gateway.admin.patch(POLICY, json={"rules": [{"decision": "deny"}]})
 
     assert _code(await _call(gateway, key, "list_pets", {})) == "policy.denied"
     assert not (await _call(gateway, other, "list_pets", {}, "globex"))["isError"]
@@ -241,4 +241,24 @@ async def test_a_new_tenant_is_protected_and_an_older_one_is_not_changed(stand: 
     assert found["status"] == "warning"
     assert "older" in found["detail"]
     assert "fresh" not in found["detail"]
-    assert "policy set --moderate confirm --dangerous approve" in found["mend"]
+    assert "policy update --moderate confirm --dangerous approve" in found["mend"]
+
+
+async def test_a_replacement_resets_only_what_it_mentions(gateway: RunningGateway) -> None:
+    """Ours: for one release, a PUT of a client that expects merging removes no rule and weakens no decision (ADM-1)."""
+    await gateway.create_tenant("acme")
+    kept = {"dangerous": "deny", "rules": [{"tool": "a", "decision": "deny"}], "limits": {"burst": 7}}
+    assert (await gateway.admin.patch(POLICY, json=kept)).status_code == 200
+    stored = await gateway.admin.get(POLICY)
+    refused = await gateway.admin.put(POLICY, json={"moderate": "deny"})
+    places = {fault["pointer"] for fault in refused.json()["errors"]}
+    assert (refused.status_code, places) == (409, {"/dangerous", "/rules/0", "/limits/burst"})
+    assert "`If-Match` or `?replace=true`" in refused.json()["detail"]
+    same = await gateway.admin.put(POLICY, json=stored.json())
+    assert (same.status_code, same.headers["etag"]) == (200, stored.headers["etag"])
+    replaced = (await gateway.admin.put(f"{POLICY}?replace=true", json={"moderate": "deny"})).json()
+    assert (replaced["moderate"], replaced["dangerous"], replaced["rules"]) == ("deny", "allow", [])
+    assert replaced["limits"]["burst"] == 200
+    (await gateway.admin.patch(POLICY, json=kept)).raise_for_status()
+    tag = (await gateway.admin.get(POLICY)).headers["etag"]
+    assert (await gateway.admin.put(POLICY, json={}, headers={"if-match": tag})).json()["rules"] == []

@@ -107,7 +107,7 @@ async def test_a_trial_passes_every_gate_and_is_in_the_trail(acme: RunningGatewa
     headers = {"authorization": f"Bearer {key}"}
     path = f"/admin/v1{TOOLS}/send/try"
     assert (await acme.http.post(path, json={}, headers=headers)).json()["result"].get("isError") is not True
-    await acme.admin.put("/tenants/acme/policy", json={"moderate": "deny"})
+    await acme.admin.patch("/tenants/acme/policy", json={"moderate": "deny"})
     denied = await acme.http.post(path, json={}, headers=headers)
     assert denied.json()["result"]["isError"] is True
     assert len(upstream.seen) == 1

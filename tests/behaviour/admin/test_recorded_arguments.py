@@ -26,7 +26,7 @@ async def keys(gateway: RunningGateway, upstream: RecordingUpstream) -> dict[str
 
 
 async def _set(gateway: RunningGateway, slug: str, *rules: object) -> dict[str, Any]:
-    stored = await gateway.admin.put(f"/tenants/{slug}/policy", json={"recorded_arguments": rules})
+    stored = await gateway.admin.patch(f"/tenants/{slug}/policy", json={"recorded_arguments": rules})
     assert stored.status_code == 200, stored.text
     found: dict[str, Any] = stored.json()
     return found
@@ -94,7 +94,7 @@ async def test_rules_are_stored_and_audited(gateway: RunningGateway, keys: dict[
     """Ours: other members of the policy stay, and the change is in the trail (ADM-1)."""
     del keys
     assert (await _set(gateway, "acme", RULE))["recorded_arguments"] == [RULE]
-    await gateway.admin.put("/tenants/acme/policy", json={"safe": "confirm"})
+    await gateway.admin.patch("/tenants/acme/policy", json={"safe": "confirm"})
     shown = (await gateway.admin.get("/tenants/acme/policy")).json()
     assert (shown["safe"], shown["recorded_arguments"]) == ("confirm", [RULE])
     assert (await _set(gateway, "acme"))["recorded_arguments"] == []
@@ -120,7 +120,7 @@ async def test_faults_of_rules_have_pointers(gateway: RunningGateway) -> None:
     """Ours: a rule that cannot be followed is refused at its place (ADM-1)."""
     await gateway.create_tenant("acme")
     for rule, pointer in _FAULTY:
-        refused = await gateway.admin.put("/tenants/acme/policy", json={"recorded_arguments": [rule]})
+        refused = await gateway.admin.patch("/tenants/acme/policy", json={"recorded_arguments": [rule]})
 
         assert refused.status_code == 400, refused.text
         assert [fault["pointer"] for fault in refused.json()["errors"]] == [pointer]

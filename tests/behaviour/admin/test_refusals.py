@@ -68,7 +68,7 @@ async def shop(gateway: RunningGateway, upstream: RecordingUpstream) -> Shop:
     access = {"default": "allow", "rules": [denied]}
     (await gateway.admin.put("/tenants/shop/access", json=access)).raise_for_status()
     rules = [{"decision": "deny", "tool": "op_0002", "reason": "frozen"}]
-    (await gateway.admin.put("/tenants/shop/policy", json={"rules": rules})).raise_for_status()
+    (await gateway.admin.patch("/tenants/shop/policy", json={"rules": rules})).raise_for_status()
     return made
 
 
@@ -141,7 +141,7 @@ async def test_each_refusal_is_found_by_its_id_with_the_rule(shop: Shop) -> None
 async def _check_explanations(shop: Shop, found: dict[str, dict[str, Any]]) -> None:
     """The explanation of each entry names the rule of then, also after the rules have changed."""
     (await shop.gateway.admin.put("/tenants/shop/access", json={"default": "allow", "rules": []})).raise_for_status()
-    (await shop.gateway.admin.put("/tenants/shop/policy", json={"rules": []})).raise_for_status()
+    (await shop.gateway.admin.patch("/tenants/shop/policy", json={"rules": []})).raise_for_status()
     for name, entry in found.items():
         for of in (entry["id"], entry["correlation_id"]):
             answer = (await shop.gateway.admin.get("/tenants/shop/audit/explain", params={"of": of})).json()
@@ -177,7 +177,7 @@ async def test_a_call_has_its_profile_source_client_and_address(shop: Shop) -> N
 async def test_limits_are_found_by_their_name(shop: Shop) -> None:
     """Ours: rate, sessions and streams are refusals with the name of the limit (OPR-1, TEN-3)."""
     limits = {"calls_per_second": 1, "burst": 1, "sessions": 1, "streams": 1}
-    (await shop.gateway.admin.put("/tenants/shop/policy", json={"limits": limits})).raise_for_status()
+    (await shop.gateway.admin.patch("/tenants/shop/policy", json={"limits": limits})).raise_for_status()
 
     session = await open_session(shop.gateway, "shop", shop.keys["all"])
     with pytest.raises(httpx.HTTPStatusError):

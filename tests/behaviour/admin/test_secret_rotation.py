@@ -80,7 +80,7 @@ async def _furnish(gateway: RunningGateway, upstream: RecordingUpstream, slug: s
         headers = {"idempotency-key": f"{slug}-{noun}"}
         made = await gateway.admin.post(f"/tenants/{slug}/{noun}", json=body, headers=headers)
         assert made.status_code == 201, made.text
-    (await gateway.admin.put(f"/tenants/{slug}/policy", json={"dangerous": "approve"})).raise_for_status()
+    (await gateway.admin.patch(f"/tenants/{slug}/policy", json={"dangerous": "approve"})).raise_for_status()
     key = await gateway.create_key(slug)
     asked = await gateway.rpc(slug, key, "tools/call", {"name": "p_delete_pet", "arguments": {"id": 7}})
     assert asked.status_code == 200, asked.text

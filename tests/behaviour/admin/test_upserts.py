@@ -147,7 +147,7 @@ async def test_what_post_refuses_is_refused_to_a_put_that_creates(acme: RunningG
     assert only.status_code == 412
 
     limits = {"limits": {"primitives": len(imported) + 1}}
-    (await acme.admin.put(f"{ROOT}/policy", json=limits)).raise_for_status()
+    (await acme.admin.patch(f"{ROOT}/policy", json=limits)).raise_for_status()
     assert (await _put(acme, "tools/say", static_tool("say"))).status_code == 201
     full = await _put(acme, "tools/more", static_tool("more"))
     assert (full.status_code, "primitives" in full.json()["detail"]) == (429, True)

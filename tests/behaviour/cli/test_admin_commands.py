@@ -54,7 +54,7 @@ async def test_wrong_usage_is_said_before_anything_is_sent(terminal: Terminal) -
         ("tenant", "list", "--limit", "0"),
         ("tenant", "delete", "acme"),
         ("key", "create", "k", "--scope", "everything"),
-        ("policy", "set"),
+        ("policy", "update"),
         ("source", "update", "pets"),
         ("source", "add", "pets", "no-such-file.json"),
         ("source", "add", "pets", "x", "--credential", "nothing"),
@@ -177,8 +177,8 @@ async def test_the_policy_is_changed_only_where_it_was_said(terminal: Terminal) 
     """Ours: what is not given stays; what no policy knows is refused (SAF-2)."""
     await terminal.create_tenant()
 
-    changed: Any = (await terminal.do("policy", "set", "--dangerous", "deny", "--limit", "burst=7", "--json")).value
-    later = await terminal.run("policy", "set", "--moderate", "maybe")
+    changed: Any = (await terminal.do("policy", "update", "--dangerous", "deny", "--limit", "burst=7", "--json")).value
+    later = await terminal.run("policy", "update", "--moderate", "maybe")
     shown = await terminal.do("policy", "show")
 
     assert (changed["safe"], changed["moderate"], changed["dangerous"]) == ("allow", "allow", "deny")
@@ -223,7 +223,7 @@ async def test_ceilings_are_set_restored_and_named_where_a_limit_is_above(termin
     own: Any = (await terminal.do("key", "create", "boss", "--scope", "admin", "--json")).value
 
     changed: Any = (await terminal.do("ceilings", "update", "--burst", "9", "--streams", "5", "--json")).value
-    above = await terminal.run("policy", "set", "--limit", "burst=10", "--key", own["key"])
+    above = await terminal.run("policy", "update", "--limit", "burst=10", "--key", own["key"])
     other = await terminal.run("ceilings", "update", "--burst", "10", "--key", own["key"])
     restored: Any = (await terminal.do("ceilings", "update", "--streams", "default", "--json")).value
     bounds = ("--admin-keys", "20", "--admin-key-lifetime", "90d", "--admin-scope", "mcp", "--no-admin-issuers")
@@ -234,7 +234,7 @@ async def test_ceilings_are_set_restored_and_named_where_a_limit_is_above(termin
     assert freed["admin_bounds"] == {"keys": None, "key_lifetime_s": None, "scopes": None, "issuers": True}
     shown = await terminal.do("ceilings", "show")
     policy = await terminal.do("policy", "show")
-    safe = await terminal.run("policy", "set", "--dangerous", "deny", "--key", own["key"])
+    safe = await terminal.run("policy", "update", "--dangerous", "deny", "--key", own["key"])
 
     assert (changed["burst"], changed["streams"]) == (9, 5)
     assert restored["status"]["defaulted"] == ["calls_per_second", "concurrency", "sessions", "streams", "primitives"]

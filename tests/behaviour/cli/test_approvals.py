@@ -11,7 +11,7 @@ async def test_a_person_on_duty_decides_from_a_terminal(terminal: Terminal, gate
     """Ours: the person sees what a call would do, decides once, and may not decide its own call (SAF-3, CLI-1)."""
     await gateway.create_tenant("acme")
     await add(gateway, "acme", "tools", static_tool("say"))
-    await terminal.do("policy", "set", "--safe", "approve")
+    await terminal.do("policy", "update", "--safe", "approve")
     key = await gateway.create_key("acme", "approve", subject="anna")
     assert (await terminal.run("tool", "try", "say")).code == 1
 

@@ -77,7 +77,7 @@ async def test_each_refusal_of_a_call_has_its_exit_code(caller: Caller) -> None:
 
 async def test_a_call_the_policy_denies_says_so(caller: Caller, upstream: RecordingUpstream) -> None:
     """Ours: a denied call reaches no upstream (SAF-2)."""
-    await caller.terminal.do("policy", "set", "--dangerous", "deny")
+    await caller.terminal.do("policy", "update", "--dangerous", "deny")
 
     code, out, err = await caller.call("delete_pet", "id=7")
 
@@ -88,7 +88,7 @@ async def test_a_call_the_policy_denies_says_so(caller: Caller, upstream: Record
 
 async def test_a_call_to_confirm_asks_its_user_on_a_terminal(caller: Caller, upstream: RecordingUpstream) -> None:
     """Ours: one person at a terminal needs no second one; a script receives the remedy (SAF-2)."""
-    await caller.terminal.do("policy", "set", "--moderate", "confirm")
+    await caller.terminal.do("policy", "update", "--moderate", "confirm")
     wanted = ("create_pet", 'body={"name": "Rex"}')
 
     scripted = await caller.call(*wanted)

@@ -175,10 +175,10 @@ async def test_access_rules_from_the_command_line(
     assert (await terminal.do("access", "check", *vet, "--denied", "--family", "tool", "--json")).value == []
     assert "roles: approve" in (await terminal.do("access", "check", *vet)).out
     assert "roles:" not in (await terminal.do("access", "check", *other)).out
-    await terminal.do("policy", "set", "--safe", "approve")
+    await terminal.do("policy", "update", "--safe", "approve")
     approvers = (await terminal.run("explain", "get_pet", "id=7", *vet)).out
     assert "group:corp:vets, unless subject:corp:eve" in approvers
-    await terminal.do("policy", "set", "--safe", "allow")
+    await terminal.do("policy", "update", "--safe", "allow")
     explained = await terminal.run("explain", "get_pet", "id=7", *other)
     assert (explained.code, "access rule 1 denies it: vets" in explained.out) == (1, True)
     assert "a token with the scope corp:vet may use it" in explained.out

@@ -195,13 +195,15 @@ async def test_a_policy_names_the_origins_that_handlers_may_call(terminal: Termi
     assert tmp_path == terminal.folder
     await terminal.create_tenant()
     assert "any" in (await terminal.do("policy", "show")).out
-    changed = await terminal.do("policy", "set", "--http-origin", "https://A.example", "--http-origin", "http://b.c:80")
+    changed = await terminal.do(
+        "policy", "update", "--http-origin", "https://A.example", "--http-origin", "http://b.c:80"
+    )
     assert "http://b.c, https://a.example" in changed.out
-    assert "https://a.example" in (await terminal.do("policy", "set", "--limit", "burst=7")).out
+    assert "https://a.example" in (await terminal.do("policy", "update", "--limit", "burst=7")).out
     refused = await terminal.run("tool", "create", "-", given=json.dumps(_fetching("https://c.example/")))
     assert "/handler/url" in refused.err
-    assert "any" in (await terminal.do("policy", "set", "--http-origin", "any")).out
-    assert (await terminal.run("policy", "set", "--http-origin", "any", "--http-origin", "http://b.c")).code == 2
+    assert "any" in (await terminal.do("policy", "update", "--http-origin", "any")).out
+    assert (await terminal.run("policy", "update", "--http-origin", "any", "--http-origin", "http://b.c")).code == 2
     await terminal.do("prompt", "create", "-", given=json.dumps(text_prompt("greet")))
 
 
@@ -212,11 +214,11 @@ async def test_a_policy_names_the_arguments_that_are_recorded(terminal: Terminal
         "recorded_arguments:\n  - {tool: refund_*, keep: [/amount], hash: [/customer]}\n"
     )
     (tmp_path / "rules.yaml").write_text("rules: []\n")
-    shown = (await terminal.do("policy", "set", "--record", "recorded.yaml")).out
+    shown = (await terminal.do("policy", "update", "--record", "recorded.yaml")).out
     assert "tool refund_*: keep /amount; hash /customer" in shown
-    assert (await terminal.run("policy", "set", "--record", "rules.yaml")).code == 2
-    assert "refund_*" in (await terminal.do("policy", "set", "--rules", "rules.yaml")).out
-    assert "refund_*" not in (await terminal.do("policy", "set", "--no-record")).out
+    assert (await terminal.run("policy", "update", "--record", "rules.yaml")).code == 2
+    assert "refund_*" in (await terminal.do("policy", "update", "--rules", "rules.yaml")).out
+    assert "refund_*" not in (await terminal.do("policy", "update", "--no-record")).out
 
 
 def _fetching(url: str) -> dict[str, Any]:

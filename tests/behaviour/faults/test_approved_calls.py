@@ -188,7 +188,7 @@ async def running_trial(servers: TestServers, folder: Path, calls: int) -> Async
                 gateway = replicas.a.gateway
                 await gateway.create_tenant("acme")
                 await gateway.import_document("acme", pets(f"http://{authority}"))
-                policy = await gateway.admin.put("/tenants/acme/policy", json={"dangerous": "approve"})
+                policy = await gateway.admin.patch("/tenants/acme/policy", json={"dangerous": "approve"})
                 assert policy.status_code == 200, policy.text
                 trial = Trial(replicas, upstream, store, random, list(range(1, calls + 1)))
                 trial.key = await gateway.create_key("acme")

@@ -48,7 +48,7 @@ async def test_an_explanation_shows_the_refusal(tenant: Guarded, arguments: dict
 @pytest.mark.parametrize(("decision", "course"), [("deny", "refused"), ("confirm", "asks")])
 async def test_an_explanation_shows_the_policys_decision(tenant: Guarded, decision: str, course: str) -> None:
     """Ours: a call that is denied, and one that a person has to confirm (SAF-5, SAF-2)."""
-    (await tenant.gateway.admin.put(f"/tenants/{tenant.slug}/policy", json={"moderate": decision})).raise_for_status()
+    (await tenant.gateway.admin.patch(f"/tenants/{tenant.slug}/policy", json={"moderate": decision})).raise_for_status()
     found = await tenant.explain("create_pet", {"body": {"name": "Rex"}})
     assert (found["decision"], found["course"]) == (decision, course)
     assert "moderate" in found["decision_reason"]
@@ -59,7 +59,7 @@ async def test_an_explanation_has_no_effect(tenant: Guarded) -> None:
     await tenant.guard(SECRETS)
     await tenant.hook(phases=["call", "result"], position=500)
     limits = {"limits": {"calls_per_second": 0.001, "burst": 2}}
-    (await tenant.gateway.admin.put(f"/tenants/{tenant.slug}/policy", json=limits)).raise_for_status()
+    (await tenant.gateway.admin.patch(f"/tenants/{tenant.slug}/policy", json=limits)).raise_for_status()
     before = (await tenant.gateway.admin.get(f"/tenants/{tenant.slug}/audit", params={"limit": 200})).json()["items"]
     for name in ("Rex", AWS) * 5:
         await tenant.explain("create_pet", {"body": {"name": name}})

@@ -180,7 +180,7 @@ async def test_a_hook_that_the_policy_no_longer_allows_is_not_asked(
     await tenant.hook(fail=fail)
     assert code_of(await tenant.call(body={"name": "Rex"})) is None
     policy = {"http_origins": [tenant.upstream.url]}
-    (await tenant.gateway.admin.put(f"/tenants/{tenant.slug}/policy", json=policy)).raise_for_status()
+    (await tenant.gateway.admin.patch(f"/tenants/{tenant.slug}/policy", json=policy)).raise_for_status()
     assert code_of(await tenant.call(body={"name": "Rex"})) == code
     assert len(tenant.receiver.seen) == 1
 

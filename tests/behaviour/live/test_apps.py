@@ -111,7 +111,7 @@ async def test_a_page_calls_the_tools_of_its_server_by_their_names_there(stand: 
         await until(is_found, seconds=30)
         assert text(await client.call_tool("refresh", {})) == "refresh of bank"
         denied = {"rules": [{"tool": "bank_refresh", "decision": "deny"}]}
-        (await pages.gateway.admin.put("/tenants/acme/policy", json=denied)).raise_for_status()
+        (await pages.gateway.admin.patch("/tenants/acme/policy", json=denied)).raise_for_status()
         assert "policy.denied" in str((await client.call_tool("refresh", {})).meta)
 
 

@@ -249,13 +249,13 @@ async def test_policy_and_audit_apply_as_to_any_tool(federation: Federation) -> 
         await client.call_tool("their_count", {})
         trail = (await gateway.admin.get(f"/tenants/{federation.slug}/audit", params={"limit": 50})).json()
         assert any("their_count" in str(entry) for entry in trail["items"])
-        (await gateway.admin.put(policy, json={"moderate": "deny"})).raise_for_status()
+        (await gateway.admin.patch(policy, json={"moderate": "deny"})).raise_for_status()
         try:
             refused = await client.call_tool("their_count", {})
             assert refused.is_error
             assert "policy.denied" in str(refused.meta)
         finally:
-            (await gateway.admin.put(policy, json={"moderate": "allow"})).raise_for_status()
+            (await gateway.admin.patch(policy, json={"moderate": "allow"})).raise_for_status()
 
 
 async def test_calls_follow_the_origins_of_the_policy(federation: Federation) -> None:
@@ -264,7 +264,7 @@ async def test_calls_follow_the_origins_of_the_policy(federation: Federation) ->
     sent = len(federation.server.headers)
     async with federation.client("2026-07-28", 1) as client:
         refused = {"http_origins": ["https://elsewhere.example"]}
-        (await gateway.admin.put(policy, json=refused)).raise_for_status()
+        (await gateway.admin.patch(policy, json=refused)).raise_for_status()
         try:
             with anyio.fail_after(SEEN_S):
                 while not (found := await client.call_tool("their_add", {"a": 1, "b": 2})).is_error:
@@ -273,7 +273,7 @@ async def test_calls_follow_the_origins_of_the_policy(federation: Federation) ->
             assert "policy does not allow" in text(found)
             assert not any(each.get("mcp-name") == "add" for each in federation.server.headers[sent:])
         finally:
-            (await gateway.admin.put(policy, json={"http_origins": None})).raise_for_status()
+            (await gateway.admin.patch(policy, json={"http_origins": None})).raise_for_status()
 
 
 @pytest.mark.filterwarnings("ignore:resources/subscribe is removed")
@@ -379,14 +379,14 @@ async def test_query_tools_show_and_call_the_tools_of_a_large_server(federation:
             assert "Endpoint not found" in hidden.text, hidden.text
 
             rule = {"tool": "their_add", "decision": "deny", "reason": "not today"}
-            (await gateway.admin.put(f"/tenants/{slug}/policy", json={"rules": [rule]})).raise_for_status()
+            (await gateway.admin.patch(f"/tenants/{slug}/policy", json={"rules": [rule]})).raise_for_status()
 
             async def is_denied() -> bool:
                 return "not today" in text(await client.call_tool("call_endpoint", call))
 
             await until(is_denied, seconds=SEEN_S)
         finally:
-            (await gateway.admin.put(f"/tenants/{slug}/policy", json={"rules": []})).raise_for_status()
+            (await gateway.admin.patch(f"/tenants/{slug}/policy", json={"rules": []})).raise_for_status()
             (await gateway.admin.patch(place, json={"expose": "tools"})).raise_for_status()
         await federation.lists(client, "their_add")
 

@@ -41,7 +41,7 @@ async def replicas(servers: TestServers) -> AsyncGenerator[tuple[RunningGateway,
 async def tenant(gateway: RunningGateway, slug: str) -> tuple[str, str]:
     """A new tenant whose tools need no questions; its keys for clients and for providers."""
     await gateway.create_tenant(slug)
-    (await gateway.admin.put(f"/tenants/{slug}/policy", json=ALLOW)).raise_for_status()
+    (await gateway.admin.patch(f"/tenants/{slug}/policy", json=ALLOW)).raise_for_status()
     return await gateway.create_key(slug), await gateway.create_key(slug, "provide", subject="anna")
 
 

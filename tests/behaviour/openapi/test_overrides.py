@@ -145,7 +145,7 @@ async def test_a_safety_level_is_what_policy_judges_and_is_audited(desk: Desk) -
     """Ours: also a lower one than the method's, which the trail keeps (OAS-6, SAF-1)."""
     await _import(desk)
     policy = {"moderate": "deny", "dangerous": "deny"}
-    (await desk.gateway.admin.put(f"/tenants/{SLUG}/policy", json=policy)).raise_for_status()
+    (await desk.gateway.admin.patch(f"/tenants/{SLUG}/policy", json=policy)).raise_for_status()
     assert (await desk.call("create_pet", {"body": {"name": "a"}}))["isError"]
 
     await _set(desk, "create_pet", safety="safe", pinned={"body": {"name": "secret name"}})
@@ -244,7 +244,7 @@ async def test_there_are_no_more_overrides_than_primitives(desk: Desk) -> None:
     await _import(desk)
     await _set(desk, "get_pet", title="Find")
     limits = {"limits": {"primitives": 1}}
-    (await desk.gateway.admin.put(f"/tenants/{SLUG}/policy", json=limits)).raise_for_status()
+    (await desk.gateway.admin.patch(f"/tenants/{SLUG}/policy", json=limits)).raise_for_status()
 
     assert (await _refused(desk, "list_pets", title="All"))[0] == 429
     assert (await _set(desk, "get_pet", title="Look"))["definition"]["title"] == "Look"

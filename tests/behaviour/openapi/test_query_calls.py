@@ -24,7 +24,7 @@ async def expose(desk: Desk, expose: str = "both") -> None:
 
 async def put_policy(desk: Desk, **policy: object) -> None:
     """A policy of the tenant."""
-    answer = await desk.gateway.admin.put(f"/tenants/{SLUG}/policy", json=policy)
+    answer = await desk.gateway.admin.patch(f"/tenants/{SLUG}/policy", json=policy)
     assert answer.status_code == 200, answer.text
 
 

@@ -126,7 +126,7 @@ async def test_a_called_endpoint_passes_the_gates_of_its_tool(desk: Desk) -> Non
     """Ours: policy judges what is called, not who calls it, and the trail names the operation's tool (OAS-5)."""
     await expose(desk)
     denied = {"moderate": "deny", "dangerous": "deny"}
-    (await desk.gateway.admin.put(f"/tenants/{SLUG}/policy", json=denied)).raise_for_status()
+    (await desk.gateway.admin.patch(f"/tenants/{SLUG}/policy", json=denied)).raise_for_status()
 
     calls: Mapping[str, dict[str, object]] = {"addBook": {"body": {"title": "x"}}, "removeBook": {"bookId": "1"}}
     for operation, arguments in calls.items():

@@ -210,7 +210,7 @@ async def test_a_stricter_level_of_the_document_is_what_policy_judges(desk: Desk
     found = document({"/wipe": {"get": {"operationId": "get_wipe", "x-mcp": changes}}})
     await desk.gateway.import_document(SLUG, found, name="pets", base_url=desk.upstream.url)
     assert not (await desk.call("wipe", {}))["isError"]
-    (await desk.gateway.admin.put(f"/tenants/{SLUG}/policy", json={"dangerous": "deny"})).raise_for_status()
+    (await desk.gateway.admin.patch(f"/tenants/{SLUG}/policy", json={"dangerous": "deny"})).raise_for_status()
 
     refused = await desk.call("wipe", {})
     shown = (await desk.gateway.admin.get(f"/tenants/{SLUG}/tools/wipe")).json()

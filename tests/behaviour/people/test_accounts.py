@@ -199,7 +199,7 @@ async def test_a_session_gets_the_error_with_the_page(tracker: Tracker) -> None:
 async def test_an_approval_is_kept_until_its_call_has_an_account(tracker: Tracker) -> None:
     """Ours: a run that stops for a missing account uses up no approval; one that sent a request does (SAF-3, TEN-4)."""
     admin = tracker.gateway.admin
-    (await admin.put("/tenants/acme/policy", json={"safe": "approve"})).raise_for_status()
+    (await admin.patch("/tenants/acme/policy", json={"safe": "approve"})).raise_for_status()
 
     async def approve() -> None:
         await tracker.call()

@@ -105,7 +105,7 @@ async def test_rules_see_the_stored_name_alone(tenant: Tenant) -> None:
     await tenant.add("tools", tool("c.d", {"kind": "template", "text": "dot"}))
     admin, place = tenant.replicas.a.gateway.admin, f"/tenants/{tenant.slug}"
     rules = [{"tool": "a.b", "decision": "deny", "reason": "never"}, {"tool": "c_d", "decision": "deny"}]
-    (await admin.put(f"{place}/policy", json={"rules": rules})).raise_for_status()
+    (await admin.patch(f"{place}/policy", json={"rules": rules})).raise_for_status()
     denied = [(await _call(tenant, name))["result"]["isError"] for name in ("a.b", "a_b")]
     allowed = (await _call(tenant, "c_d"))["result"]["isError"]
     body = {"include": [{"names": ["c.d"]}]}

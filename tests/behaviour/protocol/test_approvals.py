@@ -97,7 +97,7 @@ async def office(gateway: RunningGateway, upstream: RecordingUpstream) -> AsyncG
     key = await gateway.create_key("acme", subject="bot")
     async with clients_of(gateway.url, await gateway.create_key("acme", "approve", subject="anna")) as (person, _):
         office = Office(gateway, upstream, person, key)
-        await office.put("policy", {"dangerous": "approve"})
+        await office.put("policy", {"dangerous": "approve"}, "PATCH")
         yield office
 
 
@@ -128,7 +128,7 @@ async def test_a_changed_tool_policy_or_credential_is_asked_again(office: Office
     """Ours: an approval holds for the definition, the policy and the stored credential that the person saw (SAF-3)."""
 
     async def changed_policy() -> None:
-        await office.put("policy", {"moderate": "confirm"})
+        await office.put("policy", {"moderate": "confirm"}, "PATCH")
 
     async def changed_tool() -> None:
         await office.put("tools/delete_pet", {"description": "Deletes it twice."}, "PATCH")
@@ -173,7 +173,7 @@ async def test_a_replaced_credential_is_asked_again(office: Office) -> None:
 async def test_a_denied_level_stays_denied_whatever_was_approved(office: Office) -> None:
     """Ours: the policy of the moment comes first (SAF-2)."""
     granted = await office.granted("delete_pet", id=7)
-    await office.put("policy", {"dangerous": "deny"})
+    await office.put("policy", {"dangerous": "deny"}, "PATCH")
 
     result = await office.call("delete_pet", id=7)
     assert result["_meta"]["gateway/error"]["code"] == "policy.denied"
@@ -220,7 +220,7 @@ async def test_resources_and_prompts_are_approved_too(office: Office) -> None:
     """Ours: the same station for every family; the approval is in the error's data (SAF-3)."""
     await add(office.gateway, "acme", "resources", text_resource("note://1"))
     await add(office.gateway, "acme", "prompts", text_prompt("greets"))
-    await office.put("policy", {"safe": "approve"})
+    await office.put("policy", {"safe": "approve"}, "PATCH")
     requests: list[tuple[str, dict[str, Any], dict[str, str]]] = [
         ("resources/read", {"uri": "note://1"}, {"mcp_name": "note://1"}),
         ("prompts/get", {"name": "greets"}, {}),
@@ -240,7 +240,7 @@ async def test_a_changed_resource_or_prompt_ends_its_approvals(office: Office) -
     resource = await add(office.gateway, "acme", "resources", text_resource("note://1"))
     await add(office.gateway, "acme", "prompts", text_prompt("greets"))
     await add(office.gateway, "acme", "tools", tool("greets", {"kind": "steps", "steps": [DONE]}, safety="safe"))
-    await office.put("policy", {"safe": "approve"})
+    await office.put("policy", {"safe": "approve"}, "PATCH")
     asked = {
         action: (await office.gateway.rpc("acme", office.key, method, params, **headers)).json()
         for action, method, params, headers in (
@@ -376,7 +376,7 @@ async def test_a_page_is_shown_where_the_client_can_open_one(servers: TestServer
         ):
             await gateway.create_tenant("acme")
             await gateway.import_document("acme", pets(upstream.url))
-            await gateway.admin.put("/tenants/acme/policy", json={"dangerous": "approve"})
+            await gateway.admin.patch("/tenants/acme/policy", json={"dangerous": "approve"})
 
             async def open_page(_: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
                 assert isinstance(params, types.ElicitRequestURLParams)
@@ -401,7 +401,7 @@ async def test_a_page_is_shown_where_the_client_can_open_one(servers: TestServer
 
 async def test_a_waiting_call_holds_no_slot(office: Office) -> None:
     """Ours: with one slot, calls run beside one that waits for a person; it takes the slot again to run (TEN-3)."""
-    await office.put("policy", {"limits": {"concurrency": 1}})
+    await office.put("policy", {"limits": {"concurrency": 1}}, "PATCH")
     results: list[types.CallToolResult] = []
     async with office.gateway.client("acme", office.key, "legacy") as client, anyio.create_task_group() as group:
 
@@ -558,7 +558,7 @@ async def test_a_person_of_another_tenant_sees_nothing(office: Office) -> None:
 
 async def test_a_client_that_cannot_ask_its_user_falls_back_to_an_approval(office: Office) -> None:
     """Ours: a call to confirm is not lost on a client without elicitation: another person releases it (SAF-2)."""
-    await office.put("policy", {"moderate": "confirm"})
+    await office.put("policy", {"moderate": "confirm"}, "PATCH")
 
     asked = await office.call("create_pet", body={"name": "Rex"})
     assert asked["_meta"]["gateway/approval"]["state"] == "pending"
@@ -574,7 +574,7 @@ async def test_a_client_that_cannot_ask_its_user_falls_back_to_an_approval(offic
 async def test_no_approval_is_given_in_vain(office: Office) -> None:
     """Ours: a call of an earlier policy cannot be approved, because it would not run; it can be denied (SAF-3)."""
     asked, other = [_facts(await office.call("delete_pet", id=number)) for number in (7, 8)]
-    await office.put("policy", {"dangerous": "deny"})
+    await office.put("policy", {"dangerous": "deny"}, "PATCH")
     answer = await office.decide(asked["id"])
     assert (answer.status_code, "policy has changed" in answer.text) == (409, True)
     assert await office.state(asked["id"]) == "superseded"
@@ -585,7 +585,7 @@ async def test_a_rule_asks_for_an_approval_of_some_arguments(office: Office) -> 
     """Ours: the same tool runs, or waits for a person, by its arguments (SAF-5)."""
     condition = {"pointer": "/id", "operator": "greater", "value": 1000}
     rule = {"tool": "get_pet", "when": [condition], "decision": "approve", "reason": "<b>far</b>"}
-    await office.put("policy", {"rules": [rule]})
+    await office.put("policy", {"rules": [rule]}, "PATCH")
 
     assert not (await office.call("get_pet", id=7))["isError"]
     asked = await office.call("get_pet", id=1001)
@@ -599,7 +599,7 @@ async def test_without_an_approver_the_refusal_says_so(gateway: RunningGateway, 
     await gateway.create_tenant("lone")
     await gateway.import_document("lone", pets(upstream.url))
     key = await gateway.create_key("lone")
-    (await gateway.admin.put("/tenants/lone/policy", json={"dangerous": "approve"})).raise_for_status()
+    (await gateway.admin.patch("/tenants/lone/policy", json={"dangerous": "approve"})).raise_for_status()
 
     tried = await gateway.admin.post("/tenants/lone/tools/delete_pet/try", json={"arguments": {"id": 1}})
     assert "the role; the operator cannot decide on its own call" in tried.json()["result"]["content"][0]["text"]

@@ -188,7 +188,7 @@ async def test_every_call_is_in_the_audit_trail(own_acme: Acme) -> None:
 
 async def test_a_denied_level_is_refused(own_acme: Acme) -> None:
     """Ours: the policy of the tenant decides (SAF-2)."""
-    (await own_acme.gateway.admin.put("/tenants/acme/policy", json={"dangerous": "deny"})).raise_for_status()
+    (await own_acme.gateway.admin.patch("/tenants/acme/policy", json={"dangerous": "deny"})).raise_for_status()
 
     answer = await own_acme.gateway.rpc(
         "acme", own_acme.key, "tools/call", {"name": "delete_pet", "arguments": {"id": 7}}
@@ -201,7 +201,7 @@ async def test_a_denied_level_is_refused(own_acme: Acme) -> None:
 async def test_beyond_the_rate_a_call_is_refused_with_a_hint(own_acme: Acme) -> None:
     """Ours: a tenant's rate is held, and the client is told when to come back (TEN-3)."""
     limits = {"calls_per_second": 0.01, "burst": 2}
-    (await own_acme.gateway.admin.put("/tenants/acme/policy", json={"limits": limits})).raise_for_status()
+    (await own_acme.gateway.admin.patch("/tenants/acme/policy", json={"limits": limits})).raise_for_status()
 
     answers = [await own_acme.gateway.rpc("acme", own_acme.key, "tools/call", {"name": "list_pets"}) for _ in range(4)]
 

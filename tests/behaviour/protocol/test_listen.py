@@ -121,7 +121,7 @@ async def test_a_change_that_no_list_shows_is_not_told(acme: Acme) -> None:
     """Ours: a new policy moves the catalog and no tool (CAP-2)."""
     async with _listening(acme) as messages:
         await _next(messages)
-        (await acme.gateway.admin.put("/tenants/acme/policy", json={"dangerous": "deny"})).raise_for_status()
+        (await acme.gateway.admin.patch("/tenants/acme/policy", json={"dangerous": "deny"})).raise_for_status()
         await acme.gateway.import_document("acme", many(acme.upstream.url, 1), name="more")
         await _next(messages)
         with anyio.move_on_after(1) as waited:
@@ -153,7 +153,7 @@ async def test_the_sdk_client_is_told(acme: Acme) -> None:
 
 async def test_streams_are_limited_per_tenant(acme: Acme) -> None:
     """Ours: a tenant has at most as many streams as its policy says, with a hint when to come back (TEN-3)."""
-    (await acme.gateway.admin.put("/tenants/acme/policy", json={"limits": {"streams": 1}})).raise_for_status()
+    (await acme.gateway.admin.patch("/tenants/acme/policy", json={"limits": {"streams": 1}})).raise_for_status()
     async with _listening(acme) as messages:
         await _next(messages)
         request = _request(acme, {"toolsListChanged": True}, "l-2")

@@ -91,7 +91,7 @@ async def test_a_refusal_names_the_request_that_it_answers(own_acme: Acme, named
     session = await _session(own_acme)
     ping = _request("ping", {}, named)
     modern = _request("ping", {"_meta": META}, named)
-    (await own_acme.gateway.admin.put("/tenants/acme/policy", json={"limits": {"sessions": 1}})).raise_for_status()
+    (await own_acme.gateway.admin.patch("/tenants/acme/policy", json={"limits": {"sessions": 1}})).raise_for_status()
     opening = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
 
     refused = {

@@ -141,7 +141,7 @@ async def test_both_ways_tell_the_same_of_a_refusal(own_acme: Acme, version: str
     """Ours: a denied level and a full limit read alike (SAF-2, TEN-3)."""
     session = None if version is None else await _session(own_acme, version)
     policy = {"dangerous": "deny", "limits": {"calls_per_second": 0.001, "burst": 2}}
-    (await own_acme.gateway.admin.put("/tenants/acme/policy", json=policy)).raise_for_status()
+    (await own_acme.gateway.admin.patch("/tenants/acme/policy", json=policy)).raise_for_status()
 
     denied = await _both(own_acme, {"name": "delete_pet", "arguments": {"id": 1}}, session)
     limited = await _both(own_acme, {"name": "list_pets"}, session)

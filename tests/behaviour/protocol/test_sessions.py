@@ -125,7 +125,7 @@ async def test_a_request_without_its_session_is_refused(acme: Acme) -> None:
 
 async def test_sessions_are_capped_per_tenant(acme: Acme) -> None:
     """Ours: one tenant cannot fill the session store (TEN-3)."""
-    (await acme.gateway.admin.put("/tenants/acme/policy", json={"limits": {"sessions": 2}})).raise_for_status()
+    (await acme.gateway.admin.patch("/tenants/acme/policy", json={"limits": {"sessions": 2}})).raise_for_status()
 
     answers = [await _initialize(acme, acme.key) for _ in range(3)]
 

@@ -69,7 +69,7 @@ async def _revoke(acme: Acme, key: str) -> None:
 
 
 async def _forbid(acme: Acme) -> None:
-    answer = await acme.replicas.a.gateway.admin.put(f"/tenants/{acme.slug}/policy", json={"safe": "deny"})
+    answer = await acme.replicas.a.gateway.admin.patch(f"/tenants/{acme.slug}/policy", json={"safe": "deny"})
     answer.raise_for_status()
 
 

@@ -204,7 +204,7 @@ async def common_slug(shared_replicas: Replicas, upstream: RecordingUpstream) ->
     gateway = shared_replicas.a.gateway
     await furnish(gateway, "talk", upstream)
     limits = {"limits": {"calls_per_second": 10_000, "burst": 10_000}}
-    (await gateway.admin.put("/tenants/talk/policy", json=limits)).raise_for_status()
+    (await gateway.admin.patch("/tenants/talk/policy", json=limits)).raise_for_status()
     return "talk"
 
 

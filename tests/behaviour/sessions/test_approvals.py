@@ -26,7 +26,7 @@ async def common_slug(shared_replicas: Replicas, upstream: RecordingUpstream) ->
     await shared_replicas.heal()
     gateway = shared_replicas.a.gateway
     await furnish(gateway, "approving", upstream, ())
-    answer = await gateway.admin.put("/tenants/approving/policy", json={"dangerous": "approve"})
+    answer = await gateway.admin.patch("/tenants/approving/policy", json={"dangerous": "approve"})
     assert answer.status_code == 200, answer.text
     return "approving"
 

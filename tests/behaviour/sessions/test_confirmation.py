@@ -19,7 +19,7 @@ async def common_slug(shared_replicas: Replicas, upstream: RecordingUpstream) ->
     await shared_replicas.heal()
     gateway = shared_replicas.a.gateway
     await furnish(gateway, "confirming", upstream, ())
-    answer = await gateway.admin.put("/tenants/confirming/policy", json={"safe": "confirm"})
+    answer = await gateway.admin.patch("/tenants/confirming/policy", json={"safe": "confirm"})
     assert answer.status_code == 200, answer.text
     assert answer.json()["safe"] == "confirm"
     return "confirming"

@@ -67,7 +67,7 @@ async def house(database_url: str, redis_url: str) -> AsyncGenerator[House]:
             await add(gateway, "acme", "tools", body)
         await add(gateway, "acme", "resources", text_resource("note://1"))
         limits = {"limits": {"sessions": 1000, "streams": 1000, "calls_per_second": 10_000, "burst": 10_000}}
-        (await gateway.admin.put("/tenants/acme/policy", json=limits)).raise_for_status()
+        (await gateway.admin.patch("/tenants/acme/policy", json=limits)).raise_for_status()
         yield House(gateway, upstream, redis_url, await gateway.create_key("acme"), connections, counted)
 
 

@@ -178,7 +178,7 @@ def _asking(name: str) -> dict[str, Any]:
 async def test_a_confirmation_that_was_not_asked_for_counts_for_nothing(own_talk: Talk) -> None:
     """Ours: a client cannot confirm before it was asked to; only a sealed state says that it was (TEN-5, SAF-2)."""
     policy = {"moderate": "confirm"}
-    (await own_talk.gateway.admin.put(f"/tenants/{own_talk.slug}/policy", json=policy)).raise_for_status()
+    (await own_talk.gateway.admin.patch(f"/tenants/{own_talk.slug}/policy", json=policy)).raise_for_status()
     await add(own_talk.gateway, own_talk.slug, "tools", {**static_tool("touchy"), "safety": "moderate"})
     params = {"name": "touchy", "arguments": {}, "inputResponses": {"gateway/confirm": YES}}
 
@@ -345,7 +345,7 @@ async def test_a_listener_is_not_told_of_what_it_may_no_longer_read(bare_talk: T
 async def test_streams_are_capped_per_tenant_over_both_replicas(bare_talk: Talk) -> None:
     """Ours: one stream more than the tenant may have is refused with a hint, in both eras (TEN-3)."""
     policy = {"limits": {"streams": 3}}
-    (await bare_talk.gateway.admin.put(f"/tenants/{bare_talk.slug}/policy", json=policy)).raise_for_status()
+    (await bare_talk.gateway.admin.patch(f"/tenants/{bare_talk.slug}/policy", json=policy)).raise_for_status()
     wire = await bare_talk.wire()
     listen: dict[str, Any] = {"notifications": {"toolsListChanged": True}}
     a, b = bare_talk.replicas.all

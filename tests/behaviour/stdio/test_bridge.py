@@ -30,7 +30,7 @@ from tests.support.stdio import RawClient, raw_client
 
 async def test_a_session_is_bridged_both_ways_and_ended_with_the_input(acme: Tenant) -> None:
     """MCP: handshake, calls, and a change that the server announces; at the end the session is deleted (SRV-1)."""
-    limited = await acme.gateway.admin.put("/tenants/acme/policy", json={"limits": {"sessions": 1}})
+    limited = await acme.gateway.admin.patch("/tenants/acme/policy", json={"limits": {"sessions": 1}})
     limited.raise_for_status()
     async with acme.bridged() as client:
         begun = await client.shake_hands()
@@ -87,7 +87,7 @@ async def test_arguments_that_are_mirrored_into_headers_are_bridged(acme: Tenant
 
 async def test_the_server_asks_the_client_and_is_answered(acme: Tenant) -> None:
     """MCP: requests of the server, progress and answers cross the bridge in a session (SRV-1)."""
-    await acme.gateway.admin.put("/tenants/acme/policy", json={"moderate": "confirm"})
+    await acme.gateway.admin.patch("/tenants/acme/policy", json={"moderate": "confirm"})
     async with acme.bridged() as client:
         await client.shake_hands(elicitation={})
         call = {"name": "create_pet", "arguments": {"body": {"name": "Rex"}}}

@@ -17,7 +17,7 @@ async def strict(clients: tuple[TaskClient, TaskClient]) -> tuple[TaskClient, Ta
     """Clients of a tenant whose moderate calls need an approval."""
     at_a, at_b = clients
     policy = {"moderate": "approve", "dangerous": "approve"}
-    (await at_a.gateway.admin.put(f"/tenants/{at_a.slug}/policy", json=policy)).raise_for_status()
+    (await at_a.gateway.admin.patch(f"/tenants/{at_a.slug}/policy", json=policy)).raise_for_status()
     return at_a, at_b
 
 

@@ -221,7 +221,7 @@ async def test_a_run_that_lost_its_lease_has_no_effects(
 ) -> None:
     """Ours: only the holder of the lease records an intent, so a task that was taken is not run twice (SAF-7)."""
     confirm = {"moderate": "confirm", "dangerous": "confirm"}
-    (await client.gateway.admin.put("/tenants/acme/policy", json=confirm)).raise_for_status()
+    (await client.gateway.admin.patch("/tenants/acme/policy", json=confirm)).raise_for_status()
     task = await client.start("writes")
     asked = await client.wait(task, "input_required")
     answers = {key: accept(confirm=True) for key in asked["inputRequests"]}
@@ -252,7 +252,7 @@ async def test_a_database_that_is_lost_before_any_effect_fails_no_task(
 ) -> None:
     """Ours: nothing was done, so the task goes on once PostgreSQL answers, and asks for its approval (SAF-3, SAF-7)."""
     admin = client.gateway.admin
-    (await admin.put("/tenants/acme/policy", json={"moderate": "approve"})).raise_for_status()
+    (await admin.patch("/tenants/acme/policy", json={"moderate": "approve"})).raise_for_status()
     owner = await connect_owner(database.superuser_url)
     await owner.execute("begin")
     await owner.execute("lock table approvals in access exclusive mode")
@@ -287,7 +287,7 @@ async def test_a_policy_that_denies_is_obeyed_by_the_next_round(gateway: Running
     """Ours: a task is no way around a policy that was tightened meanwhile (SAF-2)."""
     task = await client.start("asks")
     await client.wait(task, "input_required")
-    (await gateway.admin.put("/tenants/acme/policy", json={"safe": "deny"})).raise_for_status()
+    (await gateway.admin.patch("/tenants/acme/policy", json={"safe": "deny"})).raise_for_status()
 
     await client.update(task, first=accept(name="Ada"))
 
@@ -301,7 +301,7 @@ async def test_a_confirmation_is_a_question_of_the_task(
 ) -> None:
     """Ours: a tool that requires a task asks for the confirmation in the task, and does nothing before (SAF-2)."""
     (
-        await gateway.admin.put("/tenants/acme/policy", json={"moderate": "confirm", "dangerous": "confirm"})
+        await gateway.admin.patch("/tenants/acme/policy", json={"moderate": "confirm", "dangerous": "confirm"})
     ).raise_for_status()
     task = await client.start("writes")
     asked = await client.wait(task, "input_required")

@@ -50,10 +50,10 @@ from gateway.domain.tenancy.principals import Operator, Principal
 from gateway.errors import AuditUnavailable, Conflict, Forbidden, LimitExceeded, NotFound, PreconditionFailed
 from gateway.store import jobs
 from gateway.store.calls import approvals as stored
-from gateway.store.calls import policies
 from gateway.store.calls.credential_uses import CredentialUse
 from gateway.store.engine import Store
 from gateway.store.identity import issuers, people
+from gateway.store.kinds.singletons import POLICY
 from tests.integration.catalog.conftest import Changes
 from tests.integration.store.samples import NOW, make_issuer, make_person
 from tests.support.documents import pets
@@ -169,7 +169,7 @@ async def office(changes: Changes) -> Office:
     office = Office(changes, changes.catalog, agent)
     office.catalog = replace(changes.catalog, audit=office.write)
     async with changes.catalog.store.transaction(office.tenant) as db:
-        office.policy_version = (await policies.get(office.tenant, db)).version
+        office.policy_version = (await POLICY.get(office.tenant, db)).version
     return office
 
 

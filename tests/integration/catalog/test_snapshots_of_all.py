@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from gateway.catalog import policies
 from gateway.catalog.kinds.profiles import PROFILES
+from gateway.catalog.kinds.singletons import POLICY
 from gateway.catalog.primitives import primitives
 from gateway.catalog.primitives.primitives import Address
 from gateway.catalog.primitives.validation import PrimitiveDraft
@@ -70,9 +70,7 @@ async def test_a_snapshot_holds_all_that_clients_can_have(changes: Changes) -> N
     await _create(changes, Family.TEMPLATE, template("docs://rows/{id}", handler))
     await _create(changes, Family.PROMPT, text_prompt("greet"))
     await PROFILES.create(tenant, catalog, Profile(id=new_profile_id(), name="small"), by=BY)
-    await policies.update_policy(
-        tenant, catalog, lambda policy: replace(policy, http_origins=("https://A.example/",)), by=BY
-    )
+    await POLICY.change(tenant, catalog, lambda policy: replace(policy, http_origins=("https://A.example/",)), by=BY)
 
     snapshot = await Snapshots(catalog.store, code=code).latest(tenant)
 

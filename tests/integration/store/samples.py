@@ -91,7 +91,7 @@ from gateway.store.audit.hash_chain import CREATION, Link
 from gateway.store.audit.signed_heads import HeadRow, Signature
 from gateway.store.audit.tables import deleted_tenants
 from gateway.store.audit.verification import TrailCheck, TrailKeys
-from gateway.store.calls import approvals, guardrails, mcp_tasks, policies
+from gateway.store.calls import approvals, guardrails, mcp_tasks
 from gateway.store.calls.mcp_tasks import NewTask
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db, Store
@@ -111,7 +111,7 @@ from gateway.store.identity import (
 from gateway.store.jobs import Job
 from gateway.store.kinds.audit_sinks import SINKS
 from gateway.store.kinds.profiles import PROFILES
-from gateway.store.kinds.singletons import CEILINGS, EGRESS, RETENTION
+from gateway.store.kinds.singletons import CEILINGS, EGRESS, POLICY, RETENTION
 from gateway.store.live import live_primitives, live_sources
 from gateway.store.notifications import deliveries, webhook_endpoints
 from gateway.store.sources import proposals, refreshes, sources, versions
@@ -648,7 +648,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
         await overrides.insert(tenant.id, db, override)
         await tool_aliases.add(tenant.id, db, source.id, {operation.identity: f"{slug}_old"})
         await EGRESS.save(tenant.id, db, Egress(allow=(f"{slug}.internal:8443",)))
-        await policies.save(tenant.id, db, Policy(dangerous=Decision.DENY, limits=Limits(burst=len(slug))))
+        await POLICY.save(tenant.id, db, Policy(dangerous=Decision.DENY, limits=Limits(burst=len(slug))))
         await access_rules.save(tenant.id, db, make_access(slug))
         await CEILINGS.save(tenant.id, db, Ceilings(burst=len(slug)))
         secret = Credential(value=f"{slug} credential")

@@ -55,7 +55,7 @@ from gateway.store import (
     tool_aliases,
 )
 from gateway.store.audit import cuts, deleted_tenants, entries, export_keys, places, retention, signed_heads, sinks
-from gateway.store.calls import approvals, credential_uses, guardrails, mcp_tasks, policies
+from gateway.store.calls import approvals, credential_uses, guardrails, mcp_tasks
 from gateway.store.calls.approvals import Claim
 from gateway.store.calls.credential_uses import CredentialUse
 from gateway.store.database.connection import PostgresConnection, connect_app, connect_owner
@@ -77,7 +77,7 @@ from gateway.store.kinds.audit_sinks import SINKS
 from gateway.store.kinds.profiles import PROFILES
 from gateway.store.kinds.rows import Rows
 from gateway.store.kinds.single_row import SingleRow
-from gateway.store.kinds.singletons import CEILINGS, EGRESS, RETENTION
+from gateway.store.kinds.singletons import CEILINGS, EGRESS, POLICY, RETENTION
 from gateway.store.live import live_primitives, live_sources
 from gateway.store.notifications import deliveries, webhook_endpoints
 from gateway.store.secret_keys import registry, rotation_state, sealed_values
@@ -126,7 +126,6 @@ _MODULES = (
     overrides,
     name_owners,
     access_rules,
-    policies,
     primitives,
     secrets,
     sources,
@@ -193,6 +192,7 @@ _SINGLETONS: Sequence[tuple[SingleRow[Any], Any]] = (
     (EGRESS, Egress(allow=("planted.internal:1",))),
     (RETENTION, AuditRetention(days=77)),
     (CEILINGS, Ceilings(burst=1)),
+    (POLICY, Policy()),
 )
 """The row of each singleton, and the object that the intruder writes."""
 
@@ -383,8 +383,6 @@ _CALLS: Mapping[str, _Call] = {
     "overrides.remove": lambda t, db, v: overrides.remove(t, db, v.override.id),
     "access_rules.get": lambda t, db, v: access_rules.get(t, db),
     "access_rules.save": lambda t, db, v: access_rules.save(t, db, AccessRules()),
-    "policies.get": lambda t, db, v: policies.get(t, db),
-    "policies.save": lambda t, db, v: policies.save(t, db, Policy()),
     "primitives.insert": lambda t, db, v: primitives.insert(t, db, replace(v.primitive, name="planted")),
     "primitives.get": lambda t, db, v: primitives.get(t, db, v.primitive.family, v.primitive.id),
     "primitives.page": lambda t, db, v: primitives.page(t, db, v.primitive.family, after=None, limit=100),

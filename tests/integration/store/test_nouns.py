@@ -18,12 +18,11 @@ from gateway.errors import NameTaken, NotFound, SecretUnreadable
 from gateway.store import operations, secrets, tables, tenants
 from gateway.store.audit import entries
 from gateway.store.audit.hash_chain import now_us
-from gateway.store.calls import policies
 from gateway.store.database.connection import connect_owner
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Store
 from gateway.store.identity import keys
-from gateway.store.kinds.singletons import EGRESS
+from gateway.store.kinds.singletons import EGRESS, POLICY
 from gateway.store.secret_keys import sealed_values
 from gateway.store.secret_keys.tables import metadata as operators_metadata
 from gateway.store.sources import sources, versions
@@ -275,11 +274,11 @@ async def test_a_policy_has_defaults_until_it_is_saved(store: Store, tenant: Ten
     """Ours: allow everything until somebody decides; the version rises with each decision."""
     wanted = Policy(safe=Decision.DENY, dangerous=Decision.APPROVE, limits=Limits(calls_per_second=0.5, burst=1))
     async with store.transaction(tenant) as db:
-        assert await policies.get(tenant, db) == Policy()
-        assert await policies.save(tenant, db, wanted) == replace(wanted, version=2)
-        assert await policies.get(tenant, db) == replace(wanted, version=2)
-        assert await policies.save(tenant, db, Policy()) == Policy(version=3)
-        assert await policies.get(tenant, db) == Policy(version=3)
+        assert await POLICY.get(tenant, db) == Policy()
+        assert await POLICY.save(tenant, db, wanted) == replace(wanted, version=2)
+        assert await POLICY.get(tenant, db) == replace(wanted, version=2)
+        assert await POLICY.save(tenant, db, Policy()) == Policy(version=3)
+        assert await POLICY.get(tenant, db) == Policy(version=3)
 
 
 async def test_an_allow_list_is_empty_until_it_is_saved(store: Store, tenant: TenantId) -> None:

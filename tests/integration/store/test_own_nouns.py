@@ -10,10 +10,10 @@ from gateway.domain.primitives import Family
 from gateway.domain.tenancy.policy import Policy, Safety
 from gateway.errors import NameTaken, NotFound, SecretUnreadable
 from gateway.store import credentials, operations, primitives, tenants
-from gateway.store.calls import policies
 from gateway.store.engine import Store
 from gateway.store.identity import keys
 from gateway.store.kinds.profiles import PROFILES
+from gateway.store.kinds.singletons import POLICY
 from tests.integration.store.samples import (
     NOW,
     SEALER,
@@ -195,8 +195,8 @@ async def test_a_policy_keeps_its_origins(store: Store, acme: TenantId) -> None:
     """Ours: none allowed and any allowed are different things."""
     for origins in (("https://a.example",), (), None):
         async with store.transaction(acme) as db:
-            await policies.save(acme, db, Policy(http_origins=origins))
-            assert (await policies.get(acme, db)).http_origins == origins
+            await POLICY.save(acme, db, Policy(http_origins=origins))
+            assert (await POLICY.get(acme, db)).http_origins == origins
 
 
 async def test_reading_sees_one_moment(store: Store, acme: TenantId) -> None:

@@ -7,14 +7,15 @@ import pytest
 from gateway.admin.large_bodies import MAX_REST_BYTES
 from gateway.admin.requests.audit import AuditQuery
 from gateway.admin.requests.models import KeyCreate, KeyUpdate, TenantCreate
-from gateway.admin.requests.policies import PolicyUpdate
 from gateway.admin.requests.sources import SourceCreate, SourceReplace, SourceUpdate
 from gateway.admin.validation import read_body, read_query
 from gateway.errors import BadInput, DocumentTooLarge, InvalidBody
-from gateway.web.models import NoBody, NoQuery, PageQuery
+from gateway.kinds.singletons import POLICY
+from gateway.web.kinds.singleton_models import singleton_models_of
+from gateway.web.models import BodyModel, NoBody, NoQuery, PageQuery
 
 
-async def _faults(body: object, model: type[KeyCreate] | type[SourceCreate] | type[PolicyUpdate]) -> dict[str, str]:
+async def _faults(body: object, model: type[BodyModel]) -> dict[str, str]:
     with pytest.raises(InvalidBody) as caught:
         await read_body(json.dumps(body).encode(), model)
     return {fault.pointer: fault.reason for fault in caught.value.faults}
@@ -55,7 +56,7 @@ async def test_a_refusal_never_repeats_a_secret() -> None:
 @pytest.mark.parametrize("value", ["1", 1.5, True, None, [], -1, 0, 10**12])
 async def test_values_are_not_converted(value: object) -> None:
     """Ours: a count is a JSON integer within its bounds and nothing else."""
-    assert set(await _faults({"limits": {"burst": value}}, PolicyUpdate)) == {"/limits/burst"}
+    assert set(await _faults({"limits": {"burst": value}}, singleton_models_of(POLICY).change)) == {"/limits/burst"}
 
 
 @pytest.mark.parametrize(

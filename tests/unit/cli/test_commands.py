@@ -23,7 +23,7 @@ from gateway.cli.commands.identity.keys import key
 from gateway.cli.commands.identity.oauth_clients import client
 from gateway.cli.commands.identity.people import person
 from gateway.cli.commands.live_sources import live_source
-from gateway.cli.commands.policies import parse_limits, policy
+from gateway.cli.commands.policies import policy
 from gateway.cli.commands.profiles import profile
 from gateway.cli.commands.prompts import prompt
 from gateway.cli.commands.resources import resource, template
@@ -33,9 +33,10 @@ from gateway.cli.commands.tools import tool
 from gateway.cli.commands.updates.watches import watch
 from gateway.cli.commands.updates.webhooks import webhook
 from gateway.cli.commands.webhook_endpoints import webhook_endpoint
-from gateway.cli.failures import Failure
 from gateway.cli.input.options import chosen, chosen_url, tenant_option, url_option
+from gateway.cli.kinds.option_types import Assignment
 from gateway.cli.main import gateway
+from gateway.domain.tenancy.policy import Limits
 
 _GROUPS = {
     "tenant": tenant,
@@ -124,7 +125,7 @@ def test_every_noun_has_its_verbs() -> None:
             "update",
         ],
         "watch": ["create", "delete", "list", "show", "update"],
-        "policy": ["check", "set", "show"],
+        "policy": ["check", "set", "show", "update"],
         "guardrail": ["create", "delete", "list", "set", "show", "update"],
         "audit": ["explain", "export", "keys", "list", "retention", "sink", "tail", "verify"],
         "approval": ["approve", "deny", "list", "show", "watch"],
@@ -164,7 +165,7 @@ def test_no_sentence_of_a_list_of_commands_is_cut() -> None:
 
 def test_a_policy_is_offered_only_the_decisions_that_are_accepted() -> None:
     """Ours: a value that help names is not refused afterwards (SAF-2)."""
-    shown = CliRunner().invoke(gateway, ["policy", "set", "--help"], prog_name="gateway")
+    shown = CliRunner().invoke(gateway, ["policy", "update", "--help"], prog_name="gateway")
 
     assert "[allow|confirm|approve|deny]" in shown.output
 
@@ -181,7 +182,9 @@ def test_help_and_completion_import_no_command() -> None:
     """Ours: `--help` of the gateway imports no command, and that of no command imports the gateway."""
     program = """
 import sys
+from gateway.cli.kinds.option_types import Assignment
 from gateway.cli.main import gateway
+from gateway.domain.tenancy.policy import Limits
 def imported(names, *words):
     gateway.main([*words, "--help"], standalone_mode=False)
     return [(words, name) for name in names if name in sys.modules]
@@ -260,10 +263,12 @@ def test_options_stand_before_or_after_the_command(
 
 def test_limits_are_names_of_the_policy_with_numbers() -> None:
     """Ours: a limit nobody knows is refused before anything is sent."""
-    assert parse_limits(("burst=5", "calls_per_second=0.5")) == {"burst": 5, "calls_per_second": 0.5}
+    limit = Assignment(Limits)
+    assert limit.convert("burst=5", None, None) == ("burst", 5)
+    assert limit.convert("calls_per_second=0.5", None, None) == ("calls_per_second", 0.5)
     for wrong in ("speed=5", "burst", "burst=many"):
-        with pytest.raises(Failure, match="--limit"):
-            parse_limits((wrong,))
+        with pytest.raises(click.BadParameter):
+            limit.convert(wrong, None, None)
 
 
 def test_a_lazy_group_refuses_what_is_no_command() -> None:

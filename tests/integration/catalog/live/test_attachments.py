@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 import anyio
 import pytest
 
-from gateway.catalog import policies, tenants
+from gateway.catalog import tenants
+from gateway.catalog.kinds.singletons import POLICY
 from gateway.catalog.live import live_sources
 from gateway.catalog.live.attachments import (
     MAX_REMEMBERED,
@@ -336,7 +337,7 @@ async def test_steps_may_call_a_live_tool_and_take_its_level(changes: Changes) -
 
 async def test_live_primitives_count_against_the_limit_of_primitives(desk: Desk) -> None:
     """ISO-3: a source gets what is left, with a notice; a full tenant stores no more."""
-    await policies.update_policy(
+    await POLICY.change(
         desk.tenant, desk.catalog, lambda policy: replace(policy, limits=replace(policy.limits, primitives=2)), by=BY
     )
 

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from gateway.catalog import credentials, policies, tenants
+from gateway.catalog import credentials, tenants
 from gateway.catalog.identity.delegations import CredentialDraft
+from gateway.catalog.kinds.singletons import POLICY
 from gateway.catalog.live import live_sources
 from gateway.catalog.live.attachments import all_enabled, load
 from gateway.catalog.live.live_sources import MAX_LIVE_SOURCES, LiveSourceDraft
@@ -118,9 +119,7 @@ async def test_what_a_live_source_refers_to_has_to_be_there(changes: Changes) ->
 async def test_the_policy_limits_the_origins_of_live_sources(changes: Changes) -> None:
     """Ours: `http_origins` holds for MCP servers as for declared requests."""
     acme, catalog = changes.tenant.id, changes.catalog
-    await policies.update_policy(
-        acme, catalog, lambda policy: replace(policy, http_origins=("https://api.example",)), by=BY
-    )
+    await POLICY.change(acme, catalog, lambda policy: replace(policy, http_origins=("https://api.example",)), by=BY)
 
     with pytest.raises(ReferenceMissing, match="policy"):
         await live_sources.create_live_source(acme, catalog, MCP, by=BY)

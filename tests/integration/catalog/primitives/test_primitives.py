@@ -7,8 +7,9 @@ import anyio
 import pytest
 
 from gateway.admin.list_search import RESOURCES
-from gateway.catalog import policies, tenants
+from gateway.catalog import tenants
 from gateway.catalog.etags import tag_of
+from gateway.catalog.kinds.singletons import POLICY
 from gateway.catalog.primitives import primitives, queries
 from gateway.catalog.primitives.primitives import Address
 from gateway.catalog.primitives.queries import Listed
@@ -180,7 +181,7 @@ async def test_the_quota_counts_every_family_and_imports(changes: Changes) -> No
         def revise(policy: Policy) -> Policy:
             return replace(policy, limits=Limits(primitives=count))
 
-        await policies.update_policy(tenant, catalog, revise, by=BY)
+        await POLICY.change(tenant, catalog, revise, by=BY)
 
     await allow(2)
     await _create(changes, static_tool("a"))
@@ -220,7 +221,7 @@ async def test_requests_go_to_allowed_origins_only(changes: Changes) -> None:
     """Ours: the policy's origins hold for handlers, steps and completions when they are stored (CAL-4)."""
 
     async def allow(*origins: str) -> None:
-        await policies.update_policy(
+        await POLICY.change(
             changes.tenant.id, changes.catalog, lambda policy: replace(policy, http_origins=origins), by=BY
         )
 

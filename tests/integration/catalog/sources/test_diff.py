@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gateway.catalog import audit, policies, tenants
+from gateway.catalog import audit, tenants
 from gateway.catalog.identity import keys
 from gateway.catalog.identity.keys import KeyDraft
-from gateway.catalog.kinds.singletons import EGRESS
+from gateway.catalog.kinds.singletons import EGRESS, POLICY
 from gateway.catalog.sources import imports, sources
 from gateway.catalog.sources.drafts import SourceDraft
 from gateway.catalog.transaction import Author, CatalogContext
@@ -59,7 +59,7 @@ async def test_each_change_is_one_revision_one_entry_and_one_event(changes: Chan
         ("source.create", lambda: imports.import_source(tenant, catalog, PETS, by=BY)),
         ("source.update", lambda: imports.update_source(tenant, catalog, "pets", lambda old: old, by=BY)),
         ("source.delete", lambda: sources.remove_source(tenant, catalog, "pets", by=BY)),
-        ("policy.update", lambda: policies.update_policy(tenant, catalog, _deny, by=BY)),
+        ("policy.update", lambda: POLICY.change(tenant, catalog, _deny, by=BY)),
         ("egress.update", lambda: EGRESS.set(tenant, catalog, _permit("a.internal:1"), by=BY)),
         ("tenant.rename", lambda: tenants.rename_tenant(tenant, catalog, "New", by=BY)),
     ]
@@ -99,10 +99,10 @@ async def test_a_change_that_fails_leaves_nothing(changes: Changes) -> None:
         (PreconditionFailed, lambda: sources.remove_source(tenant, catalog, "pets", by=BY, expected=stale)),
         (PreconditionFailed, lambda: tenants.rename_tenant(tenant, catalog, "x", by=BY, expected=stale)),
         (PreconditionFailed, lambda: tenants.remove_tenant(tenant, catalog, by=BY, expected=stale)),
-        (PreconditionFailed, lambda: policies.update_policy(tenant, catalog, _deny, by=BY, expected=stale)),
+        (PreconditionFailed, lambda: POLICY.change(tenant, catalog, _deny, by=BY, expected=stale)),
         (PreconditionFailed, lambda: EGRESS.set(tenant, catalog, _permit("b.internal:1"), by=BY, expected=stale)),
         (InvalidBody, lambda: EGRESS.set(tenant, catalog, _permit("10.0.0.0/8:80"), by=BY)),
-        (InvalidBody, lambda: policies.update_policy(tenant, catalog, _compare_with_text, by=BY)),
+        (InvalidBody, lambda: POLICY.change(tenant, catalog, _compare_with_text, by=BY)),
         (NotFound, lambda: sources.remove_source(tenant, catalog, "none", by=BY)),
         (ReferenceMissing, lambda: keys.create_key(tenant, catalog, replace(DRAFT, profile="small"), by=BY)),
         (InvalidBody, lambda: keys.create_key(tenant, catalog, replace(DRAFT, expires_at=past), by=BY)),

@@ -6,7 +6,8 @@ import anyio
 import orjson
 import pytest
 
-from gateway.catalog import audit, policies, tenants
+from gateway.catalog import audit, tenants
+from gateway.catalog.kinds.singletons import POLICY
 from gateway.catalog.primitives import queries
 from gateway.catalog.sources import imports, sources
 from gateway.catalog.sources.drafts import SourceDraft
@@ -144,7 +145,7 @@ async def test_a_tenant_gets_no_more_primitives_than_it_may_have(changes: Change
     def narrow(policy: Policy) -> Policy:
         return replace(policy, limits=replace(policy.limits, primitives=5))
 
-    await policies.update_policy(changes.tenant.id, changes.catalog, narrow, by=BY)
+    await POLICY.change(changes.tenant.id, changes.catalog, narrow, by=BY)
     await _import(changes, PETS)
     with pytest.raises(LimitExceeded, match="at most 5"):
         await _import(changes, SourceDraft(name="many", document=many(URL, 2)))

@@ -14,7 +14,8 @@ import anyio
 import orjson
 import pytest
 
-from gateway.catalog import audit, policies
+from gateway.catalog import audit
+from gateway.catalog.kinds.singletons import POLICY
 from gateway.catalog.notifications import deliveries, webhook_endpoints
 from gateway.catalog.notifications.webhook_endpoints import EndpointDraft
 from gateway.catalog.overrides import overrides
@@ -665,7 +666,7 @@ async def test_a_thousand_new_tools_wait_where_the_tenant_has_no_room(desk: Desk
     def narrow(policy: Policy) -> Policy:
         return replace(policy, limits=replace(policy.limits, primitives=1000))
 
-    await policies.update_policy(desk.tenant, desk.catalog, narrow, by=BY)
+    await POLICY.change(desk.tenant, desk.catalog, narrow, by=BY)
     await desk.add(refresh_interval_s=FLOOR_S, refresh_policy=RefreshPolicy.ADDITIONS)
     desk.serve(_with(desk.document, tools=1000))
     assert await desk.look() is RefreshOutcome.PROPOSED

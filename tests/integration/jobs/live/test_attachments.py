@@ -24,7 +24,7 @@ from gateway.jobs.live.held import HeldAttachments
 from gateway.jobs.live.null_client import NULL_CLIENT
 from gateway.redis.event_bus import EventBus
 from gateway.redis.live.leases import AttachmentLeases, SourceKey
-from gateway.store.calls import policies
+from gateway.store.kinds.singletons import POLICY
 from gateway.upstream.live.interfaces import LiveAttachment, LiveClient, LiveListener, LiveMethod
 from tests.integration.catalog.conftest import BY, Changes, changes
 from tests.integration.redis.conftest import SECRET
@@ -391,8 +391,8 @@ async def test_an_origin_that_the_policy_no_longer_allows_is_detached(scene: Sce
 
     async def allow(*origins: str) -> None:
         async with scene.changes.catalog.store.transaction(scene.tenant) as db:
-            policy = replace(await policies.get(scene.tenant, db), http_origins=origins)
-            await policies.save(scene.tenant, db, policy)
+            policy = replace(await POLICY.get(scene.tenant, db), http_origins=origins)
+            await POLICY.save(scene.tenant, db, policy)
 
     await allow("https://elsewhere.example")
     await holder.attachments.compare()
