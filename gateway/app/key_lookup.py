@@ -12,7 +12,8 @@ from gateway.domain.tenancy.keys import Key, KeyUse
 from gateway.domain.tenancy.principals import Principal
 from gateway.store.database.circuit_breaker import PROMPT_S
 from gateway.store.engine import Store
-from gateway.store.identity import access_rules, grants, issuers, keys
+from gateway.store.identity import grants, issuers, keys
+from gateway.store.kinds.singletons import ACCESS
 
 
 class KeyLookup:
@@ -46,7 +47,7 @@ class KeyLookup:
 
     async def _with_access_scopes(self, found: TenantIssuers) -> TenantIssuers:
         async with self._store.transaction(found.tenant) as db:
-            access = await access_rules.get(found.tenant, db)
+            access = await ACCESS.get(found.tenant, db)
         named = [replace(issuer, access_scopes=access.scopes_of_issuer(issuer.name)) for issuer in found.issuers]
         return replace(found, issuers=tuple(named))
 

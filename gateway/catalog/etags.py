@@ -8,7 +8,6 @@ from gateway.domain.credentials import StoredCredential
 from gateway.domain.live_sources import LiveSource
 from gateway.domain.primitives import Primitive
 from gateway.domain.sources import Source
-from gateway.domain.tenancy.access import AccessRules
 from gateway.domain.tenancy.accounts import UserAccount
 from gateway.domain.tenancy.grants import Consent, Grant, OAuthClient
 from gateway.domain.tenancy.guardrails import Guardrail
@@ -46,7 +45,6 @@ Versioned = (
     | Approval
     | OutboundWebhook
     | TrailSink
-    | AccessRules
 )
 """Objects that have an entity tag."""
 
@@ -56,8 +54,6 @@ def tag_of(thing: Versioned | Tool) -> str:
     match thing:
         case Tenant():
             return f"{thing.id}.{thing.revision}"
-        case AccessRules():
-            return f"access.{thing.version}"
         case Tool():
             content = b"\0".join((thing.definition, thing.plan, thing.safety.encode(), thing.source_name.encode()))
             return f"{thing.operation}.{hashlib.blake2b(content, digest_size=8).hexdigest()}"

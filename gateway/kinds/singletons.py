@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gateway.domain.audit import AuditRetention, RetentionStatus
+from gateway.domain.tenancy.access import AccessRules
 from gateway.domain.tenancy.ceilings import Ceilings, CeilingsStatus
 from gateway.domain.tenancy.egress import Egress
 from gateway.domain.tenancy.keys import Scope
@@ -66,5 +67,33 @@ POLICY = Singleton(
     status=PolicyStatus,
     complete=follow_rate,
 )
+ACCESS = Singleton(
+    of=AccessRules,
+    stem="Access",
+    name="access",
+    path="access",
+    noun="access",
+    about="the access rules of a tenant, and the roles of its people",
+    example={
+        "default": "allow",
+        "rules": [
+            {
+                "effect": "deny",
+                "who": ["everyone"],
+                "unless": ["group:corp:finance"],
+                "what": {"sources": ["payroll"]},
+                "reason": "salaries are for finance",
+            },
+            {
+                "effect": "deny",
+                "who": ["people"],
+                "unless": ["scope:corp:write"],
+                "what": {"safety": ["moderate", "dangerous"]},
+                "reason": "changes need a token with the scope write",
+            },
+        ],
+        "roles": [{"role": "approve", "who": ["group:corp:leads"], "reason": "leads answer for their teams"}],
+    },
+)
 
-SINGLETONS: Sequence[Singleton[Any]] = (EGRESS, RETENTION, CEILINGS, POLICY)
+SINGLETONS: Sequence[Singleton[Any]] = (EGRESS, RETENTION, CEILINGS, POLICY, ACCESS)

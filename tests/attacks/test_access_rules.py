@@ -27,7 +27,7 @@ PETS = {"sources": ["api"]}
 
 async def put(gateway: RunningGateway, *rules: dict[str, Any], default: str = "allow") -> None:
     """Store the rules."""
-    answer = await gateway.admin.put(ACCESS, json={"default": default, "rules": list(rules)})
+    answer = await gateway.admin.patch(ACCESS, json={"default": default, "rules": list(rules)})
     assert answer.status_code == 200, answer.text
 
 
@@ -245,11 +245,11 @@ async def test_rules_of_extreme_size_are_refused(gateway: RunningGateway, issuer
     patterns = [deny(["everyone"], names=[f"*{number}_{place}*" for place in range(100)]) for number in range(11)]
     long = [deny([f"subject:{'x' * 280}{number}" for number in range(99)]) for _ in range(9)]
     for rules, reason in ((patterns, "1000 names"), (long, "bytes")):
-        answer = await gateway.admin.put(ACCESS, json={"rules": rules})
+        answer = await gateway.admin.patch(ACCESS, json={"rules": rules})
         assert answer.status_code == 400, answer.text
         assert reason in answer.text
     for who in ("group:finance", "group:", "Everyone", "key:", "subject:a\nb", "role:admin"):
-        assert (await gateway.admin.put(ACCESS, json={"rules": [deny([who])]})).status_code == 400, who
+        assert (await gateway.admin.patch(ACCESS, json={"rules": [deny([who])]})).status_code == 400, who
     for scope in (
         "scope:read",
         "scope:corp:",
@@ -258,7 +258,7 @@ async def test_rules_of_extreme_size_are_refused(gateway: RunningGateway, issuer
         "scope:corp:é",
         f"scope:a:{'x' * 300}",
     ):
-        refused = await gateway.admin.put(ACCESS, json={"rules": [deny(["people"], [scope])]})
+        refused = await gateway.admin.patch(ACCESS, json={"rules": [deny(["people"], [scope])]})
         assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (400, "/rules/0/unless/0"), scope
 
 
@@ -267,7 +267,7 @@ async def test_no_rule_takes_primitives_away_because_of_a_scope(gateway: Running
     assert issuer.keys
     scope = "scope:corp:agent"
     for rule in (deny([scope]), deny(["people", scope]), {"effect": "allow", "unless": [scope]}):
-        for method, path in (("PUT", ACCESS), ("POST", f"{ACCESS}/report")):
+        for method, path in (("PATCH", ACCESS), ("POST", f"{ACCESS}/report")):
             answer = await gateway.admin.request(method, path, json={"rules": [rule]})
             assert answer.status_code == 400, answer.text
             assert "`who` of an allow rule or in `unless` of a deny rule" in answer.text
@@ -392,6 +392,6 @@ async def test_rules_of_a_later_release_fail_for_nobody_but_whom_they_name(
         assert "list_pets" not in await names(gateway, credential)
     shown = (await gateway.admin.get(ACCESS)).json()
     assert [one["reason"] for one in (*shown["rules"], *shown["roles"])] == [UNREADABLE] * 2
-    refused = await gateway.admin.put(ACCESS, json={"rules": []})
+    refused = await gateway.admin.patch(ACCESS, json={"rules": []})
     assert (refused.status_code, "later release" in refused.text) == (409, True), refused.text
-    assert (await gateway.admin.put(ACCESS, json={"rules": [], "roles": []})).status_code == 200
+    assert (await gateway.admin.patch(ACCESS, json={"rules": [], "roles": []})).status_code == 200

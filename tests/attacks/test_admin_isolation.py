@@ -53,6 +53,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("PUT", "/tenants/{t}/policy"): {"moderate": "deny"},
     ("PATCH", "/tenants/{t}/policy"): {"moderate": "confirm"},
     ("PUT", "/tenants/{t}/access"): {"default": "deny"},
+    ("PATCH", "/tenants/{t}/access"): {"default": "allow"},
     ("PUT", "/tenants/{t}/egress"): {"allow": ["10.0.0.5:8443"]},
     ("PATCH", "/tenants/{t}/egress"): {"allow": ["10.0.0.5:8443"]},
     ("POST", "/tenants/{t}/profiles"): {"name": "new", **RULES},

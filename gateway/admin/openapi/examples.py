@@ -5,7 +5,7 @@ from typing import Any
 
 from gateway.kinds.index import KINDS
 from gateway.kinds.kind import Kind
-from gateway.kinds.singletons import SINGLETONS
+from gateway.kinds.singletons import ACCESS, SINGLETONS
 
 Json = Mapping[str, object]
 
@@ -70,26 +70,6 @@ _REFUNDS: Json = {
     "decision": "approve",
     "reason": "a large refund",
 }
-_ACCESS: Json = {
-    "default": "allow",
-    "rules": [
-        {
-            "effect": "deny",
-            "who": ["everyone"],
-            "unless": ["group:corp:finance"],
-            "what": {"sources": ["payroll"]},
-            "reason": "salaries are for finance",
-        },
-        {
-            "effect": "deny",
-            "who": ["people"],
-            "unless": ["scope:corp:write"],
-            "what": {"safety": ["moderate", "dangerous"]},
-            "reason": "changes need a token with the scope write",
-        },
-    ],
-    "roles": [{"role": "approve", "who": ["group:corp:leads"], "reason": "leads answer for their teams"}],
-}
 _OVERRIDE: Json = {
     "title": "Find a pet",
     "description": "Finds a pet by its id. Use it when the id is known.",
@@ -105,8 +85,7 @@ _PRIMITIVES: Mapping[str, Json] = {
 }
 _BODIES: Mapping[str, Json] = {
     "AccessCheck": {"as": {"subject": "corp:ada", "groups": ["corp:finance"]}, "family": "tool"},
-    "AccessReplace": _ACCESS,
-    "AccessReportOf": _ACCESS,
+    "AccessReportOf": ACCESS.example,
     "ApprovalDecide": {"comment": "Checked with the owner of the account."},
     "ClientCreate": {"name": "Reports", "redirect_uris": ["https://reports.example/callback"], "confidential": True},
     "ClientUpdate": {"redirect_uris": ["https://reports.example/callback", "http://127.0.0.1/callback"]},

@@ -1,128 +1,16 @@
-"""Request models of access rules and roles."""
+"""Request models of reports on access rules."""
 
-from typing import Annotated, Self
+from typing import Annotated
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field
 
 from gateway.admin.requests.primitives import ExplainAs
-from gateway.domain.members.formats import CALLER, PERSON
-from gateway.domain.members.values import check_printable
 from gateway.domain.primitives import Family
-from gateway.domain.tenancy.access import (
-    EVERYONE,
-    MAX_ROLES,
-    MAX_RULES,
-    MAX_WHO,
-    AccessEffect,
-    Role,
-    find_restricting_scopes,
-)
-from gateway.web.kinds.rules import RuleSent
+from gateway.domain.tenancy.access import MAX_ROLES, MAX_RULES, AccessEffect
+from gateway.web.kinds.rules import AccessRuleSent, RoleRuleSent
 from gateway.web.models import GIVEN, Absent, BodyModel
 
-Caller = Annotated[str, Field(max_length=300, pattern=CALLER), AfterValidator(check_printable)]
-PersonNamed = Annotated[str, Field(max_length=300, pattern=PERSON), AfterValidator(check_printable)]
 Effect = Annotated[AccessEffect, Field(strict=False)]
-
-
-def _everyone() -> list[str]:
-    return [EVERYONE]
-
-
-def _match_all() -> RuleSent:
-    return RuleSent.model_validate({})
-
-
-class AccessRuleSent(BodyModel):
-    """A rule that allows or denies the primitives matched by `what` to callers matched by `who` but not by `unless`."""
-
-    effect: Annotated[Effect, Field(description="Deny rules take precedence over allow rules.")]
-    who: Annotated[
-        list[Caller],
-        Field(
-            default_factory=_everyone,
-            min_length=1,
-            max_length=MAX_WHO,
-            description="The callers to whom the rule applies if any entry matches: `everyone`, `keys`, "
-            "`people`, `key:ID`, `subject:SUBJECT`, `group:ISSUER:GROUP`, `issuer:ISSUER` or `scope:ISSUER:SCOPE`. "
-            "Only an allow rule names scopes here.",
-        ),
-    ]
-    unless: Annotated[
-        list[Caller],
-        Field(
-            default_factory=list[str],
-            max_length=MAX_WHO,
-            description="The callers to whom the rule does not apply. Only a deny rule names scopes here.",
-        ),
-    ]
-    what: Annotated[RuleSent, Field(default_factory=_match_all, description="The primitives; by default, all.")]
-    reason: Annotated[
-        str,
-        Field(max_length=200, description="The reason, for administrators; clients do not see it."),
-        AfterValidator(check_printable),
-    ] = ""
-
-    @model_validator(mode="after")
-    def _check_scopes(self) -> Self:
-        restricting = find_restricting_scopes(self.effect, self.who, self.unless)
-        if restricting:  # guard: access-scope-permits
-            raise ValueError(
-                f"{restricting[0]} would take primitives away, and a client escapes it by fewer scopes; name scopes in "
-                "`who` of an allow rule or in `unless` of a deny rule"
-            )
-        return self
-
-
-class RoleRuleSent(BodyModel):
-    """A rule that gives a role to people matched by `who` but not by `unless`."""
-
-    role: Annotated[
-        Annotated[Role, Field(strict=False)],
-        Field(
-            description="The role: `approve` permits decisions about calls of other subjects on the approvals page; "
-            "`administer` and `audit` permit, with an access token for the admin API, what the scopes `admin` and "
-            "`audit` of a key permit."
-        ),
-    ]
-    who: Annotated[
-        list[PersonNamed],
-        Field(
-            min_length=1,
-            max_length=MAX_WHO,
-            description="The people who have the role if any entry matches: `people`, `subject:SUBJECT`, "
-            "`group:ISSUER:GROUP` or `issuer:ISSUER`.",
-        ),
-    ]
-    unless: Annotated[
-        list[PersonNamed],
-        Field(default_factory=list[str], max_length=MAX_WHO, description="The people without the role."),
-    ]
-    reason: Annotated[
-        str, Field(max_length=200, description="The reason, for administrators."), AfterValidator(check_printable)
-    ] = ""
-
-
-AccessRulesSent = Annotated[
-    list[AccessRuleSent],
-    Field(max_length=MAX_RULES, description="The rules; their order has no effect."),
-]
-
-
-class AccessReplace(BodyModel):
-    """All access rules of the tenant, which replace the stored ones."""
-
-    default: Annotated[
-        Effect, Field(description="The effect for a primitive and a caller to which no rule applies.")
-    ] = AccessEffect.ALLOW
-    rules: Annotated[AccessRulesSent, Field(default_factory=list[AccessRuleSent])]
-    roles: Annotated[
-        list[RoleRuleSent] | None,
-        Field(
-            max_length=MAX_ROLES,
-            description="The roles of people; absent or null means the stored ones.",
-        ),
-    ] = None
 
 
 class AccessReportOf(BodyModel):

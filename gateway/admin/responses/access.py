@@ -1,4 +1,4 @@
-"""Response models of access rules and roles."""
+"""Response models of reports on access rules and roles."""
 
 from collections.abc import Sequence
 from typing import Annotated, Self
@@ -7,38 +7,8 @@ from pydantic import Field
 
 from gateway.admin.responses.policies import RuleReport
 from gateway.catalog.snapshots.access_report import AccessFinding
-from gateway.domain.tenancy.access import AccessEffect, Role
-from gateway.web.kinds.rules import RuleShown
-from gateway.web.models import CopiedModel, Page, ResponseModel
-
-
-class AccessRuleShown(CopiedModel):
-    """A rule that allows or denies the primitives matched by `what` to callers matched by `who` but not by `unless`."""
-
-    effect: Annotated[AccessEffect, Field(description="Deny rules take precedence over allow rules.")]
-    who: Annotated[Sequence[str], Field(description="The callers.")]
-    unless: Annotated[Sequence[str], Field(description="The callers to whom the rule does not apply.")]
-    what: Annotated[RuleShown, Field(description="The primitives.")]
-    reason: Annotated[str, Field(description="The reason, for administrators.")]
-
-
-class RoleRuleShown(CopiedModel):
-    """A rule that gives a role to people matched by `who` but not by `unless`."""
-
-    role: Annotated[Role, Field(description="The role.")]
-    who: Annotated[Sequence[str], Field(description="The people.")]
-    unless: Annotated[Sequence[str], Field(description="The people without the role.")]
-    reason: Annotated[str, Field(description="The reason, for administrators.")]
-
-
-class AccessShown(CopiedModel):
-    """The access rules of a tenant, and the roles of its people."""
-
-    default: Annotated[
-        AccessEffect, Field(description="The effect for a primitive and a caller to which no rule applies.")
-    ]
-    rules: Annotated[Sequence[AccessRuleShown], Field(description="The rules; their order has no effect.")]
-    roles: Annotated[Sequence[RoleRuleShown], Field(description="The roles of people.")]
+from gateway.domain.tenancy.access import Role
+from gateway.web.models import Page, ResponseModel
 
 
 class AccessReport(RuleReport):

@@ -13,8 +13,8 @@ from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.policy import PROTECTING, Decision, Policy, Safety, weaker_levels
 from gateway.errors import GatewayError
 from gateway.store.engine import Store
-from gateway.store.identity import access_rules, keys
-from gateway.store.kinds.singletons import POLICY
+from gateway.store.identity import keys
+from gateway.store.kinds.singletons import ACCESS, POLICY
 
 _TIMEOUT_S = 15.0
 _MAX_NAMED = 5
@@ -38,7 +38,7 @@ async def check_policies(store: Store) -> Sequence[Finding]:
             for tenant in await all_tenants(store):
                 async with store.transaction(tenant.id) as db:
                     found = await POLICY.get(tenant.id, db)
-                    access = await access_rules.get(tenant.id, db)
+                    access = await ACCESS.get(tenant.id, db)
                     can_approve = bool(access.approvers) or await keys.is_granted(tenant.id, db, Scope.APPROVE)
                     missing = await find_unknown_entries(tenant.id, db, access)
                     missing |= await find_missing_sources(tenant.id, db, access)

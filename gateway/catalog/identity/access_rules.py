@@ -1,18 +1,25 @@
-"""The access rules of a tenant and the roles of its people, which are replaced as a unit."""
-
-from collections.abc import Callable
+"""Special functions of the access rules of a tenant and the roles of its people."""
 
 import msgspec
 
-from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.identity.admin_bounds import check_role_grant
-from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
+from gateway.catalog.transaction import CatalogContext, OpenChanges
 from gateway.domain.identifiers import KeyId, TenantId
-from gateway.domain.tenancy.access import GROUP, ISSUER, KEY, SCOPE, AccessRules, Role, roles_of
+from gateway.domain.tenancy.access import (
+    GROUP,
+    ISSUER,
+    KEY,
+    SCOPE,
+    AccessRules,
+    Role,
+    find_restricting_scopes,
+    roles_of,
+)
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import Conflict, Fault, InvalidBody
 from gateway.store.engine import Db, Store
-from gateway.store.identity import access_rules, issuers, keys
+from gateway.store.identity import issuers, keys
+from gateway.store.kinds.singletons import ACCESS
 from gateway.store.live import live_sources
 from gateway.store.sources import sources
 
@@ -21,47 +28,45 @@ _MAX_PATTERNS = 1000
 """Limit on the patterns of names of all rules: each is compared with each primitive whenever a snapshot is loaded."""
 
 
-async def get_access(tenant: TenantId, catalog: CatalogContext) -> AccessRules:
-    """The tenant's access rules."""
-    async with catalog.store.transaction(tenant) as db:
-        return await access_rules.get(tenant, db)
-
-
 async def find_roles(tenant: TenantId, store: Store, principal: Principal) -> frozenset[Role]:
     """The roles of a caller under the currently stored rules."""
     async with store.transaction(tenant) as db:
-        return roles_of(await access_rules.get(tenant, db), principal)
+        return roles_of(await ACCESS.get(tenant, db), principal)
 
 
-async def replace_access(
-    tenant: TenantId,
-    catalog: CatalogContext,
-    revise: Callable[[AccessRules], AccessRules],
-    *,
-    by: Author,
-    expected: Expected = None,
-) -> AccessRules:
-    """Replace the tenant's access rules with those that `revise` returns for the stored ones.
+def check_scopes(access: AccessRules) -> AccessRules:
+    """Return the rules if no scope in them takes primitives away.
 
-    The next catalog revision applies the new rules. The audit entry contains the difference.
+    Raises:
+        InvalidBody: one does; a client would escape it by fewer scopes. The faults name the rules.
+    """
+    faults: list[Fault] = []
+    for number, rule in enumerate(access.rules):
+        restricting = find_restricting_scopes(rule.effect, rule.who, rule.unless)
+        if restricting:  # guard: access-scope-permits
+            reason = (
+                f"{restricting[0]} would take primitives away, and a client escapes it by fewer scopes; name scopes in"
+                " `who` of an allow rule or in `unless` of a deny rule"
+            )
+            faults.append(Fault(pointer=f"/rules/{number}", reason=reason))
+    if faults:
+        raise InvalidBody(f"{faults[0].pointer}: {faults[0].reason}", faults=faults)
+    return access
+
+
+async def check_access(opened: OpenChanges, current: AccessRules, wanted: AccessRules) -> None:
+    """Refuse rules that cannot be stored, and roles that the author may not grant.
 
     Raises:
         InvalidBody: the rules are too large.
         Conflict: the new rules repeat one that this release cannot read.
         Forbidden: roles change, and the author may not grant them.
-        PreconditionFailed: the current version matches no expected tag.
     """
-    entry = CatalogChange(action="access.update", target="access")
-    async with change(tenant, catalog, entry, by=by) as db:
-        current = await access_rules.get(tenant, db)
-        check_version(current, expected)
-        access = revise(current)
-        if access.has_unreadable:  # guard: access-unreadable-kept
-            raise Conflict("a later release stored some of the rules or roles; change them there, or send all of both")
-        check_size(access)
-        await check_role_grant(tenant, db, {rule.role for rule in {*access.roles} ^ {*current.roles}}, by=by)
-        entry.before, entry.after = current, access
-        return await access_rules.save(tenant, db, access)
+    if wanted.has_unreadable:  # guard: access-unreadable-kept
+        raise Conflict("a later release stored some of the rules or roles; change them there, or send all of both")
+    check_size(wanted)
+    changed = {rule.role for rule in {*wanted.roles} ^ {*current.roles}}
+    await check_role_grant(opened.tenant, opened.db, changed, by=opened.by)
 
 
 def check_size(access: AccessRules) -> None:

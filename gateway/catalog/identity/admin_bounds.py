@@ -11,8 +11,8 @@ from gateway.domain.tenancy.keys import Key, KeyState, Scope
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import Conflict, Fault, Forbidden, LimitExceeded
 from gateway.store.engine import Db
-from gateway.store.identity import access_rules, keys
-from gateway.store.kinds.singletons import CEILINGS
+from gateway.store.identity import keys
+from gateway.store.kinds.singletons import ACCESS, CEILINGS
 
 _GRACE = timedelta(minutes=1)
 """Tolerance for a client's clock that is ahead."""
@@ -74,7 +74,7 @@ async def check_issuers(tenant: TenantId, db: Db, issuer: str, *, by: Author) ->
         return
     if not (await _bounds(tenant, db)).issuers:  # guard: delegated-issuers
         raise Forbidden(f"the tenant's admins may not accept issuers; {_ASK}")
-    roles = (await access_rules.get(tenant, db)).roles
+    roles = (await ACCESS.get(tenant, db)).roles
     # another issuer of this name would decide which people belong to the groups that have a role
     concerned = {rule.role for rule in roles if may_concern(rule, issuer)}  # guard: role-issuer
     await check_role_grant(tenant, db, concerned, by=by)

@@ -27,7 +27,8 @@ from gateway.errors import (
     ReferenceMissing,
 )
 from gateway.store.engine import Db
-from gateway.store.identity import access_rules, accounts, keys
+from gateway.store.identity import accounts, keys
+from gateway.store.kinds.singletons import ACCESS
 
 MAX_KEYS = 1000
 """Limit on the keys of one tenant, revoked and expired ones included."""
@@ -105,7 +106,7 @@ async def has_approver(tenant: TenantId, catalog: CatalogContext, requester: str
     """True if a valid key of another subject, or a person, can approve this subject's calls."""
     async with catalog.store.transaction(tenant) as db:
         is_by_key = await keys.granted_to_others(tenant, db, Scope.APPROVE, besides=requester, limit=1)
-        return bool(is_by_key or (await access_rules.get(tenant, db)).approvers)
+        return bool(is_by_key or (await ACCESS.get(tenant, db)).approvers)
 
 
 async def approving_keys(

@@ -6,6 +6,7 @@ from typing import Any
 from gateway.catalog.audit_retention import check_minimum, read_status, schedule_cuts
 from gateway.catalog.ceilings import read_effective
 from gateway.catalog.egress import normalise_egress
+from gateway.catalog.identity.access_rules import check_access, check_scopes
 from gateway.catalog.kinds.single_object import SingleObject
 from gateway.catalog.policies import bound_limits, normalise_policy, read_limits, tag_policy
 from gateway.kinds import singletons as kinds
@@ -29,5 +30,6 @@ POLICY = SingleObject(
     initial=lambda _, options: options.tenant_policy,
     tag=tag_policy,
 )
+ACCESS = SingleObject(kind=kinds.ACCESS, row=rows.ACCESS, normalise=check_scopes, check=check_access)
 
-SINGLE_OBJECTS: Sequence[SingleObject[Any]] = (EGRESS, RETENTION, CEILINGS, POLICY)
+SINGLE_OBJECTS: Sequence[SingleObject[Any]] = (EGRESS, RETENTION, CEILINGS, POLICY, ACCESS)

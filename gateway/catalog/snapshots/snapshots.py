@@ -35,9 +35,8 @@ from gateway.store import operations, primitives, tenants, tool_aliases
 from gateway.store.calls import guardrails
 from gateway.store.database.circuit_breaker import PROMPT_S
 from gateway.store.engine import Db, Store
-from gateway.store.identity import access_rules
 from gateway.store.kinds.profiles import PROFILES
-from gateway.store.kinds.singletons import EGRESS
+from gateway.store.kinds.singletons import ACCESS, EGRESS
 from gateway.store.live import live_primitives, live_sources
 from gateway.store.sources import sources
 from gateway.upstream.egress.allow_list import read_stored
@@ -215,7 +214,7 @@ class Snapshots:
             queried = await sources.queried(tenant, db)
             old_names = await tool_aliases.active(tenant, db)
             offer = await load_offer(tenant, db)
-            access = await access_rules.get(tenant, db)
+            access = await ACCESS.get(tenant, db)
         added = primitives_for(self._code, found.slug)
         composing = partial(compose, imported, own, added, with_queries=bool(queried), aliases=old_names, offer=offer)
         composed = await run_in_thread(SNAPSHOT_LOADS, tenant, composing)

@@ -7,7 +7,11 @@ order of the rules has no effect.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
 
+from gateway.domain.members.formats import CALLER, PERSON
+from gateway.domain.members.markers import About, Check, Form, Length, Option, Shape
+from gateway.domain.members.values import check_printable
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tenancy.profiles import Rule
@@ -21,6 +25,9 @@ MAX_RULES = 500
 MAX_ROLES = 100
 MAX_WHO = 100
 _ANYTHING = Rule()
+_Callers = tuple[Annotated[str, Length(most=300), Form(CALLER), Check(check_printable)], ...]
+_People = tuple[Annotated[str, Length(most=300), Form(PERSON), Check(check_printable)], ...]
+_Reason = Annotated[str, Length(most=200), Check(check_printable)]
 
 
 class AccessEffect(StrEnum):
@@ -41,12 +48,23 @@ class AccessRule:
     caller whose scopes are not known, as in a task, is a caller without scopes.
     """
 
-    effect: AccessEffect
-    who: tuple[str, ...] = (EVERYONE,)
-    unless: tuple[str, ...] = ()
-    what: Rule = _ANYTHING
-    reason: str = ""
-    """For administrators; clients never receive it."""
+    effect: Annotated[AccessEffect, About("Deny rules take precedence over allow rules.")]
+    who: Annotated[
+        _Callers,
+        Length(least=1, most=MAX_WHO),
+        About(
+            "The callers to whom the rule applies if any entry matches: `everyone`, `keys`, `people`, `key:ID`,"
+            " `subject:SUBJECT`, `group:ISSUER:GROUP`, `issuer:ISSUER` or `scope:ISSUER:SCOPE`. Only an allow rule"
+            " names scopes here."
+        ),
+    ] = (EVERYONE,)
+    unless: Annotated[
+        _Callers,
+        Length(most=MAX_WHO),
+        About("The callers to whom the rule does not apply. Only a deny rule names scopes here."),
+    ] = ()
+    what: Annotated[Rule, About("The primitives; by default, all.")] = _ANYTHING
+    reason: Annotated[_Reason, About("The reason, for administrators; clients do not see it.")] = ""
 
     @property
     def is_deny(self) -> bool:
@@ -77,20 +95,43 @@ _SCOPES = {Role.APPROVE: Scope.APPROVE, Role.ADMINISTER: Scope.ADMIN, Role.AUDIT
 class RoleRule:
     """Gives a role to people that `who` names and `unless` does not; entries as in access rules, without keys."""
 
-    role: Role
-    who: tuple[str, ...]
-    unless: tuple[str, ...] = ()
-    reason: str = ""
-    """For administrators."""
+    role: Annotated[
+        Role,
+        About(
+            "The role: `approve` permits decisions about calls of other subjects on the approvals page; `administer`"
+            " and `audit` permit, with an access token for the admin API, what the scopes `admin` and `audit` of a key"
+            " permit."
+        ),
+    ]
+    who: Annotated[
+        _People,
+        Length(least=1, most=MAX_WHO),
+        About(
+            "The people who have the role if any entry matches: `people`, `subject:SUBJECT`, `group:ISSUER:GROUP` or"
+            " `issuer:ISSUER`."
+        ),
+    ]
+    unless: Annotated[_People, Length(most=MAX_WHO), About("The people without the role.")] = ()
+    reason: Annotated[_Reason, About("The reason, for administrators.")] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessRules:
     """All access rules of a tenant; without any, every caller may use everything, and no person has a role."""
 
-    default: AccessEffect = AccessEffect.ALLOW
-    rules: tuple[AccessRule, ...] = ()
-    roles: tuple[RoleRule, ...] = ()
+    default: Annotated[
+        AccessEffect, About("The effect for a primitive and a caller to which no rule applies."), Shape.KEPT
+    ] = AccessEffect.ALLOW
+    rules: Annotated[
+        tuple[AccessRule, ...],
+        Length(most=MAX_RULES),
+        About("The rules; their order has no effect."),
+        Option(is_file=True),
+        Shape.KEPT,
+    ] = ()
+    roles: Annotated[
+        tuple[RoleRule, ...], Length(most=MAX_ROLES), About("The roles of people."), Option(is_file=True), Shape.KEPT
+    ] = ()
     version: int = 1
 
     @property

@@ -52,7 +52,7 @@ class Hall:
 @pytest.fixture
 async def hall(application: Application) -> Hall:
     """The roles are given by the operator."""
-    given = await application.gateway.admin.put("/tenants/acme/access", json={"rules": [], "roles": ROLES})
+    given = await application.gateway.admin.patch("/tenants/acme/access", json={"rules": [], "roles": ROLES})
     assert given.status_code == 200, given.text
     return Hall(application)
 
@@ -88,7 +88,7 @@ async def test_a_token_for_another_url_is_none_at_the_admin_api(hall: Hall) -> N
     await gateway.create_tenant("globex")
     issuer = application.provider.issuer
     await add_issuer(gateway, "globex", issuer, sign_in=application.provider.client)
-    await gateway.admin.put("/tenants/globex/access", json={"rules": [], "roles": ROLES})
+    await gateway.admin.patch("/tenants/globex/access", json={"rules": [], "roles": ROLES})
     further = await gateway.admin.patch("/tenants/acme/issuers/corp", json={"audiences": ["api://acme"]})
     assert further.status_code == 200, further.text
     good, theirs = hall.token("owners"), hall.token("owners", audience=hall.url("globex"))

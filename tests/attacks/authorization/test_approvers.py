@@ -78,7 +78,7 @@ async def office(application: Application) -> AsyncGenerator[Office]:
     gateway = application.gateway
     await gateway.admin.patch("/tenants/acme/policy", json={"dangerous": "approve"})
     await add(gateway, "acme", "tools", {**static_tool("purge", "gone"), "safety": "dangerous"})
-    assert (await gateway.admin.put(ACCESS, json={"rules": [], "roles": LEADS})).status_code == 200
+    assert (await gateway.admin.patch(ACCESS, json={"rules": [], "roles": LEADS})).status_code == 200
     application.provider.answer = {"refresh_token": "refresh of the provider"}
     application.claims = {"groups": ["leads"]}
     async with AsyncExitStack() as stack:
@@ -143,9 +143,9 @@ async def test_a_group_or_role_lost_between_the_page_and_the_click_counts(office
     assert (await office.send(bob, form)).status_code == 403
     assert (await bob.http.get(office.page)).status_code == 403
     provider.publish(sub="bob", groups=["leads"])
-    await office.gateway.admin.put(ACCESS, json={"rules": [], "roles": []})
+    await office.gateway.admin.patch(ACCESS, json={"rules": [], "roles": []})
     assert (await office.send(bob, form)).status_code == 403
-    await office.gateway.admin.put(ACCESS, json={"rules": [], "roles": LEADS})
+    await office.gateway.admin.patch(ACCESS, json={"rules": [], "roles": LEADS})
     provider.issuer.upstream.status = 400
     provider.issuer.publish(error="invalid_grant")
     assert (await office.send(bob, form)).status_code == 403, "the provider does not know the person any more"
@@ -203,7 +203,7 @@ async def test_a_person_whom_the_issuer_no_longer_admits_decides_nothing(office:
     """Ours: the admission rules count for the provider's present claims, also with a role of one's own (IDN-4)."""
     admin = office.gateway.admin
     assert (await admin.patch("/tenants/acme/issuers/corp", json={"rules": [{"group": "staff"}]})).status_code == 200
-    await admin.put(ACCESS, json={"rules": [], "roles": [{"role": "approve", "who": ["subject:corp:dave"]}]})
+    await admin.patch(ACCESS, json={"rules": [], "roles": [{"role": "approve", "who": ["subject:corp:dave"]}]})
     dave = await office.person("dave", "staff")
     form = {**decision_fields(await dave.http.get(office.page)), "verdict": "approve"}
     office.application.provider.publish(sub="dave", groups=["former"])
@@ -229,7 +229,7 @@ async def test_forms_of_others_decide_nothing(office: Office) -> None:
     gateway = office.gateway
     await gateway.create_tenant("globex")
     await add_provider(gateway, "globex", office.application.provider)
-    await gateway.admin.put("/tenants/globex/access", json={"rules": [], "roles": LEADS})
+    await gateway.admin.patch("/tenants/globex/access", json={"rules": [], "roles": LEADS})
     mallory = await office.person("mallory", "leads", slug="globex")
     assert (await mallory.http.get(office.page)).status_code == 303
     foreign = await mallory.http.get(office.page.replace("/t/acme/", "/t/globex/"))
@@ -250,17 +250,17 @@ async def test_admins_give_no_role_that_they_cannot_give_to_a_key(office: Office
         return await gateway.http.request(method, url, json=body, headers={"authorization": f"Bearer {key}"})
 
     more = {"rules": [], "roles": [*LEADS, {"role": "approve", "who": ["subject:corp:mallory"]}]}
-    assert (await send(admin, "PUT", "access", more)).status_code == 403
-    assert (await send(admin, "PUT", "access", {"rules": [], "default": "deny"})).status_code == 200
+    assert (await send(admin, "PATCH", "access", more)).status_code == 403
+    assert (await send(admin, "PATCH", "access", {"rules": [], "default": "deny"})).status_code == 200
     kept = (await gateway.admin.get(ACCESS)).json()
     assert (kept["default"], kept["roles"]) == ("deny", LEADS)
-    assert (await send(owner, "PUT", "access", more)).status_code == 200
+    assert (await send(owner, "PATCH", "access", more)).status_code == 200
     for wrong in ("everyone", "keys", "key:key_1", "group:leads"):
         body = {"rules": [], "roles": [{"role": "approve", "who": [wrong]}]}
-        assert (await send(owner, "PUT", "access", body)).status_code == 400, wrong
+        assert (await send(owner, "PATCH", "access", body)).status_code == 400, wrong
     for role, status in (("use", 400), ("audit", 403), ("administer", 200)):
         body = {"rules": [], "roles": [*LEADS, {"role": role, "who": ["people"]}]}
-        assert (await send(owner, "PUT", "access", body)).status_code == status, role
+        assert (await send(owner, "PATCH", "access", body)).status_code == status, role
 
     corp = (await gateway.admin.get("/tenants/acme/issuers/corp")).json()
     for named in ("corp", corp["id"]):
@@ -280,5 +280,5 @@ async def test_admins_give_no_role_that_they_cannot_give_to_a_key(office: Office
     partner = await send(admin, "POST", "issuers", {"name": "partner", **made})
     assert partner.status_code == 201, partner.text
     await gateway.admin.put("/tenants/acme/ceilings", json={"admin_bounds": {"scopes": ["mcp", "admin"]}})
-    bounded = await send(owner, "PUT", "access", {"rules": [], "roles": []})
+    bounded = await send(owner, "PATCH", "access", {"rules": [], "roles": []})
     assert (bounded.status_code, "may not grant approve" in bounded.text) == (403, True)

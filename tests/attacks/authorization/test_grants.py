@@ -62,7 +62,7 @@ async def test_a_token_has_the_scopes_that_the_provider_granted(application: App
     assert (other.status_code, "No rule of the issuer admits you" in other.text) == (403, True)
 
     rule = {"effect": "deny", "who": ["people"], "unless": ["scope:corp:tools", "scope:corp:write"]}
-    (await admin.put("/tenants/acme/access", json={"rules": [rule]})).raise_for_status()
+    (await admin.patch("/tenants/acme/access", json={"rules": [rule]})).raise_for_status()
     everyone: dict[str, str] = {}
     await admin.patch(path, json={"rules": [everyone]})
     metadata = (await application.gateway.http.get("/.well-known/oauth-authorization-server/t/acme")).json()
@@ -70,7 +70,7 @@ async def test_a_token_has_the_scopes_that_the_provider_granted(application: App
     for requested in (None, "tools write"):
         assert (await application.tokens(scope=requested))["scope"] == "tools"  # those of access rules too
 
-    (await admin.put("/tenants/acme/access", json={"rules": []})).raise_for_status()
+    (await admin.patch("/tenants/acme/access", json={"rules": []})).raise_for_status()
     await admin.patch(path, json={"rules": [{"scope": "write"}, {}]})
     again = await application.refresh(asked["refresh_token"])
     assert (again.status_code, again.json().get("scope")) == (200, None)

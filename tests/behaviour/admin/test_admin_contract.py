@@ -233,7 +233,7 @@ async def _walk_access(walk: Walk) -> None:
     await walk.ask("POST", f"{path}/check", 200, json=asked)
     await walk.ask("POST", f"{path}/check", 400, json={**asked, "cursor": "x"})
     await walk.ask("POST", f"{path}/check", 404, json={"as": {"key": "key_none"}})
-    await walk.ask("PUT", path, 200, json={})
+    await walk.ask("PUT", f"{path}?replace=true", 200, json={})
 
 
 async def _walk_tools_and_policy(walk: Walk) -> None:

@@ -44,7 +44,7 @@ async def test_the_operator_examines_the_gateway_and_nobody_else(
     assert {check for check, status in checks.items() if status != "ok"} == {"egress", *weak}
     assert {"database", "secrets", "policies", "access_rules"} <= checks.keys()
     rules = [{"effect": "deny", "who": ["key:key_x"], "unless": ["group:gone:x"], "what": {"sources": ["payroll"]}}]
-    (await gateway.admin.put("/tenants/acme/access", json={"rules": rules})).raise_for_status()
+    (await gateway.admin.patch("/tenants/acme/access", json={"rules": rules})).raise_for_status()
     findings = (await gateway.admin.get("/doctor")).json()["findings"]
     (access,) = (finding for finding in findings if finding["check"] == "access_rules")
     assert access["status"] == "warning"

@@ -66,7 +66,7 @@ async def shop(gateway: RunningGateway, upstream: RecordingUpstream) -> Shop:
         "reason": "not yet",
     }
     access = {"default": "allow", "rules": [denied]}
-    (await gateway.admin.put("/tenants/shop/access", json=access)).raise_for_status()
+    (await gateway.admin.patch("/tenants/shop/access", json=access)).raise_for_status()
     rules = [{"decision": "deny", "tool": "op_0002", "reason": "frozen"}]
     (await gateway.admin.patch("/tenants/shop/policy", json={"rules": rules})).raise_for_status()
     return made
@@ -140,7 +140,7 @@ async def test_each_refusal_is_found_by_its_id_with_the_rule(shop: Shop) -> None
 
 async def _check_explanations(shop: Shop, found: dict[str, dict[str, Any]]) -> None:
     """The explanation of each entry names the rule of then, also after the rules have changed."""
-    (await shop.gateway.admin.put("/tenants/shop/access", json={"default": "allow", "rules": []})).raise_for_status()
+    (await shop.gateway.admin.patch("/tenants/shop/access", json={"default": "allow", "rules": []})).raise_for_status()
     (await shop.gateway.admin.patch("/tenants/shop/policy", json={"rules": []})).raise_for_status()
     for name, entry in found.items():
         for of in (entry["id"], entry["correlation_id"]):

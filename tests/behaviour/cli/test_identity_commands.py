@@ -136,7 +136,7 @@ async def test_a_person_uses_the_commands_with_an_access_token(
     issuer = new_issuer(upstream)
     await add_issuer(gateway, "acme", issuer)
     roles = [{"role": "audit", "who": ["subject:corp:ada"]}]
-    await gateway.admin.put("/tenants/acme/access", json={"rules": [], "roles": roles})
+    await gateway.admin.patch("/tenants/acme/access", json={"rules": [], "roles": roles})
     token = issuer.token(f"{gateway.url}/admin/v1/tenants/acme")
     read = await terminal.do("audit", "list", GATEWAY_OPERATOR_KEY="", GATEWAY_KEY=token)
     assert "access.update" in read.out
@@ -167,7 +167,7 @@ async def test_access_rules_from_the_command_line(
         assert f"no such key or issuer: {entry}" in done.err
     assert "approve: group:corp:vets, unless subject:corp:eve" in done.out
     assert "role 1: the tenant has no such issuer: group:corp:vets" in done.err
-    assert (await terminal.do("access", "list")).out == done.out
+    assert (await terminal.do("access", "show")).out == done.out
 
     vet, other = ("--as-subject", "corp:ada", "--as-group", "corp:vets"), ("--as-subject", "corp:bob", "--as-no-group")
     denied = (await terminal.do("access", "check", *other, "--denied")).out

@@ -104,7 +104,7 @@ async def test_a_profile_lists_what_reads_parts(one: Desk) -> None:
         tools = (await one.gateway.rpc(path, one.key, "tools/list", {})).json()["result"]["tools"]
         listed[path] = tools
     rules = {"rules": [{"effect": "deny", "who": ["keys"], "what": {"names": ["read_result"]}}]}
-    (await one.gateway.admin.put(f"/tenants/{SLUG}/access", json=rules)).raise_for_status()
+    (await one.gateway.admin.patch(f"/tenants/{SLUG}/access", json=rules)).raise_for_status()
     denied = (await one.gateway.rpc(BRIEF, one.key, "tools/list", {})).json()["result"]["tools"]
     templates = (await one.gateway.rpc(BRIEF, one.key, "resources/templates/list", {})).json()["result"]
     shown = (await one.gateway.admin.get(f"/tenants/{SLUG}/profiles/brief")).json()

@@ -79,7 +79,7 @@ async def test_scopes_of_a_token_count_at_every_replica(pair: Pair) -> None:
     gateway, provider = application.gateway, application.provider
     await add(gateway, "acme", "tools", static_tool("say"))
     rule = {"effect": "deny", "who": ["people"], "unless": ["scope:corp:write"], "what": {"names": ["say"]}}
-    (await gateway.admin.put("/tenants/acme/access", json={"rules": [rule]})).raise_for_status()
+    (await gateway.admin.patch("/tenants/acme/access", json={"rules": [rule]})).raise_for_status()
     provider.answer["scope"] = "openid read write"
     sign_in = {**provider.client, "scopes": ["openid", "read", "write"]}
     (await gateway.admin.patch("/tenants/acme/issuers/corp", json={"sign_in": sign_in})).raise_for_status()

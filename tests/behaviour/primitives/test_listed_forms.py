@@ -115,7 +115,7 @@ async def test_rules_see_the_stored_name_alone(tenant: Tenant) -> None:
     assert denied == [True, True]
     assert allowed is False
     assert set(await _listed(tenant, profile="some")) == {"c_d"}
-    (await admin.put(f"{place}/access", json=hidden)).raise_for_status()
+    (await admin.patch(f"{place}/access", json=hidden)).raise_for_status()
     assert "c_d" not in await _listed(tenant)
     assert [(await _call(tenant, name))["error"]["code"] for name in ("c.d", "c_d")] == [-32602] * 2
 

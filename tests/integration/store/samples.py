@@ -97,7 +97,6 @@ from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db, Store
 from gateway.store.idempotency import IdempotencyRecord
 from gateway.store.identity import (
-    access_rules,
     accounts,
     consents,
     grants,
@@ -111,7 +110,7 @@ from gateway.store.identity import (
 from gateway.store.jobs import Job
 from gateway.store.kinds.audit_sinks import SINKS
 from gateway.store.kinds.profiles import PROFILES
-from gateway.store.kinds.singletons import CEILINGS, EGRESS, POLICY, RETENTION
+from gateway.store.kinds.singletons import ACCESS, CEILINGS, EGRESS, POLICY, RETENTION
 from gateway.store.live import live_primitives, live_sources
 from gateway.store.notifications import deliveries, webhook_endpoints
 from gateway.store.sources import proposals, refreshes, sources, versions
@@ -649,7 +648,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
         await tool_aliases.add(tenant.id, db, source.id, {operation.identity: f"{slug}_old"})
         await EGRESS.save(tenant.id, db, Egress(allow=(f"{slug}.internal:8443",)))
         await POLICY.save(tenant.id, db, Policy(dangerous=Decision.DENY, limits=Limits(burst=len(slug))))
-        await access_rules.save(tenant.id, db, make_access(slug))
+        await ACCESS.save(tenant.id, db, make_access(slug))
         await CEILINGS.save(tenant.id, db, Ceilings(burst=len(slug)))
         secret = Credential(value=f"{slug} credential")
         await secrets.save(tenant.id, db, SEALER, source=source.id, scheme=f"{slug} scheme", credential=secret)

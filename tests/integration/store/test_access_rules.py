@@ -9,7 +9,8 @@ from gateway.domain.tenancy.access import UNREADABLE, AccessEffect, AccessRule, 
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.profiles import Rule
 from gateway.store.engine import Store
-from gateway.store.identity import access_rules, keys
+from gateway.store.identity import keys
+from gateway.store.kinds.singletons import ACCESS
 from tests.integration.store.samples import Stored, store_everything
 from tests.support.servers import TestDatabase, execute
 
@@ -58,7 +59,7 @@ async def test_rules_and_roles_of_a_later_release_are_read_in_the_strictest_sens
         f"update access_rules set default_effect = 'ask', rules = '{rules}'::jsonb, roles = '{roles}'::jsonb",
     )
     async with store.transaction(acme.tenant.id) as db:
-        access = await access_rules.get(acme.tenant.id, db)
+        access = await ACCESS.get(acme.tenant.id, db)
     assert access.default is AccessEffect.DENY
     for (stored, expected), read in zip(RULES, access.rules, strict=True):
         assert read == expected, stored

@@ -62,7 +62,6 @@ from gateway.store.database.connection import PostgresConnection, connect_app, c
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db, Store
 from gateway.store.identity import (
-    access_rules,
     accounts,
     consents,
     grants,
@@ -77,7 +76,7 @@ from gateway.store.kinds.audit_sinks import SINKS
 from gateway.store.kinds.profiles import PROFILES
 from gateway.store.kinds.rows import Rows
 from gateway.store.kinds.single_row import SingleRow
-from gateway.store.kinds.singletons import CEILINGS, EGRESS, POLICY, RETENTION
+from gateway.store.kinds.singletons import ACCESS, CEILINGS, EGRESS, POLICY, RETENTION
 from gateway.store.live import live_primitives, live_sources
 from gateway.store.notifications import deliveries, webhook_endpoints
 from gateway.store.secret_keys import registry, rotation_state, sealed_values
@@ -125,7 +124,6 @@ _MODULES = (
     operations,
     overrides,
     name_owners,
-    access_rules,
     primitives,
     secrets,
     sources,
@@ -193,6 +191,7 @@ _SINGLETONS: Sequence[tuple[SingleRow[Any], Any]] = (
     (RETENTION, AuditRetention(days=77)),
     (CEILINGS, Ceilings(burst=1)),
     (POLICY, Policy()),
+    (ACCESS, AccessRules()),
 )
 """The row of each singleton, and the object that the intruder writes."""
 
@@ -381,8 +380,6 @@ _CALLS: Mapping[str, _Call] = {
         t, db, replace(v.override, changes=OverrideFields(title="planted"))
     ),
     "overrides.remove": lambda t, db, v: overrides.remove(t, db, v.override.id),
-    "access_rules.get": lambda t, db, v: access_rules.get(t, db),
-    "access_rules.save": lambda t, db, v: access_rules.save(t, db, AccessRules()),
     "primitives.insert": lambda t, db, v: primitives.insert(t, db, replace(v.primitive, name="planted")),
     "primitives.get": lambda t, db, v: primitives.get(t, db, v.primitive.family, v.primitive.id),
     "primitives.page": lambda t, db, v: primitives.page(t, db, v.primitive.family, after=None, limit=100),

@@ -82,7 +82,7 @@ def test_every_noun_has_its_verbs() -> None:
         "tenant": ["create", "delete", "deleted", "egress", "list", "rename", "show"],
         "key": ["check", "create", "delete", "end-old-secret", "list", "revoke", "rotate", "show"],
         "account": ["disconnect", "list", "show"],
-        "access": ["check", "list", "report", "set"],
+        "access": ["check", "list", "report", "set", "show", "update"],
         "client": ["create", "delete", "list", "rotate", "show", "update"],
         "consent": ["list", "revoke", "show"],
         "grant": ["list", "revoke", "show"],

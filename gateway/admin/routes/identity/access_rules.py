@@ -1,47 +1,27 @@
-"""Endpoints of a tenant's access rules."""
+"""Reports on a tenant's access rules."""
 
 from collections.abc import Sequence
 
-import msgspec
 import orjson
 
 from gateway.admin.crud import endpoint
-from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Plain
+from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse
 from gateway.admin.limits import WorkKind
 from gateway.admin.pagination import FACE
-from gateway.admin.requests.access import AccessCheck, AccessReplace, AccessReportOf, AccessRuleSent, RoleRuleSent
-from gateway.admin.responses.access import AccessFound, AccessPage, AccessReport, AccessShown
+from gateway.admin.requests.access import AccessCheck, AccessReportOf
+from gateway.admin.responses.access import AccessFound, AccessPage, AccessReport
 from gateway.admin.responses.policies import RuleMatchesShown
 from gateway.admin.routes.explanations import client_of
 from gateway.admin.routes.try_calls import trial_principal
-from gateway.catalog.etags import tag_of
 from gateway.catalog.identity import access_rules
+from gateway.catalog.kinds.singletons import ACCESS
 from gateway.catalog.snapshots.access_report import AccessFinding, find_access, report_access, warn_generally
 from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
 from gateway.domain.fairness.threads import run_in_thread
-from gateway.domain.tenancy.access import AccessRule, AccessRules, RoleRule, roles_of
-from gateway.web.models import NoBody, NoQuery
-
-
-async def get_access(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """Show the access rules: which primitives the tenant's keys and people may list and use."""
-    return _to_response(await access_rules.get_access(call.tenant, admin.catalog))
-
-
-async def replace_access(admin: AdminDependencies, call: AdminRequest[AccessReplace, NoQuery]) -> AdminResponse:
-    """Replace the access rules, and the roles if they are sent; open subscriptions and sessions apply them within
-    seconds.
-    """
-    body = call.body
-
-    def apply_changes(stored: AccessRules) -> AccessRules:
-        roles = stored.roles if body.roles is None else _to_roles(body.roles)
-        return AccessRules(default=body.default, rules=_to_rules(body.rules), roles=roles)
-
-    replaced = await access_rules.replace_access(
-        call.tenant, admin.catalog, apply_changes, by=call.by, expected=call.expected
-    )
-    return _to_response(replaced)
+from gateway.domain.tenancy.access import AccessRules, roles_of
+from gateway.web.kinds.rules import access_rules_of
+from gateway.web.kinds.rules import roles_of as roles_given
+from gateway.web.models import NoQuery
 
 
 async def report_access_rules(admin: AdminDependencies, call: AdminRequest[AccessReportOf, NoQuery]) -> AdminResponse:
@@ -49,10 +29,11 @@ async def report_access_rules(admin: AdminDependencies, call: AdminRequest[Acces
 
     Nothing is stored.
     """
-    stored, body = await access_rules.get_access(call.tenant, admin.catalog), call.body
-    rules = stored.rules if body.rules is None else _to_rules(body.rules)
-    roles = stored.roles if body.roles is None else _to_roles(body.roles)
+    stored, body = await ACCESS.get(call.tenant, admin.catalog), call.body
+    rules = stored.rules if body.rules is None else access_rules_of(body.rules)
+    roles = stored.roles if body.roles is None else roles_given(body.roles)
     access = AccessRules(default=body.default or stored.default, rules=rules, roles=roles)
+    access_rules.check_scopes(access)
     access_rules.check_size(access)
     unknown = await access_rules.find_unknown(call.tenant, admin.catalog, access)
     async with admin.connections.open(await trial_principal(admin, call)) as registry:
@@ -79,7 +60,7 @@ async def check_access(admin: AdminDependencies, call: AdminRequest[AccessCheck,
     cursor = None
     if len(wanted) > len(page):
         cursor = admin.cursors.mint(call.tenant, FACE, listing, page[-1].position)
-    roles = sorted(roles_of(await access_rules.get_access(call.tenant, admin.catalog), principal))
+    roles = sorted(roles_of(await ACCESS.get(call.tenant, admin.catalog), principal))
     return AdminResponse(content=AccessPage(items=_to_items(page), next_cursor=cursor, roles=roles))
 
 
@@ -87,23 +68,9 @@ def _to_items(found: Sequence[AccessFinding]) -> Sequence[AccessFound]:
     return [AccessFound.of(one) for one in found]
 
 
-def _to_rules(items: Sequence[AccessRuleSent]) -> tuple[AccessRule, ...]:
-    return msgspec.convert([rule.model_dump() for rule in items], tuple[AccessRule, ...])
-
-
-def _to_roles(items: Sequence[RoleRuleSent]) -> tuple[RoleRule, ...]:
-    return msgspec.convert([rule.model_dump() for rule in items], tuple[RoleRule, ...])
-
-
-def _to_response(access: AccessRules) -> AdminResponse:
-    return AdminResponse(content=AccessShown.of(access), tag=tag_of(access))
-
-
 _PATH = "/tenants/{t}/access"
 
 ENDPOINTS = (
-    endpoint("GET", _PATH, get_access, NoBody, NoQuery, {200: AccessShown}, has_tag=True),
-    endpoint("PUT", _PATH, replace_access, AccessReplace, NoQuery, {200: AccessShown}, has_tag=True),
     endpoint(
         "POST",
         f"{_PATH}/report",

@@ -1,57 +1,68 @@
 """`gateway access`: rules about the primitives that keys and people may list and use, and roles of people."""
 
 from collections.abc import Iterator
+from copy import copy
 from typing import Unpack
 
 import click
 
-from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.client_options import ClientOptions, client_options, describe_client
 from gateway.cli.input.declarations import only_one, read_declarations
 from gateway.cli.input.json_fields import JsonObject, as_text, text_at, to_list, to_object, to_objects
+from gateway.cli.kinds.single_commands import SingletonCommands
 from gateway.cli.output.reports import join_parts
 from gateway.cli.output.rule_matches import describe_matches, list_warnings
 from gateway.cli.output.tables import drop_controls, render_pairs, render_table
 from gateway.domain.primitives import Family
+from gateway.kinds.singletons import ACCESS
 
 _MEMBERS = {"default", "rules", "roles"}
 
 
-@click.group(cls=Commands)
-def access() -> None:
-    """List, set and check the access rules of a tenant, and the roles of its people."""
-
-
-@access.command("list")
-@with_tenant
-def list_rules(context: AdminContext) -> None:
-    """List the access rules, the access without any, and the roles."""
-    found = context.admin.get(context.tenant_path("access"))
-    context.show(found, lambda: _describe(found))
-
-
-@access.command("set")
-@click.argument("file")
-@with_tenant
-def set_rules(context: AdminContext, file: str) -> None:
-    """Replace all access rules and roles by those in FILE (JSON or YAML; - reads stdin), and print warnings.
-
-    FILE has the members `default`, `rules` and `roles`, as `access list --json` prints them; docs/access-rules.md
-    describes them.
-
-    \b
-    Example:
-      gateway access set access.yaml
-    """
-    wanted = _read(file)
-    _, tag = context.admin.get_with_tag(context.tenant_path("access"))
-    stored = context.admin.send("PUT", context.tenant_path("access"), wanted, if_match=tag)
-    context.show(stored, lambda: _describe(stored))
+def _warn(context: AdminContext, written: JsonObject) -> None:
+    """Print warnings about the stored rules."""
+    del written
     for warning in list_warnings(context.admin.send("POST", context.tenant_path("access", "report"), {})):
         click.echo(f"warning: {warning}", err=True)
+
+
+def _describe(found: JsonObject) -> str:
+    rules = [(f"rule {number}", _describe_rule(rule)) for number, rule in enumerate(to_objects(found.get("rules")), 1)]
+    roles = [(f"role {number}", _describe_role(rule)) for number, rule in enumerate(to_objects(found.get("roles")), 1)]
+    return drop_controls(render_pairs([*rules, ("without a rule", text_at(found, "default")), *roles]))
+
+
+def _describe_role(rule: JsonObject) -> str:
+    reason = text_at(rule, "reason")
+    return f"{text_at(rule, 'role')}: {_describe_who(rule)}" + (f" ({reason})" if reason else "")
+
+
+def _describe_who(rule: JsonObject) -> str:
+    who, unless = (", ".join(map(as_text, to_list(rule.get(name)))) for name in ("who", "unless"))
+    return who + (f", unless {unless}" if unless else "")
+
+
+def _describe_rule(rule: JsonObject) -> str:
+    what = to_object(rule.get("what"))
+    facts = [f"{name} {', '.join(map(as_text, to_list(value)))}" for name, value in what.items() if value]
+    reason = text_at(rule, "reason")
+    return f"{text_at(rule, 'effect')} {_describe_who(rule)}: {' and '.join(facts) or 'everything'}" + (
+        f" ({reason})" if reason else ""
+    )
+
+
+access = SingletonCommands(
+    kind=ACCESS,
+    about="Show, set, change and check the access rules of a tenant, and the roles of its people.",
+    describe=_describe,
+    warn=_warn,
+).group()
+_list = copy(access.commands["show"])
+_list.hidden = True
+access.add_command(_list, "list")  # the spelling of earlier releases
 
 
 @access.command("report")
@@ -111,28 +122,3 @@ def _read(file: str) -> JsonObject:
     if not content.keys() <= _MEMBERS or "rules" not in content:
         raise Failure(f"{file}: needs the member `rules`, and may have `default` and `roles`", ExitCode.USAGE)
     return content
-
-
-def _describe(found: JsonObject) -> str:
-    rules = [(f"rule {number}", _describe_rule(rule)) for number, rule in enumerate(to_objects(found.get("rules")), 1)]
-    roles = [(f"role {number}", _describe_role(rule)) for number, rule in enumerate(to_objects(found.get("roles")), 1)]
-    return drop_controls(render_pairs([*rules, ("without a rule", text_at(found, "default")), *roles]))
-
-
-def _describe_role(rule: JsonObject) -> str:
-    reason = text_at(rule, "reason")
-    return f"{text_at(rule, 'role')}: {_describe_who(rule)}" + (f" ({reason})" if reason else "")
-
-
-def _describe_who(rule: JsonObject) -> str:
-    who, unless = (", ".join(map(as_text, to_list(rule.get(name)))) for name in ("who", "unless"))
-    return who + (f", unless {unless}" if unless else "")
-
-
-def _describe_rule(rule: JsonObject) -> str:
-    what = to_object(rule.get("what"))
-    facts = [f"{name} {', '.join(map(as_text, to_list(value)))}" for name, value in what.items() if value]
-    reason = text_at(rule, "reason")
-    return f"{text_at(rule, 'effect')} {_describe_who(rule)}: {' and '.join(facts) or 'everything'}" + (
-        f" ({reason})" if reason else ""
-    )
