@@ -9,13 +9,15 @@ from typing import Any, Generic
 from pydantic import BaseModel
 
 from gateway.admin.crud import AllOptions, Noun, endpoint
-from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Route
+from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, AnyRequest, Route
 from gateway.admin.list_search import ListRules
 from gateway.catalog.etags import Expected
 from gateway.catalog.kinds.collection import Collection
 from gateway.domain.identifiers import TenantId
 from gateway.errors import Fault, InvalidBody
 from gateway.kinds.kind import T
+from gateway.kinds.members import keeps
+from gateway.web.kinds.kept_members import ReplaceQuery, may_remove
 from gateway.web.kinds.models import KindModels, models_of
 from gateway.web.models import BodyModel, NoQuery
 
@@ -74,7 +76,7 @@ class KindEndpoints(Generic[T]):
                 noun.item,
                 self._set,
                 models.whole,
-                NoQuery,
+                ReplaceQuery if keeps(kind.of) else NoQuery,
                 {200: models.shown, 201: models.shown},
                 **named(
                     "replace",
@@ -104,13 +106,13 @@ class KindEndpoints(Generic[T]):
         made = await self.collection.create(call.tenant, admin.catalog, new, by=call.by)
         return self.noun.to_created(call, made, await self.noun.respond(admin, call, made))
 
-    async def _set(self, admin: AdminDependencies, call: AdminRequest[BodyModel, NoQuery]) -> AdminResponse:
+    async def _set(self, admin: AdminDependencies, call: AnyRequest) -> AdminResponse:
         name = call.path["name"]
         expected = _MUST_NOT_EXIST if call.creates_only else call.expected
 
         def compose(current: T | None) -> T:
             _check_same(call.body, name, current)
-            return self.models.compose(call.body, name, current)
+            return self.models.compose(call.body, name, current, may_remove=may_remove(call.query, call.expected))
 
         done, is_new = await self.collection.set(
             call.tenant, admin.catalog, name, compose, by=call.by, expected=expected

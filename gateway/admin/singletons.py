@@ -10,8 +10,9 @@ from gateway.admin.crud import AllOptions, endpoint
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, AnyRequest, Plain, Route
 from gateway.catalog.kinds.single_object import SingleObject
 from gateway.domain.identifiers import TenantId
+from gateway.kinds.members import keeps
 from gateway.kinds.singleton import S
-from gateway.web.kinds.kept_members import ReplaceQuery
+from gateway.web.kinds.kept_members import ReplaceQuery, may_remove
 from gateway.web.kinds.singleton_models import SingletonModels, singleton_models_of
 from gateway.web.models import BodyModel, NoBody, NoQuery, QueryModel
 
@@ -46,8 +47,8 @@ class SingletonEndpoints(Generic[S]):
             )
 
         replaces = f"Replace {kind.about}; absent fields have their default."
-        query: type[QueryModel] = ReplaceQuery if kind.keeps else NoQuery
-        refusals = {*self.problems, *({409} if kind.keeps else ())}
+        query: type[QueryModel] = ReplaceQuery if keeps(kind.of) else NoQuery
+        refusals = {*self.problems, *({409} if keeps(kind.of) else ())}
         shows = endpoint(
             "GET", path, self._get, NoBody, NoQuery, {200: models.shown}, **named("get", f"Show {kind.about}.")
         )
@@ -77,9 +78,7 @@ class SingletonEndpoints(Generic[S]):
 
     async def _set(self, admin: AdminDependencies, call: AnyRequest) -> AdminResponse:
         initial = self.single.initial(self.single.kind.of, admin.catalog.options)
-        is_permitted = isinstance(call.query, ReplaceQuery) and call.query.replace
-        may_remove = is_permitted or call.expected is not None
-        compose = partial(self._compose, call.body, initial=initial, may_remove=may_remove)
+        compose = partial(self._compose, call.body, initial=initial, may_remove=may_remove(call.query, call.expected))
         done = await self.single.set(call.tenant, admin.catalog, compose, by=call.by, expected=call.expected)
         return await self.respond(admin, call.tenant, done)
 

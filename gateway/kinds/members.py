@@ -104,6 +104,11 @@ def shown(declared: Any) -> Sequence[Member]:
     return [each for each in members_of(declared) if each.about]
 
 
+def keeps(declared: Any) -> bool:
+    """True if a PUT without `If-Match` or `?replace=true` keeps some stored members."""
+    return any(Shape.KEPT in each.marks for each in settable(declared))
+
+
 def split(hint: Any) -> tuple[Any, tuple[object, ...]]:
     """A type without its outer markers, and these markers."""
     if get_origin(hint) is not Annotated:

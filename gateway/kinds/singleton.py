@@ -5,9 +5,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from gateway.domain.members.markers import Shape
 from gateway.domain.tenancy.keys import Scope
-from gateway.kinds.members import settable
 
 _ADMINS = frozenset({Scope.ADMIN})
 OPERATOR: frozenset[Scope] = frozenset()
@@ -63,8 +61,3 @@ class Singleton(Generic[S]):
     def changed_example(self) -> Mapping[str, object]:
         """The first member of the example."""
         return dict([next(iter(self.example.items()))])
-
-    @property
-    def keeps(self) -> bool:
-        """True if a PUT without `If-Match` or `?replace=true` keeps some stored members."""
-        return any(Shape.KEPT in one.marks for one in settable(self.of))

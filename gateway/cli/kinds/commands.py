@@ -15,9 +15,10 @@ from gateway.cli.input.declared_items import path_and_fields, send_all
 from gateway.cli.input.json_fields import JsonObject, text_at
 from gateway.cli.input.list_options import ListArguments, list_options_of
 from gateway.cli.item_commands import add_delete
-from gateway.cli.kinds.options import OptionOf, add_options, fields_of, options_of, write_options
+from gateway.cli.kinds.options import OptionOf, add_options, fields_of, options_of, replace_option, write_options
 from gateway.cli.kinds.output import render_list, render_object
 from gateway.kinds.kind import Kind
+from gateway.kinds.members import keeps
 
 _STANDARD_INPUT = "-"
 _FILE_ENDINGS = (".json", ".yaml", ".yml")
@@ -80,15 +81,18 @@ class KindCommands:
         arguments = [one for one in options if verb == "create" and one.member.option.is_argument]
 
         @with_tenant
-        def write(context: AdminContext, /, target: str | None, **given: Any) -> None:
+        def write(context: AdminContext, /, target: str | None, *, replace: bool = False, **given: Any) -> None:
             named, values = given.pop("named"), given.pop("values", ())
             fields = fields_of(options, {**given, **_as_options(arguments, values)})
             declarations = _declared(target, named, fields)
-            self._write(context, verb, declarations, is_one=not _is_file(target))
+            query = "?replace=true" if replace else ""
+            self._write(context, verb, declarations, query, is_one=not _is_file(target))
 
         command = add_options(write, [one for one in options if one not in arguments])
         for one in reversed(arguments):
             command = add_options(command, [one])
+        if verb == "set" and keeps(kind.of):
+            command = replace_option(command)
         command = click.option("--name", "named", metavar="NAME", help="The name, if it is not the argument.")(command)
         if arguments:
             metavar = " ".join(f"[{one.member.name.upper()}]" for one in arguments)
@@ -105,13 +109,16 @@ class KindCommands:
         path = self.path or self.name or self.kind.name.replace("_", "-")
         return "\b\nExample:\n  " + " \\\n    ".join([f"gateway {path} {verb} {name}", *written])
 
-    def _write(self, context: AdminContext, verb: str, declarations: Sequence[Declaration], *, is_one: bool) -> None:
+    def _write(
+        self, context: AdminContext, verb: str, declarations: Sequence[Declaration], query: str, *, is_one: bool
+    ) -> None:
         kind = self.kind
 
         def send(body: JsonObject) -> JsonObject:
             if verb == "create":
                 return context.admin.send("POST", context.tenant_path(kind.plural), body)
-            return context.admin.send(_METHODS[verb], *path_and_fields(context, kind.plural, body))
+            path, fields = path_and_fields(context, kind.plural, body)
+            return context.admin.send(_METHODS[verb], path + query, fields)
 
         done = send_all(declarations, send)
         lines = "\n".join(f"{_RESULTS[verb]} {text_at(one, 'name')}" for one in done)

@@ -60,6 +60,12 @@ def add_options(command: Command, options: Sequence[OptionOf]) -> Command:
     return command
 
 
+def replace_option(command: Command) -> Command:
+    """Add the option of `set` that permits the removal of kept members."""
+    text = "Also remove stored rules and other members that are not given."
+    return click.option("--replace", is_flag=True, help=text)(command)
+
+
 def fields_of(options: Sequence[OptionOf], given: Mapping[str, Any]) -> JsonObject:
     """The fields of a request; an empty text sends null for a member that may be null, and empties a list."""
     fields: JsonObject = {}

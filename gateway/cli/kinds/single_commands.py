@@ -12,8 +12,9 @@ from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.declarations import only_one, read_declarations
 from gateway.cli.input.json_fields import JsonObject
-from gateway.cli.kinds.options import OptionOf, add_options, fields_of, options_of, write_options
+from gateway.cli.kinds.options import OptionOf, add_options, fields_of, options_of, replace_option, write_options
 from gateway.cli.kinds.output import render_object
+from gateway.kinds.members import keeps
 from gateway.kinds.singleton import Singleton
 
 _METHODS = {"set": "PUT", "update": "PATCH"}
@@ -71,9 +72,8 @@ class SingletonCommands:
             self.warn(context, fields)
 
         command = add_options(write, options)
-        if verb == "set" and self.kind.keeps:
-            text = "Also remove stored rules and other members that are not given."
-            command = click.option("--replace", is_flag=True, help=text)(command)
+        if verb == "set" and keeps(self.kind.of):
+            command = replace_option(command)
         metavar = "[FILE]" if argument is None else f"[FILE|{argument.member.option.metavar}]"
         command = click.argument("file", required=False, metavar=metavar)(command)
         text = f"{about}\n\nFILE holds the members as JSON or YAML, as `show --json` prints them; - reads stdin."

@@ -52,9 +52,13 @@ class Profile:
     name: str
     description: Annotated[Prose, About("The description, for people."), Shape.LISTED] = ""
     include: Annotated[
-        _Rules, About("Items that match any of these rules are included; an empty list includes everything.")
+        _Rules,
+        About("Items that match any of these rules are included; an empty list includes everything."),
+        Shape.KEPT,
     ] = ()
-    exclude: Annotated[_Rules, About("Items that match any of these rules are excluded."), Option(is_split=True)] = ()
+    exclude: Annotated[
+        _Rules, About("Items that match any of these rules are excluded."), Option(is_split=True), Shape.KEPT
+    ] = ()
     structured_once: Annotated[
         bool,
         About(

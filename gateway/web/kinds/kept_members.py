@@ -8,13 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Annotated, Any, cast
 
+import msgspec
 import orjson
 from pydantic import Field
 
 from gateway.domain.members.markers import Shape
 from gateway.errors import Conflict, Fault
 from gateway.kinds.members import Member, is_declared, settable
-from gateway.web.models import QueryModel
+from gateway.web.models import BodyModel, QueryModel
 
 _MAX_SHOWN = 200
 _WAYS = "send `If-Match` or `?replace=true` to remove it, or PATCH to keep what is not sent"
@@ -26,6 +27,11 @@ class ReplaceQuery(QueryModel):
     replace: Annotated[
         bool, Field(description="True permits the removal of stored rules and other members that are otherwise kept.")
     ] = False
+
+
+def may_remove(query: QueryModel, expected: object) -> bool:
+    """True if a request permits the removal: by its query, or because it names the version that it replaces."""
+    return expected is not None or (isinstance(query, ReplaceQuery) and query.replace)
 
 
 def refuse_losses(
@@ -43,6 +49,13 @@ def refuse_losses(
     if faults:  # guard: replacement-keeps-rules
         more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
         raise Conflict(f"{faults[0].pointer}: {faults[0].reason}{more}; {_WAYS}", faults=faults)
+
+
+def sent_paths(body: BodyModel) -> AbstractSet[str]:
+    """The paths of the sent members, such as `limits` and `limits.burst`."""
+    sent = body.sent()
+    nested = {name: value.sent() for name, value in sent.items() if isinstance(value, BodyModel)}
+    return sent.keys() | {f"{name}.{inner}" for name, members in nested.items() for inner in members}
 
 
 def _losses(member: Member, stored: object, value: object, sent: AbstractSet[str]) -> Iterator[Fault]:
@@ -66,5 +79,10 @@ def _reset(stored: object, value: object) -> str:
 
 
 def _show(value: object) -> str:
-    text = orjson.dumps(value).decode()
+    """A value as JSON, at most 200 characters; empty members of an object are omitted."""
+    plain: object = msgspec.to_builtins(value)
+    if isinstance(plain, dict):
+        members = cast("dict[str, object]", plain)
+        plain = {name: member for name, member in members.items() if member}
+    text = orjson.dumps(plain).decode()
     return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}…"

@@ -19,6 +19,7 @@ from gateway.web.kinds.annotations import (
     shown_model,
     shown_type,
 )
+from gateway.web.kinds.kept_members import refuse_losses, sent_paths
 from gateway.web.models import Absent, BodyModel, ListQuery, Page, PageQuery, ResponseModel
 
 _SHOWN_ONLY = frozenset({STATUS, "version", "created_at", "updated_at"})
@@ -54,13 +55,20 @@ class KindModels(Generic[T]):
     page: type[Page[Any]]
     query: type[PageQuery]
 
-    def compose(self, body: BodyModel, name: str, current: T | None) -> T:
-        """The object that a POST or PUT describes; an existing one keeps its id, times and status."""
+    def compose(self, body: BodyModel, name: str, current: T | None, *, may_remove: bool = True) -> T:
+        """The object that a POST or PUT describes; an existing one keeps its id, times and status.
+
+        Raises:
+            InvalidBody: it changes a member that only a creation sets.
+            Conflict: it would remove stored members without permission.
+        """
         members = settable(self.kind.of)
         values = {one.name: merged(None, getattr(body, one.name), one.hint) for one in members}
         if current is not None:
             _refuse_changed(current, values, members)
             changed = {one.name: values[one.name] for one in members if one.setter is None}
+            if not may_remove:
+                refuse_losses(members, current, changed, sent_paths(body))
             return replace(current, **changed)
         return self.kind.make(name, values)
 

@@ -1,6 +1,5 @@
 """Models of one singleton: bodies of PUT and PATCH, and the response."""
 
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Generic, cast
 
@@ -10,7 +9,7 @@ from gateway.domain.members.markers import Shape
 from gateway.kinds.members import STATUS, cached, settable, shown
 from gateway.kinds.singleton import S, Singleton
 from gateway.web.kinds.annotations import changed_fields, make_model, merged, sent_fields, shown_fields, shown_model
-from gateway.web.kinds.kept_members import refuse_losses
+from gateway.web.kinds.kept_members import refuse_losses, sent_paths
 from gateway.web.kinds.models import WholeBody
 from gateway.web.models import BodyModel, ResponseModel
 
@@ -54,13 +53,6 @@ class SingletonModels(Generic[S]):
         if self.kind.complete is None:
             return wanted
         return self.kind.complete(before, wanted, sent_paths(body))
-
-
-def sent_paths(body: BodyModel) -> AbstractSet[str]:
-    """The paths of the sent members, such as `limits` and `limits.burst`."""
-    sent = body.sent()
-    nested = {name: value.sent() for name, value in sent.items() if isinstance(value, BodyModel)}
-    return sent.keys() | {f"{name}.{inner}" for name, members in nested.items() for inner in members}
 
 
 @cached

@@ -4,6 +4,7 @@ from typing import Any
 
 from gateway.kinds.index import KINDS
 from gateway.kinds.kind import Kind
+from gateway.kinds.members import keeps
 from gateway.kinds.singleton import Singleton
 from gateway.kinds.singletons import SINGLETONS
 from tests.behaviour.admin.walk import Walk
@@ -34,6 +35,11 @@ async def _walk_kind(walk: Walk, kind: Kind[Any]) -> None:
     same = await walk.ask("PUT", item, 200, json=shown.json())
     assert same.headers["etag"] == made.headers["etag"], f"{kind.name}: a PUT of what GET returned changed it"
     await walk.ask("PUT", item, 400, json={**shown.json(), "name": "other"})
+    if keeps(kind.of):
+        await walk.ask("PUT", item, 409, json={})
+        await walk.ask("PUT", f"{item}?replace=true", 200, json={})
+        await walk.ask("PUT", item, 200, json=shown.json())
+        made = await walk.ask("GET", item, 200)
     changed = await walk.ask("PATCH", item, 200, json=kind.changed_example)
     assert changed.headers["etag"] != made.headers["etag"]
     await walk.ask("PATCH", item, 412, json=kind.changed_example, headers={"if-match": made.headers["etag"]})
@@ -60,7 +66,7 @@ async def _walk_singleton(walk: Walk, single: Singleton[Any]) -> None:
     assert changed.headers["etag"] != made.headers["etag"]
     await walk.ask("PUT", path, 412, json=dict(single.example), headers={"if-match": made.headers["etag"]})
     await walk.ask("PATCH", path, 412, json={}, headers={"if-match": made.headers["etag"]})
-    if single.keeps:
+    if keeps(single.of):
         await walk.ask("PUT", path, 409, json={})
         await walk.ask("PUT", f"{path}?replace=true", 200, json={})
     await walk.ask("PUT", path, 200, json=former.json(), headers={"if-match": "*"})

@@ -229,7 +229,7 @@ async def _walk_profiles(walk: Walk) -> None:
     none = await walk.ask("PATCH", f"{path}/small", 200, json={"exclude": [{}]}, headers=tag)
     assert none.json()["status"]["counts"]["tools"] == 0
     await walk.ask("PATCH", f"{path}/small", 412, json={"exclude": [{}]}, headers=tag)
-    await walk.ask("PUT", f"{path}/small", 200, json={"description": "All."})
+    await walk.ask("PUT", f"{path}/small?replace=true", 200, json={"description": "All."})
     await walk.ask("PUT", f"{path}/default", 409, json={})
     key = await walk.ask("POST", f"{ACME}/keys", 201, json={"name": "k", "scopes": ["mcp"], "profile": "small"})
     await walk.ask("DELETE", f"{path}/small", 409)

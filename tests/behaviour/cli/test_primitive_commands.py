@@ -129,7 +129,9 @@ async def test_profiles_and_credentials_take_their_fields_as_options(terminal: T
     rules = ("--include-safety", "safe", "--include-name", "say*", "--exclude-name", "x", "--exclude-tag", "old")
     await terminal.do("profile", "create", "--name", "small", "--description", "Reading alone", *rules)
     made: Any = (await terminal.do("profile", "show", "small", "--json")).value
-    again = await terminal.do("profile", "set", "--name", "small", "--include-method", "get")
+    kept = await terminal.run("profile", "set", "--name", "small", "--include-method", "get")
+    assert (kept.code, '/include/0: would remove {"names":["say*"],"safety":["safe"]}' in kept.err) == (6, True)
+    again = await terminal.do("profile", "set", "--name", "small", "--include-method", "get", "--replace")
     fresh = await terminal.do("profile", "set", "--name", "other")
     listed: Any = (await terminal.do("profile", "list", "--json")).value
     assert (made["description"], made["include"][0]["safety"], made["include"][0]["names"]) == (
