@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from gateway.cli.audit_verifier import ExportVerifier
 from tests.behaviour.cli.conftest import Terminal
 from tests.support.documents import many
@@ -352,3 +354,17 @@ async def test_a_sink_of_the_trail_lives_from_create_to_delete(terminal: Termina
     assert (await terminal.run("audit", "sink", "delete", "siem")).code == 2, "no confirmation was given"
     assert (await terminal.do("audit", "sink", "delete", "siem", "--yes", "--json")).value == {"deleted": "siem"}
     assert (await terminal.do("audit", "sink", "list", "--json")).value == []
+
+
+@pytest.mark.parametrize("name", ["egress", "ceilings", "policy", "access", "audit retention"])
+async def test_what_show_prints_is_set_again_without_a_change(terminal: Terminal, name: str) -> None:
+    """Ours: `show --json` of every singleton is what `set -` takes, and nothing changes (CLI-1, ADM-1)."""
+    await terminal.create_tenant()
+    await terminal.do("policy", "update", "--dangerous", "deny", "--limit", "burst=7")
+    await terminal.do("ceilings", "update", "--burst", "300", "--no-admin-issuers")
+    words = name.split()
+    shown = await terminal.do(*words, "show", "--json")
+    again = await terminal.do(*words, "set", "-", "--json", given=shown.out)
+    entry: Any = (await terminal.do("audit", "list", "--limit", "1", "--json")).value[0]
+    assert again.value == shown.value
+    assert entry["action"] == "ceilings.update"
