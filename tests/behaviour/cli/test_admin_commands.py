@@ -365,6 +365,6 @@ async def test_what_show_prints_is_set_again_without_a_change(terminal: Terminal
     words = name.split()
     shown = await terminal.do(*words, "show", "--json")
     again = await terminal.do(*words, "set", "-", "--json", given=shown.out)
-    entry: Any = (await terminal.do("audit", "list", "--limit", "1", "--json")).value[0]
+    entries: Any = (await terminal.do("audit", "list", "--limit", "1", "--json")).value
     assert again.value == shown.value
-    assert entry["action"] == "ceilings.update"
+    assert entries[0]["action"] == "ceilings.update"

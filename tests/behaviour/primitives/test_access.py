@@ -19,7 +19,7 @@ async def test_a_rule_changes_open_clients_at_the_other_replica(tenant: Tenant, 
 
     async with tenant.replicas.client(tenant.slug, tenant.key, era, to=b) as client:
         for rules in ([rule], []):
-            (await a.gateway.admin.put(path, json={"rules": rules})).raise_for_status()
+            (await a.gateway.admin.patch(path, json={"rules": rules})).raise_for_status()
 
             async def as_wanted(*, is_there: bool = not rules) -> bool:
                 return ("say" in await tool_names(client)) is is_there
@@ -40,8 +40,8 @@ async def test_listeners_are_told_of_a_rule_that_concerns_them_only(tenant: Tena
         client.listen(tools_list_changed=True) as heard,
     ):
         told: list[object] = []
-        (await gateway.admin.put(path, json={"rules": [others]})).raise_for_status()
-        (await gateway.admin.put(path, json={"rules": [others, mine]})).raise_for_status()
+        (await gateway.admin.patch(path, json={"rules": [others]})).raise_for_status()
+        (await gateway.admin.patch(path, json={"rules": [others, mine]})).raise_for_status()
         with anyio.fail_after(TOLD_S):
             async for event in heard:
                 told.append(event)

@@ -56,6 +56,8 @@ class Reader:
                     rest, content=text, headers={"content-type": "application/json"}
                 )
                 assert answer.status_code == 201, (text, answer.text)
+            case "json", "PATCH":
+                (await self._running.admin.patch(rest, json=_json(text))).raise_for_status()
             case "json", "PUT":
                 (await self._running.admin.put(rest, json=_json(text))).raise_for_status()
             case "json", "upstream":

@@ -151,7 +151,7 @@ async def test_a_changed_profile_reaches_open_clients(tenant: Tenant, era: Mode)
     async with tenant.replicas.client(f"{tenant.slug}/some", tenant.key, era, to=tenant.replicas.b) as client:
         assert [each.name for each in (await client.list_tools()).tools] == ["say"]
         path = f"/tenants/{tenant.slug}/profiles/some"
-        changed = await tenant.replicas.a.gateway.admin.put(path, json={"include": [{"names": ["s*"]}]})
+        changed = await tenant.replicas.a.gateway.admin.patch(path, json={"include": [{"names": ["s*"]}]})
         changed.raise_for_status()
 
         async def shows_both() -> bool:

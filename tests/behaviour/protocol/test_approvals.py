@@ -187,7 +187,7 @@ async def test_a_tool_that_left_the_profile_does_not_run(office: Office) -> None
     await office.decide(asked["id"])
     assert _facts(await office.call("delete_pet", id=7))["id"] != asked["id"]
 
-    await office.put("profiles/small", {"include": [{"names": ["get_pet"]}]})
+    await office.put("profiles/small", {"include": [{"names": ["get_pet"]}]}, "PATCH")
     assert (await office.call("delete_pet", place="acme/small", id=7))["code"] == -32602
     assert (await office.state(asked["id"]), office.upstream.seen) == ("approved", [])
 

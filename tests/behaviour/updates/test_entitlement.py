@@ -68,7 +68,7 @@ async def test_a_profile_that_loses_a_resource_hears_no_more_of_it(notes: Notes,
     ):
         body = {"include": [{"names": ["note://2"]}]}
         path = f"/tenants/{notes.slug}/profiles/some"
-        (await notes.gateway.admin.put(path, json=body)).raise_for_status()
+        (await notes.gateway.admin.patch(path, json=body)).raise_for_status()
         await notes.touch("note://1", "note://2")
         told = {await client.next(), await client.next()}
         elsewhere = [await other.next(), await other.next()]
