@@ -134,9 +134,10 @@ def make_model(name: str, of: type[M], about: str, fields: Fields) -> type[M]:
 def _default(one: Member) -> Any:
     if one.default is REQUIRED:
         return ...
-    if isinstance(one.default, tuple):
-        default = cast("tuple[object, ...]", one.default)
-        return Field(default_factory=lambda: [*default])
+    default: Any = one.default
+    if type(default) is tuple:
+        elements: list[Any] = [*default]
+        return Field(default_factory=elements.copy)
     declared: Any = type(one.default)
     if is_declared(declared):
         nested = sent_model(declared)

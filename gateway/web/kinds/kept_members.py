@@ -58,12 +58,12 @@ def sent_paths(body: BodyModel) -> AbstractSet[str]:
     return sent.keys() | {f"{name}.{inner}" for name, members in nested.items() for inner in members}
 
 
-def _losses(member: Member, stored: object, value: object, sent: AbstractSet[str]) -> Iterator[Fault]:
+def _losses(member: Member, stored: Any, value: Any, sent: AbstractSet[str]) -> Iterator[Fault]:
     name = member.name
-    if isinstance(stored, tuple) and isinstance(value, tuple):
-        elements, kept = cast("tuple[object, ...]", stored), cast("tuple[object, ...]", value)
-        for index, each in enumerate(elements):
-            if each not in kept:
+    is_list = type(stored) is type(value) is tuple
+    if is_list:
+        for index, each in enumerate(stored):
+            if each not in value:
                 yield Fault(pointer=f"/{name}/{index}", reason=f"would remove {_show(each)}")
     elif is_declared(member.hint):
         for part in settable(member.hint):

@@ -58,8 +58,6 @@ class Reader:
                 assert answer.status_code == 201, (text, answer.text)
             case "json", "PATCH":
                 (await self._running.admin.patch(rest, json=_json(text))).raise_for_status()
-            case "json", "PUT":
-                (await self._running.admin.put(rest, json=_json(text))).raise_for_status()
             case "json", "upstream":
                 self._upstream.body = text.encode()
             case "json", "rpc":
