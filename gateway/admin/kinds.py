@@ -43,14 +43,15 @@ class KindEndpoints(Generic[T]):
         """The paths and the response of the kind."""
         kind = self.collection.kind
         path = f"/tenants/{{t}}/{kind.plural}"
-        return Noun(singular=kind.name, path=path, key="name", shown=self.models.shown, show=self._show)
+        return Noun(singular=kind.name, path=path, key=kind.address, shown=self.models.shown, show=self._show)
 
     def routes(self) -> Sequence[Route]:
         """Build the endpoints of all verbs."""
         kind, noun, models = self.collection.kind, self.noun, self.models
-        words, plural = kind.words, kind.plural.replace("-", " ")
+        words, plural = kind.words, kind.plural_words
         rules: ListRules[Any] = ListRules(
             name=kind.plural.replace("-", "_"),
+            keyed=kind.keyed,
             texts=kind.texts,
             facts={name: each.value for name, each in kind.filters.items()},
         )
@@ -101,27 +102,27 @@ class KindEndpoints(Generic[T]):
         return [self.models.show(one, status) for one, status in zip(found, statuses, strict=True)]
 
     async def _create(self, admin: AdminDependencies, call: AdminRequest[BodyModel, NoQuery]) -> AdminResponse:
-        name: str = getattr(call.body, "name")  # noqa: B009  # every derived model of a creation has it
-        new = self.models.compose(call.body, name, None)
+        key: str = getattr(call.body, self.collection.kind.keyed)
+        new = self.models.compose(call.body, key, None)
         made = await self.collection.create(call.tenant, admin.catalog, new, by=call.by)
         return self.noun.to_created(call, made, await self.noun.respond(admin, call, made))
 
     async def _set(self, admin: AdminDependencies, call: AnyRequest) -> AdminResponse:
-        name = call.path["name"]
+        address = call.path[self.collection.kind.address]
         expected = _MUST_NOT_EXIST if call.creates_only else call.expected
 
         def compose(current: T | None) -> T:
-            _check_same(call.body, name, current)
-            return self.models.compose(call.body, name, current, may_remove=may_remove(call.query, call.expected))
+            _check_same(call.body, address, current)
+            return self.models.compose(call.body, address, current, may_remove=may_remove(call.query, call.expected))
 
         done, is_new = await self.collection.set(
-            call.tenant, admin.catalog, name, compose, by=call.by, expected=expected
+            call.tenant, admin.catalog, address, compose, by=call.by, expected=expected
         )
         response = await self.noun.respond(admin, call, done)
         return self.noun.to_created(call, done, response) if is_new else response
 
     async def _change(self, admin: AdminDependencies, call: AdminRequest[BodyModel, NoQuery]) -> AdminResponse:
-        change = partial(self.collection.change, call.tenant, admin.catalog, call.path["name"])
+        change = partial(self.collection.change, call.tenant, admin.catalog, call.path[self.noun.key])
         changed = await change(partial(self.models.revise, call.body), by=call.by, expected=call.expected)
         return await self.noun.respond(admin, call, changed)
 
@@ -132,8 +133,8 @@ def _check_same(body: BodyModel, named: str, current: Any) -> None:
     Raises:
         InvalidBody: it does; the faults name the members.
     """
-    known = {"id": named if current is None else current.id, "name": named if current is None else current.name}
-    given = {member: getattr(body, member) for member in known}
+    given = {member: getattr(body, member) for member in ("id", "name") if member in type(body).model_fields}
+    known = {member: named if current is None else getattr(current, member) for member in given}
     faults = [
         Fault(pointer=f"/{member}", reason="must be that of the object in the path; leave it out, or use PATCH")
         for member, value in given.items()

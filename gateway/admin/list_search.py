@@ -83,10 +83,13 @@ class ListRules(Generic[T]):
         """True if an item matches the search and the filters of a query."""
         parameters = given_parameters(query)
         searched = parameters.pop("search", None)
-        wanted = ((name, value) for name, value in parameters.items() if name not in _LIST_PARAMETERS)
+        wanted = ((name, value) for name, value in parameters.items() if self._is_filter(name))
         return all(_equals_or_contains(self._filter_value(item, name), value) for name, value in wanted) and (
             not isinstance(searched, str) or _contains(searched, self.texts(item))
         )
+
+    def _is_filter(self, name: str) -> bool:
+        return name in self.facts or name not in _LIST_PARAMETERS
 
     def _filter_value(self, item: T, name: str) -> object:
         return self.facts[name](item) if name in self.facts else getattr(item, name)

@@ -23,11 +23,6 @@ class Configured(Protocol):
         ...
 
     @property
-    def name(self) -> str:
-        """The name, unique in the tenant."""
-        ...
-
-    @property
     def version(self) -> int:
         """The number of changes so far, from 1."""
         ...
@@ -79,12 +74,18 @@ class Kind(Generic[T]):
     """One sentence: what an object is for. It follows the words `a profile:` in summaries."""
     limit: Limit
     example: Mapping[str, object]
-    """The members of one object with its name, for the OpenAPI document and the help."""
+    """The members of one object with its name, if it has one, for the OpenAPI document and the help."""
     texts: Callable[[T], Iterable[str | None]]
     """The texts that a search reads."""
     form: str = NAME
     """The pattern of names."""
     name_about: str = "Unique in the tenant."
+    keyed: str = "name"
+    """The member that is unique in the tenant and orders lists: the name, or a member of a kind without names."""
+    address: str = "name"
+    """The parameter of the paths of objects: `name`, for which an id is accepted too, or `id`."""
+    in_order: Sequence[str] = ()
+    """The members by which all objects are sorted where they apply, if not by their key."""
     reserved: Mapping[str, str] = field(default_factory=dict[str, str])
     """The names that no object can have, each with its owner."""
     filters: Mapping[str, ListFilter[T]] = field(default_factory=dict[str, ListFilter[T]])
@@ -101,13 +102,33 @@ class Kind(Generic[T]):
         return self.name.replace("_", " ")
 
     @property
+    def plural_words(self) -> str:
+        """The name of several objects for people."""
+        return self.plural.replace("-", " ")
+
+    @property
+    def example_address(self) -> str:
+        """The name of the example, or an id, for examples of commands."""
+        return str(self.example["name"]) if self.address == "name" else f"{self.id_prefix}_0123456789"
+
+    @property
+    def is_named(self) -> bool:
+        """True if objects have a name."""
+        return self.keyed == "name"
+
+    @property
     def changed_example(self) -> Mapping[str, object]:
         """The first member of the example that can be changed later."""
         names = [one.name for one in settable(self.of) if one.setter is None and one.name in self.example]
         return {name: self.example[name] for name in names[:1]}
 
-    def make(self, name: str, members: Mapping[str, object]) -> T:
-        """Return a new object with a new id."""
+    def key_of(self, one: T) -> str:
+        """The key of an object, such as its name."""
+        key: str = getattr(one, self.keyed)
+        return key
+
+    def make(self, key: str, members: Mapping[str, object]) -> T:
+        """Return a new object with a new id; `key` is its name, or the other member that is unique."""
         build = cast("Callable[..., T]", self.of)
         now = datetime.now(UTC)
-        return build(id=mint(self.id_prefix), name=name, version=1, created_at=now, updated_at=now, **members)
+        return build(**{self.keyed: key, **members}, id=mint(self.id_prefix), version=1, created_at=now, updated_at=now)

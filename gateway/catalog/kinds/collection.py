@@ -149,13 +149,13 @@ class Collection(Generic[T]):
     async def page(
         self, tenant: TenantId, catalog: CatalogContext, /, *, after: str | None, limit: int, order: Order = KEYED
     ) -> Sequence[T]:
-        """One page of the tenant's objects, by default sorted by name; a built-in object is among them."""
+        """One page of the tenant's objects, by default sorted by key; a built-in object is among them."""
         async with catalog.store.transaction(tenant) as db:
             found = list(await self.rows.page(tenant, db, after=after, limit=limit, order=order))
         built_in = self.kind.built_in
-        if built_in is not None and follows(_position(built_in, order), after, order):
+        if built_in is not None and follows(self._position(built_in, order), after, order):
             found.append(built_in)
-            found.sort(key=lambda one: _position(one, order), reverse=order.is_descending)
+            found.sort(key=lambda one: self._position(one, order), reverse=order.is_descending)
         return found[:limit]
 
     async def statuses(self, tenant: TenantId, catalog: CatalogContext, found: Sequence[T]) -> Sequence[object]:
@@ -170,7 +170,7 @@ class Collection(Generic[T]):
         Raises:
             NotFound: the tenant has no such object.
         """
-        if self.kind.built_in is not None and name == self.kind.built_in.name:
+        if self.kind.built_in is not None and name == self.kind.key_of(self.kind.built_in):
             return self.kind.built_in
         found = await self.rows.get(tenant, db, name, locked=locked)
         if found is None:
@@ -180,18 +180,19 @@ class Collection(Generic[T]):
     async def exists(self, tenant: TenantId, db: Db, name: str) -> bool:
         """True if the tenant has an object of exactly this name."""
         try:
-            return (await self.find(tenant, db, name)).name == name
+            return self.kind.key_of(await self.find(tenant, db, name)) == name
         except NotFound:
             return False
 
     async def write_new(self, opened: OpenChanges, new: T) -> T:
         """Create an object in open changes; see `create`."""
-        entry = CatalogChange(action=f"{self.kind.name}.create", target=new.name, detail={"id": new.id}, after=new)
+        key = self.kind.key_of(new)
+        entry = CatalogChange(action=f"{self.kind.name}.create", target=key, detail={"id": new.id}, after=new)
         async with opened.one(entry) as db:
-            await self._refuse_taken(opened.tenant, db, new.name)
+            await self._refuse_taken(opened.tenant, db, key)
             limit = self.kind.limit.most
             if await self.rows.count(opened.tenant, db) >= limit:  # guard: kind-bounded
-                raise LimitExceeded(f"the tenant has {limit} {self.kind.words}s (the limit); delete unused ones")
+                raise LimitExceeded(f"the tenant has {limit} {self.kind.plural_words} (the limit); delete unused ones")
             if self.check is not None:
                 await self.check(opened, None, new)
             await self.rows.insert(opened.tenant, db, new)
@@ -224,14 +225,14 @@ class Collection(Generic[T]):
         check_tag(tag_of_kind(current), expected)
         entry = CatalogChange(
             action=f"{self.kind.name}.update",
-            target=revised.name,
+            target=self.kind.key_of(revised),
             detail={"id": current.id},
             before=current,
             after=revised,
         )
         async with opened.one(entry) as db:
-            if revised.name != current.name:
-                await self._refuse_taken(opened.tenant, db, revised.name)
+            if (key := self.kind.key_of(revised)) != self.kind.key_of(current):
+                await self._refuse_taken(opened.tenant, db, key)
             if self.check is not None:
                 await self.check(opened, current, revised)
             await self.rows.save(opened.tenant, db, revised)
@@ -242,12 +243,11 @@ class Collection(Generic[T]):
     async def write_removal(self, opened: OpenChanges, current: T, *, expected: Expected = None) -> None:
         """Remove an object in open changes; see `remove`. The caller holds the lock of the tenant."""
         check_tag(tag_of_kind(current), expected)
-        entry = CatalogChange(
-            action=f"{self.kind.name}.delete", target=current.name, detail={"id": current.id}, before=current
-        )
+        key = self.kind.key_of(current)
+        entry = CatalogChange(action=f"{self.kind.name}.delete", target=key, detail={"id": current.id}, before=current)
         async with opened.one(entry) as db:
             if self.in_use is not None:
-                refuse_in_use(self.kind.words, current.name, await self.in_use(opened.tenant, db, current))
+                refuse_in_use(self.kind.words, key, await self.in_use(opened.tenant, db, current))
             await self.rows.remove(opened.tenant, db, current.id)
             if self.written is not None:
                 await self.written(opened, current, None)
@@ -270,15 +270,26 @@ class Collection(Generic[T]):
         if owner is None and await self.rows.get(tenant, db, name) is not None:
             owner = f"{kind.name}:{name}"
         if owner is not None:
-            raise NameTaken(f"the {kind.words} name {name} is taken", conflicts=[NameConflict(name=name, owner=owner)])
+            raise NameTaken(
+                f"the {kind.words} {kind.keyed} {name} is taken", conflicts=[NameConflict(name=name, owner=owner)]
+            )
 
     def _refuse_built_in(self, name: str) -> None:
-        if self.kind.built_in is not None and name == self.kind.built_in.name:
+        if self.kind.built_in is not None and name == self.kind.key_of(self.kind.built_in):
             raise Conflict(f"the {self.kind.words} {name} is built in; it cannot be changed or removed")
+
+    def _position(self, one: T, order: Order) -> tuple[str, ...]:
+        """The place of an object in a list."""
+        if order.by is None:
+            return (self.kind.key_of(one),)
+        value: object = getattr(one, order.by)
+        return (value if isinstance(value, str) else write_moment(one.created_at), one.id)
 
     def _check_new_name(self, name: str) -> None:
         """Refuse a name under which no object can be created, such as the id of a removed object."""
         words = self.kind.words
+        if self.kind.address == "id":
+            raise NotFound(f"no such {words}")
         if is_minted(name):
             raise NotFound(f"no such {words}; to create one, use a name, not an id")
         if not re.fullmatch(self.kind.form, name):
@@ -302,11 +313,3 @@ def refuse_in_use(words: str, name: str, users: Sequence[tuple[str, str]]) -> No
 def tag_of_kind(one: Configured) -> str:
     """The version of an object as an opaque tag; it contains the id, so a recreated object differs."""
     return f"{one.id}.{one.version}"
-
-
-def _position(one: Configured, order: Order) -> tuple[str, ...]:
-    """The place of an object in a list."""
-    if order.by is None:
-        return (one.name,)
-    value: object = getattr(one, order.by)
-    return (value if isinstance(value, str) else write_moment(one.created_at), one.id)

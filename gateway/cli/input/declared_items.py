@@ -68,12 +68,14 @@ def send_all(declarations: Sequence[Declaration], act: Callable[[JsonObject], Js
     return done
 
 
-def path_and_fields(context: AdminContext, noun: str, body: JsonObject) -> tuple[str, JsonObject]:
+def path_and_fields(
+    context: AdminContext, noun: str, body: JsonObject, address: str = "name"
+) -> tuple[str, JsonObject]:
     """Return the path of the declared item, and its other fields."""
-    name = text_in(body, "name")
+    name = text_in(body, address)
     if not name:
-        raise Failure("/name: required", ExitCode.USAGE)
-    return context.tenant_path(noun, name), {key: value for key, value in body.items() if key != "name"}
+        raise Failure(f"/{address}: required", ExitCode.USAGE)
+    return context.tenant_path(noun, name), {key: value for key, value in body.items() if key != address}
 
 
 def _print(context: AdminContext, verb: str, done: Sequence[JsonObject]) -> None:

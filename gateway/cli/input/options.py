@@ -36,6 +36,12 @@ class DurationType(click.ParamType[int]):
         return int(text[:-1]) * _SECONDS[text[-1]]
 
 
+def write_duration(seconds: int) -> str:
+    """The duration with the largest unit that gives a whole number."""
+    unit, factor = next((one for one in reversed(_SECONDS.items()) if seconds and seconds % one[1] == 0), ("s", 1))
+    return f"{seconds // factor}{unit}"
+
+
 DURATION = DurationType()
 DURATION_OR_SECONDS = DurationType(plain="s")
 """The type of options that took plain seconds in earlier releases."""

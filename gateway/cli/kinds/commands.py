@@ -1,6 +1,8 @@
 """The commands of one kind, derived from its declaration."""
 
-from collections.abc import Mapping, Sequence
+import re
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,15 +14,16 @@ from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.declarations import Declaration, read_declarations
 from gateway.cli.input.declared_items import path_and_fields, send_all
-from gateway.cli.input.json_fields import JsonObject, text_at
+from gateway.cli.input.json_fields import JsonObject, pick, text_at
 from gateway.cli.input.list_options import ListArguments, list_options_of
-from gateway.cli.item_commands import add_delete
+from gateway.cli.item_commands import BY_ID, BY_NAME, add_delete
 from gateway.cli.kinds.options import OptionOf, add_options, fields_of, options_of, replace_option, write_options
 from gateway.cli.kinds.output import render_list, render_object
 from gateway.kinds.kind import Kind
-from gateway.kinds.members import keeps
+from gateway.kinds.members import keeps, settable
 
 _STANDARD_INPUT = "-"
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _FILE_ENDINGS = (".json", ".yaml", ".yml")
 _METHODS: Mapping[str, str] = {"create": "POST", "set": "PUT", "update": "PATCH"}
 _RESULTS: Mapping[str, str] = {"create": "created", "set": "set", "update": "updated"}
@@ -42,9 +45,9 @@ class KindCommands:
         """Build the group."""
         kind = self.kind
         name = self.name or kind.name.replace("_", "-")
-        plural = kind.plural.replace("-", " ")
+        plural = kind.plural_words
         group = Commands(name, help=f"List, show, create, set, change and delete a tenant's {plural}.")
-        self._add_list(group, f"List a tenant's {plural}.")
+        self._add_list(group, f"List a tenant's {plural}." + _order_of(kind))
         self._add_show(group, f"Show one {kind.words}.")
         for verb, about in (
             ("create", f"Create a {kind.words}: {kind.about}."),
@@ -52,7 +55,8 @@ class KindCommands:
             ("update", f"Change what is given of a {kind.words}; everything else stays."),
         ):
             self._add_writing(group, verb, about)
-        add_delete(group, kind.plural, f"Delete a {kind.words}.", loss=self.loss)
+        naming = BY_ID if kind.address == "id" else BY_NAME
+        add_delete(group, kind.plural, f"Delete a {kind.words}.", loss=self.loss, naming=naming)
         return group
 
     def _add_list(self, group: click.Group, about: str) -> None:
@@ -63,13 +67,15 @@ class KindCommands:
         @with_tenant
         def list_items(context: AdminContext, wanted: ListArguments) -> None:
             items = list(context.admin.pages(context.tenant_path(kind.plural), limit=wanted.limit, query=wanted.query))
+            if kind.in_order and "sort" not in wanted.query:
+                items.sort(key=_place_in(kind.in_order))
             context.show(items, lambda: render_list(kind, items))
 
     def _add_show(self, group: click.Group, about: str) -> None:
         kind = self.kind
 
         @group.command("show", help=about)
-        @click.argument("name")
+        @click.argument("name", metavar=kind.address.upper())
         @with_tenant
         def show_item(context: AdminContext, name: str) -> None:
             found = context.admin.get(context.tenant_path(kind.plural, name))
@@ -79,12 +85,16 @@ class KindCommands:
         kind = self.kind
         options = options_of(kind, is_new=verb != "update")
         arguments = [one for one in options if verb == "create" and one.member.option.is_argument]
+        names = [one.member.name for one in arguments]
+        identifier = ("name" if kind.is_named else "") if verb == "create" else kind.address
 
         @with_tenant
         def write(context: AdminContext, /, target: str | None, *, replace: bool = False, **given: Any) -> None:
-            named, values = given.pop("named"), given.pop("values", ())
+            named, values = given.pop("named", None), given.pop("values", ())
+            if not identifier and target is not None and not _is_file(target):
+                target, values = None, (target, *values)
             fields = fields_of(options, {**given, **_as_options(arguments, values)})
-            declarations = _declared(target, named, fields)
+            declarations = _declared(target, named, fields, identifier=identifier)
             query = "?replace=true" if replace else ""
             self._write(context, verb, declarations, query, is_one=not _is_file(target))
 
@@ -93,21 +103,29 @@ class KindCommands:
             command = add_options(command, [one])
         if verb == "set" and keeps(kind.of):
             command = replace_option(command)
-        command = click.option("--name", "named", metavar="NAME", help="The name, if it is not the argument.")(command)
-        if arguments:
-            metavar = " ".join(f"[{one.member.name.upper()}]" for one in arguments)
-            command = click.argument("values", nargs=-1, metavar=metavar)(command)
-        command = click.argument("target", required=False, metavar="[NAME|FILE]")(command)
+        if identifier == "name":
+            command = click.option("--name", "named", metavar="NAME", help="The name, if it is not the argument.")(
+                command
+            )
+        first, *others = [identifier, *names] if identifier else names
+        if others:
+            command = click.argument("values", nargs=-1, metavar=" ".join(f"[{one.upper()}]" for one in others))(
+                command
+            )
+        command = click.argument("target", required=False, metavar=f"[{first.upper()}|FILE]")(command)
         text = f"{about}\n\nFILE declares objects as JSON or YAML; - reads stdin.\n\n{self._example(verb)}"
         group.command(verb, help=text)(command)
 
     def _example(self, verb: str) -> str:
         """The paragraph of the help with an example."""
-        name = str(self.kind.example["name"])
-        example = self.kind.changed_example if verb == "update" else self.kind.example
-        written = list(write_options(self.kind, dict(example)))
-        path = self.path or self.name or self.kind.name.replace("_", "-")
-        return "\b\nExample:\n  " + " \\\n    ".join([f"gateway {path} {verb} {name}", *written])
+        kind = self.kind
+        example = dict(kind.changed_example if verb == "update" else kind.example)
+        named = [kind.example_address]
+        if verb == "create" and not kind.is_named:
+            named = [str(example.pop(one.name)) for one in settable(kind.of) if one.option.is_argument]
+        path = self.path or self.name or kind.name.replace("_", "-")
+        written = [f"gateway {path} {verb} {shlex.join(named)}", *write_options(kind, example)]
+        return "\b\nExample:\n  " + " \\\n    ".join(written)
 
     def _write(
         self, context: AdminContext, verb: str, declarations: Sequence[Declaration], query: str, *, is_one: bool
@@ -117,11 +135,11 @@ class KindCommands:
         def send(body: JsonObject) -> JsonObject:
             if verb == "create":
                 return context.admin.send("POST", context.tenant_path(kind.plural), body)
-            path, fields = path_and_fields(context, kind.plural, body)
+            path, fields = path_and_fields(context, kind.plural, body, kind.address)
             return context.admin.send(_METHODS[verb], path + query, fields)
 
         done = send_all(declarations, send)
-        lines = "\n".join(f"{_RESULTS[verb]} {text_at(one, 'name')}" for one in done)
+        lines = "\n".join(f"{_RESULTS[verb]} {text_at(one, 'name' if kind.is_named else 'id')}" for one in done)
         context.show(done[0] if is_one else done, lambda: lines)
 
 
@@ -132,19 +150,33 @@ def _as_options(arguments: Sequence[OptionOf], values: Sequence[str]) -> Mapping
 
 
 def _is_file(target: str | None) -> bool:
-    """True if the argument is a file instead of a name: no name has a slash, and `--name` takes any."""
-    return target is not None and (target == _STANDARD_INPUT or target.endswith(_FILE_ENDINGS) or "/" in target)
+    """True if the argument is a file instead of a name or URI: no name has a slash, and `--name` takes any."""
+    if target is None or _URI.match(target):
+        return False
+    return target == _STANDARD_INPUT or target.endswith(_FILE_ENDINGS) or "/" in target
 
 
-def _declared(target: str | None, named: str | None, fields: JsonObject) -> Sequence[Declaration]:
-    """The objects of FILE, or the one that name and options describe."""
+def _order_of(kind: Kind[Any]) -> str:
+    return f" Without --sort, by {' and '.join(kind.in_order)}, the order in which they apply." if kind.in_order else ""
+
+
+def _place_in(members: Sequence[str]) -> Callable[[JsonObject], tuple[Any, ...]]:
+    return lambda item: tuple(pick(item, name) for name in members)
+
+
+def _declared(target: str | None, named: str | None, fields: JsonObject, *, identifier: str) -> Sequence[Declaration]:
+    """The objects of FILE, or the one that name or id and options describe."""
     if target is not None and _is_file(target):
         if named is not None or fields:
             raise Failure("give FILE, or a name with options, not both", ExitCode.USAGE)
         return read_declarations(target)
+    if not identifier:
+        if not fields:
+            raise Failure("give arguments or options, or FILE; --help has an example", ExitCode.USAGE)
+        return [Declaration(place="the options", content=fields)]
     if target is not None and named is not None:
         raise Failure("give the name once: as an argument or as --name", ExitCode.USAGE)
     name = named or target
     if not name:
-        raise Failure("give a name with options, or FILE; --help has an example", ExitCode.USAGE)
-    return [Declaration(place="the options", content={"name": name, **fields})]
+        raise Failure(f"give a {identifier} with options, or FILE; --help has an example", ExitCode.USAGE)
+    return [Declaration(place="the options", content={identifier: name, **fields})]

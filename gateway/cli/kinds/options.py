@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -11,7 +12,7 @@ import click
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, to_list, to_object, to_objects
-from gateway.cli.input.options import DURATION_OR_SECONDS
+from gateway.cli.input.options import DURATION_OR_SECONDS, write_duration
 from gateway.cli.kinds.option_types import Assignment, Days, OrNothing, read_member
 from gateway.domain.members.markers import Bounds, Setter, Shape
 from gateway.kinds.kind import Kind
@@ -31,6 +32,8 @@ class OptionOf:
     name: str
     parent: Member | None
     member: Member
+    older: Sequence[str] = ()
+    """Names of earlier releases."""
 
     @property
     def parameter(self) -> str:
@@ -95,6 +98,8 @@ def write_options(kind: Kind[Any] | Singleton[Any], fields: JsonObject) -> Itera
                 yield from (f"--{one.name} {name}={each}" for name, each in to_object(value).items())
             elif one.member.option.is_file:
                 yield f"--{one.name} {one.name}.yaml"
+            elif Shape.DURATION in one.member.marks and isinstance(value, int):
+                yield f"--{one.name} {write_duration(value)}"
             elif one.member.name == _ENABLED:
                 yield "--enable" if value else "--disable"
             elif isinstance(value, bool):
@@ -113,8 +118,10 @@ def _options(of: type, *, is_new: bool, parent: Member | None = None) -> Iterato
         if is_declared(nested) and parent is None and not is_whole:
             yield from _options(nested, is_new=is_new, parent=member)
         else:
-            name = prefix + (member.option.name or member.name)
-            yield OptionOf(name=name.replace("_", "-"), parent=parent, member=member)
+            name = prefix + (member.option.name or _without_unit(member))
+            older = [each.option.older.get(member.name, "") for each in (parent, member) if each is not None]
+            found = [each for each in older if each]
+            yield OptionOf(name=name.replace("_", "-"), parent=parent, member=member, older=found)
 
 
 def _click_option(one: OptionOf) -> Callable[[Command], Command]:
@@ -127,8 +134,9 @@ def _click_option(one: OptionOf) -> Callable[[Command], Command]:
     if one.member.option.is_file:
         return _file_option(one, about)
     return click.option(
-        f"--{one.name}",
+        *(f"--{name}" for name in (one.name, *one.older)),
         one.parameter,
+        cls=_RenamedOption,
         type=_type(bare, one.member),
         multiple=one.is_many or one.member.option.is_map,
         metavar=one.member.option.metavar or None,
@@ -146,6 +154,20 @@ def _file_option(one: OptionOf, about: str) -> Callable[[Command], Command]:
         return click.option(f"--{one.name}", one.parameter, metavar="FILE", help=text)(command)
 
     return add
+
+
+def _without_unit(member: Member) -> str:
+    return member.name.removesuffix("_s") if Shape.DURATION in member.marks else member.name
+
+
+class _RenamedOption(click.Option):
+    """An option whose further names are those of earlier releases; help shows the first name only."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the names and the description for the help."""
+        shown = copy(self)
+        shown.opts = self.opts[:1]
+        return click.Option.get_help_record(shown, ctx)
 
 
 def _type(bare: Any, member: Member) -> click.ParamType[Any] | None:
@@ -174,6 +196,8 @@ def _type_of_value(bare: Any, member: Member) -> click.ParamType[Any] | None:
 
 def _about(one: OptionOf) -> str:
     text = one.member.about
+    if Shape.DURATION in one.member.marks:
+        text = text.replace(" in seconds", "")
     if one.parent is not None:
         text = f"{one.parent.name.replace('_', ' ').capitalize()}: {text}"
     nothing = one.member.option.nothing

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.cli.input.json_fields import JsonObject, as_text, pick, to_objects
+from gateway.cli.input.options import write_duration
 from gateway.cli.output.tables import render_pairs, render_table, thousands
-from gateway.domain.members.markers import Setter
+from gateway.domain.members.markers import Setter, Shape
 from gateway.kinds.kind import Kind
 from gateway.kinds.members import STATUS, Member, element_of, is_declared, settable, shown, status_of, without_none
 from gateway.kinds.singleton import Singleton
@@ -25,13 +26,21 @@ class Field:
     @property
     def title(self) -> str:
         """The name for people: a time is named by its event."""
-        return self.path[-1].removesuffix("_at").replace("_", " ")
+        unit = "_s" if self.is_duration else "_at"
+        return self.path[-1].removesuffix(unit).replace("_", " ")
+
+    @property
+    def is_duration(self) -> bool:
+        """True for a number of seconds that is shown as a duration."""
+        return Shape.DURATION in self.member.marks
 
     def text(self, found: JsonObject) -> str:
         """The value for people."""
         value = pick(found, *self.path)
         if value is None and self.member.option.nothing:
             return self.member.option.nothing
+        if self.is_duration and isinstance(value, int):
+            return write_duration(value)
         is_number = isinstance(value, int) and not isinstance(value, bool)
         return thousands(value) if is_number and isinstance(value, int) else as_text(value)
 
@@ -40,15 +49,16 @@ def render_list(kind: Kind[Any], items: Sequence[JsonObject]) -> str:
     """Render the listed members of objects as a table."""
     listed = [one for one in _fields(kind) if one.member.is_listed]
     columns = sorted(listed, key=lambda one: one.path == _LONGEST)  # the longest text is the last column
-    numbers = [place for place, one in enumerate(columns, 1) if one.member.hint is int]
-    titles = ["name", *(one.title for one in columns)]
-    rows = [[as_text(item.get("name")), *(one.text(item) for one in columns)] for item in items]
+    numbers = [place for place, one in enumerate(columns, 1) if one.member.hint is int and not one.is_duration]
+    first = "name" if kind.is_named else "id"
+    titles = [first, *(one.title for one in columns)]
+    rows = [[as_text(item.get(first)), *(one.text(item) for one in columns)] for item in items]
     return render_table(titles, rows, numbers=numbers)
 
 
 def render_object(kind: Kind[Any] | Singleton[Any], found: JsonObject) -> str:
     """Render all members of an object; null and empty ones are omitted."""
-    pairs: list[tuple[str, str]] = [("name", as_text(found.get("name"))), ("id", as_text(found.get("id")))]
+    pairs: list[tuple[str, str]] = [(name, as_text(found.get(name))) for name in ("name", "id") if name in found]
     for one in _fields(kind):
         value = pick(found, *one.path)
         rules = to_objects(value) if is_declared(element_of(one.member.hint)) else []

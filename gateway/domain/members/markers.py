@@ -4,8 +4,8 @@ A member with `About` is part of the outside form of its object. The engines der
 reference pages from the markers; `gateway.kinds.members` reads them.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import Enum, auto
 
 
@@ -94,14 +94,23 @@ class Names:
     kind: str
 
 
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """The name and the values of a member in a JSON column, where they differ from the member's."""
+
+    name: str
+    values: Mapping[str, object]
+    """The stored value of each value of the member."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
     """The option of a member on the command line, where it is not derived from the name and the type.
 
     `is_argument`: a creation also takes the value as an argument. `is_split`: each option of a list of objects adds an
     object of its own; otherwise all options describe one object. `is_file`: the option names a file with the member.
-    `is_map`: each option sets a member of the object, written NAME=NUMBER.
-    `nothing`: the word for null.
+    `is_map`: each option sets a member of the object, written NAME=NUMBER. `nothing`: the word for null. `older` are
+    names of earlier releases, by the member itself or, for an object, by its member; help does not show them.
     """
 
     name: str = ""
@@ -111,3 +120,4 @@ class Option:
     is_file: bool = False
     is_map: bool = False
     nothing: str = ""
+    older: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -11,6 +11,7 @@ from sqlalchemy import ARRAY, RowMapping, Table
 from gateway.domain.members.markers import Setter, Shape
 from gateway.kinds.kind import T
 from gateway.kinds.members import REQUIRED, STATUS, Member, alternatives, element_of, members_of, status_of
+from gateway.store.kinds.packed_members import from_column, has_packed, to_column
 
 _KEYS = frozenset({"id", "created_at", "updated_at", "version"})
 _Read = Callable[[Any], Any]
@@ -19,7 +20,8 @@ _Read = Callable[[Any], Any]
 class RowMapper(Generic[T]):
     """The columns of a kind. Members without a column of their name are one JSON object in the column `packed`.
 
-    `copies` are columns that repeat parts of this object for queries. Members of the status have columns of their own.
+    `copies` are columns that repeat parts of this object for queries; nothing is read from them. Members of the status
+    have columns of their own.
     """
 
     def __init__(
@@ -32,12 +34,14 @@ class RowMapper(Generic[T]):
 
     @cached_property
     def _own(self) -> Sequence[Member]:
-        return [one for one in members_of(self.of) if one.name in self.table.c and one.name != STATUS]
+        written = self.table.c.keys() - self._copies.keys() - {STATUS}
+        return [one for one in members_of(self.of) if one.name in written]
 
     @cached_property
     def _packed(self) -> Sequence[Member]:
         held = {one.name for one in self._own} | {STATUS}
-        return [one for one in members_of(self.of) if one.name not in held and one.is_stored] if self._packed_in else []
+        packed = [one for one in members_of(self.of) if one.name not in held and one.is_stored and one.about]
+        return packed if self._packed_in else []
 
     @cached_property
     def _of_status(self) -> Sequence[Member]:
@@ -73,8 +77,7 @@ class RowMapper(Generic[T]):
             if member.name not in _KEYS and member.setter is not Setter.GATEWAY
         }
         if self._packed_in:
-            packed = self._struct(**{member.name: getattr(one, member.name) for member in self._packed})
-            values[self._packed_in] = msgspec.json.encode(packed)
+            values[self._packed_in] = self._pack(one)
         values |= {name: read(one) for name, read in self._copies.items()}
         return values | {member.name: member.default for member in self._of_status if Shape.RESET in member.marks}
 
@@ -87,12 +90,21 @@ class RowMapper(Generic[T]):
         """The object of a row."""
         values: dict[str, Any] = {name: read(row[name]) for name, read in self._reads}
         if self._packed_in:
-            packed = self._decoder.decode(row[self._packed_in])
+            packed = self._unpack(row[self._packed_in])
             values |= {member.name: getattr(packed, member.name) for member in self._packed}
         status = status_of(self.of)
         if status is not None:
             values[STATUS] = status(**{name: read(row[name]) for name, read in self._status_reads})
         return self.of(**values)
+
+    def _pack(self, one: T) -> bytes:
+        packed: Any = self._struct(**{member.name: getattr(one, member.name) for member in self._packed})
+        return msgspec.json.encode(to_column(self.of, msgspec.to_builtins(packed)) if has_packed(self.of) else packed)
+
+    def _unpack(self, stored: bytes) -> msgspec.Struct:
+        if has_packed(self.of):
+            return msgspec.convert(from_column(self.of, msgspec.json.decode(stored)), self._struct)
+        return cast("msgspec.Struct", self._decoder.decode(stored))
 
     def _written(self, column: str, value: object) -> object:
         if isinstance(value, StrEnum):

@@ -21,38 +21,38 @@ from gateway.store.pagination import select_page
 
 
 class Rows(Generic[T]):
-    """The rows of one kind. `in_order` are the columns by which all objects of a tenant are sorted when loaded."""
+    """The rows of one kind."""
 
-    def __init__(self, kind: Kind[T], columns: RowMapper[T], *, in_order: Sequence[str] = ("name",)) -> None:
+    def __init__(self, kind: Kind[T], columns: RowMapper[T]) -> None:
         self.kind = kind
         self.table = columns.table
         self._columns = columns
-        self._in_order = in_order
+        self._key = self.table.c[kind.keyed]
 
     @cached_property
     def _all(self) -> Select[*tuple[Any, ...]]:
-        sorted_by = [self.table.c[name] for name in self._in_order]
+        sorted_by = [self.table.c[name] for name in self.kind.in_order or (self.kind.keyed,)]
         return select(self.table).where(self.table.c.tenant_id == bindparam("tenant")).order_by(*sorted_by)
 
     async def insert(self, tenant: TenantId, db: Db, new: T) -> None:
         """Add an object.
 
         Raises:
-            NameTaken: the tenant has an object of this kind and name.
+            NameTaken: the tenant has an object of this kind and key.
             NotFound: there is no such tenant.
         """
         now = {"created_at": new.created_at or func.now(), "updated_at": new.updated_at or func.now()}
         await db.execute(insert_into(self.table).values(tenant_id=tenant, **now, **self._columns.new_values(new)))
 
-    async def get(self, tenant: TenantId, db: Db, name_or_id: str, *, locked: bool = False) -> T | None:
-        """The object with this id or name; an id takes precedence.
+    async def get(self, tenant: TenantId, db: Db, key_or_id: str, *, locked: bool = False) -> T | None:
+        """The object with this id or key, such as its name; an id takes precedence.
 
         `locked` holds the row until the transaction ends, so that no job changes its status meanwhile.
         """
         columns = self.table.c
-        is_named = or_(columns.id == name_or_id, columns.name == name_or_id)
+        is_named = or_(columns.id == key_or_id, self._key == key_or_id)
         query = select(self.table).where(columns.tenant_id == tenant, is_named)
-        query = query.order_by((columns.id == name_or_id).desc()).limit(1)
+        query = query.order_by((columns.id == key_or_id).desc()).limit(1)
         query = query.with_for_update(key_share=True) if locked else query
         row = (await db.execute(query)).mappings().one_or_none()
         return self._columns.read(row) if row else None
@@ -60,10 +60,10 @@ class Rows(Generic[T]):
     async def page(
         self, tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED
     ) -> Sequence[T]:
-        """One page of the tenant's objects, by default sorted by name."""
+        """One page of the tenant's objects, by default sorted by their key."""
         columns = self.table.c
         listed = select(self.table).where(columns.tenant_id == tenant)
-        query = select_page(listed, columns, "name", after=after, limit=limit, order=order)
+        query = select_page(listed, columns, self.kind.keyed, after=after, limit=limit, order=order)
         return [self._columns.read(row) for row in (await db.execute(query)).mappings()]
 
     async def load(self, tenant: TenantId, db: Db) -> Sequence[T]:
@@ -76,10 +76,10 @@ class Rows(Generic[T]):
         return int((await db.execute(counted)).scalar_one())
 
     async def names_with(self, tenant: TenantId, db: Db, column: str, value: str) -> Sequence[str]:
-        """The names of the objects with this value in a column, sorted."""
+        """The names, or other keys, of the objects with this value in a column, sorted."""
         columns = self.table.c
-        query = select(columns.name).where(columns.tenant_id == tenant, columns[column] == value)
-        return list((await db.execute(query.order_by(columns.name))).scalars())
+        query = select(self._key).where(columns.tenant_id == tenant, columns[column] == value)
+        return list((await db.execute(query.order_by(self._key))).scalars())
 
     async def save(self, tenant: TenantId, db: Db, changed: T, *, at: datetime | None = None) -> None:
         """Store the members that admins set, under the next version.

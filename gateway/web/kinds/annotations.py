@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, cast
 from pydantic import AfterValidator, BaseModel, Field, create_model
 
 from gateway.domain.members.markers import Bounds, Check, Form, JsonFormat, Length, Shape
+from gateway.errors import Fault, InvalidBody
 from gateway.kinds.members import (
     REQUIRED,
     Member,
@@ -98,8 +99,12 @@ def shown_model(of: Any) -> type[CopiedModel]:
     return make_model(f"{of.__name__}Shown", CopiedModel, of.__doc__ or "", shown_fields(shown(of)))
 
 
-def merged(current: Any, sent: object, hint: Any) -> Any:
-    """The value of a member that a request sent: tuples and dataclasses, merged into the current value (RFC 7396)."""
+def merged(current: Any, sent: object, hint: Any, pointer: str = "") -> Any:
+    """The value of a member that a request sent: tuples and dataclasses, merged into the current value (RFC 7396).
+
+    Raises:
+        InvalidBody: there is no current value, and the changes do not describe a whole one.
+    """
     bare, _ = split(hint)
     if sent is None:
         return None
@@ -110,18 +115,33 @@ def merged(current: Any, sent: object, hint: Any) -> Any:
     if not isinstance(sent, BodyModel):
         return sent
     hints = {one.name: one.hint for one in settable(bare)}
-    is_changed = isinstance(sent, changed_model(bare)) and current is not None
-    given = sent.sent() if is_changed else {name: getattr(sent, name) for name in hints}
-    values = {name: merged(getattr(current, name, None), value, hints[name]) for name, value in given.items()}
-    changed: Any = replace(current, **values) if is_changed and current is not None else bare(**values)
+    is_change = isinstance(sent, changed_model(bare))
+    given = sent.sent() if is_change else {name: getattr(sent, name) for name in hints}
+    values = {
+        name: merged(getattr(current, name, None), value, hints[name], f"{pointer}/{name}")
+        for name, value in given.items()
+    }
+    if is_change and current is None:
+        _refuse_partial(bare, given, pointer)
+    changed: Any = replace(current, **values) if is_change and current is not None else bare(**values)
     return changed
 
 
+def _refuse_partial(of: Any, given: Mapping[str, object], pointer: str) -> None:
+    faults = [
+        Fault(pointer=f"{pointer}/{one.name}", reason="field required")
+        for one in settable(of)
+        if one.is_required and one.name not in given
+    ]
+    if faults:
+        raise InvalidBody(f"{faults[0].pointer}: {faults[0].reason}", faults=faults)
+
+
 def _changed_type(one: Member) -> Any:
-    bare = without_none(one.hint)
-    if not is_declared(bare) or Shape.ONE_VALUE in one.marks or one.is_nullable:
+    bare: Any = without_none(one.hint)
+    if not is_declared(bare) or Shape.ONE_VALUE in one.marks:
         return sent_type(one.hint, one.marks)
-    return changed_model(bare)
+    return changed_model(bare) | None if one.is_nullable else changed_model(bare)
 
 
 def make_model(name: str, of: type[M], about: str, fields: Fields) -> type[M]:

@@ -11,6 +11,7 @@ from gateway.errors import Fault, InvalidBody
 from gateway.kinds.kind import Kind, ListFilter, T
 from gateway.kinds.members import STATUS, Member, cached, members_of, settable, shown, status_of
 from gateway.web.kinds.annotations import (
+    Fields,
     changed_fields,
     make_model,
     merged,
@@ -55,8 +56,8 @@ class KindModels(Generic[T]):
     page: type[Page[Any]]
     query: type[PageQuery]
 
-    def compose(self, body: BodyModel, name: str, current: T | None, *, may_remove: bool = True) -> T:
-        """The object that a POST or PUT describes; an existing one keeps its id, times and status.
+    def compose(self, body: BodyModel, key: str, current: T | None, *, may_remove: bool = True) -> T:
+        """The object that a POST or PUT describes; an existing one keeps its id, key, times and status.
 
         Raises:
             InvalidBody: it changes a member that only a creation sets.
@@ -70,13 +71,13 @@ class KindModels(Generic[T]):
             if not may_remove:
                 refuse_losses(members, current, changed, sent_paths(body))
             return replace(current, **changed)
-        return self.kind.make(name, values)
+        return self.kind.make(key, values)
 
     def revise(self, body: BodyModel, current: T) -> T:
         """The object with the members that a PATCH sent."""
         hints = {one.name: one.hint for one in settable(self.kind.of)}
         values = {
-            name: merged(getattr(current, name), value, hints[name]) if name in hints else value
+            name: merged(getattr(current, name), value, hints[name], f"/{name}") if name in hints else value
             for name, value in body.sent().items()
         }
         return replace(current, **values)
@@ -106,13 +107,14 @@ def _refuse_changed(current: object, values: Mapping[str, object], members: Sequ
 def models_of(kind: Kind[T]) -> KindModels[T]:
     """Derive the models of a kind."""
     members = settable(kind.of)
-    name = (Annotated[str, Field(pattern=kind.form, description=kind.name_about)], ...)
+    name = Annotated[str, Field(pattern=kind.form, description=kind.name_about)]
+    named: Fields = {"name": (name, ...)} if kind.is_named else {}
     sent = sent_fields(members)
     changeable = [one for one in members if one.setter is None]
     response = _shown(kind)
     return KindModels(
         kind=kind,
-        create=make_model(f"{kind.stem}Create", BodyModel, f"A new {kind.words}.", {"name": name, **sent}),
+        create=make_model(f"{kind.stem}Create", BodyModel, f"A new {kind.words}.", {**named, **sent}),
         whole=make_model(
             f"{kind.stem}Replace",
             WholeBody,
@@ -135,13 +137,13 @@ def _matching(kind: Kind[T]) -> Mapping[str, tuple[Any, Any]]:
     """The fields of a PUT that must be those of the object in the path, if sent."""
     about = f"If sent, it must be that of the {kind.words} in the path."
     text = Annotated[str | Absent, Field(max_length=64, description=about)]
-    return {"id": (text, None), "name": (text, None)}
+    return {name: (text, None) for name in ("id", "name") if kind.is_named or name == "id"}
 
 
 def _shown(kind: Kind[T]) -> type[ResponseModel]:
     fields: dict[str, tuple[Any, Any]] = {
         "id": (Annotated[str, Field(description=_ID)], ...),
-        "name": (Annotated[str, Field(description=_NAME)], ...),
+        **({"name": (Annotated[str, Field(description=_NAME)], ...)} if kind.is_named else {}),
         **shown_fields([one for one in settable(kind.of) if one.setter is not Setter.ONCE]),
     }
     hints = {one.name: one.hint for one in members_of(kind.of)}
@@ -156,7 +158,7 @@ def _shown(kind: Kind[T]) -> type[ResponseModel]:
 
 def _page(kind: Kind[T], response: type[ResponseModel]) -> type[Page[Any]]:
     page: Any = Page
-    return make_model(f"{kind.stem}Page", page[response], f"One page of a tenant's {kind.words}s.", {})
+    return make_model(f"{kind.stem}Page", page[response], f"One page of a tenant's {kind.plural_words}.", {})
 
 
 def _query(kind: Kind[T]) -> type[PageQuery]:
@@ -167,7 +169,7 @@ def _query(kind: Kind[T]) -> type[PageQuery]:
         **{name: (_filter(each), None) for name, each in kind.filters.items()},
         "sort": (sort, None),
     }
-    return make_model(f"{kind.stem}ListQuery", ListQuery, f"Search, filters and order of {kind.words}s.", fields)
+    return make_model(f"{kind.stem}ListQuery", ListQuery, f"Search, filters and order of {kind.plural_words}.", fields)
 
 
 def _filter(each: ListFilter[Any]) -> Any:
