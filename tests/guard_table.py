@@ -600,7 +600,6 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "guardrail-block-call": (NEVER, "test_arguments_with_a_secret_are_not_sent"),
         "guardrail-block-result": (NEVER, "test_a_result_with_a_secret_is_withheld"),
         "guardrail-contents": (NEVER, "test_resources_and_prompts_are_checked"),
-        "guardrail-count": (NEVER, "test_a_tenant_has_a_bounded_chain"),
         "guardrail-leftover": (
             swap("is_kept=is_kept", "is_kept=True"),
             "test_a_large_result_is_not_kept_around_the_guardrails",

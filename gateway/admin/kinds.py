@@ -30,8 +30,6 @@ class KindEndpoints(Generic[T]):
     """The endpoints of one collection."""
 
     collection: Collection[T]
-    problems: AbstractSet[int] = frozenset()
-    """Statuses of the refusals of special checks."""
 
     @property
     def models(self) -> KindModels[T]:
@@ -55,7 +53,7 @@ class KindEndpoints(Generic[T]):
             texts=kind.texts,
             facts={name: each.value for name, each in kind.filters.items()},
         )
-        refusals = {409, *self.problems}
+        refusals = {409, 422} if self.collection.check or self.collection.prepare else {409}
 
         def named(verb: str, summary: str, problems: AbstractSet[int]) -> AllOptions:
             return AllOptions(called=f"{verb}_{kind.name}", summary=summary, has_tag=True, problems=problems)

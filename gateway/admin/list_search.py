@@ -20,7 +20,6 @@ from gateway.domain.order import Order, join_position, write_moment
 from gateway.domain.sources import Source
 from gateway.domain.tenancy.accounts import UserAccount
 from gateway.domain.tenancy.grants import Consent, Grant, OAuthClient
-from gateway.domain.tenancy.guardrails import Guardrail
 from gateway.domain.tenancy.issuers import Issuer
 from gateway.domain.tenancy.keys import Key
 from gateway.domain.tenancy.tenants import Tenant
@@ -196,11 +195,6 @@ LIVE_PRIMITIVES: ListRules[LivePrimitiveView] = ListRules(
 )
 CREDENTIALS: ListRules[StoredCredential] = ListRules(
     name="credentials", texts=lambda one: (one.name, one.field, *one.origins)
-)
-GUARDRAILS: ListRules[Guardrail] = ListRules(
-    name="guardrails",
-    texts=lambda one: (one.name,),
-    facts={"check": lambda one: one.rule.check, "enabled": lambda one: one.rule.enabled},
 )
 WEBHOOKS: ListRules[Webhook] = ListRules(name="webhooks", texts=lambda one: (one.name,))
 WEBHOOK_ENDPOINTS: ListRules[OutboundWebhook] = ListRules(

@@ -38,10 +38,10 @@ from gateway.errors import (
     NotFound,
 )
 from gateway.store import credentials, primitives
-from gateway.store.calls import guardrails
 from gateway.store.engine import Db
 from gateway.store.identity import accounts
 from gateway.store.kinds.audit_sinks import SINKS
+from gateway.store.kinds.guardrails import GUARDRAILS
 from gateway.store.live import live_sources
 from gateway.store.updates import watches
 from gateway.upstream.serialize.header_checks import is_header_value, is_sendable_header
@@ -204,7 +204,7 @@ async def remove_credential(
         users: list[tuple[str, str]] = [*await primitives.users(tenant, db, f"credential:{current.name}")]
         users += [("watch", uri) for uri in await watches.of_credential(tenant, db, current.name)]
         users += [("live_source", live) for live in await live_sources.of_credential(tenant, db, current.name)]
-        users += [("guardrail", used) for used in await guardrails.of_credential(tenant, db, current.name)]
+        users += [("guardrail", used) for used in await GUARDRAILS.names_with(tenant, db, "credential", current.name)]
         users += [("audit_sink", used) for used in await SINKS.names_with(tenant, db, "credential", current.name)]
         users += [("source", source) for source in await credentials.sources_using(tenant, db, current.name)]
         refuse_in_use("credential", current.name, users)

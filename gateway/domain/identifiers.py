@@ -132,10 +132,6 @@ def new_approval_id() -> ApprovalId:
     return ApprovalId(mint("apr"))
 
 
-def new_guardrail_id() -> GuardrailId:
-    return GuardrailId(mint("grd"))
-
-
 def new_task_id() -> TaskId:
     """Return a new id with 192 random bits, because clients present it to read a result."""
     return TaskId(f"tsk_{secrets.token_urlsafe(24)}")

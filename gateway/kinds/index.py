@@ -5,6 +5,6 @@ from typing import Any
 
 from gateway.kinds.deliveries import SINK
 from gateway.kinds.kind import Kind
-from gateway.kinds.selections import PROFILE
+from gateway.kinds.selections import GUARDRAIL, PROFILE
 
-KINDS: Sequence[Kind[Any]] = (PROFILE, SINK)
+KINDS: Sequence[Kind[Any]] = (PROFILE, GUARDRAIL, SINK)

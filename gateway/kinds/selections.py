@@ -2,8 +2,10 @@
 
 from gateway.domain.identifiers import ProfileId
 from gateway.domain.members.formats import LABEL
+from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
+from gateway.domain.tenancy.guardrails import Guardrail
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE, Profile, ProfileCosts
-from gateway.kinds.kind import Kind, Limit
+from gateway.kinds.kind import Kind, Limit, ListFilter
 
 PROFILE = Kind(
     of=Profile,
@@ -25,4 +27,32 @@ PROFILE = Kind(
     texts=lambda one: (one.name, one.description),
     status=ProfileCosts,
     built_in=Profile(id=ProfileId(DEFAULT_PROFILE), name=DEFAULT_PROFILE, description="All primitives of the tenant."),
+)
+
+GUARDRAIL = Kind(
+    of=Guardrail,
+    stem="Guardrail",
+    name="guardrail",
+    plural="guardrails",
+    id_prefix="grd",
+    about="a check of calls or results, with the action on a finding",
+    limit=Limit(most=20, reason="each one can delay every call"),
+    in_order=("position", "name"),
+    example={
+        "name": "injection",
+        "check": "prompt-injection",
+        "phases": ["result"],
+        "action": "mark",
+        "scope": {"names": ["wiki_*"]},
+        "origins": ["live", "source"],
+    },
+    texts=lambda one: (one.name,),
+    filters={
+        "check": ListFilter(type=GuardrailCheck, about="Only guardrails with this check.", value=lambda one: one.check),
+        "enabled": ListFilter(
+            type=bool,
+            about="Only guardrails that are enabled (true) or disabled (false).",
+            value=lambda one: one.enabled,
+        ),
+    },
 )

@@ -140,7 +140,9 @@ def _compare_options(name: str, before: Mapping[str, Json], after: Mapping[str, 
     for option in sorted(before.keys() | after.keys()):
         place = f"{name} {option}"
         if option not in after:
-            yield Difference(group=OPTIONS, name=place, change=REMOVED, is_breaking=True)
+            renamed = next((key for key, one in after.items() if option in one.get("spellings", ())), None)
+            detail = "" if renamed is None else f"stays a spelling of {renamed}"
+            yield Difference(group=OPTIONS, name=place, change=REMOVED, detail=detail, is_breaking=renamed is None)
         elif option not in before:
             must = after[option].get("required", False)
             yield Difference(

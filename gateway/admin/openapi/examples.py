@@ -57,13 +57,6 @@ _LIVE: Json = {
     "prefix": "wiki_",
     "safety": {"search": "safe"},
 }
-_GUARDRAIL: Json = {
-    "check": "prompt-injection",
-    "phases": ["result"],
-    "action": "mark",
-    "scope": {"names": ["wiki_*"]},
-    "origins": ["live", "source"],
-}
 _REFUNDS: Json = {
     "tool": "refund_*",
     "when": [{"pointer": "/amount", "operator": "greater", "value": 1000}],
@@ -93,9 +86,6 @@ _BODIES: Mapping[str, Json] = {
     "CredentialReplace": _CREDENTIAL,
     "CredentialUpdate": {"field": "X-Api-Key", "place": "header"},
     "DocumentSent": _DOCUMENT,
-    "GuardrailCreate": {"name": "injection", **_GUARDRAIL},
-    "GuardrailReplace": _GUARDRAIL,
-    "GuardrailUpdate": {"enabled": False},
     "KeyCreate": {"name": "agent", "scopes": ["mcp"], "expires_at": "2099-12-31T23:59:59Z"},
     "KeyRotate": {"overlap_s": 86400},
     "KeyCheck": {"text": "found in a log: mcpg_live_…", "revoke": False},

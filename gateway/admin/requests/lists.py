@@ -7,7 +7,6 @@ from pydantic import Field
 from gateway.admin.requests.primitives import Text, Uri
 from gateway.domain.credentials import CredentialKind, CredentialLocation
 from gateway.domain.sources import Exposure
-from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
 from gateway.domain.tenancy.keys import KeyState, Scope
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import PrimitiveOrigin
@@ -93,16 +92,6 @@ class CredentialListQuery(ListQuery):
         CredentialLocation | Absent, Field(description="Only credentials in this location of a request.")
     ] = None
     kind: Annotated[CredentialKind | Absent, Field(description="Only credentials of this kind.")] = None
-    sort: ByNameOrTime = None
-
-
-class GuardrailListQuery(ListQuery):
-    """Search, filters and order of guardrails."""
-
-    check: Annotated[GuardrailCheck | Absent, Field(description="Only guardrails with this check.")] = None
-    enabled: Annotated[
-        bool | Absent, Field(description="Only guardrails that are enabled (true) or disabled (false).")
-    ] = None
     sort: ByNameOrTime = None
 
 

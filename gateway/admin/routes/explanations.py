@@ -157,12 +157,11 @@ def _refusal(error: GatewayError) -> RefusalShown:
 
 
 def _guardrail(guardrail: Guardrail, explained: Explanation) -> GuardrailExplained:
-    rule = guardrail.rule
     return GuardrailExplained(
         name=guardrail.name,
-        check=rule.check,
-        phases=rule.phases,
-        action=rule.action,
+        check=guardrail.check,
+        phases=guardrail.phases,
+        action=guardrail.action,
         findings=_finding_reasons(guardrail, explained.findings) if _is_evaluated(guardrail, explained) else None,
     )
 
@@ -170,7 +169,7 @@ def _guardrail(guardrail: Guardrail, explained: Explanation) -> GuardrailExplain
 def _is_evaluated(guardrail: Guardrail, explained: Explanation) -> bool:
     """True if the explanation reached the guardrails, and this guardrail checks arguments without a hook."""
     is_reached = explained.prepared is not None or bool(explained.findings)
-    return is_reached and guardrail.rule.hook is None and GuardrailPhase.CALL in guardrail.rule.phases
+    return is_reached and guardrail.hook is None and GuardrailPhase.CALL in guardrail.phases
 
 
 def _finding_reasons(guardrail: Guardrail, found: tuple[GuardrailFinding, ...]) -> tuple[str, ...]:

@@ -18,7 +18,6 @@ from gateway.admin.routes import (
     credentials,
     doctor,
     explanations,
-    guardrails,
     json_schemas,
     live_sources,
     overrides,
@@ -70,7 +69,6 @@ ENDPOINTS: Sequence[Route] = (
     *(route for collection in COLLECTIONS for route in KindEndpoints(collection=collection).routes()),
     *credentials.ENDPOINTS,
     *policies.ENDPOINTS,
-    *guardrails.ENDPOINTS,
     *(
         route
         for single in SINGLE_OBJECTS

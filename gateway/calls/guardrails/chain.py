@@ -27,7 +27,7 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.refusals import CallBlocked, ResultBlocked, ResultBusy
 from gateway.domain.results import Contents, Messages
 from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
-from gateway.domain.tenancy.guardrails import Guardrail, GuardrailAction, GuardrailPhase, GuardrailRule, HookSettings
+from gateway.domain.tenancy.guardrails import Guardrail, GuardrailAction, GuardrailPhase, HookFailure, HookSettings
 from gateway.domain.text_search.search import search
 from gateway.errors import DecidingRule
 from gateway.telemetry.metrics import Metrics
@@ -85,7 +85,7 @@ class GuardrailFinding:
     @property
     def sentence(self) -> str:
         """The name of the guardrail and its reasons, for messages."""
-        return f"guardrail {self.guardrail.name} ({self.guardrail.rule.check}): {', '.join(self.reasons)}"
+        return f"guardrail {self.guardrail.name} ({self.guardrail.check}): {', '.join(self.reasons)}"
 
 
 class Guardrails:
@@ -151,7 +151,7 @@ class Guardrails:
         found = [
             GuardrailFinding(guardrail=guardrail, reasons=reasons)
             for guardrail in chain
-            if checked.phase in guardrail.rule.phases and guardrail.rule.hook is None
+            if checked.phase in guardrail.phases and guardrail.hook is None
             if (reasons := await self._built_in(tenant, guardrail, checked))
         ]
         return tuple(found)
@@ -162,7 +162,7 @@ class Guardrails:
         """Run the guardrails of this phase in order, up to the first that blocks, and record the findings."""
         found: list[GuardrailFinding] = []
         for guardrail in chain:
-            if checked.phase not in guardrail.rule.phases:
+            if checked.phase not in guardrail.phases:
                 continue
             reasons = await self._reasons(call, guardrail, checked)
             if not reasons:
@@ -170,12 +170,12 @@ class Guardrails:
             finding = GuardrailFinding(guardrail=guardrail, reasons=reasons)
             await self._record(call, finding)
             found.append(finding)
-            if guardrail.rule.action is GuardrailAction.BLOCK:
+            if guardrail.action is GuardrailAction.BLOCK:
                 break
         return found
 
     async def _reasons(self, call: Invocation, guardrail: Guardrail, checked: Checked) -> tuple[str, ...]:
-        tenant, hook = call.principal.tenant, guardrail.rule.hook
+        tenant, hook = call.principal.tenant, guardrail.hook
         if hook is None:
             return await self._built_in(tenant, guardrail, checked)
         try:
@@ -183,19 +183,18 @@ class Guardrails:
         except HookFailed as failed:
             self._note_failure(call, guardrail, failed.reason)
             # guard: guardrail-fail-closed, guardrail-hook-evaded
-            is_open = hook.is_fail_open and not isinstance(failed, HookEvaded)
+            is_open = hook.fail is HookFailure.OPEN and not isinstance(failed, HookEvaded)
             return () if is_open else (f"the hook failed: {failed.reason}",)
         return () if response.action == "allow" else (response.reason or "the hook blocks it",)
 
     async def _built_in(self, tenant: TenantId, guardrail: Guardrail, checked: Checked) -> tuple[str, ...]:
-        rule = guardrail.rule
-        if rule.check is GuardrailCheck.SIZE:
-            limit = rule.max_bytes or 0
+        if guardrail.check is GuardrailCheck.SIZE:
+            limit = guardrail.max_bytes or 0
             return (f"{checked.size} bytes, the limit is {limit}",) if checked.size > limit else ()
         if checked.texts is None:
             return (_UNCHECKED,)  # guard: guardrail-unchecked
         try:
-            return await run_large(tenant, _SEARCH_COST * checked.size, _search, rule, checked)
+            return await run_large(tenant, _SEARCH_COST * checked.size, _search, guardrail, checked)
         except TooMuchText:
             return (_UNCHECKED,)
         except ResultBusy:
@@ -207,19 +206,19 @@ class Guardrails:
         Raises:
             AuditUnavailable: the finding could not be recorded.
         """
-        rule, name = finding.guardrail.rule, finding.guardrail.name
-        outcome = _OUTCOMES[rule.action]
+        guardrail, name = finding.guardrail, finding.guardrail.name
+        outcome = _OUTCOMES[guardrail.action]
         log.warning(
             "guardrail_found",
             guardrail=name,
-            check=rule.check.value,
+            check=guardrail.check.value,
             done=outcome,
             reasons=finding.reasons,
             tenant=call.principal.slug,
             target=call.action[1],
             correlation_id=call.correlation_id,
         )
-        self._metrics.guardrails.add(call.principal.slug, rule.check.value, outcome)
+        self._metrics.guardrails.add(call.principal.slug, guardrail.check.value, outcome)
         # guard: guardrail-recorded
         await self._audit.write(replace(call.record(AuditKind.CALL, f"{outcome}:{name}"), action="guardrail"))
 
@@ -232,7 +231,7 @@ class Guardrails:
             tenant=call.principal.slug,
             correlation_id=call.correlation_id,
         )
-        self._metrics.guardrails.add(call.principal.slug, guardrail.rule.check.value, "failed")
+        self._metrics.guardrails.add(call.principal.slug, guardrail.check.value, "failed")
 
 
 def refuse_blocked_call(found: Sequence[GuardrailFinding]) -> None:
@@ -242,7 +241,7 @@ def refuse_blocked_call(found: Sequence[GuardrailFinding]) -> None:
         CallBlocked: a finding blocks the call.
     """
     for finding in found:
-        if finding.guardrail.rule.action is GuardrailAction.BLOCK:  # guard: guardrail-block-call
+        if finding.guardrail.action is GuardrailAction.BLOCK:  # guard: guardrail-block-call
             message = f"the arguments are not allowed by {finding.sentence}; nothing was sent"
             raise CallBlocked(message, rule=DecidingRule(RuleKind.GUARDRAIL, finding.guardrail.name))
 
@@ -283,8 +282,8 @@ def of_result(result: Mapping[str, object]) -> Checked:
     )
 
 
-def _search(rule: GuardrailRule, checked: Checked) -> tuple[str, ...]:
-    return search(rule.check, rule.patterns, text_of(checked.texts, checked.binary))
+def _search(guardrail: Guardrail, checked: Checked) -> tuple[str, ...]:
+    return search(guardrail.check, guardrail.patterns, text_of(checked.texts, checked.binary))
 
 
 def _event(call: Invocation, guardrail: Guardrail, checked: Checked) -> Mapping[str, object]:
@@ -304,14 +303,12 @@ def _event(call: Invocation, guardrail: Guardrail, checked: Checked) -> Mapping[
 
 def _refuse_blocked(found: Sequence[GuardrailFinding]) -> None:
     for finding in found:
-        if finding.guardrail.rule.action is GuardrailAction.BLOCK:  # guard: guardrail-block-result
+        if finding.guardrail.action is GuardrailAction.BLOCK:  # guard: guardrail-block-result
             message = f"the call has run, but its result is withheld by {finding.sentence}"
             raise ResultBlocked(message, rule=DecidingRule(RuleKind.GUARDRAIL, finding.guardrail.name))
 
 
 def _marks(found: Sequence[GuardrailFinding]) -> Sequence[tuple[Guardrail, tuple[str, ...]]]:
     return [
-        (finding.guardrail, finding.reasons)
-        for finding in found
-        if finding.guardrail.rule.action is GuardrailAction.MARK
+        (finding.guardrail, finding.reasons) for finding in found if finding.guardrail.action is GuardrailAction.MARK
     ]

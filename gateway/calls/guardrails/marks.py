@@ -56,7 +56,7 @@ def _with_meta(content: Mapping[str, object], marks: Marks) -> Mapping[str, obje
 
 def _to_member(marks: Marks) -> list[dict[str, object]]:
     return [
-        {"guardrail": guardrail.name, "check": guardrail.rule.check.value, "reasons": list(reasons)}
+        {"guardrail": guardrail.name, "check": guardrail.check.value, "reasons": list(reasons)}
         for guardrail, reasons in marks
     ]
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from gateway.catalog.kinds.audit_sinks import SINKS
 from gateway.catalog.kinds.collection import Collection
+from gateway.catalog.kinds.guardrails import GUARDRAILS
 from gateway.catalog.kinds.profiles import PROFILES
 
-COLLECTIONS: Sequence[Collection[Any]] = (PROFILES, SINKS)
+COLLECTIONS: Sequence[Collection[Any]] = (PROFILES, GUARDRAILS, SINKS)

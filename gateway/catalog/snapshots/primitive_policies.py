@@ -73,7 +73,7 @@ def forms_of(snapshot: Snapshot, item: Tool | Primitive) -> Sequence[Tool | Prim
 
 
 def _bar_forbidden_hook(guardrail: Guardrail, origins: Collection[str] | None) -> Guardrail:
-    hook = guardrail.rule.hook
+    hook = guardrail.hook
     if origins is None or hook is None or find_origin(hook.url) in origins:
         return guardrail
     return replace(guardrail, is_barred=True)

@@ -32,9 +32,9 @@ from gateway.domain.tenancy.ceilings import DEFAULT_CEILINGS
 from gateway.domain.tenancy.policy import Limits
 from gateway.errors import DatabaseUnavailable, NotFound, Unavailable
 from gateway.store import operations, primitives, tenants, tool_aliases
-from gateway.store.calls import guardrails
 from gateway.store.database.circuit_breaker import PROMPT_S
 from gateway.store.engine import Db, Store
+from gateway.store.kinds.guardrails import GUARDRAILS
 from gateway.store.kinds.profiles import PROFILES
 from gateway.store.kinds.singletons import ACCESS, EGRESS
 from gateway.store.live import live_primitives, live_sources
@@ -207,7 +207,7 @@ class Snapshots:
                 raise NotFound("no such tenant")
             policy = await policy_in_force(tenant, db, self._ceilings)
             allowed = await EGRESS.get(tenant, db)
-            chain = await guardrails.load(tenant, db)
+            chain = await GUARDRAILS.load(tenant, db)
             imported = await operations.load(tenant, db)
             own = await primitives.load(tenant, db)
             selections = await PROFILES.load(tenant, db)

@@ -14,7 +14,6 @@ from gateway.domain.live_sources import AttachmentState, LiveKind
 from gateway.domain.sources import Exposure
 from gateway.domain.tenancy.accounts import AccountState
 from gateway.domain.tenancy.grants import ClientKind, GrantState
-from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
 from gateway.domain.tenancy.keys import KeyState, Scope
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import PrimitiveOrigin
@@ -78,10 +77,6 @@ _FILTERS: Mapping[str, Sequence[_Option]] = {
     "credentials": (
         _choice("place", list(CredentialLocation), "Only credentials in this location of a request."),
         _choice("kind", list(CredentialKind), "Only credentials of this kind."),
-    ),
-    "guardrails": (
-        _choice("check", list(GuardrailCheck), "Only guardrails with this check."),
-        click.option("--enabled/--disabled", default=None, help="Only guardrails that are enabled or disabled."),
     ),
     "webhooks": (),
     "webhook-endpoints": (

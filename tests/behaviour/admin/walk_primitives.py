@@ -330,24 +330,13 @@ async def _walk_webhook_endpoints(walk: Walk, upstream: RecordingUpstream) -> No
 
 async def _walk_guardrails(walk: Walk) -> None:
     path = f"{ACME}/guardrails"
-    rule = {"check": "secrets", "phases": ["call"], "action": "block"}
-    made = await walk.ask("POST", path, 201, json={"name": "secrets", **rule})
-    assert made.headers["location"] == f"/admin/v1{path}/secrets"
-    await walk.ask("POST", path, 409, json={"name": "secrets", **rule})
-    await walk.ask("POST", path, 400, json={"name": "other", **rule, "check": "http"})
+    rule = {"check": "http", "phases": ["call"], "action": "block"}
+    await walk.ask("POST", path, 400, json={"name": "other", **rule})
     hook = {"url": "https://judge.example/", "credential": "none"}
-    await walk.ask("POST", path, 422, json={"name": "other", **rule, "check": "http", "hook": hook})
-    listed = await walk.ask("GET", path, 200)
-    shown = await walk.ask("GET", f"{path}/{made.json()['id']}", 200)
-    assert listed.json()["items"] == [shown.json()] == [made.json()]
-    await walk.ask("PUT", f"{path}/injection", 201, json={**rule, "check": "prompt-injection"})
-    await walk.ask("PUT", f"{path}/injection", 200, json={**rule, "check": "pii"})
-    changed = await walk.ask("PATCH", f"{path}/secrets", 200, json={"enabled": False})
-    assert changed.headers["etag"] != made.headers["etag"]
-    await walk.ask("PATCH", f"{path}/secrets", 412, json={"position": 1}, headers={"if-match": made.headers["etag"]})
-    await walk.ask("GET", f"{path}/none", 404)
-    for name in ("secrets", "injection"):
-        await walk.ask("DELETE", f"{path}/{name}", 204)
+    await walk.ask("POST", path, 422, json={"name": "other", **rule, "hook": hook})
+    await walk.ask("POST", path, 201, json={"name": "secrets", **rule, "check": "secrets"})
+    await walk.ask("PATCH", f"{path}/secrets", 200, json={"enabled": False})
+    await walk.ask("DELETE", f"{path}/secrets", 204)
 
 
 async def _walk_watches(walk: Walk, upstream: RecordingUpstream) -> None:

@@ -40,7 +40,7 @@ async def test_guardrails_are_declared_listed_and_switched(
 
     await terminal.do("guardrail", "update", "small", "--disable", "--position", "1")
     shown = (await terminal.do("guardrail", "list")).out.splitlines()
-    assert shown[1].split()[1] == "small"
+    assert shown[1].split()[0] == "small"
     assert "no" in (await terminal.do("guardrail", "show", "small")).out
     await terminal.do("guardrail", "delete", "small", "--yes")
     refused = await terminal.run("guardrail", "create", "--name", "x", "--check", "http", "--phase", "call")

@@ -1,6 +1,7 @@
 """Built-in guardrails around calls of every family."""
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -316,14 +317,20 @@ async def test_a_guardrail_that_could_not_work_is_refused(tenant: Guarded) -> No
         assert pointer in [error["pointer"] for error in refused.json()["errors"]]
 
 
-async def test_a_tenant_has_a_bounded_chain(tenant: Guarded) -> None:
-    """Ours: names are unique, and there are at most 20 guardrails (SAF-6, ISO-3)."""
-    for number in range(20):
-        await tenant.guard(SECRETS, name=f"g{number}")
+async def test_every_member_of_a_guardrail_can_be_changed(tenant: Guarded) -> None:
+    """Ours: PATCH merges scope and hook (RFC 7396), and a partial hook without a stored one is refused (ADM-1)."""
     place = f"/tenants/{tenant.slug}/guardrails"
-    taken = await tenant.gateway.admin.post(place, json={**SECRETS, "name": "g1"})
-    full = await tenant.gateway.admin.post(place, json=SECRETS)
-    assert (taken.status_code, full.status_code) == (409, 429)
+    await tenant.hook(scope={"names": ["pay_*"], "sources": ["pets"]}, timeout_ms=500)
+    patch = partial(tenant.gateway.admin.patch, f"{place}/judge")
+    changed = (await patch(json={"hook": {"fail": "open"}, "scope": {"names": []}})).json()
+    url = f"{tenant.receiver.url}/judge"
+    assert changed["hook"] == {"url": url, "credential": "signing", "timeout_ms": 500, "fail": "open"}
+    assert (changed["scope"]["names"], changed["scope"]["sources"]) == ([], ["pets"])
+    assert (await patch(json={"hook": None})).status_code == 400
+    changed = (await patch(json={"check": "size", "max_bytes": 9, "hook": None, "origins": ["live"]})).json()
+    assert (changed["check"], changed["max_bytes"], changed["hook"], changed["origins"]) == ("size", 9, None, ["live"])
+    refused = await patch(json={"check": "http", "max_bytes": None, "hook": {"fail": "open"}})
+    assert [error["pointer"] for error in refused.json()["errors"]] == ["/hook/url", "/hook/credential"]
 
 
 async def test_sessions_find_the_refusal_of_a_read(tenant: Guarded) -> None:

@@ -10,6 +10,7 @@ from gateway.domain.credentials import CredentialLocation, StoredCredential
 from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import (
     AuditId,
+    GuardrailId,
     KeyId,
     OperationId,
     SourceId,
@@ -22,7 +23,6 @@ from gateway.domain.identifiers import (
     new_consent_id,
     new_credential_id,
     new_grant_id,
-    new_guardrail_id,
     new_issuer_id,
     new_live_source_id,
     new_operation_id,
@@ -51,7 +51,6 @@ from gateway.domain.tenancy.guardrails import (
     Guardrail,
     GuardrailAction,
     GuardrailPhase,
-    GuardrailRule,
     HookSettings,
 )
 from gateway.domain.tenancy.issuers import (
@@ -91,7 +90,7 @@ from gateway.store.audit.hash_chain import CREATION, Link
 from gateway.store.audit.signed_heads import HeadRow, Signature
 from gateway.store.audit.tables import deleted_tenants
 from gateway.store.audit.verification import TrailCheck, TrailKeys
-from gateway.store.calls import approvals, guardrails, mcp_tasks
+from gateway.store.calls import approvals, mcp_tasks
 from gateway.store.calls.mcp_tasks import NewTask
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db, Store
@@ -109,6 +108,7 @@ from gateway.store.identity import (
 )
 from gateway.store.jobs import Job
 from gateway.store.kinds.audit_sinks import SINKS
+from gateway.store.kinds.guardrails import GUARDRAILS
 from gateway.store.kinds.profiles import PROFILES
 from gateway.store.kinds.singletons import ACCESS, CEILINGS, EGRESS, POLICY, RETENTION
 from gateway.store.live import live_primitives, live_sources
@@ -449,16 +449,14 @@ def make_live_primitive(name: str, *, family: Family = Family.TOOL) -> Remembere
 def make_guardrail(name: str) -> Guardrail:
     hook = HookSettings(url=f"https://{name}.example/check", credential=f"{name} named")
     return Guardrail(
-        id=new_guardrail_id(),
+        id=GuardrailId(mint("grd")),
         name=f"{name} guardrail",
-        rule=GuardrailRule(
-            check=GuardrailCheck.HTTP,
-            phases=(GuardrailPhase.CALL,),
-            action=GuardrailAction.BLOCK,
-            position=7,
-            scope=Rule(names=(f"{name}*",)),
-            hook=hook,
-        ),
+        check=GuardrailCheck.HTTP,
+        phases=(GuardrailPhase.CALL,),
+        action=GuardrailAction.BLOCK,
+        position=7,
+        scope=Rule(names=(f"{name}*",)),
+        hook=hook,
         created_at=NOW,
         updated_at=NOW,
     )
@@ -667,7 +665,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
         await _deliver_and_cut(tenant.id, db, sink, f"{slug} writer")
         await jobs.schedule(tenant.id, db, due)
         await idempotency.insert(tenant.id, db, record)
-        await guardrails.insert(tenant.id, db, guardrail)
+        await GUARDRAILS.insert(tenant.id, db, guardrail)
         await live_sources.insert(live, db)
         await live_primitives.apply_changes(tenant.id, db, live.id, removed=(), added=[discovered])
         await approvals.insert(tenant.id, db, SEALER, approval, fingerprint=slug.encode(), credentials=b"c")

@@ -34,6 +34,7 @@ from gateway.domain.tenancy.access import AccessRules
 from gateway.domain.tenancy.ceilings import Ceilings
 from gateway.domain.tenancy.egress import Egress
 from gateway.domain.tenancy.grants import ClientKind, GrantFilter
+from gateway.domain.tenancy.guardrails import Guardrail
 from gateway.domain.tenancy.issuers import TenantIssuers
 from gateway.domain.tenancy.keys import KeySecret, Scope
 from gateway.domain.tenancy.policy import Policy
@@ -55,7 +56,7 @@ from gateway.store import (
     tool_aliases,
 )
 from gateway.store.audit import cuts, deleted_tenants, entries, export_keys, places, retention, signed_heads, sinks
-from gateway.store.calls import approvals, credential_uses, guardrails, mcp_tasks
+from gateway.store.calls import approvals, credential_uses, mcp_tasks
 from gateway.store.calls.approvals import Claim
 from gateway.store.calls.credential_uses import CredentialUse
 from gateway.store.database.connection import PostgresConnection, connect_app, connect_owner
@@ -73,6 +74,7 @@ from gateway.store.identity import (
     sign_ins,
 )
 from gateway.store.kinds.audit_sinks import SINKS
+from gateway.store.kinds.guardrails import GUARDRAILS
 from gateway.store.kinds.profiles import PROFILES
 from gateway.store.kinds.rows import Rows
 from gateway.store.kinds.single_row import SingleRow
@@ -118,7 +120,6 @@ _MODULES = (
     sinks,
     credentials,
     jobs,
-    guardrails,
     idempotency,
     keys,
     operations,
@@ -165,6 +166,7 @@ _Call = Callable[[TenantId, Db, Stored], Awaitable[object]]
 
 _KINDS: Sequence[tuple[Rows[Any], Callable[[Stored], Any]]] = (
     (PROFILES, lambda v: v.profile),
+    (GUARDRAILS, lambda v: v.guardrail),
     (SINKS, lambda v: v.sink),
 )
 """The rows of each declared kind, and the victim's object of the kind."""
@@ -179,7 +181,7 @@ def _calls_of(rows: Rows[Any], of: Callable[[Stored], Any]) -> Mapping[str, _Cal
         "page": lambda t, db, v: rows.page(t, db, after=None, limit=100),
         "load": lambda t, db, v: rows.load(t, db),
         "count": lambda t, db, v: rows.count(t, db),
-        "names_with": lambda t, db, v: rows.names_with(t, db, column, getattr(of(v), column)),
+        "names_with": lambda t, db, v: rows.names_with(t, db, column, _value(of(v), column)),
         "save": lambda t, db, v: rows.save(t, db, of(v)),
         "remove": lambda t, db, v: rows.remove(t, db, of(v).id),
     }
@@ -201,6 +203,13 @@ def _calls_of_single(row: SingleRow[Any], planted: Any) -> Mapping[str, _Call]:
         f"{row.table.name}.get": lambda t, db, v: row.get(t, db),
         f"{row.table.name}.save": lambda t, db, v: row.save(t, db, planted),
     }
+
+
+def _value(one: Any, column: str) -> str:
+    """The value of a column of the victim's object; a guardrail's credential is that of its hook."""
+    holder = one.hook if isinstance(one, Guardrail) and column == "credential" else one
+    value: str = getattr(holder, column)
+    return value
 
 
 _CALLS: Mapping[str, _Call] = {
@@ -283,16 +292,6 @@ _CALLS: Mapping[str, _Call] = {
     "jobs.schedule": lambda t, db, v: jobs.schedule(t, db, v.due),
     "jobs.reschedule": lambda t, db, v: jobs.reschedule(t, db, v.due.id, seen=NOW, to=NOW),
     "jobs.remove": lambda t, db, v: jobs.remove(t, db, v.due.id),
-    "guardrails.insert": lambda t, db, v: guardrails.insert(t, db, replace(v.guardrail, name="planted")),
-    "guardrails.get": lambda t, db, v: guardrails.get(t, db, v.guardrail.id),
-    "guardrails.page": lambda t, db, v: guardrails.page(t, db, after=None, limit=100),
-    "guardrails.load": lambda t, db, v: guardrails.load(t, db),
-    "guardrails.count": lambda t, db, v: guardrails.count(t, db),
-    "guardrails.of_credential": lambda t, db, v: guardrails.of_credential(t, db, f"{_VICTIM} named"),
-    "guardrails.save": lambda t, db, v: guardrails.save(
-        t, db, replace(v.guardrail, rule=replace(v.guardrail.rule, enabled=False))
-    ),
-    "guardrails.remove": lambda t, db, v: guardrails.remove(t, db, v.guardrail.id),
     "idempotency.insert": lambda t, db, v: idempotency.insert(t, db, v.idempotency),
     "idempotency.get": lambda t, db, v: idempotency.get(t, db, v.idempotency.id),
     "idempotency.lease": lambda t, db, v: idempotency.lease(t, db, _attempt(v), until=NOW),

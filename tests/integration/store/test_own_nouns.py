@@ -2,22 +2,27 @@
 
 from dataclasses import replace
 
+import orjson
 import pytest
+from sqlalchemy import select, update
 
 from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import TenantId, new_primitive_id
 from gateway.domain.primitives import Family
+from gateway.domain.tenancy.guardrails import HookFailure
 from gateway.domain.tenancy.policy import Policy, Safety
 from gateway.errors import NameTaken, NotFound, SecretUnreadable
 from gateway.store import credentials, operations, primitives, tenants
 from gateway.store.engine import Store
 from gateway.store.identity import keys
+from gateway.store.kinds.guardrails import GUARDRAILS
 from gateway.store.kinds.profiles import PROFILES
 from gateway.store.kinds.singletons import POLICY
 from tests.integration.store.samples import (
     NOW,
     SEALER,
     make_credential,
+    make_guardrail,
     make_key,
     make_operation,
     make_primitive,
@@ -27,6 +32,19 @@ from tests.integration.store.samples import (
 )
 from tests.support.servers import TestDatabase, execute
 
+OLDER_RULE = {
+    "check": "http",
+    "phases": ["call", "result"],
+    "action": "log",
+    "position": 3,
+    "scope": {"names": ["a*"], "sources": [], "tags": ["t"], "methods": [], "safety": ["safe"], "families": ["tool"]},
+    "origins": ["live"],
+    "patterns": [],
+    "max_bytes": None,
+    "hook": {"url": "https://judge.example/", "credential": "signing", "timeout_ms": 70, "is_fail_open": True},
+    "enabled": False,
+}
+"""The rule of a guardrail as release 79130e09 stored it; it reads these members, or else their defaults."""
 MAX_URI_LENGTH = "docs://" + "x" * 2041
 
 
@@ -213,3 +231,22 @@ async def test_reading_sees_one_moment(store: Store, acme: TenantId) -> None:
         async with store.transaction(acme) as other:
             await primitives.insert(acme, other, make_primitive("later"))
         assert await primitives.count(acme, db) == before + 1
+
+
+async def test_releases_read_the_guardrails_of_each_other(store: Store, acme: TenantId) -> None:
+    """Ours: replicas of two releases share the rows of guardrails (OPS-1)."""
+    rows, made = GUARDRAILS.table, make_guardrail("acme")
+    async with store.transaction(acme) as db:
+        await GUARDRAILS.insert(acme, db, made)
+        await db.execute(update(rows).values(rule=orjson.dumps(OLDER_RULE)))
+        read = await GUARDRAILS.get(acme, db, made.id)
+        assert read is not None
+        assert read.hook is not None
+        assert (read.hook.fail, read.position, read.scope.tags, read.enabled) == (HookFailure.OPEN, 3, ("t",), False)
+        await GUARDRAILS.save(acme, db, read)
+        stored = (await db.execute(select(rows))).mappings().one()
+        assert {"patterns": [], "max_bytes": None, **orjson.loads(stored["rule"])} == OLDER_RULE
+        assert (stored["position"], stored["credential"]) == (3, "signing")
+        await GUARDRAILS.save(acme, db, replace(read, hook=None))
+        stored = (await db.execute(select(rows))).mappings().one()
+        assert (orjson.loads(stored["rule"]).get("hook"), stored["credential"]) == (None, None)

@@ -17,13 +17,20 @@ from gateway.domain.tenancy.guardrails import (
     Guardrail,
     GuardrailAction,
     GuardrailPhase,
-    GuardrailRule,
 )
 from gateway.errors import UpstreamTimeout
 
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
-_RULE = GuardrailRule(check=GuardrailCheck.INJECTION, phases=(GuardrailPhase.RESULT,), action=GuardrailAction.MARK)
-_MARKS = [(Guardrail(id=GuardrailId("grd_1"), name="g", rule=_RULE, created_at=_NOW, updated_at=_NOW), ("override",))]
+_GUARDRAIL = Guardrail(
+    id=GuardrailId("grd_1"),
+    name="g",
+    check=GuardrailCheck.INJECTION,
+    phases=(GuardrailPhase.RESULT,),
+    action=GuardrailAction.MARK,
+    created_at=_NOW,
+    updated_at=_NOW,
+)
+_MARKS = [(_GUARDRAIL, ("override",))]
 _FACT = {"guardrail": "g", "check": "prompt-injection", "reasons": ["override"]}
 _TEXT = {"type": "text", "text": 'x,"isError":true,"_meta":{}'}
 _NESTED: dict[str, Any] = {**_TEXT, "_meta": {"isError": 1, "meta": {"a": 1, "_meta": {}}, "structuredContent": 2}}
