@@ -14,7 +14,7 @@ from gateway.admin.list_search import ListRules
 from gateway.catalog.etags import Expected
 from gateway.catalog.kinds.collection import Collection
 from gateway.domain.identifiers import TenantId
-from gateway.errors import Fault, InvalidBody
+from gateway.errors import Fault, InvalidBody, NotFound
 from gateway.kinds.kind import T
 from gateway.kinds.members import keeps
 from gateway.web.kinds.kept_members import ReplaceQuery, may_remove
@@ -42,6 +42,11 @@ class KindEndpoints(Generic[T]):
         kind = self.collection.kind
         path = f"/tenants/{{t}}/{kind.plural}"
         return Noun(singular=kind.name, path=path, key=kind.address, shown=self.models.shown, show=self._show)
+
+    @property
+    def _creates_by_put(self) -> bool:
+        """True unless paths have ids, which the gateway chooses."""
+        return self.collection.kind.address != "id"
 
     def routes(self) -> Sequence[Route]:
         """Build the endpoints of all verbs."""
@@ -76,11 +81,11 @@ class KindEndpoints(Generic[T]):
                 self._set,
                 models.whole,
                 ReplaceQuery if keeps(kind.of) else NoQuery,
-                {200: models.shown, 201: models.shown},
+                {200: models.shown, **({201: models.shown} if self._creates_by_put else {})},
                 **named(
                     "replace",
-                    f"Replace a {words}, or create it; absent fields have their default.",
-                    refusals | {422, 429},
+                    f"Replace a {words}{', or create it' * self._creates_by_put}; absent fields have their default.",
+                    refusals | ({422, 429} if self._creates_by_put else {422}),
                 ),
             ),
             endpoint(
@@ -110,6 +115,8 @@ class KindEndpoints(Generic[T]):
         expected = _MUST_NOT_EXIST if call.creates_only else call.expected
 
         def compose(current: T | None) -> T:
+            if current is None and not self._creates_by_put:
+                raise NotFound(f"no such {self.collection.kind.words}")
             _check_same(call.body, address, current)
             return self.models.compose(call.body, address, current, may_remove=may_remove(call.query, call.expected))
 

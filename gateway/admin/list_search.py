@@ -23,7 +23,6 @@ from gateway.domain.tenancy.grants import Consent, Grant, OAuthClient
 from gateway.domain.tenancy.issuers import Issuer
 from gateway.domain.tenancy.keys import Key
 from gateway.domain.tenancy.tenants import Tenant
-from gateway.domain.updates.watches import Watch
 from gateway.domain.updates.webhook_endpoints import OutboundDelivery, OutboundWebhook
 from gateway.domain.updates.webhooks import Webhook
 from gateway.web.models import PageQuery
@@ -204,10 +203,4 @@ WEBHOOK_ENDPOINTS: ListRules[OutboundWebhook] = ListRules(
 )
 WEBHOOK_DELIVERIES: ListRules[OutboundDelivery] = ListRules(
     name="webhook_deliveries", keyed="id", texts=lambda one: (one.id, one.kind, one.error)
-)
-WATCHES: ListRules[Watch] = ListRules(
-    name="watches",
-    keyed="uri",
-    texts=lambda one: (one.uri, one.url),
-    facts={"failing": lambda one: one.seen.fault is not None},
 )

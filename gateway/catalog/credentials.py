@@ -42,8 +42,8 @@ from gateway.store.engine import Db
 from gateway.store.identity import accounts
 from gateway.store.kinds.audit_sinks import SINKS
 from gateway.store.kinds.guardrails import GUARDRAILS
+from gateway.store.kinds.watches import WATCHES
 from gateway.store.live import live_sources
-from gateway.store.updates import watches
 from gateway.upstream.serialize.header_checks import is_header_value, is_sendable_header
 
 MAX_CREDENTIALS = 1_000
@@ -202,7 +202,7 @@ async def remove_credential(
         check_version(current, expected)
         entry.target, entry.detail, entry.before = current.name, {"id": current.id}, current
         users: list[tuple[str, str]] = [*await primitives.users(tenant, db, f"credential:{current.name}")]
-        users += [("watch", uri) for uri in await watches.of_credential(tenant, db, current.name)]
+        users += [("watch", uri) for uri in await WATCHES.names_with(tenant, db, "credential", current.name)]
         users += [("live_source", live) for live in await live_sources.of_credential(tenant, db, current.name)]
         users += [("guardrail", used) for used in await GUARDRAILS.names_with(tenant, db, "credential", current.name)]
         users += [("audit_sink", used) for used in await SINKS.names_with(tenant, db, "credential", current.name)]

@@ -112,10 +112,6 @@ def new_webhook_id() -> WebhookId:
     return WebhookId(mint("whk"))
 
 
-def new_watch_id() -> WatchId:
-    return WatchId(mint("wat"))
-
-
 def new_override_id() -> OverrideId:
     return OverrideId(mint("ovr"))
 

@@ -58,9 +58,9 @@ class WatchPoller:
             return
         watch = poll.watch
         try:
-            sighting = compare_response(watch.seen, await self._fetch(poll), now=now)
+            sighting = compare_response(watch.status, await self._fetch(poll), now=now)
         except (UpstreamError, NotFound, SecretUnreadable) as error:
-            sighting = failed_sighting(watch.seen, error.message, now=now)
+            sighting = failed_sighting(watch.status, error.message, now=now)
         if sighting.changed_at == now:
             await publish_updates(poll.tenant, self.catalog, [watch.uri])
             log.info("watch_changed", tenant_id=poll.tenant, watch=watch.id)
@@ -87,7 +87,7 @@ def make_request(watch: Watch) -> UpstreamRequest:
 
     It is conditional if the last complete response had an `ETag` or `Last-Modified`.
     """
-    headers = (("Accept", "*/*"), *condition_headers(watch.seen))
+    headers = (("Accept", "*/*"), *condition_headers(watch.status))
     return UpstreamRequest(method="GET", url=watch.url, headers=headers, idempotent=True)
 
 

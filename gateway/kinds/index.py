@@ -6,5 +6,6 @@ from typing import Any
 from gateway.kinds.deliveries import SINK
 from gateway.kinds.kind import Kind
 from gateway.kinds.selections import GUARDRAIL, PROFILE
+from gateway.kinds.updates import WATCH
 
-KINDS: Sequence[Kind[Any]] = (PROFILE, GUARDRAIL, SINK)
+KINDS: Sequence[Kind[Any]] = (PROFILE, GUARDRAIL, SINK, WATCH)

@@ -125,6 +125,8 @@ def _sent(route: tuple[str, str], owner: str) -> dict[str, Any] | None:
         return {"uri": _uri("resources", owner)}
     if route == ("POST", "/tenants/{t}/watches"):
         return {"uri": f"docs://{owner}/new", "url": URL}
+    if route == ("PUT", "/tenants/{t}/watches/{id}"):
+        return {"uri": _uri("resources", owner), "url": URL}
     noun = path.split("/")[3] if path.count("/") > 2 else ""
     if noun not in NOUNS or route in BODIES:
         return BODIES.get(route)

@@ -224,11 +224,11 @@ async def by_watch(two: Two, slug: str, url: str) -> httpx.Response:
     place = f"/tenants/{slug}/watches/{watch['id']}"
 
     async def has_looked() -> bool:
-        return (await two.gateway.admin.get(place)).json()["checked_at"] is not None
+        return (await two.gateway.admin.get(place)).json()["status"]["checked_at"] is not None
 
     await until(has_looked, seconds=_LOOKED_S)
     shown = await two.gateway.admin.get(place)
-    kept = {"fault": shown.json()["fault"], "failures": shown.json()["failures"]}
+    kept = {name: shown.json()["status"][name] for name in ("fault", "failures")}
     return httpx.Response(200, json=kept)
 
 

@@ -110,8 +110,6 @@ _BODIES: Mapping[str, Json] = {
     "ToolExplain": {"arguments": {"limit": 10}, "as": {"profile": "readers"}},
     "ToolTry": {"arguments": {"limit": 10}},
     "ToolUpdate": _OVERRIDE,
-    "WatchCreate": {"uri": "note://1", "url": "https://api.example/notes/1", "interval_s": 60},
-    "WatchUpdate": {"interval_s": 3600},
     "WebhookCreate": {"name": "cms"},
     "IssuerCreate": {
         "name": "corp",

@@ -119,14 +119,3 @@ class WebhookDeliveryListQuery(ListQuery):
     state: Annotated[DeliveryState | Absent, Field(description="Only deliveries in this state.")] = None
     kind: Annotated[Text | Absent, Field(description="Only deliveries of this kind of event.")] = None
     sort: Annotated[Literal["created_at", "-created_at"], Field(description=_SORT)] = "-created_at"
-
-
-class WatchListQuery(ListQuery):
-    """Search, filters and order of watches, or the one watch of a resource."""
-
-    uri: Annotated[Uri | Absent, Field(description="Only the watch of this resource.")] = None
-    credential: Annotated[Text | Absent, Field(description="Only watches that send this credential.")] = None
-    failing: Annotated[
-        bool | Absent, Field(description="Only watches whose last poll failed (true) or succeeded (false).")
-    ] = None
-    sort: ByUriOrTime = None

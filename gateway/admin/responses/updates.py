@@ -1,4 +1,4 @@
-"""Response models of webhooks and watches."""
+"""Response models of webhooks."""
 
 from datetime import datetime
 from typing import Annotated, Self
@@ -6,7 +6,6 @@ from typing import Annotated, Self
 from pydantic import Field
 
 from gateway.admin.fields import CreatedAt, Id, Name, UpdatedAt
-from gateway.domain.updates.watches import Watch
 from gateway.domain.updates.webhooks import Webhook
 from gateway.web.models import Page, ResponseModel
 
@@ -51,45 +50,3 @@ class WebhookMinted(WebhookShown):
 
 class WebhookPage(Page[WebhookShown]):
     """One page of a tenant's webhooks."""
-
-
-class WatchShown(ResponseModel):
-    """A watch, and the outcome of its polls."""
-
-    id: Id
-    uri: Annotated[str, Field(description="The URI of the resource.")]
-    url: Annotated[str, Field(description="The polled URL.")]
-    interval_s: Annotated[int, Field(description="Seconds between two polls.")]
-    credential: Annotated[
-        str | None, Field(description="The name of the stored credential that is sent; null if none.")
-    ]
-    checked_at: Annotated[datetime | None, Field(description="The time of the last poll.")]
-    changed_at: Annotated[datetime | None, Field(description="The time at which the current content was first seen.")]
-    failures: Annotated[
-        int,
-        Field(description="The number of consecutive failed polls; each one lengthens the interval, up to a limit."),
-    ]
-    fault: Annotated[str | None, Field(description="The reason why the last poll failed; null if it succeeded.")]
-    created_at: CreatedAt
-    updated_at: UpdatedAt
-
-    @classmethod
-    def of(cls, watch: Watch) -> Self:
-        """Build the response from a watch."""
-        return cls(
-            id=watch.id,
-            uri=watch.uri,
-            url=watch.url,
-            interval_s=watch.interval_s,
-            credential=watch.credential,
-            checked_at=watch.seen.checked_at,
-            changed_at=watch.seen.changed_at,
-            failures=watch.seen.failures,
-            fault=watch.seen.fault,
-            created_at=watch.created_at,
-            updated_at=watch.updated_at,
-        )
-
-
-class WatchPage(Page[WatchShown]):
-    """One page of a tenant's watches."""

@@ -26,7 +26,6 @@ from gateway.admin.routes import (
     tenants,
     try_calls,
     updates,
-    watches,
     webhook_endpoints,
     webhooks,
 )
@@ -65,7 +64,6 @@ ENDPOINTS: Sequence[Route] = (
     *updates.ENDPOINTS,
     *webhooks.ENDPOINTS,
     *webhook_endpoints.ENDPOINTS,
-    *watches.ENDPOINTS,
     *(route for collection in COLLECTIONS for route in KindEndpoints(collection=collection).routes()),
     *credentials.ENDPOINTS,
     *policies.ENDPOINTS,

@@ -7,5 +7,6 @@ from gateway.catalog.kinds.audit_sinks import SINKS
 from gateway.catalog.kinds.collection import Collection
 from gateway.catalog.kinds.guardrails import GUARDRAILS
 from gateway.catalog.kinds.profiles import PROFILES
+from gateway.catalog.kinds.watches import WATCHES
 
-COLLECTIONS: Sequence[Collection[Any]] = (PROFILES, GUARDRAILS, SINKS)
+COLLECTIONS: Sequence[Collection[Any]] = (PROFILES, GUARDRAILS, SINKS, WATCHES)

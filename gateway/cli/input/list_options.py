@@ -85,10 +85,6 @@ _FILTERS: Mapping[str, Sequence[_Option]] = {
             "--failing/--not-failing", default=None, help="Only endpoints whose last attempt failed or succeeded."
         ),
     ),
-    "watches": (
-        click.option("--credential", help="Only watches that send this credential."),
-        click.option("--failing/--not-failing", default=None, help="Only watches whose last poll failed or succeeded."),
-    ),
 }
 _SORTS: Mapping[str, Sequence[str]] = {
     "tenants": ("slug", "name", "created_at"),
@@ -98,7 +94,6 @@ _SORTS: Mapping[str, Sequence[str]] = {
     "accounts": ("created_at",),
     "consents": ("created_at",),
     "grants": ("created_at",),
-    "watches": ("uri", "created_at"),
 }
 _DEFAULT_SORTS = ("name", "created_at")
 

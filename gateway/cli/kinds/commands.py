@@ -45,13 +45,13 @@ class KindCommands:
         """Build the group."""
         kind = self.kind
         name = self.name or kind.name.replace("_", "-")
-        plural = kind.plural_words
+        plural, named = kind.plural_words, kind.address == "name"
         group = Commands(name, help=f"List, show, create, set, change and delete a tenant's {plural}.")
         self._add_list(group, f"List a tenant's {plural}." + _order_of(kind))
         self._add_show(group, f"Show one {kind.words}.")
         for verb, about in (
             ("create", f"Create a {kind.words}: {kind.about}."),
-            ("set", f"Replace a {kind.words}, or create it; what is not given has its default."),
+            ("set", f"Replace a {kind.words}{', or create it' * named}; what is not given has its default."),
             ("update", f"Change what is given of a {kind.words}; everything else stays."),
         ):
             self._add_writing(group, verb, about)

@@ -197,7 +197,9 @@ def _type_of_value(bare: Any, member: Member) -> click.ParamType[Any] | None:
 def _about(one: OptionOf) -> str:
     text = one.member.about
     if Shape.DURATION in one.member.marks:
-        text = text.replace(" in seconds", "")
+        bounds = one.member.mark(Bounds)
+        limits = "" if bounds is None else f" ({write_duration(bounds.least)} to {write_duration(bounds.most)})"
+        text = text.replace(" in seconds", limits)
     if one.parent is not None:
         text = f"{one.parent.name.replace('_', ' ').capitalize()}: {text}"
     nothing = one.member.option.nothing

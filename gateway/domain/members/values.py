@@ -57,4 +57,5 @@ Prose = Annotated[str, Length(most=2000), Check(check_lines)]
 """A description, for people."""
 ShortText = Annotated[str, Length(least=1, most=200), Check(check_printable)]
 Url = Annotated[str, Length(least=1, most=MAX_URL_LENGTH), JsonFormat("uri"), Check(check_url)]
+Uri = Annotated[str, Length(least=1, most=MAX_URL_LENGTH), Check(check_printable)]
 CredentialName = Annotated[str, Form(NAME), Names("credential")]

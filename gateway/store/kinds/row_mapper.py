@@ -86,6 +86,10 @@ class RowMapper(Generic[T]):
         status = {member.name: member.default for member in self._of_status}
         return {**status, **self.settable_values(one), "id": one.id, "version": one.version}
 
+    def columns_of_status(self, status: object) -> dict[str, Any]:
+        """The columns of a status that a job found."""
+        return {member.name: getattr(status, member.name) for member in self._of_status}
+
     def read(self, row: RowMapping) -> T:
         """The object of a row."""
         values: dict[str, Any] = {name: read(row[name]) for name, read in self._reads}

@@ -97,6 +97,12 @@ class Rows(Generic[T]):
         if (await db.execute(saved.returning(columns.id))).one_or_none() is None:
             raise NotFound(f"There is no such {self.kind.words}.")
 
+    async def note(self, tenant: TenantId, db: Db, of: str, status: object) -> None:
+        """Store the status of the object with this id, for jobs: neither version nor time of the change move."""
+        columns = self.table.c
+        noted = update(self.table).where(columns.tenant_id == tenant, columns.id == of)
+        await db.execute(noted.values(self._columns.columns_of_status(status)))
+
     async def remove(self, tenant: TenantId, db: Db, of: str) -> bool:
         """Delete the object with this id; True if it existed."""
         columns = self.table.c

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Generic, Literal, cast
 from pydantic import Field, model_validator
 
 from gateway.domain.members.markers import Setter
+from gateway.domain.members.values import MAX_URL_LENGTH
 from gateway.errors import Fault, InvalidBody
 from gateway.kinds.kind import Kind, ListFilter, T
 from gateway.kinds.members import STATUS, Member, cached, members_of, settable, shown, status_of
@@ -173,7 +174,8 @@ def _query(kind: Kind[T]) -> type[PageQuery]:
 
 
 def _filter(each: ListFilter[Any]) -> Any:
-    return Annotated[each.type | Absent, Field(description=each.about)]
+    bounds: dict[str, Any] = {"min_length": 1, "max_length": MAX_URL_LENGTH} if each.type is str else {}
+    return Annotated[each.type | Absent, Field(description=each.about, **bounds)]
 
 
 def models_in(kinds: Sequence[Kind[Any]]) -> Sequence[KindModels[Any]]:

@@ -1,6 +1,7 @@
 """A walk through the routes of every declared kind, with the example of its declaration."""
 
 from typing import Any
+from urllib.parse import quote
 
 from gateway.kinds.index import KINDS
 from gateway.kinds.kind import Kind
@@ -8,33 +9,38 @@ from gateway.kinds.members import keeps
 from gateway.kinds.singleton import Singleton
 from gateway.kinds.singletons import SINGLETONS
 from tests.behaviour.admin.walk import Walk
+from tests.support.primitives import template
 
 ACME = "/tenants/acme"
 
 
 async def walk_kinds(walk: Walk) -> None:
     """Create, show, set, change and delete an object of each kind."""
+    text = {"kind": "template", "text": "x", "mimeType": "text/plain"}
+    await walk.ask("POST", f"{ACME}/resource-templates", 201, json=template("note://{id}", text))
     for kind in KINDS:
         await _walk_kind(walk, kind)
+    await walk.ask("DELETE", f"{ACME}/resource-templates?uri={quote('note://{id}', safe='')}", 204)
     for single in SINGLETONS:
         await _walk_singleton(walk, single)
 
 
 async def _walk_kind(walk: Walk, kind: Kind[Any]) -> None:
     path = f"{ACME}/{kind.plural}"
-    example: dict[str, Any] = {**kind.example, "name": "walked"}
-    item = f"{path}/walked"
+    key = "walked" if kind.is_named else "note://walked"
+    example: dict[str, Any] = {**kind.example, kind.keyed: key}
     made = await walk.ask("POST", path, 201, json=example)
+    item = f"{path}/{made.json()[kind.address]}"
     assert made.headers["location"] == f"/admin/v1{item}"
     await walk.ask("POST", path, 409, json=example)
-    await walk.ask("POST", path, 400, json={**example, "name": "Not a name"})
+    await walk.ask("POST", path, 400, json={**example, kind.keyed: "Not a name\n"})
     await walk.ask("POST", path, 400, json={**example, "unknown": 1})
-    assert "walked" in [one["name"] for one in (await walk.ask("GET", path, 200)).json()["items"]]
+    assert key in [one[kind.keyed] for one in (await walk.ask("GET", path, 200)).json()["items"]]
     shown = await walk.ask("GET", item, 200)
     assert shown.headers["etag"] == made.headers["etag"]
     same = await walk.ask("PUT", item, 200, json=shown.json())
     assert same.headers["etag"] == made.headers["etag"], f"{kind.name}: a PUT of what GET returned changed it"
-    await walk.ask("PUT", item, 400, json={**shown.json(), "name": "other"})
+    await walk.ask("PUT", item, 400, json={**shown.json(), kind.keyed: "other"})
     if keeps(kind.of):
         await walk.ask("PUT", item, 409, json={})
         await walk.ask("PUT", f"{item}?replace=true", 200, json={})
@@ -46,6 +52,9 @@ async def _walk_kind(walk: Walk, kind: Kind[Any]) -> None:
     await walk.ask("DELETE", item, 412, headers={"if-match": made.headers["etag"]})
     await walk.ask("DELETE", item, 204)
     await walk.ask("GET", item, 404)
+    if kind.address == "id":
+        await walk.ask("PUT", item, 404, json=example)
+        return
     again = await walk.ask("PUT", item, 201, json={name: value for name, value in example.items() if name != "name"})
     assert again.json()["id"] != made.json()["id"]
     await walk.ask("DELETE", item, 204)

@@ -346,12 +346,8 @@ async def _walk_watches(walk: Walk, upstream: RecordingUpstream) -> None:
     await walk.ask("POST", f"{ACME}/resources", 201, json=text_resource(URI))
     made = await walk.ask("POST", path, 201, json=body)
     one = f"{path}/{made.json()['id']}"
-    assert made.headers["location"] == f"/admin/v1{one}"
-    await walk.ask("POST", path, 409, json=body)
-    await walk.ask("GET", path, 200)
     found = await walk.ask("GET", f"{path}?uri={quote(URI, safe='')}", 200)
     assert [item["id"] for item in found.json()["items"]] == [made.json()["id"]]
-    assert (await walk.ask("GET", one, 200)).json()["interval_s"] == 60
     tag = {"if-match": made.headers["etag"]}
     changed = await walk.ask("PATCH", one, 200, json={"interval_s": 3600, "credential": None}, headers=tag)
     assert (changed.json()["interval_s"], changed.json()["credential"]) == (3600, None)

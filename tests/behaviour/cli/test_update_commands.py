@@ -83,9 +83,16 @@ async def test_a_watch_lives_from_create_to_delete(
     await _prepare(gateway)
     created: Any = (await terminal.do("watch", "create", URI, upstream.url, "--interval", "1h", "--json")).value
     changed: Any = (await terminal.do("watch", "update", created["id"], "--interval", "7200", "--json")).value
-    listed = await terminal.do("watch", "list")
+    listed, shown = await terminal.do("watch", "list"), await terminal.do("watch", "show", created["id"], "--json")
+    same: Any = (await terminal.do("watch", "set", "-", "--json", given=shown.out)).value
+    declared = f"uri: {URI}\nurl: {upstream.url}\n"
+    nameless = await terminal.run("watch", "set", "-", given=declared)
     await terminal.do("watch", "delete", created["id"], "--yes")
+    again: Any = (await terminal.do("watch", "create", "-", "--json", given=declared)).value
+    await terminal.do("watch", "delete", again[0]["id"], "--yes")
 
     assert (created["interval_s"], changed["interval_s"]) == (3600, 7200), "plain seconds are those of older releases"
-    assert created["id"] in listed.out
+    assert [created["id"], "2h"] == [word for word in listed.out.split() if word in {created["id"], "2h"}]
+    assert same == [changed]
+    assert (nameless.code, "/id: required" in nameless.err) == (2, True)
     assert (await terminal.do("watch", "list", "--json")).value == []

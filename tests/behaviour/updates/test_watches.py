@@ -11,7 +11,8 @@ from tests.support.replicas import until
 
 
 async def _state(notes: Notes, watch: dict[str, Any]) -> dict[str, Any]:
-    state: dict[str, Any] = (await notes.gateway.admin.get(f"/tenants/{notes.slug}/watches/{watch['id']}")).json()
+    shown = await notes.gateway.admin.get(f"/tenants/{notes.slug}/watches/{watch['id']}")
+    state: dict[str, Any] = shown.json()["status"]
     return state
 
 
@@ -136,7 +137,7 @@ async def test_a_watch_is_changed_found_and_deleted(notes: Notes) -> None:
 
     assert clash.status_code == 409
     assert [one["id"] for one in found] == [watch["id"]]
-    assert (changed.status_code, changed.json()["checked_at"]) == (200, None)
+    assert (changed.status_code, changed.json()["status"]["checked_at"]) == (200, None)
     assert (await admin.get(f"{places}/{watch['id']}")).status_code == 404
 
 

@@ -9,12 +9,15 @@ from gateway.catalog.kinds.collection import Collection
 from gateway.catalog.kinds.index import COLLECTIONS
 from gateway.catalog.transaction import Author, open_changes
 from gateway.domain.events import CatalogMoved
+from gateway.domain.primitives import Family
 from gateway.domain.tenancy.principals import Operator
 from gateway.errors import Conflict, LimitExceeded, NameTaken, NotFound, PreconditionFailed
 from gateway.kinds.index import KINDS
+from gateway.store import primitives
 from gateway.store.audit import entries
 from gateway.web.kinds.models import models_of
 from tests.integration.catalog.conftest import Changes
+from tests.integration.store.samples import make_primitive
 
 BY = Author(caller=Operator(), correlation_id="test")
 each_kind = pytest.mark.parametrize("collection", COLLECTIONS, ids=lambda each: each.kind.name)
@@ -22,9 +25,25 @@ each_kind = pytest.mark.parametrize("collection", COLLECTIONS, ids=lambda each: 
 
 def _example(collection: Collection[Any], name: str = "") -> Any:
     """A new object with the members of the kind's example."""
-    models = models_of(collection.kind)
-    body = models.create.model_validate({**collection.kind.example, **({"name": name} if name else {})})
-    return models.compose(body, getattr(body, "name"), None)  # noqa: B009
+    kind = collection.kind
+    models = models_of(kind)
+    key = {kind.keyed: _key(collection, name)} if name else {}
+    body = models.create.model_validate({**kind.example, **key})
+    return models.compose(body, getattr(body, kind.keyed), None)
+
+
+def _key(collection: Collection[Any], name: str) -> str:
+    """A key of the form of the kind: the name, or a URI that the template of the tenant matches."""
+    return name if collection.kind.is_named else f"note://{name}"
+
+
+@pytest.fixture
+async def changes(changes: Changes) -> Changes:
+    """The catalog with the template that examples refer to."""
+    template = make_primitive("note://{id}", family=Family.TEMPLATE)
+    async with changes.catalog.store.transaction(changes.tenant.id) as db:
+        await primitives.insert(changes.tenant.id, db, template)
+    return changes
 
 
 async def _actions(changes: Changes) -> list[str]:
@@ -43,7 +62,7 @@ async def test_every_verb_has_its_version_and_entry(changes: Changes, collection
     """Ours: a verb writes one version and one entry; a set without a change writes neither (ADM-1)."""
     tenant, catalog, made = changes.tenant.id, changes.catalog, _example(collection)
     models = models_of(collection.kind)
-    name = made.name
+    name = collection.kind.key_of(made)
     created = await collection.create(tenant, catalog, made, by=BY)
     whole = models.whole.model_validate({key: value for key, value in collection.kind.example.items() if key != "name"})
 
@@ -74,11 +93,12 @@ async def test_names_are_unique_and_not_reserved(changes: Changes, collection: C
     """Ours: a taken or reserved name is refused with its owner, and nothing is created under an id (ADM-1)."""
     tenant, catalog, kind = changes.tenant.id, changes.catalog, collection.kind
     await collection.create(tenant, catalog, _example(collection, "one"), by=BY)
-    for name, owner in {"one": f"{kind.name}:one", **kind.reserved}.items():
+    taken = _key(collection, "one")
+    for name, owner in {"one": f"{kind.name}:{taken}", **kind.reserved}.items():
         with pytest.raises(NameTaken) as refused:
             await collection.create(tenant, catalog, _example(collection, name), by=BY)
-        assert [(each.name, each.owner) for each in refused.value.conflicts] == [(name, owner)]
-    for name in (f"{kind.id_prefix}_{'0' * 20}", "no name", "x" * 200):
+        assert [(each.name, each.owner) for each in refused.value.conflicts] == [(_key(collection, name), owner)]
+    for name in (f"{kind.id_prefix}_{'0' * 20}", *(("no name", "x" * 200) if kind.is_named else ())):
         with pytest.raises(NotFound):
             await collection.set(tenant, catalog, name, lambda _: _example(collection), by=BY)
     if kind.built_in is not None:

@@ -12,13 +12,14 @@ from gateway.catalog import audit_sinks, idempotency
 from gateway.catalog.idempotency import KeyedRequest
 from gateway.catalog.identity import oauth_clients, sign_ins
 from gateway.catalog.kinds.audit_sinks import SINKS
+from gateway.catalog.kinds.watches import WATCHES
 from gateway.catalog.notifications import deliveries, webhook_endpoints
 from gateway.catalog.notifications.webhook_endpoints import EndpointDraft
 from gateway.catalog.sources import imports, refreshes
 from gateway.catalog.sources.drafts import SourceDraft
 from gateway.catalog.updates import watches
 from gateway.domain.audit import SinkKind
-from gateway.domain.identifiers import new_watch_id
+from gateway.domain.identifiers import WatchId, mint
 from gateway.domain.tenancy.principals import Operator
 from gateway.domain.updates.watches import Sighting, Watch
 from gateway.domain.updates.webhook_endpoints import WebhookEventKind
@@ -27,7 +28,6 @@ from gateway.store import jobs
 from gateway.store.database.connection import connect_owner
 from gateway.store.jobs import Job
 from gateway.store.notifications import deliveries as stored_deliveries
-from gateway.store.updates import watches as stored_watches
 from tests.integration.catalog.conftest import BY, Changes
 from tests.integration.store.samples import make_client
 from tests.support.documents import pets
@@ -82,7 +82,7 @@ async def _full_queue(changes: Changes) -> Pair:
 async def _watch(changes: Changes) -> Pair:
     tenant, catalog, now = changes.tenant.id, changes.catalog, datetime.now(UTC)
     watch = Watch(
-        id=new_watch_id(),
+        id=WatchId(mint("wat")),
         uri="note://one",
         url="https://notes.example",
         interval_s=60,
@@ -92,13 +92,13 @@ async def _watch(changes: Changes) -> Pair:
         updated_at=now,
     )
     async with catalog.store.transaction(tenant) as db:
-        await stored_watches.insert(tenant, db, watch)
+        await WATCHES.rows.insert(tenant, db, watch)
         await jobs.schedule(tenant, db, Job(tenant=tenant, id=watch.id, kind=watches.KIND, due_at=now))
     poll = await watches.begin_poll(catalog, await _job(changes), until=now + LATER)
     assert poll is not None
     return Pair(
         first=lambda: watches.end_poll(catalog, poll, Sighting(), again_at=now + 2 * LATER),
-        second=lambda: watches.remove_watch(tenant, catalog, watch.id, by=BY),
+        second=lambda: WATCHES.remove(tenant, catalog, watch.id, by=BY),
     )
 
 

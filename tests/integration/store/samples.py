@@ -15,6 +15,7 @@ from gateway.domain.identifiers import (
     OperationId,
     SourceId,
     TenantId,
+    WatchId,
     mint,
     new_account_id,
     new_approval_id,
@@ -33,7 +34,6 @@ from gateway.domain.identifiers import (
     new_source_id,
     new_task_id,
     new_tenant_id,
-    new_watch_id,
     new_webhook_endpoint_id,
     new_webhook_id,
 )
@@ -111,11 +111,12 @@ from gateway.store.kinds.audit_sinks import SINKS
 from gateway.store.kinds.guardrails import GUARDRAILS
 from gateway.store.kinds.profiles import PROFILES
 from gateway.store.kinds.singletons import ACCESS, CEILINGS, EGRESS, POLICY, RETENTION
+from gateway.store.kinds.watches import WATCHES
 from gateway.store.live import live_primitives, live_sources
 from gateway.store.notifications import deliveries, webhook_endpoints
 from gateway.store.sources import proposals, refreshes, sources, versions
 from gateway.store.sources.proposals import ProposedContent
-from gateway.store.updates import watches, webhooks
+from gateway.store.updates import webhooks
 
 NOW = datetime(2026, 7, 28, 12, 0, 0, 123456, tzinfo=UTC)
 CHAIN_KEY = b"c" * 32
@@ -401,7 +402,7 @@ async def _deliver_and_cut(tenant: TenantId, db: Db, sink: TrailSink, writer: st
 
 def make_watch(name: str) -> Watch:
     return Watch(
-        id=new_watch_id(),
+        id=WatchId(mint("wat")),
         uri=f"note://{name}",
         url=f"https://example.com/{name}",
         interval_s=60,
@@ -409,7 +410,7 @@ def make_watch(name: str) -> Watch:
         version=1,
         created_at=NOW,
         updated_at=NOW,
-        seen=Sighting(etag=f'"{name}"', digest=name.encode(), failures=1, fault=f"{name} fault", checked_at=NOW),
+        status=Sighting(etag=f'"{name}"', digest=name.encode(), failures=1, fault=f"{name} fault", checked_at=NOW),
     )
 
 
@@ -656,7 +657,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
         entry = await append_change(tenant.id, db, target=f"{slug} target")
         await signed_heads.append(tenant.id, db, [make_signature(tenant.id, f"{slug} signer")])
         await webhooks.insert(tenant.id, db, SEALER, webhook, SigningSecrets(current=f"{slug} signing"))
-        await watches.insert(tenant.id, db, watch)
+        await WATCHES.insert(tenant.id, db, watch)
         person, sign_in, account = await _sign_in(tenant.id, db, issuer, credential, slug)
         client, consent, grant = await _grant(tenant.id, db, person, sign_in, slug)
         await webhook_endpoints.insert(tenant.id, db, SEALER, endpoint, SigningSecrets(current=f"{slug} outbound"))

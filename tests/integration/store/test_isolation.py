@@ -40,9 +40,9 @@ from gateway.domain.tenancy.keys import KeySecret, Scope
 from gateway.domain.tenancy.policy import Policy
 from gateway.domain.tenancy.sign_ins import SignIn
 from gateway.domain.updates.source_versions import RefreshState
-from gateway.domain.updates.watches import Sighting
 from gateway.domain.updates.webhooks import SigningSecrets
 from gateway.errors import GatewayError
+from gateway.kinds.members import status_of
 from gateway.store import (
     credentials,
     idempotency,
@@ -79,6 +79,7 @@ from gateway.store.kinds.profiles import PROFILES
 from gateway.store.kinds.rows import Rows
 from gateway.store.kinds.single_row import SingleRow
 from gateway.store.kinds.singletons import ACCESS, CEILINGS, EGRESS, POLICY, RETENTION
+from gateway.store.kinds.watches import WATCHES
 from gateway.store.live import live_primitives, live_sources
 from gateway.store.notifications import deliveries, webhook_endpoints
 from gateway.store.secret_keys import registry, rotation_state, sealed_values
@@ -89,7 +90,7 @@ from gateway.store.sources import proposals, refreshes, sources, versions
 from gateway.store.sources.proposals import ProposedContent
 from gateway.store.tables import metadata
 from gateway.store.tables import secrets as secrets_table
-from gateway.store.updates import watches, webhooks
+from gateway.store.updates import webhooks
 from tests.integration.store.samples import (
     NOW,
     SEALER,
@@ -135,7 +136,6 @@ _MODULES = (
     live_sources,
     live_primitives,
     mcp_tasks,
-    watches,
     webhooks,
     webhook_endpoints,
     deliveries,
@@ -168,6 +168,7 @@ _KINDS: Sequence[tuple[Rows[Any], Callable[[Stored], Any]]] = (
     (PROFILES, lambda v: v.profile),
     (GUARDRAILS, lambda v: v.guardrail),
     (SINKS, lambda v: v.sink),
+    (WATCHES, lambda v: v.watch),
 )
 """The rows of each declared kind, and the victim's object of the kind."""
 
@@ -176,7 +177,7 @@ def _calls_of(rows: Rows[Any], of: Callable[[Stored], Any]) -> Mapping[str, _Cal
     """Every query of the engine, for one kind."""
     column = next(name for name in ("credential", "description", "name") if name in rows.table.c)
     queries: Mapping[str, _Call] = {
-        "insert": lambda t, db, v: rows.insert(t, db, replace(of(v), name="planted")),
+        "insert": lambda t, db, v: rows.insert(t, db, replace(of(v), **{rows.kind.keyed: "planted"})),
         "get": lambda t, db, v: rows.get(t, db, of(v).id),
         "page": lambda t, db, v: rows.page(t, db, after=None, limit=100),
         "load": lambda t, db, v: rows.load(t, db),
@@ -185,6 +186,9 @@ def _calls_of(rows: Rows[Any], of: Callable[[Stored], Any]) -> Mapping[str, _Cal
         "save": lambda t, db, v: rows.save(t, db, of(v)),
         "remove": lambda t, db, v: rows.remove(t, db, of(v).id),
     }
+    status = status_of(rows.kind.of)
+    if status is not None:
+        queries = {**queries, "note": lambda t, db, v: rows.note(t, db, of(v).id, status())}
     return {f"{rows.table.name}.{name}": query for name, query in queries.items()}
 
 
@@ -551,15 +555,6 @@ _CALLS: Mapping[str, _Call] = {
         t, db, v.endpoint.id, now=NOW, expired_before=NOW + timedelta(10)
     ),
     "deliveries.next_times": lambda t, db, v: deliveries.next_times(t, db, v.endpoint.id),
-    "watches.insert": lambda t, db, v: watches.insert(t, db, replace(v.watch, uri="note://planted")),
-    "watches.get": lambda t, db, v: watches.get(t, db, v.watch.id),
-    "watches.page": lambda t, db, v: watches.page(t, db, after=None, limit=100),
-    "watches.count": lambda t, db, v: watches.count(t, db),
-    "watches.of_credential": lambda t, db, v: watches.of_credential(t, db, f"{_VICTIM} named"),
-    "watches.save": lambda t, db, v: watches.save(t, db, replace(v.watch, url="https://planted.example")),
-    "watches.lock": lambda t, db, v: watches.lock(t, db, v.watch.id, version=1),
-    "watches.note": lambda t, db, v: watches.note(t, db, v.watch.id, Sighting(fault="planted")),
-    "watches.remove": lambda t, db, v: watches.remove(t, db, v.watch.id),
     "webhooks.insert": lambda t, db, v: webhooks.insert(t, db, SEALER, v.webhook, SigningSecrets(current="planted")),
     "webhooks.get": lambda t, db, v: webhooks.get(t, db, v.webhook.id),
     "webhooks.page": lambda t, db, v: webhooks.page(t, db, after=None, limit=100),
@@ -614,7 +609,12 @@ def _queries() -> dict[str, Callable[..., object]]:
         return {f"{short}.{name}": member for name, member in own if not name.startswith("_")}
 
     engine = [name for name, _ in inspect.getmembers(Rows, inspect.iscoroutinefunction)]
-    derived = {f"{rows.table.name}.{name}": getattr(rows, name) for rows, _ in _KINDS for name in engine}
+    derived = {
+        f"{rows.table.name}.{name}": getattr(rows, name)
+        for rows, _ in _KINDS
+        for name in engine
+        if name != "note" or status_of(rows.kind.of) is not None
+    }
     derived |= {f"{row.table.name}.{name}": getattr(row, name) for row, _ in _SINGLETONS for name in ("get", "save")}
     return derived | {name: member for module in _MODULES for name, member in of(module).items()}
 

@@ -124,7 +124,7 @@ def test_every_noun_has_its_verbs() -> None:
             "test",
             "update",
         ],
-        "watch": ["create", "delete", "list", "show", "update"],
+        "watch": ["create", "delete", "list", "set", "show", "update"],
         "policy": ["check", "set", "show", "update"],
         "guardrail": ["create", "delete", "list", "set", "show", "update"],
         "audit": ["explain", "export", "keys", "list", "retention", "sink", "tail", "verify"],

@@ -57,7 +57,7 @@ def test_the_body_decides(answer: FullResponse, is_other: bool) -> None:
 def test_a_look_asks_only_for_what_is_new() -> None:
     """RFC 9110: If-None-Match and If-Modified-Since repeat what was received."""
     assert make_request(WATCH).headers == (("Accept", "*/*"),)
-    assert make_request(replace(WATCH, seen=FIRST)).headers == (
+    assert make_request(replace(WATCH, status=FIRST)).headers == (
         ("Accept", "*/*"),
         ("If-None-Match", '"1"'),
         ("If-Modified-Since", "Fri, 20 Nov 2026 12:00:00 GMT"),
