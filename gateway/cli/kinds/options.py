@@ -34,6 +34,8 @@ class OptionOf:
     member: Member
     older: Sequence[str] = ()
     """Names of earlier releases."""
+    is_new: bool = False
+    """True for the option of a command that gives a whole object, where what is absent has its default."""
 
     @property
     def parameter(self) -> str:
@@ -121,7 +123,7 @@ def _options(of: type, *, is_new: bool, parent: Member | None = None) -> Iterato
             name = prefix + (member.option.name or _without_unit(member))
             older = [each.option.older.get(member.name, "") for each in (parent, member) if each is not None]
             found = [each for each in older if each]
-            yield OptionOf(name=name.replace("_", "-"), parent=parent, member=member, older=found)
+            yield OptionOf(name=name.replace("_", "-"), parent=parent, member=member, older=found, is_new=is_new)
 
 
 def _click_option(one: OptionOf) -> Callable[[Command], Command]:
@@ -204,7 +206,17 @@ def _about(one: OptionOf) -> str:
         text = f"{one.parent.name.replace('_', ' ').capitalize()}: {text}"
     nothing = one.member.option.nothing
     text = f"{text} `{nothing}` means null." if nothing else text
-    return f"{text} May be repeated." if one.is_many else text
+    if one.is_many:
+        return f"{text} May be repeated."
+    return text + (_default(one.member) if one.is_new else "")
+
+
+def _default(member: Member) -> str:
+    """The words about a default; an empty one and that of a switch go without saying."""
+    value = member.default
+    if isinstance(value, bool) or not isinstance(value, int | StrEnum):
+        return ""
+    return f" Default: {write_duration(value) if Shape.DURATION in member.marks and isinstance(value, int) else value}."
 
 
 def _add(fields: JsonObject, one: OptionOf, value: object) -> None:
