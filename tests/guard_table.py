@@ -1304,7 +1304,6 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "webhook-outcome-of-this-version": (NEVER, "test_what_is_gone_elsewhere_disables_no_changed_endpoint"),
         "webhook-endpoint-held": (value("False"), "test_a_held_endpoint_gets_no_attempt"),
         "url-tls": (SKIP, "test_a_url_without_tls_is_refused"),
-        "webhook-endpoints-bounded": (NEVER, "test_endpoints_and_queues_are_bounded"),
         "webhook-queue-bounded": (ALWAYS, "test_endpoints_and_queues_are_bounded"),
     },
     "tests/behaviour/notifications/test_receivers.py": {

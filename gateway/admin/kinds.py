@@ -9,17 +9,18 @@ from typing import Any, Generic
 from pydantic import BaseModel
 
 from gateway.admin.crud import AllOptions, Noun, endpoint
-from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, AnyRequest, Route
+from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, AnyRequest, Plain, Route
 from gateway.admin.list_search import ListRules
 from gateway.catalog.etags import Expected
-from gateway.catalog.kinds.collection import Collection
+from gateway.catalog.kinds.collection import Collection, tag_of_kind
+from gateway.catalog.kinds.signed_collection import SignedCollection
 from gateway.domain.identifiers import TenantId
 from gateway.errors import Fault, InvalidBody, NotFound
 from gateway.kinds.kind import T
 from gateway.kinds.members import keeps
 from gateway.web.kinds.kept_members import ReplaceQuery, may_remove
 from gateway.web.kinds.models import KindModels, models_of
-from gateway.web.models import BodyModel, NoQuery
+from gateway.web.models import BodyModel, NoBody, NoQuery
 
 _MUST_NOT_EXIST: Expected = frozenset()
 """The expected versions of `If-None-Match: *`: none is acceptable."""
@@ -71,7 +72,7 @@ class KindEndpoints(Generic[T]):
                 self._create,
                 models.create,
                 NoQuery,
-                {201: models.shown},
+                {201: models.minted},
                 **named("create", f"Create a {words}: {kind.about}.", refusals | {429}),
             ),
             noun.show_route(f"Show a {words}.", self.collection.get),
@@ -81,24 +82,34 @@ class KindEndpoints(Generic[T]):
                 self._set,
                 models.whole,
                 ReplaceQuery if keeps(kind.of) else NoQuery,
-                {200: models.shown, **({201: models.shown} if self._creates_by_put else {})},
+                {200: models.shown, **({201: models.minted} if self._creates_by_put else {})},
                 **named(
                     "replace",
                     f"Replace a {words}{', or create it' * self._creates_by_put}; absent fields have their default.",
                     refusals | ({422, 429} if self._creates_by_put else {422}),
                 ),
             ),
-            endpoint(
-                "PATCH",
-                noun.item,
-                self._change,
-                models.change,
-                NoQuery,
-                {200: models.shown},
-                **named("update", f"Change a {words}; absent fields keep their value.", refusals),
-            ),
+            *self._changes(named("update", f"Change a {words}; absent fields keep their value.", refusals)),
+            *self._rotations(),
             noun.delete_route(f"Delete a {words}.", self.collection.remove, problems={409}),
         ]
+
+    def _changes(self, options: AllOptions) -> Sequence[Route]:
+        """Build the PATCH, if a member can be changed."""
+        models = self.models
+        if not models.change.model_fields:
+            return []
+        return [endpoint("PATCH", self.noun.item, self._change, models.change, NoQuery, {200: models.shown}, **options)]
+
+    def _rotations(self) -> Sequence[Route]:
+        """Build the endpoint that generates another secret, if objects have one."""
+        kind, noun = self.collection.kind, self.noun
+        if not isinstance(self.collection, SignedCollection):
+            return []
+        summary = f"Rotate the secret of a {kind.words}; only this response has it. For a day, both are valid."
+        options = AllOptions(called=f"rotate_{kind.name}", summary=summary, has_tag=True)
+        responses = {200: self.models.minted}
+        return [endpoint("POST", f"{noun.item}/rotate", self._rotate, NoBody, NoQuery, responses, **options)]
 
     async def _show(self, admin: AdminDependencies, tenant: TenantId, found: Sequence[T]) -> Sequence[BaseModel]:
         statuses = await self.collection.statuses(tenant, admin.catalog, found)
@@ -107,8 +118,8 @@ class KindEndpoints(Generic[T]):
     async def _create(self, admin: AdminDependencies, call: AdminRequest[BodyModel, NoQuery]) -> AdminResponse:
         key: str = getattr(call.body, self.collection.kind.keyed)
         new = self.models.compose(call.body, key, None)
-        made = await self.collection.create(call.tenant, admin.catalog, new, by=call.by)
-        return self.noun.to_created(call, made, await self.noun.respond(admin, call, made))
+        made, secret = await self.collection.create_with_secret(call.tenant, admin.catalog, new, by=call.by)
+        return self.noun.to_created(call, made, await self._respond(admin, call, made, secret))
 
     async def _set(self, admin: AdminDependencies, call: AnyRequest) -> AdminResponse:
         address = call.path[self.collection.kind.address]
@@ -120,16 +131,27 @@ class KindEndpoints(Generic[T]):
             _check_same(call.body, address, current)
             return self.models.compose(call.body, address, current, may_remove=may_remove(call.query, call.expected))
 
-        done, is_new = await self.collection.set(
-            call.tenant, admin.catalog, address, compose, by=call.by, expected=expected
-        )
-        response = await self.noun.respond(admin, call, done)
+        change = partial(self.collection.set, call.tenant, admin.catalog, address, compose)
+        done, is_new, secret = await change(by=call.by, expected=expected)
+        response = await self._respond(admin, call, done, secret)
         return self.noun.to_created(call, done, response) if is_new else response
 
     async def _change(self, admin: AdminDependencies, call: AdminRequest[BodyModel, NoQuery]) -> AdminResponse:
         change = partial(self.collection.change, call.tenant, admin.catalog, call.path[self.noun.key])
         changed = await change(partial(self.models.revise, call.body), by=call.by, expected=call.expected)
         return await self.noun.respond(admin, call, changed)
+
+    async def _rotate(self, admin: AdminDependencies, call: Plain) -> AdminResponse:
+        assert isinstance(self.collection, SignedCollection)  # `routes` adds this endpoint to no other
+        rotate = partial(self.collection.rotate, call.tenant, admin.catalog, call.path["name"])
+        rotated, secret = await rotate(by=call.by, expected=call.expected)
+        return await self._respond(admin, call, rotated, secret)
+
+    async def _respond(
+        self, admin: AdminDependencies, call: AnyRequest, one: T, secret: str | None = None
+    ) -> AdminResponse:
+        [status] = await self.collection.statuses(call.tenant, admin.catalog, [one])
+        return AdminResponse(content=self.models.show(one, status, secret), tag=tag_of_kind(one))
 
 
 def _check_same(body: BodyModel, named: str, current: Any) -> None:

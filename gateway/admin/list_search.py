@@ -23,8 +23,7 @@ from gateway.domain.tenancy.grants import Consent, Grant, OAuthClient
 from gateway.domain.tenancy.issuers import Issuer
 from gateway.domain.tenancy.keys import Key
 from gateway.domain.tenancy.tenants import Tenant
-from gateway.domain.updates.webhook_endpoints import OutboundDelivery, OutboundWebhook
-from gateway.domain.updates.webhooks import Webhook
+from gateway.domain.updates.webhook_endpoints import OutboundDelivery
 from gateway.web.models import PageQuery
 
 T = TypeVar("T")
@@ -194,12 +193,6 @@ LIVE_PRIMITIVES: ListRules[LivePrimitiveView] = ListRules(
 )
 CREDENTIALS: ListRules[StoredCredential] = ListRules(
     name="credentials", texts=lambda one: (one.name, one.field, *one.origins)
-)
-WEBHOOKS: ListRules[Webhook] = ListRules(name="webhooks", texts=lambda one: (one.name,))
-WEBHOOK_ENDPOINTS: ListRules[OutboundWebhook] = ListRules(
-    name="webhook_endpoints",
-    texts=lambda one: (one.name, one.description, one.url),
-    facts={"failing": lambda one: one.failures > 0},
 )
 WEBHOOK_DELIVERIES: ListRules[OutboundDelivery] = ListRules(
     name="webhook_deliveries", keyed="id", texts=lambda one: (one.id, one.kind, one.error)

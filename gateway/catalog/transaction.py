@@ -135,6 +135,8 @@ class OpenChanges:
         self.catalog = catalog
         self.db = db
         self.by = by
+        self.generated: dict[str, str] = {}
+        """The secrets that the gateway generated, by the id of their object; they are shown once."""
         self.revision: int | None = None
         """The revision of the last change; None before the first."""
 

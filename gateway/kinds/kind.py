@@ -93,6 +93,10 @@ class Kind(Generic[T]):
     status: type | None = None
     """The class of a status that is computed for each response; None if the objects have theirs, or none."""
     scopes: frozenset[Scope] = frozenset({Scope.ADMIN})
+    generates: str = ""
+    """The description of the secret that the gateway generates, which only creation and rotation return."""
+    is_renamed: bool = False
+    """True if a change may give another name: no other object names one of the kind."""
     built_in: T | None = None
     """An object that every tenant has; it is not stored and cannot be changed."""
 

@@ -6,7 +6,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, ParamSpec, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from gateway.domain.members.markers import About, Option, Setter, Shape
+from gateway.domain.members.markers import About, Option, Setter, Shape, StoredAs
 
 M = TypeVar("M")
 P = ParamSpec("P")
@@ -47,6 +47,12 @@ class Member:
     def option(self) -> Option:
         """The declared parts of the option on the command line."""
         return self.mark(Option) or Option()
+
+    @property
+    def column(self) -> str:
+        """The name of the column that holds the value, if there is one."""
+        stored = self.mark(StoredAs)
+        return self.name if stored is None else stored.column
 
     @property
     def is_required(self) -> bool:

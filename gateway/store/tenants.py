@@ -111,8 +111,12 @@ async def advance(tenant: TenantId, db: Db) -> int:
 
 
 async def lock(tenant: TenantId, db: Db) -> int | None:
-    """Lock the row as `advance` does, and return the current revision; None if there is no such tenant."""
-    return (await db.execute(_REVISION.with_for_update(), {"tenant": tenant})).scalar_one_or_none()
+    """Lock the row as `advance` does, and return the current revision; None if there is no such tenant.
+
+    The lock is that of an update of other columns than the key. A stronger one would wait for every transaction that
+    adds a row of the tenant, such as a job's, and the two could deadlock.
+    """
+    return (await db.execute(_REVISION.with_for_update(key_share=True), {"tenant": tenant})).scalar_one_or_none()
 
 
 async def revision(tenant: TenantId, db: Db) -> int | None:

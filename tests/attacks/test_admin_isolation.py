@@ -64,6 +64,8 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("PATCH", "/tenants/{t}/credentials/{name}"): SECRET,
     ("POST", "/tenants/{t}/webhooks"): {"name": "new"},
     ("POST", "/tenants/{t}/webhook-endpoints"): {"name": "new", "url": URL, "kinds": ["approval.requested"]},
+    ("PUT", "/tenants/{t}/webhooks/{name}"): {},
+    ("PUT", "/tenants/{t}/webhook-endpoints/{name}"): {"url": URL},
     ("PATCH", "/tenants/{t}/webhook-endpoints/{name}"): {"description": "Taken over"},
     ("POST", "/tenants/{t}/live-sources"): {"name": "new", "kind": "agent"},
     ("PUT", "/tenants/{t}/live-sources/{name}"): {"kind": "agent"},

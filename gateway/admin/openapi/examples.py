@@ -110,7 +110,6 @@ _BODIES: Mapping[str, Json] = {
     "ToolExplain": {"arguments": {"limit": 10}, "as": {"profile": "readers"}},
     "ToolTry": {"arguments": {"limit": 10}},
     "ToolUpdate": _OVERRIDE,
-    "WebhookCreate": {"name": "cms"},
     "IssuerCreate": {
         "name": "corp",
         "url": "https://login.example",
@@ -120,13 +119,6 @@ _BODIES: Mapping[str, Json] = {
         "introspection": {"client_id": "mcp-gateway", "client_secret": "a-secret", "tokens": "jwt", "cache_s": 10},
     },
     "IssuerUpdate": {"rules": [{"group": "engineers"}], "max_lifetime_s": 900},
-    "WebhookEndpointCreate": {
-        "name": "chat",
-        "url": "https://hooks.example/gateway",
-        "kinds": ["approval.requested", "approval.denied"],
-        "description": "Posts requests for approval to the chat.",
-    },
-    "WebhookEndpointUpdate": {"kinds": ["approval.requested"], "enabled": True},
 }
 """The bodies by model name."""
 

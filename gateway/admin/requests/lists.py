@@ -95,24 +95,6 @@ class CredentialListQuery(ListQuery):
     sort: ByNameOrTime = None
 
 
-class WebhookListQuery(ListQuery):
-    """Search and order of webhooks."""
-
-    sort: ByNameOrTime = None
-
-
-class WebhookEndpointListQuery(ListQuery):
-    """Search, filters and order of webhook endpoints."""
-
-    enabled: Annotated[
-        bool | Absent, Field(description="Only endpoints that are enabled (true) or disabled (false).")
-    ] = None
-    failing: Annotated[
-        bool | Absent, Field(description="Only endpoints whose last attempt failed (true) or succeeded (false).")
-    ] = None
-    sort: ByNameOrTime = None
-
-
 class WebhookDeliveryListQuery(ListQuery):
     """Search, filters and order of the deliveries of one endpoint; by default the newest is the first."""
 

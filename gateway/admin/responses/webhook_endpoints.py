@@ -1,59 +1,15 @@
 """Response models of outbound webhook endpoints and their deliveries."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Self
 
 from pydantic import Field
 
-from gateway.admin.fields import DESCRIPTION, CreatedAt, Id, Name, UpdatedAt
+from gateway.admin.fields import CreatedAt
 from gateway.domain.json_text import decode_json
-from gateway.domain.updates.webhook_endpoints import DeliveryState, OutboundDelivery, OutboundWebhook
+from gateway.domain.updates.webhook_endpoints import DeliveryState, OutboundDelivery
 from gateway.web.models import CopiedModel, Page
-
-
-class WebhookEndpointShown(CopiedModel):
-    """An outbound webhook endpoint without its secrets."""
-
-    id: Id
-    name: Name
-    url: Annotated[str, Field(description="The https URL that receives events by POST.")]
-    kinds: Annotated[Sequence[str], Field(description="The kinds of events to send.")]
-    description: Annotated[str, DESCRIPTION]
-    enabled: Annotated[bool, Field(description="False: delivery is paused; new events are dropped.")]
-    notice: Annotated[
-        str | None,
-        Field(
-            description="The reason why the gateway disabled the endpoint or dropped events; null if it did neither."
-        ),
-    ]
-    failures: Annotated[int, Field(description="The number of consecutive failed attempts.")]
-    failing_since: Annotated[
-        datetime | None, Field(description="The time of the first of these failures; null if there is none.")
-    ]
-    old_secret_until: Annotated[
-        datetime | None,
-        Field(validation_alias="retires_at", description="The time until which the previous secret also signs."),
-    ]
-    created_at: CreatedAt
-    updated_at: UpdatedAt
-
-
-class WebhookEndpointMinted(WebhookEndpointShown):
-    """An endpoint with its newest secret. Only the responses to creation and rotation contain the secret."""
-
-    secret: Annotated[
-        str, Field(description="The secret that verifies deliveries (Standard Webhooks); it is returned only once.")
-    ]
-
-    @classmethod
-    def with_secret(cls, endpoint: OutboundWebhook, secret: str) -> Self:
-        """Build the response from an endpoint and its new secret."""
-        return cls(**WebhookEndpointShown.of(endpoint).model_dump(), secret=secret)
-
-
-class WebhookEndpointPage(Page[WebhookEndpointShown]):
-    """One page of a tenant's outbound webhook endpoints."""
 
 
 class WebhookDeliveryListed(CopiedModel):

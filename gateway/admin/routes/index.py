@@ -27,7 +27,6 @@ from gateway.admin.routes import (
     try_calls,
     updates,
     webhook_endpoints,
-    webhooks,
 )
 from gateway.admin.routes.identity import (
     access_rules,
@@ -62,7 +61,6 @@ ENDPOINTS: Sequence[Route] = (
     *try_calls.ENDPOINTS,
     *explanations.ENDPOINTS,
     *updates.ENDPOINTS,
-    *webhooks.ENDPOINTS,
     *webhook_endpoints.ENDPOINTS,
     *(route for collection in COLLECTIONS for route in KindEndpoints(collection=collection).routes()),
     *credentials.ENDPOINTS,

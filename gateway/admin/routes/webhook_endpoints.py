@@ -1,73 +1,23 @@
-"""Endpoints of outbound webhook endpoints and their deliveries. Only creation and rotation show a secret."""
+"""Endpoints of the deliveries of outbound webhook endpoints."""
 
 from dataclasses import replace
 from functools import partial
 
-from gateway.admin.crud import Noun, each, endpoint
+from gateway.admin.crud import endpoint
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Plain
-from gateway.admin.list_search import WEBHOOK_DELIVERIES, WEBHOOK_ENDPOINTS
+from gateway.admin.list_search import WEBHOOK_DELIVERIES
 from gateway.admin.pagination import read_list
-from gateway.admin.requests.lists import WebhookDeliveryListQuery, WebhookEndpointListQuery
-from gateway.admin.requests.webhook_endpoints import WebhookEndpointCreate, WebhookEndpointUpdate
+from gateway.admin.requests.lists import WebhookDeliveryListQuery
 from gateway.admin.responses.webhook_endpoints import (
     WebhookDeliveryListed,
     WebhookDeliveryPage,
     WebhookDeliveryShown,
-    WebhookEndpointMinted,
-    WebhookEndpointPage,
-    WebhookEndpointShown,
 )
-from gateway.catalog.etags import tag_of
-from gateway.catalog.notifications import deliveries, webhook_endpoints
-from gateway.catalog.notifications.webhook_endpoints import EndpointDraft
-from gateway.domain.updates.webhook_endpoints import OutboundWebhook
+from gateway.catalog.notifications import deliveries
 from gateway.web.models import NoBody, NoQuery
 
-_NOUN: Noun[OutboundWebhook] = Noun(
-    singular="webhook_endpoint",
-    path="/tenants/{t}/webhook-endpoints",
-    key="name",
-    shown=WebhookEndpointShown,
-    show=each(WebhookEndpointShown.of),
-)
-_DELIVERIES = f"{_NOUN.item}/deliveries"
-
-
-async def create_webhook_endpoint(
-    admin: AdminDependencies, call: AdminRequest[WebhookEndpointCreate, NoQuery]
-) -> AdminResponse:
-    """Create an endpoint to which signed events are sent; its secret is shown only once."""
-    body = call.body
-    draft = EndpointDraft(
-        name=body.name,
-        url=body.url,
-        kinds=tuple(body.kinds),
-        description=body.description,
-        enabled=body.enabled,
-    )
-    made, secret = await webhook_endpoints.create_endpoint(call.tenant, admin.catalog, draft, by=call.by)
-    return _NOUN.to_created(call, made, _minted(made, secret))
-
-
-async def update_webhook_endpoint(
-    admin: AdminDependencies, call: AdminRequest[WebhookEndpointUpdate, NoQuery]
-) -> AdminResponse:
-    """Change, enable or disable an endpoint."""
-
-    def revise(draft: EndpointDraft) -> EndpointDraft:
-        changed = replace(draft, **call.body.sent())
-        return replace(changed, kinds=tuple(changed.kinds))
-
-    update = partial(webhook_endpoints.update_endpoint, call.tenant, admin.catalog, call.path["name"], revise)
-    return await _NOUN.respond(admin, call, await update(by=call.by, expected=call.expected))
-
-
-async def rotate_webhook_endpoint(admin: AdminDependencies, call: Plain) -> AdminResponse:
-    """Rotate the secret of an endpoint; only this response contains the new one. For a day, deliveries are signed with
-    both.
-    """
-    rotate = partial(webhook_endpoints.rotate_endpoint, call.tenant, admin.catalog, call.path["name"])
-    return _minted(*await rotate(by=call.by, expected=call.expected))
+_ITEM = "/tenants/{t}/webhook-endpoints/{name}"
+_DELIVERIES = f"{_ITEM}/deliveries"
 
 
 async def test_webhook_endpoint(admin: AdminDependencies, call: Plain) -> AdminResponse:
@@ -100,27 +50,10 @@ async def replay_webhook_delivery(admin: AdminDependencies, call: Plain) -> Admi
     return AdminResponse(status=202, content=WebhookDeliveryShown.of(again))
 
 
-def _minted(made: OutboundWebhook, secret: str) -> AdminResponse:
-    return AdminResponse(content=WebhookEndpointMinted.with_secret(made, secret), tag=tag_of(made))
-
-
 ENDPOINTS = (
-    _NOUN.list_route(
-        "List the tenant's outbound webhook endpoints, without their secrets.",
-        webhook_endpoints.page_endpoints,
-        WEBHOOK_ENDPOINTS,
-        WebhookEndpointListQuery,
-        WebhookEndpointPage,
-    ),
-    _NOUN.create_route(
-        create_webhook_endpoint, WebhookEndpointCreate, responses={201: WebhookEndpointMinted}, problems={409, 422, 429}
-    ),
-    _NOUN.show_route("Show an outbound webhook endpoint, without its secret.", webhook_endpoints.get_endpoint),
-    _NOUN.update_route(update_webhook_endpoint, WebhookEndpointUpdate, problems={409, 422}),
-    _NOUN.action_route("rotate", rotate_webhook_endpoint, responses={200: WebhookEndpointMinted}),
     endpoint(
         "POST",
-        f"{_NOUN.item}/test",
+        f"{_ITEM}/test",
         test_webhook_endpoint,
         NoBody,
         NoQuery,
@@ -138,5 +71,4 @@ ENDPOINTS = (
         {202: WebhookDeliveryShown},
         problems={409},
     ),
-    _NOUN.delete_route("Delete an outbound webhook endpoint with its deliveries.", webhook_endpoints.remove_endpoint),
 )

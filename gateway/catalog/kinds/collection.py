@@ -66,9 +66,17 @@ class Collection(Generic[T]):
             LimitExceeded: the tenant has reached the limit of the kind.
             GatewayError: a special check refused the object.
         """
+        made, _ = await self.create_with_secret(tenant, catalog, new, by=by)
+        return made
+
+    async def create_with_secret(
+        self, tenant: TenantId, catalog: CatalogContext, new: T, *, by: Author
+    ) -> tuple[T, str | None]:
+        """Create an object; return it, and the secret that the gateway generated for it, if any. See `create`."""
         await self._prepare(tenant, catalog, new, by)
         async with open_changes(tenant, catalog, by=by) as opened:
-            return await self.write_new(opened, new)
+            made = await self.write_new(opened, new)
+        return made, opened.generated.get(made.id)
 
     async def set(
         self,
@@ -79,8 +87,10 @@ class Collection(Generic[T]):
         *,
         by: Author,
         expected: Expected = None,
-    ) -> tuple[T, bool]:
-        """Replace the object of this name or id, or create it; return it, and True if it is new.
+    ) -> tuple[T, bool, str | None]:
+        """Replace the object of this name or id, or create it.
+
+        Return it, True if it is new, and the secret that was generated for it, if any.
 
         An object that would not change is left as it is: no revision, no audit entry. An empty set of expected
         versions permits only the creation.
@@ -94,7 +104,8 @@ class Collection(Generic[T]):
             await self._prepare(tenant, catalog, compose(await self._read(tenant, catalog, name)), by)
         async with open_changes(tenant, catalog, by=by) as opened:
             await opened.lock()
-            return await self.write_set(opened, name, compose, expected=expected)
+            done, is_new = await self.write_set(opened, name, compose, expected=expected)
+        return done, is_new, opened.generated.get(done.id)
 
     async def change(
         self,
@@ -195,7 +206,7 @@ class Collection(Generic[T]):
                 raise LimitExceeded(f"the tenant has {limit} {self.kind.plural_words} (the limit); delete unused ones")
             if self.check is not None:
                 await self.check(opened, None, new)
-            await self.rows.insert(opened.tenant, db, new)
+            await self.insert(opened, new)
             if self.written is not None:
                 await self.written(opened, None, new)
         return await self.find(opened.tenant, opened.db, new.id)
@@ -251,6 +262,10 @@ class Collection(Generic[T]):
             await self.rows.remove(opened.tenant, db, current.id)
             if self.written is not None:
                 await self.written(opened, current, None)
+
+    async def insert(self, opened: OpenChanges, new: T) -> None:
+        """Store a new object in open changes, without checks and without an entry."""
+        await self.rows.insert(opened.tenant, opened.db, new)
 
     async def _prepare(self, tenant: TenantId, catalog: CatalogContext, wanted: T, by: Author) -> None:
         if self.prepare is not None:

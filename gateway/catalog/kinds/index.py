@@ -8,5 +8,7 @@ from gateway.catalog.kinds.collection import Collection
 from gateway.catalog.kinds.guardrails import GUARDRAILS
 from gateway.catalog.kinds.profiles import PROFILES
 from gateway.catalog.kinds.watches import WATCHES
+from gateway.catalog.kinds.webhook_endpoints import ENDPOINTS
+from gateway.catalog.kinds.webhooks import WEBHOOKS
 
-COLLECTIONS: Sequence[Collection[Any]] = (PROFILES, GUARDRAILS, SINKS, WATCHES)
+COLLECTIONS: Sequence[Collection[Any]] = (PROFILES, GUARDRAILS, SINKS, WATCHES, WEBHOOKS, ENDPOINTS)

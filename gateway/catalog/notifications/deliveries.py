@@ -16,17 +16,24 @@ from random import uniform
 
 import structlog
 
-from gateway.catalog.notifications.webhook_endpoints import find_endpoint, is_allowed_origin
+from gateway.catalog.kinds.webhook_endpoints import ENDPOINTS, is_allowed_origin
 from gateway.catalog.transaction import GATEWAY, Author, CatalogChange, CatalogContext, change
 from gateway.domain.identifiers import TenantId
 from gateway.domain.order import KEYED, Order
-from gateway.domain.updates.webhook_endpoints import TEST_KIND, DeliveryState, OutboundDelivery, OutboundWebhook
+from gateway.domain.updates.webhook_endpoints import (
+    TEST_KIND,
+    DeliveryState,
+    EndpointStatus,
+    OutboundDelivery,
+    OutboundWebhook,
+)
 from gateway.domain.updates.webhooks import SigningSecrets
 from gateway.errors import Conflict, LimitExceeded, NotFound, SecretUnreadable
 from gateway.store import jobs
 from gateway.store.engine import Db
 from gateway.store.jobs import Job
-from gateway.store.notifications import deliveries, webhook_endpoints
+from gateway.store.kinds.webhooks import ENDPOINTS as ROWS
+from gateway.store.notifications import deliveries
 
 log = structlog.get_logger(__name__)
 
@@ -76,7 +83,7 @@ async def page_deliveries(
         NotFound: the tenant has no such endpoint.
     """
     async with catalog.store.transaction(tenant) as db:
-        endpoint = await find_endpoint(tenant, db, name)
+        endpoint = await ENDPOINTS.find(tenant, db, name)
         return await deliveries.page(tenant, db, endpoint.id, after=after, limit=limit, order=order)
 
 
@@ -87,7 +94,7 @@ async def get_delivery(tenant: TenantId, catalog: CatalogContext, name: str, del
         NotFound: the tenant has no such endpoint, or the endpoint no such delivery.
     """
     async with catalog.store.transaction(tenant) as db:
-        return await _find(tenant, db, await find_endpoint(tenant, db, name), delivery)
+        return await _find(tenant, db, await ENDPOINTS.find(tenant, db, name), delivery)
 
 
 async def replay_delivery(
@@ -147,7 +154,7 @@ async def lease_deliveries(catalog: CatalogContext, due: Job) -> LeasedDeliverie
     now, tenant = datetime.now(UTC), due.tenant
     until = now + LEASE
     async with catalog.store.transaction(tenant) as db:
-        endpoint = await webhook_endpoints.get(tenant, db, due.id, locked=True)
+        endpoint = await ROWS.get(tenant, db, due.id, locked=True)
         # The update locks the job: a delivery enqueued at the same time makes it due again after this transaction.
         if not await jobs.reschedule(tenant, db, due.id, seen=due.due_at, to=until):
             return None
@@ -158,11 +165,11 @@ async def lease_deliveries(catalog: CatalogContext, due: Job) -> LeasedDeliverie
             log.warning("webhook_deliveries_expired", tenant_id=tenant, endpoint=endpoint.id, number=expired)
         items: Sequence[OutboundDelivery] = ()
         # guard: webhook-endpoint-held
-        is_held = endpoint.held_until is not None and endpoint.held_until > now
+        is_held = endpoint.status.held_until is not None and endpoint.status.held_until > now
         if endpoint.enabled and not is_held:
             items = await deliveries.claim(tenant, db, endpoint.id, now=now, until=until, limit=BATCH)
-        probe_until = until if items and endpoint.failures else None
-        await _reschedule(tenant, db, endpoint, earliest=probe_until or endpoint.held_until)
+        probe_until = until if items and endpoint.status.failures else None
+        await _reschedule(tenant, db, endpoint, earliest=probe_until or endpoint.status.held_until)
         if not items:
             return None
         signing, refusal = await _open(tenant, catalog, db, endpoint, now=now)
@@ -176,7 +183,7 @@ async def record_outcome(
     now, tenant = datetime.now(UTC), leased.tenant
     updated = _delivery_after(seen, outcome, now=now)
     async with catalog.store.transaction(tenant) as db:
-        endpoint = await webhook_endpoints.get(tenant, db, leased.endpoint.id, locked=True)
+        endpoint = await ROWS.get(tenant, db, leased.endpoint.id, locked=True)
         if endpoint is None or not await deliveries.settle(tenant, db, updated, seen=seen):
             return updated.state
         await jobs.bring_forward(tenant, db, deliveries.job_of(tenant, endpoint.id, now))
@@ -184,7 +191,7 @@ async def record_outcome(
             return updated.state
         updated_endpoint = _endpoint_after(endpoint, outcome, now=now)
         if updated_endpoint != endpoint:
-            await webhook_endpoints.save(tenant, db, updated_endpoint)
+            await ROWS.write(tenant, db, updated_endpoint)
     if (reason := _reason_to_disable(updated_endpoint, outcome, now=now)) is not None:
         await _disable(catalog, leased, seen, reason)
     return updated.state
@@ -195,7 +202,7 @@ async def release_deliveries(
 ) -> None:
     """End the lease of deliveries that were not attempted."""
     async with catalog.store.transaction(leased.tenant) as db:
-        await webhook_endpoints.get(leased.tenant, db, leased.endpoint.id, locked=True)  # see `gateway.store.jobs`
+        await ROWS.get(leased.tenant, db, leased.endpoint.id, locked=True)  # see `gateway.store.jobs`
         await deliveries.release(leased.tenant, db, leased.endpoint.id, left)
 
 
@@ -219,14 +226,15 @@ def _delivery_after(seen: OutboundDelivery, outcome: AttemptOutcome, *, now: dat
 def _endpoint_after(endpoint: OutboundWebhook, outcome: AttemptOutcome, *, now: datetime) -> OutboundWebhook:
     """The endpoint after an attempt: held after a failure; after a success, not held, and without a notice."""
     if outcome.error is None:
-        return replace(endpoint, failures=0, failing_since=None, held_until=None, notice=None)
-    pause_s = min(_MAX_HOLD_S, _BACKOFF_S[0] * 2.0 ** min(endpoint.failures, _MAX_DOUBLINGS))
-    return replace(
-        endpoint,
-        failures=endpoint.failures + 1,
-        failing_since=endpoint.failing_since or now,
+        return replace(endpoint, status=EndpointStatus(old_secret_until=endpoint.status.old_secret_until))
+    pause_s = min(_MAX_HOLD_S, _BACKOFF_S[0] * 2.0 ** min(endpoint.status.failures, _MAX_DOUBLINGS))
+    status = replace(
+        endpoint.status,
+        failures=endpoint.status.failures + 1,
+        failing_since=endpoint.status.failing_since or now,
         held_until=now + timedelta(seconds=_with_jitter(pause_s)),
     )
+    return replace(endpoint, status=status)
 
 
 def _reason_to_disable(endpoint: OutboundWebhook, outcome: AttemptOutcome, *, now: datetime) -> str | None:
@@ -234,7 +242,7 @@ def _reason_to_disable(endpoint: OutboundWebhook, outcome: AttemptOutcome, *, no
         return None
     if outcome.status == _HTTP_GONE:
         return "disabled: the endpoint responded with 410 (Gone)"
-    if endpoint.failing_since is not None and now - endpoint.failing_since >= DISABLED_AFTER:
+    if endpoint.status.failing_since is not None and now - endpoint.status.failing_since >= DISABLED_AFTER:
         return f"disabled: no attempt has succeeded for {DISABLED_AFTER.days} days"
     return None
 
@@ -244,11 +252,12 @@ async def _disable(catalog: CatalogContext, leased: LeasedDeliveries, seen: Outb
     by = Author(caller=GATEWAY, correlation_id=seen.id)
     entry = CatalogChange(action="webhook_endpoint.disable", target=leased.endpoint.name)
     async with change(leased.tenant, catalog, entry, by=by) as db:
-        endpoint = await find_endpoint(leased.tenant, db, leased.endpoint.id, locked=True)
+        endpoint = await ENDPOINTS.find(leased.tenant, db, leased.endpoint.id, locked=True)
         now = datetime.now(UTC)
-        disabled = replace(endpoint, enabled=False, notice=reason, version=endpoint.version + 1, updated_at=now)
+        status = replace(endpoint.status, notice=reason)
+        disabled = replace(endpoint, enabled=False, status=status, version=endpoint.version + 1, updated_at=now)
         entry.target, entry.detail = endpoint.name, {"id": endpoint.id, "reason": reason}
-        await webhook_endpoints.save(leased.tenant, db, disabled)
+        await ROWS.write(leased.tenant, db, disabled)
     log.warning("webhook_endpoint_disabled", tenant_id=leased.tenant, endpoint=leased.endpoint.id, reason=reason)
 
 
@@ -259,7 +268,7 @@ async def _open(
     if not await is_allowed_origin(tenant, db, endpoint.url):  # guard: webhook-endpoint-origin
         return None, "The tenant's policy does not allow requests to this origin."
     try:
-        return await webhook_endpoints.open_secrets(tenant, db, catalog.sealer, endpoint.id, now=now), None
+        return await ENDPOINTS.open_secrets(tenant, db, catalog, endpoint.id, now=now), None
     except SecretUnreadable:
         return None, "The endpoint's secret cannot be read; rotate it."
 
@@ -280,11 +289,11 @@ async def _reschedule(tenant: TenantId, db: Db, endpoint: OutboundWebhook, *, ea
 
 async def _prepare_endpoint(tenant: TenantId, db: Db, name: str) -> OutboundWebhook:
     """The endpoint, if it is enabled; its hold ends, so that the next attempt is made at once."""
-    endpoint = await find_endpoint(tenant, db, name, locked=True)
+    endpoint = await ENDPOINTS.find(tenant, db, name, locked=True)
     if not endpoint.enabled:
         raise Conflict("the endpoint is disabled; enable it first")
-    if endpoint.held_until is not None:
-        await webhook_endpoints.save(tenant, db, replace(endpoint, held_until=None))
+    if endpoint.status.held_until is not None:
+        await ROWS.write(tenant, db, replace(endpoint, status=replace(endpoint.status, held_until=None)))
     return endpoint
 
 

@@ -1,4 +1,4 @@
-"""Webhooks through which a tenant's own systems report changed resources: creation, rotation, deliveries.
+"""Deliveries to webhooks, through which a tenant's own systems report changed resources.
 
 A delivery is accepted if a secret of this webhook signed it, its time is within five minutes of now, and its id is new.
 Ids are remembered for 24 hours. After a rotation, the previous secret stays valid for a day.
@@ -6,42 +6,31 @@ Ids are remembered for 24 hours. After a rotation, the previous secret stays val
 
 import hashlib
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 import anyio
 import structlog
 
-from gateway.catalog.etags import Expected, check_version
+from gateway.catalog.kinds.webhooks import WEBHOOKS
 from gateway.catalog.sources.refreshes import request_refreshes
-from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
+from gateway.catalog.transaction import CatalogContext
 from gateway.catalog.updates.resource_updates import find_unknown, publish_updates
-from gateway.catalog.updates.signatures import is_signed, new_secret
-from gateway.domain.identifiers import TenantId, WebhookId, new_webhook_id
-from gateway.domain.order import KEYED, Order
-from gateway.domain.updates.webhooks import SigningSecrets, Webhook
+from gateway.catalog.updates.signatures import is_signed
+from gateway.domain.identifiers import TenantId
 from gateway.errors import (
     BadInput,
     Conflict,
     Fault,
-    LimitExceeded,
-    NameConflict,
-    NameTaken,
     NotFound,
     RedisUnavailable,
     ReferenceMissing,
 )
 from gateway.store import tenants
-from gateway.store.engine import Db
-from gateway.store.updates import webhooks
 
 log = structlog.get_logger(__name__)
 
-MAX_WEBHOOKS = 100
-"""Limit on the webhooks of one tenant."""
-OVERLAP = timedelta(days=1)
-"""Time for which the previous secret stays valid after a rotation."""
 TOLERANCE_S = 300
 REMEMBERED_S = 24 * 3600
 _MAX_ID_LENGTH = 256
@@ -73,86 +62,6 @@ class SingleUse:
     free: Callable[[TenantId, str], Awaitable[None]]
 
 
-async def create_webhook(tenant: TenantId, catalog: CatalogContext, name: str, *, by: Author) -> tuple[Webhook, str]:
-    """Create a webhook and return it with its secret.
-
-    Raises:
-        NameTaken: the tenant has a webhook of this name.
-        LimitExceeded: the tenant has reached its limit of webhooks.
-    """
-    now, secret = datetime.now(UTC), new_secret()
-    new_webhook = Webhook(id=new_webhook_id(), name=name, version=1, retires_at=None, created_at=now, updated_at=now)
-    entry = CatalogChange(action="webhook.create", target=name, detail={"id": new_webhook.id}, after=new_webhook)
-    async with change(tenant, catalog, entry, by=by) as db:
-        if await webhooks.get(tenant, db, name) is not None:
-            conflict = NameConflict(name=name, owner=f"webhook:{name}")
-            raise NameTaken(f"a webhook {name} exists already", conflicts=[conflict])
-        if await webhooks.count(tenant, db) >= MAX_WEBHOOKS:
-            raise LimitExceeded(f"the tenant has {MAX_WEBHOOKS} webhooks (the limit); delete unused ones")
-        await webhooks.insert(tenant, db, catalog.sealer, new_webhook, SigningSecrets(current=secret))
-    return new_webhook, secret
-
-
-async def rotate_webhook(
-    tenant: TenantId, catalog: CatalogContext, name: str, *, by: Author, expected: Expected = None
-) -> tuple[Webhook, str]:
-    """Rotate the secret of a webhook; return the webhook and the new secret. The previous secret stays valid for a day.
-
-    Raises:
-        NotFound: the tenant has no such webhook.
-        SecretUnreadable: no configured key decrypts the previous secret.
-        PreconditionFailed: the current version matches no expected tag.
-    """
-    now, secret = datetime.now(UTC), new_secret()
-    entry = CatalogChange(action="webhook.rotate", target=name)
-    async with change(tenant, catalog, entry, by=by) as db:
-        current = await _find(tenant, db, name)
-        check_version(current, expected)
-        before = await webhooks.open_secrets(tenant, db, catalog.sealer, current.id, now=now)
-        until = now.replace(microsecond=0) + OVERLAP
-        rotated = replace(current, version=current.version + 1, retires_at=until, updated_at=now)
-        entry.target, entry.detail = current.name, {"id": current.id}
-        entry.before, entry.after = current, rotated
-        signing = SigningSecrets(current=secret, previous=None if before is None else before.current)
-        await webhooks.save(tenant, db, catalog.sealer, rotated, signing)
-    return rotated, secret
-
-
-async def get_webhook(tenant: TenantId, catalog: CatalogContext, name: str) -> Webhook:
-    """The webhook of this name or id.
-
-    Raises:
-        NotFound: the tenant has no such webhook.
-    """
-    async with catalog.store.transaction(tenant) as db:
-        return await _find(tenant, db, name)
-
-
-async def page_webhooks(
-    tenant: TenantId, catalog: CatalogContext, *, after: str | None, limit: int, order: Order = KEYED
-) -> Sequence[Webhook]:
-    """One page of the tenant's webhooks, by default sorted by name."""
-    async with catalog.store.transaction(tenant) as db:
-        return await webhooks.page(tenant, db, after=after, limit=limit, order=order)
-
-
-async def remove_webhook(
-    tenant: TenantId, catalog: CatalogContext, name: str, *, by: Author, expected: Expected = None
-) -> None:
-    """Delete a webhook; later deliveries to it are refused.
-
-    Raises:
-        NotFound: the tenant has no such webhook.
-        PreconditionFailed: the current version matches no expected tag.
-    """
-    entry = CatalogChange(action="webhook.delete", target=name)
-    async with change(tenant, catalog, entry, by=by) as db:
-        current = await _find(tenant, db, name)
-        check_version(current, expected)
-        entry.target, entry.detail, entry.before = current.name, {"id": current.id}, current
-        await webhooks.remove(tenant, db, current.id)
-
-
 def check_delivery(delivery: Delivery) -> None:
     """Check the headers of a delivery without its secret.
 
@@ -181,7 +90,7 @@ async def verify_delivery(slug: str, catalog: CatalogContext, webhook: str, deli
     if tenant is None:
         raise NotFound("no such webhook")
     async with catalog.store.transaction(tenant.id) as db:
-        signing = await webhooks.open_secrets(tenant.id, db, catalog.sealer, WebhookId(webhook), now=datetime.now(UTC))
+        signing = await WEBHOOKS.open_secrets(tenant.id, db, catalog, webhook, now=datetime.now(UTC))
     if signing is None:
         raise NotFound("no such webhook")
     # guard: webhook-signature
@@ -239,10 +148,3 @@ async def _forget(delivery_ids: SingleUse, tenant: TenantId, named: str) -> None
         await delivery_ids.free(tenant, named)
     except RedisUnavailable:
         log.warning("delivery_not_forgotten", tenant_id=tenant)
-
-
-async def _find(tenant: TenantId, db: Db, name: str) -> Webhook:
-    found = await webhooks.get(tenant, db, name)
-    if found is None:
-        raise NotFound("no such webhook")
-    return found

@@ -78,13 +78,6 @@ _FILTERS: Mapping[str, Sequence[_Option]] = {
         _choice("place", list(CredentialLocation), "Only credentials in this location of a request."),
         _choice("kind", list(CredentialKind), "Only credentials of this kind."),
     ),
-    "webhooks": (),
-    "webhook-endpoints": (
-        click.option("--enabled/--disabled", default=None, help="Only endpoints that are enabled or disabled."),
-        click.option(
-            "--failing/--not-failing", default=None, help="Only endpoints whose last attempt failed or succeeded."
-        ),
-    ),
 }
 _SORTS: Mapping[str, Sequence[str]] = {
     "tenants": ("slug", "name", "created_at"),

@@ -54,7 +54,10 @@ class KindCommands:
             ("set", f"Replace a {kind.words}{', or create it' * named}; what is not given has its default."),
             ("update", f"Change what is given of a {kind.words}; everything else stays."),
         ):
-            self._add_writing(group, verb, about)
+            if verb == "create" or options_of(kind, is_new=verb == "set"):
+                self._add_writing(group, verb, about)
+        if kind.generates:
+            self._add_rotation(group)
         naming = BY_ID if kind.address == "id" else BY_NAME
         add_delete(group, kind.plural, f"Delete a {kind.words}.", loss=self.loss, naming=naming)
         return group
@@ -79,7 +82,30 @@ class KindCommands:
         @with_tenant
         def show_item(context: AdminContext, name: str) -> None:
             found = context.admin.get(context.tenant_path(kind.plural, name))
-            context.show(found, lambda: render_object(kind, found))
+            context.show(found, lambda: render_object(kind, found, base=context.admin.url))
+
+    def _add_rotation(self, group: click.Group) -> None:
+        kind = self.kind
+        about = f"Rotate the secret of a {kind.words} and print the new one once; for a day, both are valid."
+
+        @group.command("rotate", help=f"{about}\n\n\b\nExample:\n  gateway {self._path} rotate {kind.example['name']}")
+        @click.argument("name")
+        @with_tenant
+        def rotate_item(context: AdminContext, name: str) -> None:
+            rotated = context.admin.send("POST", context.tenant_path(kind.plural, name, "rotate"))
+            context.show(rotated, lambda: self._written_line(context, "rotated", rotated))
+
+    def _written_line(self, context: AdminContext, result: str, one: JsonObject) -> str:
+        """The line about a written object; one with a generated secret is shown whole, because that is shown once."""
+        line = f"{result} {text_at(one, 'name') or text_at(one, 'id')}"
+        secret = text_at(one, "secret")
+        shown = render_object(self.kind, one, base=context.admin.url)
+        return f"{line}\n\n{shown}\n\nsecret  {secret}" if secret else line
+
+    @property
+    def _path(self) -> str:
+        """The words of the group in a command line."""
+        return self.path or self.name or self.kind.name.replace("_", "-")
 
     def _add_writing(self, group: click.Group, verb: str, about: str) -> None:
         kind = self.kind
@@ -123,8 +149,7 @@ class KindCommands:
         named = [kind.example_address]
         if verb == "create" and not kind.is_named:
             named = [str(example.pop(one.name)) for one in settable(kind.of) if one.option.is_argument]
-        path = self.path or self.name or kind.name.replace("_", "-")
-        written = [f"gateway {path} {verb} {shlex.join(named)}", *write_options(kind, example)]
+        written = [f"gateway {self._path} {verb} {shlex.join(named)}", *write_options(kind, example)]
         return "\b\nExample:\n  " + " \\\n    ".join(written)
 
     def _write(
@@ -139,7 +164,7 @@ class KindCommands:
             return context.admin.send(_METHODS[verb], path + query, fields)
 
         done = send_all(declarations, send)
-        lines = "\n".join(f"{_RESULTS[verb]} {text_at(one, 'name' if kind.is_named else 'id')}" for one in done)
+        lines = "\n".join(self._written_line(context, _RESULTS[verb], one) for one in done)
         context.show(done[0] if is_one else done, lambda: lines)
 
 

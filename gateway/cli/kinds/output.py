@@ -7,12 +7,13 @@ from typing import Any
 from gateway.cli.input.json_fields import JsonObject, as_text, pick, to_objects
 from gateway.cli.input.options import write_duration
 from gateway.cli.output.tables import render_pairs, render_table, thousands
-from gateway.domain.members.markers import Setter, Shape
+from gateway.domain.members.markers import JsonFormat, Setter, Shape
 from gateway.kinds.kind import Kind
 from gateway.kinds.members import STATUS, Member, element_of, is_declared, settable, shown, status_of, without_none
 from gateway.kinds.singleton import Singleton
 
 _TIMES = ("created_at", "updated_at")
+_RELATIVE = JsonFormat("uri-reference")
 _LONGEST = ("description",)
 
 
@@ -34,7 +35,7 @@ class Field:
         """True for a number of seconds that is shown as a duration."""
         return Shape.DURATION in self.member.marks
 
-    def text(self, found: JsonObject) -> str:
+    def text(self, found: JsonObject, base: str = "") -> str:
         """The value for people."""
         value = pick(found, *self.path)
         if value is None and self.member.option.nothing:
@@ -42,6 +43,8 @@ class Field:
         if self.is_duration and isinstance(value, int):
             return write_duration(value)
         is_number = isinstance(value, int) and not isinstance(value, bool)
+        if self.member.mark(JsonFormat) == _RELATIVE and value:
+            return f"{base}{value}"
         return thousands(value) if is_number and isinstance(value, int) else as_text(value)
 
 
@@ -56,13 +59,13 @@ def render_list(kind: Kind[Any], items: Sequence[JsonObject]) -> str:
     return render_table(titles, rows, numbers=numbers)
 
 
-def render_object(kind: Kind[Any] | Singleton[Any], found: JsonObject) -> str:
-    """Render all members of an object; null and empty ones are omitted."""
+def render_object(kind: Kind[Any] | Singleton[Any], found: JsonObject, *, base: str = "") -> str:
+    """Render all members of an object; null and empty ones are omitted. Paths are completed by the URL `base`."""
     pairs: list[tuple[str, str]] = [(name, as_text(found.get(name))) for name in ("name", "id") if name in found]
     for one in _fields(kind):
         value = pick(found, *one.path)
         rules = to_objects(value) if is_declared(element_of(one.member.hint)) else []
-        pairs += [(one.title, as_text(rule) or "everything") for rule in rules] or [(one.title, one.text(found))]
+        pairs += [(one.title, as_text(rule) or "everything") for rule in rules] or [(one.title, one.text(found, base))]
     pairs += [(name.removesuffix("_at"), as_text(found.get(name))) for name in _TIMES]
     return render_pairs(pairs)
 

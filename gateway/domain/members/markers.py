@@ -88,6 +88,13 @@ class JsonFormat:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredAs:
+    """The column of a member, if it has another name."""
+
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
 class Names:
     """A text that names an object of this kind."""
 

@@ -4,9 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Annotated
 
 from gateway.domain.calls.approvals import Approval
 from gateway.domain.identifiers import DeliveryId, TenantId, WebhookEndpointId
+from gateway.domain.members.markers import About, Length, Option, Shape, StoredAs
+from gateway.domain.members.values import Url
 from gateway.domain.tenancy.recorded_fields import Omitted
 from gateway.domain.updates.source_changes import Impact
 from gateway.domain.updates.source_versions import SourceProposal
@@ -38,28 +41,57 @@ class DeliveryState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OutboundWebhook:
-    """An endpoint of the tenant's own systems that receives signed events, without its secrets.
+class EndpointStatus:
+    """The state of an endpoint. An attempt that succeeds, and a change by an admin, end a run of failures."""
 
-    `retires_at` is the expiry of the secret before the last rotation. `failures` counts consecutive failed attempts,
-    the first one at `failing_since`; no attempt is made before `held_until`. `notice` is the reason why the gateway
-    disabled the endpoint or dropped events.
-    """
+    notice: Annotated[
+        str | None,
+        About("The reason why the gateway disabled the endpoint or dropped events; null if it did neither."),
+        Shape.LISTED,
+        Shape.RESET,
+    ] = None
+    failures: Annotated[
+        Omitted[int], About("The number of consecutive failed attempts."), Shape.LISTED, Shape.RESET
+    ] = 0
+    failing_since: Annotated[
+        Omitted[datetime | None], About("The time of the first of these failures; null if there is none."), Shape.RESET
+    ] = None
+    held_until: Annotated[Omitted[datetime | None], Shape.RESET] = None
+    """No attempt is made before this time."""
+    old_secret_until: Annotated[
+        datetime | None,
+        About("The time until which the previous secret also signs; null if there is none."),
+        StoredAs("retires_at"),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutboundWebhook:
+    """An endpoint of the tenant's own systems that receives signed events."""
 
     id: WebhookEndpointId
     name: str
-    url: str
-    kinds: tuple[str, ...]
-    version: int
+    url: Annotated[
+        Url,
+        About("The https URL that receives events by POST."),
+        Option(name="send-to", is_argument=True),
+        Shape.LISTED,
+    ]
+    kinds: Annotated[
+        tuple[WebhookEventKind, ...],
+        Length(least=1, most=len(WebhookEventKind)),
+        Shape.DISTINCT,
+        About("The kinds of events to send; default: all."),
+        Option(name="kind"),
+    ] = tuple(WebhookEventKind)
+    description: Annotated[str, Length(most=500), About("The description, for people.")] = ""
+    enabled: Annotated[
+        bool, About("False pauses delivery: new events are dropped, and queued deliveries wait."), Shape.LISTED
+    ] = True
+    version: int = 1
     created_at: datetime
     updated_at: datetime
-    description: str = ""
-    enabled: bool = True
-    notice: str | None = None
-    failures: Omitted[int] = 0
-    failing_since: Omitted[datetime | None] = None
-    held_until: Omitted[datetime | None] = None
-    retires_at: datetime | None = None
+    status: EndpointStatus = EndpointStatus()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,7 +35,7 @@ class RowMapper(Generic[T]):
     @cached_property
     def _own(self) -> Sequence[Member]:
         written = self.table.c.keys() - self._copies.keys() - {STATUS}
-        return [one for one in members_of(self.of) if one.name in written]
+        return [one for one in members_of(self.of) if one.column in written]
 
     @cached_property
     def _packed(self) -> Sequence[Member]:
@@ -46,7 +46,7 @@ class RowMapper(Generic[T]):
     @cached_property
     def _of_status(self) -> Sequence[Member]:
         status = status_of(self.of)
-        return [] if status is None else [one for one in members_of(status) if one.name in self.table.c]
+        return [] if status is None else [one for one in members_of(status) if one.column in self.table.c]
 
     @cached_property
     def _struct(self) -> type[msgspec.Struct]:
@@ -62,43 +62,43 @@ class RowMapper(Generic[T]):
         return msgspec.json.Decoder(self._struct)
 
     @cached_property
-    def _reads(self) -> Sequence[tuple[str, _Read]]:
-        return [(one.name, _reader(one.hint)) for one in self._own]
+    def _reads(self) -> Sequence[tuple[str, str, _Read]]:
+        return [(one.name, one.column, _reader(one.hint)) for one in self._own]
 
     @cached_property
-    def _status_reads(self) -> Sequence[tuple[str, _Read]]:
-        return [(one.name, _reader(one.hint)) for one in self._of_status]
+    def _status_reads(self) -> Sequence[tuple[str, str, _Read]]:
+        return [(one.name, one.column, _reader(one.hint)) for one in self._of_status]
 
     def settable_values(self, one: T) -> dict[str, Any]:
         """The columns that a change by an admin writes: the members, and what it resets of the status."""
         values = {
-            member.name: self._written(member.name, getattr(one, member.name))
+            member.column: self._written(member.column, getattr(one, member.name))
             for member in self._own
             if member.name not in _KEYS and member.setter is not Setter.GATEWAY
         }
         if self._packed_in:
             values[self._packed_in] = self._pack(one)
         values |= {name: read(one) for name, read in self._copies.items()}
-        return values | {member.name: member.default for member in self._of_status if Shape.RESET in member.marks}
+        return values | {member.column: member.default for member in self._of_status if Shape.RESET in member.marks}
 
     def new_values(self, one: T) -> dict[str, Any]:
         """The columns of a new row, with the first status."""
-        status = {member.name: member.default for member in self._of_status}
+        status = {member.column: member.default for member in self._of_status}
         return {**status, **self.settable_values(one), "id": one.id, "version": one.version}
 
     def columns_of_status(self, status: object) -> dict[str, Any]:
         """The columns of a status that a job found."""
-        return {member.name: getattr(status, member.name) for member in self._of_status}
+        return {member.column: getattr(status, member.name) for member in self._of_status}
 
     def read(self, row: RowMapping) -> T:
         """The object of a row."""
-        values: dict[str, Any] = {name: read(row[name]) for name, read in self._reads}
+        values: dict[str, Any] = {name: read(row[column]) for name, column, read in self._reads}
         if self._packed_in:
             packed = self._unpack(row[self._packed_in])
             values |= {member.name: getattr(packed, member.name) for member in self._packed}
         status = status_of(self.of)
         if status is not None:
-            values[STATUS] = status(**{name: read(row[name]) for name, read in self._status_reads})
+            values[STATUS] = status(**{name: read(row[column]) for name, column, read in self._status_reads})
         return self.of(**values)
 
     def _pack(self, one: T) -> bytes:

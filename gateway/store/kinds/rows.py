@@ -3,7 +3,7 @@
 Every statement names the tenant, and row-level security of the transaction refuses another tenant's rows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import Any, Generic
@@ -15,6 +15,7 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.order import KEYED, Order
 from gateway.errors import NotFound
 from gateway.kinds.kind import Kind, T
+from gateway.kinds.members import STATUS
 from gateway.store.engine import Db
 from gateway.store.kinds.row_mapper import RowMapper
 from gateway.store.pagination import select_page
@@ -23,10 +24,10 @@ from gateway.store.pagination import select_page
 class Rows(Generic[T]):
     """The rows of one kind."""
 
-    def __init__(self, kind: Kind[T], columns: RowMapper[T]) -> None:
+    def __init__(self, kind: Kind[T], mapper: RowMapper[T]) -> None:
         self.kind = kind
-        self.table = columns.table
-        self._columns = columns
+        self.table = mapper.table
+        self._mapper = mapper
         self._key = self.table.c[kind.keyed]
 
     @cached_property
@@ -42,7 +43,7 @@ class Rows(Generic[T]):
             NotFound: there is no such tenant.
         """
         now = {"created_at": new.created_at or func.now(), "updated_at": new.updated_at or func.now()}
-        await db.execute(insert_into(self.table).values(tenant_id=tenant, **now, **self._columns.new_values(new)))
+        await db.execute(insert_into(self.table).values(tenant_id=tenant, **now, **self._mapper.new_values(new)))
 
     async def get(self, tenant: TenantId, db: Db, key_or_id: str, *, locked: bool = False) -> T | None:
         """The object with this id or key, such as its name; an id takes precedence.
@@ -55,7 +56,7 @@ class Rows(Generic[T]):
         query = query.order_by((columns.id == key_or_id).desc()).limit(1)
         query = query.with_for_update(key_share=True) if locked else query
         row = (await db.execute(query)).mappings().one_or_none()
-        return self._columns.read(row) if row else None
+        return self._mapper.read(row) if row else None
 
     async def page(
         self, tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED
@@ -64,11 +65,11 @@ class Rows(Generic[T]):
         columns = self.table.c
         listed = select(self.table).where(columns.tenant_id == tenant)
         query = select_page(listed, columns, self.kind.keyed, after=after, limit=limit, order=order)
-        return [self._columns.read(row) for row in (await db.execute(query)).mappings()]
+        return [self._mapper.read(row) for row in (await db.execute(query)).mappings()]
 
     async def load(self, tenant: TenantId, db: Db) -> Sequence[T]:
         """All objects of the tenant, in the declared order."""
-        return [self._columns.read(row) for row in (await db.execute(self._all, {"tenant": tenant})).mappings()]
+        return [self._mapper.read(row) for row in (await db.execute(self._all, {"tenant": tenant})).mappings()]
 
     async def count(self, tenant: TenantId, db: Db) -> int:
         """Number of the tenant's objects."""
@@ -87,24 +88,32 @@ class Rows(Generic[T]):
         Raises:
             NotFound: the tenant has no such object.
         """
-        columns = self.table.c
-        values = {
-            **self._columns.settable_values(changed),
-            "version": columns.version + 1,
-            "updated_at": at or func.now(),
-        }
-        saved = update(self.table).where(columns.tenant_id == tenant, columns.id == changed.id).values(values)
-        if (await db.execute(saved.returning(columns.id))).one_or_none() is None:
-            raise NotFound(f"There is no such {self.kind.words}.")
+        values = {"version": self.table.c.version + 1, "updated_at": at or func.now()}
+        await self._update(tenant, db, changed.id, {**self._mapper.settable_values(changed), **values})
+
+    async def write(self, tenant: TenantId, db: Db, one: T) -> None:
+        """Store all members with the status, under the version and time that the object has; for jobs.
+
+        Raises:
+            NotFound: the tenant has no such object.
+        """
+        values = {**self._mapper.settable_values(one), **self._mapper.columns_of_status(getattr(one, STATUS))}
+        await self._update(tenant, db, one.id, {**values, "version": one.version, "updated_at": one.updated_at})
 
     async def note(self, tenant: TenantId, db: Db, of: str, status: object) -> None:
         """Store the status of the object with this id, for jobs: neither version nor time of the change move."""
         columns = self.table.c
         noted = update(self.table).where(columns.tenant_id == tenant, columns.id == of)
-        await db.execute(noted.values(self._columns.columns_of_status(status)))
+        await db.execute(noted.values(self._mapper.columns_of_status(status)))
 
     async def remove(self, tenant: TenantId, db: Db, of: str) -> bool:
         """Delete the object with this id; True if it existed."""
         columns = self.table.c
         removed = delete(self.table).where(columns.tenant_id == tenant, columns.id == of).returning(columns.id)
         return (await db.execute(removed)).one_or_none() is not None
+
+    async def _update(self, tenant: TenantId, db: Db, of: str, values: Mapping[str, Any]) -> None:
+        columns = self.table.c
+        saved = update(self.table).where(columns.tenant_id == tenant, columns.id == of).values(values)
+        if (await db.execute(saved.returning(columns.id))).one_or_none() is None:
+            raise NotFound(f"There is no such {self.kind.words}.")

@@ -25,14 +25,11 @@ from gateway.store.identity.tables import accounts as accounts_table
 from gateway.store.identity.tables import introspection_secrets as introspection_table
 from gateway.store.identity.tables import issuers as issuers_table
 from gateway.store.identity.tables import sign_ins as sign_ins_table
-from gateway.store.notifications import webhook_endpoints
-from gateway.store.notifications.tables import webhook_endpoints as endpoints_table
+from gateway.store.kinds.webhooks import ENDPOINTS, WEBHOOKS
 from gateway.store.secrets import TenantKey
 from gateway.store.tables import credentials as credentials_table
 from gateway.store.tables import data_keys
 from gateway.store.tables import secrets as secrets_table
-from gateway.store.tables import webhooks as webhooks_table
-from gateway.store.updates import webhooks
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +46,8 @@ class SealedTable:
 SEALED_TABLES: Sequence[SealedTable] = (
     SealedTable(secrets_table, secrets.sealed_context),
     SealedTable(credentials_table, credentials.sealed_context),
-    SealedTable(webhooks_table, webhooks.sealed_context),
-    SealedTable(endpoints_table, webhook_endpoints.sealed_context),
+    SealedTable(WEBHOOKS.table, WEBHOOKS.sealed_context),
+    SealedTable(ENDPOINTS.table, ENDPOINTS.sealed_context),
     SealedTable(approvals_table, lambda row, _: approvals.context_of(row["id"], row["digest"])),
     SealedTable(issuers_table, issuers.sealed_context, columns=("sign_in_secret",)),
     SealedTable(introspection_table, introspection_secrets.sealed_context),

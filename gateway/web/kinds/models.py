@@ -22,7 +22,7 @@ from gateway.web.kinds.annotations import (
     shown_type,
 )
 from gateway.web.kinds.kept_members import refuse_losses, sent_paths
-from gateway.web.models import Absent, BodyModel, ListQuery, Page, PageQuery, ResponseModel
+from gateway.web.models import GIVEN, Absent, BodyModel, ListQuery, Page, PageQuery, ResponseModel
 
 _SHOWN_ONLY = frozenset({STATUS, "version", "created_at", "updated_at"})
 """Members of responses that PUT ignores, so that it accepts what GET returned."""
@@ -54,6 +54,8 @@ class KindModels(Generic[T]):
     whole: type[WholeBody]
     change: type[BodyModel]
     shown: type[ResponseModel]
+    minted: type[ResponseModel]
+    """The response to a creation and to a rotation: with the generated secret, if the kind has one."""
     page: type[Page[Any]]
     query: type[PageQuery]
 
@@ -83,8 +85,10 @@ class KindModels(Generic[T]):
         }
         return replace(current, **values)
 
-    def show(self, one: T, status: object) -> ResponseModel:
-        """The response with one object and its status."""
+    def show(self, one: T, status: object, secret: str | None = None) -> ResponseModel:
+        """The response with one object and its status, and with its secret if that was generated."""
+        if secret is not None:
+            return self.minted.model_validate({**self.show(one, status).model_dump(), "secret": secret})
         values = {each: getattr(one, each) for each in self.shown.model_fields if each != STATUS}
         return self.shown.model_validate(values if status is None else {**values, STATUS: status}, from_attributes=True)
 
@@ -126,12 +130,18 @@ def models_of(kind: Kind[T]) -> KindModels[T]:
             f"{kind.stem}Update",
             BodyModel,
             f"Changes of a {kind.words}; absent fields keep their value.",
-            changed_fields(changeable),
+            {**(_renamed(kind) if kind.is_renamed else {}), **changed_fields(changeable)},
         ),
         shown=response,
+        minted=_minted(kind, response),
         page=_page(kind, response),
         query=_query(kind),
     )
+
+
+def _renamed(kind: Kind[T]) -> Mapping[str, tuple[Any, Any]]:
+    name = Annotated[str, Field(pattern=kind.form, description=kind.name_about)]
+    return {"name": (Annotated[name | Absent, GIVEN], None)}
 
 
 def _matching(kind: Kind[T]) -> Mapping[str, tuple[Any, Any]]:
@@ -155,6 +165,13 @@ def _shown(kind: Kind[T]) -> type[ResponseModel]:
         model = shown_model(status)
         fields[STATUS] = (Annotated[model, Field(description="State that the gateway sets; requests ignore it.")], ...)
     return make_model(f"{kind.stem}Shown", ResponseModel, f"{kind.about[:1].upper()}{kind.about[1:]}.", fields)
+
+
+def _minted(kind: Kind[T], response: type[ResponseModel]) -> type[ResponseModel]:
+    if not kind.generates:
+        return response
+    fields = {"secret": (Annotated[str, Field(description=kind.generates)], ...)}
+    return make_model(f"{kind.stem}Minted", response, f"A {kind.words} with its newest secret.", fields)
 
 
 def _page(kind: Kind[T], response: type[ResponseModel]) -> type[Page[Any]]:

@@ -83,7 +83,8 @@ _CHANGES = {
 
 async def _check_changes(walk: Walk) -> None:
     """The trail of the walk: each change of each kind has before and after, and no secret (TEN-4)."""
-    assert {path for method, path in walk.documented if method in {"PUT", "PATCH"}} == _CHANGES.keys()
+    changes = {path for method, path in walk.documented if method in {"PUT", "PATCH"}}
+    assert changes - {"/tenants/{t}/webhooks/{name}"} == _CHANGES.keys()  # this PUT creates, and has nothing to change
     entries: list[dict[str, Any]] = []
     cursor = ""
     while cursor is not None:

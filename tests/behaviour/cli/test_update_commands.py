@@ -70,8 +70,8 @@ async def test_a_webhook_lives_from_create_to_delete(terminal: Terminal, gateway
     await terminal.do("webhook", "delete", "cms", "--yes")
 
     assert created["secret"] != rotated["secret"]
-    assert gateway.url + created["path"] in shown.out
-    assert created["path"] in listed.out
+    assert gateway.url + created["status"]["path"] in shown.out
+    assert created["status"]["path"] in listed.out
     assert rotated["secret"] not in shown.out + listed.out
     assert (good.code, wrong.code, none.code) == (0, 1, 2), (good.err, wrong.err, none.err)
 

@@ -54,7 +54,7 @@ class Outbox:
     async def show(self, name: str = "chat") -> dict[str, Any]:
         """An endpoint as it is now."""
         found: dict[str, Any] = (await self.gateway.admin.get(f"{self.path}/{name}")).raise_for_status().json()
-        return found
+        return {**found, **found["status"]}
 
     async def raise_event(self, kind: str = REQUESTED, **payload: object) -> int:
         """One event, as the transaction of an approval raises it."""

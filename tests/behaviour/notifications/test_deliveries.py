@@ -173,7 +173,7 @@ async def test_what_is_gone_is_disabled_at_once(outbox: Outbox) -> None:
     assert refused.status_code == 409
     outbox.receiver.status = 200
     on = (await outbox.gateway.admin.patch(f"{outbox.path}/chat", json={"enabled": True})).json()
-    assert (on["enabled"], on["notice"], on["failures"]) == (True, None, 0)
+    assert (on["enabled"], on["status"]["notice"], on["status"]["failures"]) == (True, None, 0)
     await outbox.raise_event()
     assert await outbox.settled("delivered", "failed")
 
@@ -283,7 +283,7 @@ async def test_a_rotated_endpoint_signs_with_both_secrets_for_a_day(outbox: Outb
     await outbox.settled("delivered")
     [seen] = outbox.receiver.seen
     signers = [signed_by(secret["secret"], seen) for secret in (made, first, second)]
-    assert (signers, second["old_secret_until"] is not None) == ([False, True, True], True)
+    assert (signers, second["status"]["old_secret_until"] is not None) == ([False, True, True], True)
 
 
 async def test_secrets_that_cannot_be_read_are_rotated(outbox: Outbox) -> None:

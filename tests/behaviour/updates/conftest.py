@@ -127,7 +127,7 @@ class Notes:
         sent = {name.encode(): str(value).encode() for name, value in headers.items() if name != more.get("without")}
         to = more.get("to") or self.replicas.a
         async with httpx2.AsyncClient(verify=NO_TLS, base_url=to.gateway.url, trust_env=False, timeout=30) as http:
-            return await http.post(more.get("path") or hook["path"], content=raw, headers=sent)
+            return await http.post(more.get("path") or hook["status"]["path"], content=raw, headers=sent)
 
     async def watch(self, uri: str, *, interval_s: int = INTERVAL_S, **more: Any) -> dict[str, Any]:
         """A new watch of the upstream."""

@@ -104,7 +104,7 @@ async def test_a_replayed_report_causes_no_fetch(notes: Notes) -> None:
     assert await replay() == [202] + [409] * 19
     for changed in ({"delivery": "msg_2", "signature": copied, "at": at}, {"skew": -310}, {"signature": "v1,AAAA"}):
         assert (await notes.deliver(hook, raw, **changed)).status_code == 400
-    assert (await notes.deliver(theirs, raw, path=hook["path"])).status_code == 400
+    assert (await notes.deliver(theirs, raw, path=hook["status"]["path"])).status_code == 400
     assert (await notes.deliver(theirs, raw)).status_code == 422
     assert (await seconds_until_due() or 0) > 200, "the import has read the URL just now"
     notes.upstream.seen.clear()
@@ -170,8 +170,8 @@ async def test_another_tenants_signature_is_none(notes: Notes) -> None:
     hook = await notes.webhook()
     async with notes.told("note://1", "note://2") as updates:
         refused = [
-            await notes.deliver(theirs, {"uri": "note://1"}, path=hook["path"]),
-            await notes.deliver(hook, {"uri": "note://1"}, path=hook["path"].replace(notes.slug, other)),
+            await notes.deliver(theirs, {"uri": "note://1"}, path=hook["status"]["path"]),
+            await notes.deliver(hook, {"uri": "note://1"}, path=hook["status"]["path"].replace(notes.slug, other)),
             await notes.deliver(hook, {"uri": "note://1"}, path=f"/t/{notes.slug}/hooks/{theirs['id']}"),
             await notes.deliver(hook, {"uri": "note://1"}, path=f"/t/nobody/hooks/{hook['id']}"),
             await notes.deliver(theirs, {"uri": "note://1"}),
@@ -194,7 +194,7 @@ async def test_a_rotated_webhook_takes_both_secrets(notes: Notes) -> None:
 
     assert statuses == [400, 202, 202]
     assert "secret" not in shown.json()
-    assert shown.json()["old_secret_until"] is not None
+    assert shown.json()["status"]["old_secret_until"] is not None
     (await notes.gateway.admin.delete(f"/tenants/{notes.slug}/webhooks/cms")).raise_for_status()
     assert (await notes.deliver({**hook, "secret": secrets[-1]}, {"uri": "note://1"})).status_code == 404
 
@@ -230,7 +230,7 @@ async def test_a_body_that_says_nothing_is_refused_and_may_come_again(notes: Not
 async def test_only_post_is_taken(notes: Notes) -> None:
     """Ours: a webhook's URL shows nothing (RES-5)."""
     hook = await notes.webhook()
-    answer = await notes.gateway.http.get(hook["path"])
+    answer = await notes.gateway.http.get(hook["status"]["path"])
 
     assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
 

@@ -69,23 +69,26 @@ async def test_every_verb_has_its_version_and_entry(changes: Changes, collection
     def compose(current: Any) -> Any:
         return models.compose(whole, name, current)
 
-    same, is_new = await collection.set(tenant, catalog, name, compose, by=BY)
+    same, is_new, _ = await collection.set(tenant, catalog, name, compose, by=BY)
     assert (same, is_new, created.version) == (created, False, 1)
-    body = models.change.model_validate(collection.kind.changed_example)
-    changed = await collection.change(tenant, catalog, created.id, lambda one: models.revise(body, one), by=BY)
-    assert changed == replace(created, version=2, updated_at=changed.updated_at)
+    changed, verbs = created, ["create", "delete", "create"]
+    if models.change.model_fields:
+        body = models.change.model_validate(collection.kind.changed_example)
+        changed = await collection.change(tenant, catalog, created.id, lambda one: models.revise(body, one), by=BY)
+        assert changed == replace(created, version=2, updated_at=changed.updated_at)
+        verbs.insert(1, "update")
     assert await collection.get(tenant, catalog, name) == changed
     with pytest.raises(PreconditionFailed):
-        await collection.remove(tenant, catalog, name, by=BY, expected=frozenset({f"{created.id}.1"}))
+        await collection.remove(tenant, catalog, name, by=BY, expected=frozenset({f"{created.id}.0"}))
     with pytest.raises(PreconditionFailed):
         await collection.set(tenant, catalog, name, compose, by=BY, expected=frozenset())
-    await collection.remove(tenant, catalog, name, by=BY, expected=frozenset({f"{created.id}.2"}))
+    await collection.remove(tenant, catalog, name, by=BY, expected=frozenset({f"{created.id}.{changed.version}"}))
     with pytest.raises(NotFound):
         await collection.get(tenant, catalog, name)
-    again, is_new = await collection.set(tenant, catalog, name, compose, by=BY, expected=frozenset())
+    again, is_new, _ = await collection.set(tenant, catalog, name, compose, by=BY, expected=frozenset())
     assert (again.id != created.id, is_new, again.version) == (True, True, 1)
     kind = collection.kind.name
-    assert await _actions(changes) == [f"{kind}.{verb}" for verb in ("create", "update", "delete", "create")]
+    assert await _actions(changes) == [f"{kind}.{verb}" for verb in verbs]
 
 
 @each_kind
@@ -119,7 +122,7 @@ async def test_a_kind_is_bounded(changes: Changes, collection: Collection[Any]) 
     tenant, catalog, most = changes.tenant.id, changes.catalog, collection.kind.limit.most
     async with open_changes(tenant, catalog, by=BY) as opened:
         for number in range(most):
-            await collection.rows.insert(tenant, opened.db, _example(collection, f"n{number}"))
+            await collection.insert(opened, _example(collection, f"n{number}"))
     with pytest.raises(LimitExceeded, match=str(most)):
         await collection.create(tenant, catalog, _example(collection, "one-more"), by=BY)
 

@@ -13,8 +13,8 @@ from gateway.catalog.idempotency import KeyedRequest
 from gateway.catalog.identity import oauth_clients, sign_ins
 from gateway.catalog.kinds.audit_sinks import SINKS
 from gateway.catalog.kinds.watches import WATCHES
-from gateway.catalog.notifications import deliveries, webhook_endpoints
-from gateway.catalog.notifications.webhook_endpoints import EndpointDraft
+from gateway.catalog.kinds.webhook_endpoints import ENDPOINTS
+from gateway.catalog.notifications import deliveries
 from gateway.catalog.sources import imports, refreshes
 from gateway.catalog.sources.drafts import SourceDraft
 from gateway.catalog.updates import watches
@@ -23,7 +23,7 @@ from gateway.domain.identifiers import WatchId, mint
 from gateway.domain.tenancy.principals import Operator
 from gateway.domain.updates.watches import Sighting, Watch
 from gateway.domain.updates.webhook_endpoints import WebhookEventKind
-from gateway.kinds.deliveries import SINK
+from gateway.kinds.deliveries import SINK, WEBHOOK_ENDPOINT
 from gateway.store import jobs
 from gateway.store.database.connection import connect_owner
 from gateway.store.jobs import Job
@@ -56,13 +56,13 @@ async def _job(changes: Changes) -> Job:
 
 async def _webhook_endpoint(changes: Changes) -> Pair:
     tenant, catalog = changes.tenant.id, changes.catalog
-    draft = EndpointDraft(name="ops", url=f"{changes.upstream.url}/hook", kinds=(WebhookEventKind.APPROVAL_EXPIRED,))
-    await webhook_endpoints.create_endpoint(tenant, catalog, draft, by=BY)
+    new = WEBHOOK_ENDPOINT.make("ops", {"url": f"{changes.upstream.url}/hook"})
+    await ENDPOINTS.create(tenant, catalog, new, by=BY)
     await deliveries.test_endpoint(tenant, catalog, "ops", by=BY)
     job = await _job(changes)
     return Pair(
         first=lambda: deliveries.lease_deliveries(catalog, job),
-        second=lambda: webhook_endpoints.remove_endpoint(tenant, catalog, "ops", by=BY),
+        second=lambda: ENDPOINTS.remove(tenant, catalog, "ops", by=BY),
     )
 
 

@@ -69,8 +69,8 @@ from gateway.domain.tenancy.tenants import Tenant
 from gateway.domain.updates.source_changes import ImportChanges, OperationChange
 from gateway.domain.updates.source_versions import ProposalOrigin, RefreshState, SourceProposal
 from gateway.domain.updates.watches import Sighting, Watch
-from gateway.domain.updates.webhook_endpoints import OutboundDelivery, OutboundWebhook
-from gateway.domain.updates.webhooks import SigningSecrets, Webhook
+from gateway.domain.updates.webhook_endpoints import OutboundDelivery, OutboundWebhook, WebhookEventKind
+from gateway.domain.updates.webhooks import SigningSecrets, Webhook, WebhookStatus
 from gateway.store import (
     credentials,
     idempotency,
@@ -112,11 +112,11 @@ from gateway.store.kinds.guardrails import GUARDRAILS
 from gateway.store.kinds.profiles import PROFILES
 from gateway.store.kinds.singletons import ACCESS, CEILINGS, EGRESS, POLICY, RETENTION
 from gateway.store.kinds.watches import WATCHES
+from gateway.store.kinds.webhooks import ENDPOINTS, WEBHOOKS
 from gateway.store.live import live_primitives, live_sources
-from gateway.store.notifications import deliveries, webhook_endpoints
+from gateway.store.notifications import deliveries
 from gateway.store.sources import proposals, refreshes, sources, versions
 from gateway.store.sources.proposals import ProposedContent
-from gateway.store.updates import webhooks
 
 NOW = datetime(2026, 7, 28, 12, 0, 0, 123456, tzinfo=UTC)
 CHAIN_KEY = b"c" * 32
@@ -368,7 +368,9 @@ def make_credential(name: str) -> StoredCredential:
 
 
 def make_webhook(name: str) -> Webhook:
-    return Webhook(id=new_webhook_id(), name=name, version=1, retires_at=NOW, created_at=NOW, updated_at=NOW)
+    return Webhook(
+        id=new_webhook_id(), name=name, created_at=NOW, updated_at=NOW, status=WebhookStatus(old_secret_until=NOW)
+    )
 
 
 def make_sink(name: str) -> TrailSink:
@@ -535,7 +537,7 @@ def make_endpoint(name: str) -> OutboundWebhook:
         id=new_webhook_endpoint_id(),
         name=name,
         url=f"https://{name.replace(' ', '-')}.example",
-        kinds=("approval.requested", "approval.denied"),
+        kinds=(WebhookEventKind.APPROVAL_REQUESTED, WebhookEventKind.APPROVAL_DENIED),
         description=f"{name} description",
         version=1,
         created_at=NOW,
@@ -656,11 +658,11 @@ async def store_everything(store: Store, slug: str) -> Stored:
         await PROFILES.insert(tenant.id, db, profile)
         entry = await append_change(tenant.id, db, target=f"{slug} target")
         await signed_heads.append(tenant.id, db, [make_signature(tenant.id, f"{slug} signer")])
-        await webhooks.insert(tenant.id, db, SEALER, webhook, SigningSecrets(current=f"{slug} signing"))
+        await WEBHOOKS.insert_sealed(tenant.id, db, SEALER, webhook, SigningSecrets(current=f"{slug} signing"))
         await WATCHES.insert(tenant.id, db, watch)
         person, sign_in, account = await _sign_in(tenant.id, db, issuer, credential, slug)
         client, consent, grant = await _grant(tenant.id, db, person, sign_in, slug)
-        await webhook_endpoints.insert(tenant.id, db, SEALER, endpoint, SigningSecrets(current=f"{slug} outbound"))
+        await ENDPOINTS.insert_sealed(tenant.id, db, SEALER, endpoint, SigningSecrets(current=f"{slug} outbound"))
         await deliveries.insert(tenant.id, db, delivery)
         await jobs.remove(tenant.id, db, endpoint.id)
         await _deliver_and_cut(tenant.id, db, sink, f"{slug} writer")

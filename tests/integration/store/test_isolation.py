@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from sqlalchemy import Table
@@ -77,11 +77,13 @@ from gateway.store.kinds.audit_sinks import SINKS
 from gateway.store.kinds.guardrails import GUARDRAILS
 from gateway.store.kinds.profiles import PROFILES
 from gateway.store.kinds.rows import Rows
+from gateway.store.kinds.sealed_rows import SealedRows
 from gateway.store.kinds.single_row import SingleRow
 from gateway.store.kinds.singletons import ACCESS, CEILINGS, EGRESS, POLICY, RETENTION
 from gateway.store.kinds.watches import WATCHES
+from gateway.store.kinds.webhooks import ENDPOINTS, WEBHOOKS
 from gateway.store.live import live_primitives, live_sources
-from gateway.store.notifications import deliveries, webhook_endpoints
+from gateway.store.notifications import deliveries
 from gateway.store.secret_keys import registry, rotation_state, sealed_values
 from gateway.store.secret_keys.sealed_values import SEALED_TABLES
 from gateway.store.secret_keys.tables import metadata as operators_metadata
@@ -90,7 +92,6 @@ from gateway.store.sources import proposals, refreshes, sources, versions
 from gateway.store.sources.proposals import ProposedContent
 from gateway.store.tables import metadata
 from gateway.store.tables import secrets as secrets_table
-from gateway.store.updates import webhooks
 from tests.integration.store.samples import (
     NOW,
     SEALER,
@@ -136,8 +137,6 @@ _MODULES = (
     live_sources,
     live_primitives,
     mcp_tasks,
-    webhooks,
-    webhook_endpoints,
     deliveries,
     introspection_secrets,
     issuers,
@@ -169,6 +168,8 @@ _KINDS: Sequence[tuple[Rows[Any], Callable[[Stored], Any]]] = (
     (GUARDRAILS, lambda v: v.guardrail),
     (SINKS, lambda v: v.sink),
     (WATCHES, lambda v: v.watch),
+    (WEBHOOKS, lambda v: v.webhook),
+    (ENDPOINTS, lambda v: v.endpoint),
 )
 """The rows of each declared kind, and the victim's object of the kind."""
 
@@ -184,12 +185,33 @@ def _calls_of(rows: Rows[Any], of: Callable[[Stored], Any]) -> Mapping[str, _Cal
         "count": lambda t, db, v: rows.count(t, db),
         "names_with": lambda t, db, v: rows.names_with(t, db, column, _value(of(v), column)),
         "save": lambda t, db, v: rows.save(t, db, of(v)),
+        "write": lambda t, db, v: rows.write(t, db, of(v)),
         "remove": lambda t, db, v: rows.remove(t, db, of(v).id),
     }
     status = status_of(rows.kind.of)
     if status is not None:
         queries = {**queries, "note": lambda t, db, v: rows.note(t, db, of(v).id, status())}
-    return {f"{rows.table.name}.{name}": query for name, query in queries.items()}
+    kept = {name: query for name, query in queries.items() if name not in _not_of(rows)}
+    return {f"{rows.table.name}.{name}": query for name, query in {**kept, **_sealed_calls(rows, of)}.items()}
+
+
+def _not_of(rows: Rows[Any]) -> set[str]:
+    """The queries of the engine that a kind does not have: of a status, or without its secret."""
+    without_status = set[str]() if status_of(rows.kind.of) else {"note", "write"}
+    return without_status | ({"insert"} if isinstance(rows, SealedRows) else set[str]())
+
+
+def _sealed_calls(rows: Rows[Any], of: Callable[[Stored], Any]) -> Mapping[str, _Call]:
+    """The queries of the engine for a kind with secrets."""
+    if not isinstance(rows, SealedRows):
+        return {}
+    planted = SigningSecrets(current="planted")
+    sealed = cast("SealedRows[Any, SigningSecrets]", rows)
+    return {
+        "insert_sealed": lambda t, db, v: sealed.insert_sealed(t, db, SEALER, replace(of(v), name="planted"), planted),
+        "write_sealed": lambda t, db, v: sealed.write_sealed(t, db, SEALER, of(v), planted),
+        "open": lambda t, db, v: sealed.open(t, db, SEALER, of(v).id),
+    }
 
 
 _SINGLETONS: Sequence[tuple[SingleRow[Any], Any]] = (
@@ -525,20 +547,6 @@ _CALLS: Mapping[str, _Call] = {
     "people.is_denied": lambda t, db, v: people.is_denied(t, db, v.person.subject),
     "people.ids_of_subject": lambda t, db, v: people.ids_of_subject(t, db, v.person.subject),
     "people.ids_of_issuer": lambda t, db, v: people.ids_of_issuer(t, db, v.issuer.id, limit=10),
-    "webhook_endpoints.insert": lambda t, db, v: webhook_endpoints.insert(
-        t, db, SEALER, replace(v.endpoint, name="planted"), SigningSecrets(current="planted")
-    ),
-    "webhook_endpoints.get": lambda t, db, v: webhook_endpoints.get(t, db, v.endpoint.id),
-    "webhook_endpoints.page": lambda t, db, v: webhook_endpoints.page(t, db, after=None, limit=100),
-    "webhook_endpoints.count": lambda t, db, v: webhook_endpoints.count(t, db),
-    "webhook_endpoints.open_secrets": lambda t, db, v: webhook_endpoints.open_secrets(
-        t, db, SEALER, v.endpoint.id, now=NOW
-    ),
-    "webhook_endpoints.save": lambda t, db, v: webhook_endpoints.save(t, db, replace(v.endpoint, url="planted")),
-    "webhook_endpoints.save_secrets": lambda t, db, v: webhook_endpoints.save_secrets(
-        t, db, SEALER, v.endpoint, SigningSecrets(current="planted")
-    ),
-    "webhook_endpoints.remove": lambda t, db, v: webhook_endpoints.remove(t, db, v.endpoint.id),
     "deliveries.enqueue": lambda t, db, v: deliveries.enqueue(t, db, "approval.requested", {"tool": "planted"}),
     "deliveries.insert": lambda t, db, v: deliveries.insert(t, db, replace(v.delivery, id=new_delivery_id())),
     "deliveries.is_full": lambda t, db, v: deliveries.is_full(t, db, v.endpoint.id),
@@ -555,13 +563,6 @@ _CALLS: Mapping[str, _Call] = {
         t, db, v.endpoint.id, now=NOW, expired_before=NOW + timedelta(10)
     ),
     "deliveries.next_times": lambda t, db, v: deliveries.next_times(t, db, v.endpoint.id),
-    "webhooks.insert": lambda t, db, v: webhooks.insert(t, db, SEALER, v.webhook, SigningSecrets(current="planted")),
-    "webhooks.get": lambda t, db, v: webhooks.get(t, db, v.webhook.id),
-    "webhooks.page": lambda t, db, v: webhooks.page(t, db, after=None, limit=100),
-    "webhooks.count": lambda t, db, v: webhooks.count(t, db),
-    "webhooks.open_secrets": lambda t, db, v: webhooks.open_secrets(t, db, SEALER, v.webhook.id, now=NOW),
-    "webhooks.save": lambda t, db, v: webhooks.save(t, db, SEALER, v.webhook, SigningSecrets(current="planted")),
-    "webhooks.remove": lambda t, db, v: webhooks.remove(t, db, v.webhook.id),
     "tenants.revision": lambda t, db, v: tenants.revision(v.tenant.id, db),
 }
 
@@ -608,12 +609,11 @@ def _queries() -> dict[str, Callable[..., object]]:
         own = [(name, member) for name, member in members if member.__module__ == module.__name__]
         return {f"{short}.{name}": member for name, member in own if not name.startswith("_")}
 
-    engine = [name for name, _ in inspect.getmembers(Rows, inspect.iscoroutinefunction)]
     derived = {
-        f"{rows.table.name}.{name}": getattr(rows, name)
+        f"{rows.table.name}.{name}": query
         for rows, _ in _KINDS
-        for name in engine
-        if name != "note" or status_of(rows.kind.of) is not None
+        for name, query in inspect.getmembers(rows, inspect.iscoroutinefunction)
+        if not name.startswith("_") and name not in _not_of(rows)
     }
     derived |= {f"{row.table.name}.{name}": getattr(row, name) for row, _ in _SINGLETONS for name in ("get", "save")}
     return derived | {name: member for module in _MODULES for name, member in of(module).items()}

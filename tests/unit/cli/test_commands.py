@@ -120,6 +120,7 @@ def test_every_noun_has_its_verbs() -> None:
             "list",
             "replay",
             "rotate",
+            "set",
             "show",
             "test",
             "update",

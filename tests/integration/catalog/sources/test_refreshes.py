@@ -16,8 +16,8 @@ import pytest
 
 from gateway.catalog import audit
 from gateway.catalog.kinds.singletons import POLICY
-from gateway.catalog.notifications import deliveries, webhook_endpoints
-from gateway.catalog.notifications.webhook_endpoints import EndpointDraft
+from gateway.catalog.kinds.webhook_endpoints import ENDPOINTS
+from gateway.catalog.notifications import deliveries
 from gateway.catalog.overrides import overrides
 from gateway.catalog.sources import imports, proposals, refreshes, schedule, sources, versions
 from gateway.catalog.sources.drafts import SourceDraft
@@ -40,6 +40,7 @@ from gateway.domain.updates.source_versions import (
     SourceProposal,
     VersionOrigin,
 )
+from gateway.domain.updates.webhook_endpoints import WebhookEventKind
 from gateway.errors import (
     Conflict,
     FetchFailed,
@@ -50,6 +51,7 @@ from gateway.errors import (
     NotFound,
     PreconditionFailed,
 )
+from gateway.kinds.deliveries import WEBHOOK_ENDPOINT
 from gateway.store import jobs, operations
 from gateway.store.jobs import Job
 from gateway.store.sources import refreshes as stored_refreshes
@@ -247,8 +249,8 @@ async def test_alternating_documents_make_one_proposal_at_a_time(desk: Desk) -> 
     """Ours: a proposal is replaced under a new number, withdrawn with its cause, and reported once (OAS-6)."""
     await desk.add(refresh_interval_s=FLOOR_S)
     one, two = _with(desk.document), _with(desk.document, tools=2)
-    told = EndpointDraft(name="chat", url=desk.upstream.url, kinds=("source.proposed",))
-    await webhook_endpoints.create_endpoint(desk.tenant, desk.catalog, told, by=BY)
+    told = WEBHOOK_ENDPOINT.make("chat", {"url": desk.upstream.url, "kinds": (WebhookEventKind.SOURCE_PROPOSED,)})
+    await ENDPOINTS.create(desk.tenant, desk.catalog, told, by=BY)
     outcomes: list[RefreshOutcome | None] = []
     for served in (one, two, one, one, desk.document):
         desk.serve(served)
