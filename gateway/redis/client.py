@@ -45,6 +45,11 @@ _LAST_PAUSE_S: Final = 10.0
 
 A name that still has its old address must not cost a connection per command, and each replacement interrupts events.
 """
+NOW_MS: Final = """
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+"""
+"""Begin of a script that compares times: `now` is the time of the Redis server in ms, equal for all replicas."""
 _REFUSAL: Final = re.compile(r"(?:^|[ -])(?:READONLY|LOADING|MASTERDOWN|NOREPLICAS)\b")
 """Codes of refusals; `NOREPLICAS` is one of a primary that has lost its replicas, and perhaps its role."""
 _DRIVER = DriverInfo()

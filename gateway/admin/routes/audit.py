@@ -1,9 +1,12 @@
 """Endpoints of a tenant's audit trail."""
 
 from functools import partial
+from typing import TypedDict, Unpack
 
-from gateway.admin.crud import endpoint
-from gateway.admin.endpoint import READ_AUDIT, AdminDependencies, AdminRequest, AdminResponse, Plain
+from pydantic import BaseModel
+
+from gateway.admin.crud import Q, endpoint
+from gateway.admin.endpoint import READ_AUDIT, AdminDependencies, AdminRequest, AdminResponse, Handle, Plain, Route
 from gateway.admin.limits import WorkKind
 from gateway.admin.pagination import read_page
 from gateway.admin.requests.audit import (
@@ -86,53 +89,28 @@ async def get_retention(admin: AdminDependencies, call: AdminRequest[NoBody, Ret
 _RETENTION = SingletonEndpoints(single=RETENTION)
 _MAX_EXPLAINED = 50
 
+
+class _More(TypedDict, total=False):
+    """Options of single routes."""
+
+    work: WorkKind
+    media_type: str
+
+
+def _reads(
+    path: str, handle: Handle[NoBody, Q], query: type[Q], response: type[BaseModel], **more: Unpack[_More]
+) -> Route:
+    """A route that reads the trail, also that of a deleted tenant."""
+    return endpoint(
+        "GET", path, handle, NoBody, query, {200: response}, scopes=READ_AUDIT, reads_trail=True, problems={409}, **more
+    )
+
+
 ENDPOINTS = (
-    endpoint(
-        "GET",
-        "/tenants/{t}/audit",
-        list_entries,
-        NoBody,
-        AuditQuery,
-        {200: EntryPage},
-        scopes=READ_AUDIT,
-        reads_trail=True,
-        problems={409},
-    ),
-    endpoint(
-        "GET",
-        "/tenants/{t}/audit/explain",
-        explain_entries,
-        NoBody,
-        ExplainQuery,
-        {200: EntriesExplained},
-        scopes=READ_AUDIT,
-        reads_trail=True,
-        problems={409},
-    ),
-    endpoint(
-        "GET",
-        "/tenants/{t}/audit/verify",
-        verify_audit,
-        NoBody,
-        NoQuery,
-        {200: TrailVerified},
-        scopes=READ_AUDIT,
-        reads_trail=True,
-        problems={409},
-        work=WorkKind.CHECK,
-    ),
-    endpoint(
-        "GET",
-        "/tenants/{t}/audit/export",
-        export_audit,
-        NoBody,
-        AuditFilters,
-        {200: ExportLine},
-        scopes=READ_AUDIT,
-        reads_trail=True,
-        problems={409},
-        media_type="application/jsonl",
-    ),
+    _reads("/tenants/{t}/audit", list_entries, AuditQuery, EntryPage),
+    _reads("/tenants/{t}/audit/explain", explain_entries, ExplainQuery, EntriesExplained),
+    _reads("/tenants/{t}/audit/verify", verify_audit, NoQuery, TrailVerified, work=WorkKind.CHECK),
+    _reads("/tenants/{t}/audit/export", export_audit, AuditFilters, ExportLine, media_type="application/jsonl"),
     endpoint(
         "GET",
         "/tenants/{t}/audit/tail",
@@ -143,17 +121,7 @@ ENDPOINTS = (
         scopes=READ_AUDIT,
         media_type="application/jsonl",
     ),
-    endpoint(
-        "GET",
-        "/tenants/{t}/audit/export-keys",
-        list_export_keys,
-        NoBody,
-        NoQuery,
-        {200: ExportKeysShown},
-        scopes=READ_AUDIT,
-        reads_trail=True,
-        problems={409},
-    ),
+    _reads("/tenants/{t}/audit/export-keys", list_export_keys, NoQuery, ExportKeysShown),
     endpoint(
         "GET",
         _RETENTION.path,

@@ -16,16 +16,7 @@ from gateway.cli.failures import Failure
 from gateway.cli.input.client_options import ClientOptions, client_options, describe_client
 from gateway.cli.input.forms import ask_form, is_terminal
 from gateway.cli.input.json_fields import JsonObject, as_text, number_at, pick, text_at, to_list, to_object, to_objects
-from gateway.cli.input.options import (
-    chosen,
-    chosen_mcp_url,
-    json_option,
-    key_option,
-    profile_option,
-    tenant_option,
-    url_option,
-    wants_json,
-)
+from gateway.cli.input.options import chosen, chosen_mcp_url, mcp_options, wants_json
 from gateway.cli.output.printing import show
 from gateway.cli.output.tables import drop_controls, render_pairs, thousands
 
@@ -36,11 +27,7 @@ _UNASKED = "gateway: on a terminal, this command asks you to confirm such a call
 @click.argument("tool")
 @click.argument("arguments", nargs=-1, metavar="[NAME=VALUE]...")
 @click.option("--args", "whole", metavar="JSON", help="All arguments as one JSON object.")
-@key_option
-@url_option
-@tenant_option
-@profile_option
-@json_option
+@mcp_options
 @click.pass_context
 def call_tool(context: click.Context, tool: str, arguments: tuple[str, ...], whole: str | None) -> None:
     """Call TOOL and print its result.

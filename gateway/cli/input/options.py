@@ -4,6 +4,7 @@ All but `--limit` and `--yes` can be given before or after the command's name. T
 take precedence over the environment.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -75,7 +76,7 @@ url_option = click.option(
 tenant_option = click.option(
     "--tenant", "-t", envvar="GATEWAY_TENANT", expose_value=False, callback=_store_option, help="The tenant's slug."
 )
-profile_option = click.option(
+_profile_option = click.option(
     "--profile",
     expose_value=False,
     callback=_store_option,
@@ -99,6 +100,13 @@ key_option = click.option(
 )
 limit_option = click.option("--limit", type=click.IntRange(min=1), help="The maximum number of items; default: all.")
 yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
+
+
+def mcp_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of a command that is a client of a tenant, or of one of its profiles."""
+    for option in (json_option, _profile_option, tenant_option, url_option, key_option):
+        command = option(command)
+    return command
 
 
 def wants_json() -> bool:

@@ -14,7 +14,7 @@ import anyio
 from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.domain.identifiers import TenantId
 from gateway.errors import LimitExceeded, RedisUnavailable
-from gateway.redis.client import Script
+from gateway.redis.client import NOW_MS, Script
 from gateway.redis.event_bus import EventBus
 
 RENEW_S = 2.0
@@ -28,9 +28,9 @@ _SPARE_DIVISOR = 32
 
 # KEYS: slots of the tenant, replica -> "held until". ARGV: replica, in use, wanted, limit, lifetime in ms.
 # Returns the number of slots that this replica now holds.
-SYNC = """
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+SYNC = (
+    NOW_MS
+    + """
 local others = 0
 local entries = redis.call('HGETALL', KEYS[1])
 for index = 1, #entries, 2 do
@@ -47,6 +47,7 @@ redis.call('HSET', KEYS[1], ARGV[1], string.format('%d %.0f', held, now + ARGV[5
 redis.call('PEXPIRE', KEYS[1], ARGV[5])
 return held
 """
+)
 
 
 class _Grant(Enum):

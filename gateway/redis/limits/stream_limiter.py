@@ -12,6 +12,7 @@ import structlog
 from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.errors import LimitExceeded, RedisUnavailable
+from gateway.redis.client import NOW_MS
 from gateway.redis.event_bus import EventBus
 from gateway.redis.sessions.records import share_of
 
@@ -23,9 +24,9 @@ _RETRY_S = 30.0
 _KEY_STREAMS = 50
 
 # KEYS: slots of the tenant, of the key. ARGV: slot, lifetime in ms, cap of the tenant, cap of the key.
-_ACQUIRE = """
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+_ACQUIRE = (
+    NOW_MS
+    + """
 for index = 1, 2 do
   redis.call('ZREMRANGEBYSCORE', KEYS[index], '-inf', string.format('%.0f', now))
   if redis.call('ZCARD', KEYS[index]) >= tonumber(ARGV[index + 2]) then return 0 end
@@ -36,17 +37,20 @@ for index = 1, 2 do
 end
 return 1
 """
+)
 
 # KEYS: slots of the tenant, of the key. ARGV: lifetime in ms, slots.
-_RENEW = """
-local time = redis.call('TIME')
-local ends = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[1])
+_RENEW = (
+    NOW_MS
+    + """
+local ends = string.format('%.0f', now + ARGV[1])
 for index = 1, 2 do
   for entry = 2, #ARGV do redis.call('ZADD', KEYS[index], ends, ARGV[entry]) end
   redis.call('PEXPIRE', KEYS[index], ARGV[1])
 end
 return 1
 """
+)
 
 # KEYS: slots of the tenant, of the key. ARGV: slot.
 _RELEASE = "return redis.call('ZREM', KEYS[1], ARGV[1]) + redis.call('ZREM', KEYS[2], ARGV[1])"

@@ -9,17 +9,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from gateway.domain.identifiers import LiveSourceId, TenantId
+from gateway.redis.client import NOW_MS
 from gateway.redis.event_bus import EventBus
 
 LEASE_S = 4.0
 
-_TIME = """
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-"""
-
 # KEYS: due, holders. ARGV: replica, lease in ms, maximum number. Returns the sources that this replica now holds.
-_ACQUIRE = f"""{_TIME}
+_ACQUIRE = f"""{NOW_MS}
 local due = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, ARGV[3])
 for _, source in ipairs(due) do
   redis.call('ZADD', KEYS[1], now + ARGV[2], source)
@@ -30,7 +26,7 @@ return due
 
 # KEYS: due, holders. ARGV: replica, lease in ms, sources. Returns the sources that another replica holds. A source
 # without a holder is leased again, because Redis has lost its data.
-_RENEW = f"""{_TIME}
+_RENEW = f"""{NOW_MS}
 local lost = {{}}
 for index = 3, #ARGV do
   local holder = redis.call('HGET', KEYS[2], ARGV[index])
@@ -44,7 +40,7 @@ return lost
 
 # KEYS: due, holders. ARGV: replica, source, ms until it is due, or -1 for never. Does nothing unless this replica holds
 # the lease.
-_RELEASE = f"""{_TIME}
+_RELEASE = f"""{NOW_MS}
 if redis.call('HGET', KEYS[2], ARGV[2]) ~= ARGV[1] then return 0 end
 redis.call('HDEL', KEYS[2], ARGV[2])
 if ARGV[3] == '-1' then redis.call('ZREM', KEYS[1], ARGV[2])
@@ -53,7 +49,7 @@ return 1
 """
 
 # KEYS: due, holders. ARGV: replica, lease in ms, source. The replica replaces any other holder.
-_SEIZE = f"""{_TIME}
+_SEIZE = f"""{NOW_MS}
 redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[3])
 redis.call('HSET', KEYS[2], ARGV[3], ARGV[1])
 return 1
@@ -61,7 +57,7 @@ return 1
 
 # KEYS: due, holders. ARGV: '1' to make sources without a holder due now, then the sources. Sources with a holder are
 # unchanged.
-_ADD = f"""{_TIME}
+_ADD = f"""{NOW_MS}
 for index = 2, #ARGV do
   if ARGV[1] == '1' and not redis.call('HGET', KEYS[2], ARGV[index]) then
     redis.call('ZADD', KEYS[1], now, ARGV[index])

@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Sequence
 
 from gateway.domain.identifiers import LiveSourceId, TenantId
+from gateway.redis.client import NOW_MS
 from gateway.redis.entry_mac import LINKS, ValueMac
 from gateway.redis.event_bus import EventBus
 
@@ -22,9 +23,9 @@ _MAC_BYTES = 16
 # KEYS: links of the owner by digest, their order, owners of the tenant by last use. ARGV: lifetime in ms, most links,
 # most owners, then digest and value of each link.
 # guard: linked-resource-count
-_NOTE = """
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+_NOTE = (
+    NOW_MS
+    + """
 for index = 4, #ARGV, 2 do
   redis.call('HSET', KEYS[1], ARGV[index], ARGV[index + 1])
   redis.call('ZADD', KEYS[2], now, ARGV[index])
@@ -45,6 +46,7 @@ end
 for index = 1, 3 do redis.call('PEXPIRE', KEYS[index], ARGV[1]) end
 return 1
 """
+)
 
 _FIND = "return redis.call('HGET', KEYS[1], ARGV[1])"
 

@@ -13,6 +13,7 @@ import msgspec
 
 from gateway.domain.identifiers import LiveSourceId, TenantId
 from gateway.domain.sessions import UpstreamSession, UpstreamSessionKey
+from gateway.redis.client import NOW_MS
 from gateway.redis.event_bus import EventBus
 from gateway.redis.locks import WorkLocks
 from gateway.redis.sealed_values import SealedValues
@@ -30,20 +31,18 @@ _MARK_MS = 600_000
 
 # A record's key names the sets that contain it: `…:live:SOURCE:SUBJECT.SESSION.VARIANT` is in `…:live:SOURCE:sessions`,
 # `…:live:sessions` and `…:live:caller:SUBJECT`, each sorted by last use.
-_PARTS = """
-local function now()
-  local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
-end
+_PARTS = (
+    NOW_MS
+    + """
 local function sets_of(record)
   local of_source, subject = string.match(record, '^(.*:)([^:.]+)[^:]*$')
   local of_tenant = string.match(of_source, '^(.*:)[^:]+:$')
   return {of_source .. 'sessions', of_tenant .. 'sessions', of_tenant .. 'caller:' .. subject}, of_source .. 'ended'
 end
 local function use(record, life)
-  local sets, at = sets_of(record), now()
+  local sets = sets_of(record)
   for _, set in ipairs(sets) do
-    redis.call('ZADD', set, at, record)
+    redis.call('ZADD', set, now, record)
     redis.call('PEXPIRE', set, life)
   end
   redis.call('PEXPIRE', record, life)
@@ -63,6 +62,7 @@ local function finish(record, most, life)
   end
 end
 """
+)
 
 # KEYS: record. ARGV: lifetime in ms. Returns the sealed session.
 _TOUCH = (
@@ -114,7 +114,7 @@ _TAKE = (
 local taken = redis.call('LRANGE', KEYS[2], 0, ARGV[2] * 2 - 1)
 if #taken > 0 then redis.call('LTRIM', KEYS[2], #taken, -1) end
 local limit = '+inf'
-if ARGV[1] ~= '-1' then limit = now() - ARGV[1] end
+if ARGV[1] ~= '-1' then limit = now - ARGV[1] end
 for _, record in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', limit, 'LIMIT', 0, ARGV[2])) do
   local sealed = forget(record)
   if sealed then

@@ -19,6 +19,7 @@ from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.domain.identifiers import TenantId
 from gateway.domain.sessions import SessionRecord
 from gateway.errors import Conflict, DocumentTooLarge, LimitExceeded, RedisUnavailable
+from gateway.redis.client import NOW_MS
 from gateway.redis.entry_mac import SESSIONS, ValueMac
 from gateway.redis.event_bus import EventBus
 from gateway.redis.sessions.keys import (
@@ -44,9 +45,9 @@ _ID = re.compile(r"[A-Za-z0-9_-]{43}")
 # ARGV: record, id, idle ms, the tenant's cap, the subject's cap.
 # Returns -1 when created, -2 when the id is taken, else the ms until the oldest session may have expired.
 # guard: session-cap
-_CREATE = """
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+_CREATE = (
+    NOW_MS
+    + """
 local idle = tonumber(ARGV[3])
 for index = 2, 3 do
   redis.call('ZREMRANGEBYSCORE', KEYS[index], '-inf', string.format('(%.0f', now - idle))
@@ -65,24 +66,26 @@ redis.call('HSET', KEYS[4], 'of', KEYS[3])
 redis.call('PEXPIRE', KEYS[4], idle)
 return -1
 """
+)
 
 # KEYS: record, sessions of the tenant, state, index, log of the standalone stream, subscriptions, their URIs.
 # ARGV: id, idle ms, prefix of the subscriber sets, time to live of subscriptions in ms.
 # Returns the record, or nil, and renews the time to live of these keys. A session can have many subscriptions and is
 # read every few seconds, so subscriptions live longer and are renewed only when they would end before the session.
 # guard: subscriptions-seldom-renewed
-_FIND = """
+_FIND = (
+    NOW_MS
+    + """
 local record = redis.call('GETEX', KEYS[1], 'PX', ARGV[2])
 if not record then
   redis.call('ZREM', KEYS[2], ARGV[1])
   return false
 end
-local time = redis.call('TIME')
-local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
-redis.call('ZADD', KEYS[2], now, ARGV[1])
+local used = string.format('%.0f', now)
+redis.call('ZADD', KEYS[2], used, ARGV[1])
 local of = redis.call('HGET', KEYS[3], 'of')
 if of then
-  redis.call('ZADD', of, now, ARGV[1])
+  redis.call('ZADD', of, used, ARGV[1])
   redis.call('PEXPIRE', of, ARGV[2])
 end
 for index = 2, 5 do redis.call('PEXPIRE', KEYS[index], ARGV[2]) end
@@ -93,6 +96,7 @@ if left ~= -2 and left < tonumber(ARGV[2]) then
 end
 return record
 """
+)
 
 # KEYS as for _FIND, then the wake-up channel of the session. ARGV: id, prefix of the logs, prefix of the subscriber
 # sets. Deletes all parts of the session.

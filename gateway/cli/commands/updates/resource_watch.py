@@ -12,16 +12,7 @@ from gateway.cli.client.locations import find_key
 from gateway.cli.exit_codes import ExitCode, exit_for_status
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, pick, text_at, to_list, to_object
-from gateway.cli.input.options import (
-    chosen,
-    chosen_mcp_url,
-    json_option,
-    key_option,
-    profile_option,
-    tenant_option,
-    url_option,
-    wants_json,
-)
+from gateway.cli.input.options import chosen, chosen_mcp_url, mcp_options, wants_json
 from gateway.cli.output.tables import drop_controls
 from gateway.cli.transport_failures import transport_failure
 from gateway.domain.http.mcp_requests import request_body, request_headers
@@ -37,11 +28,7 @@ _PAUSE_RANGE_S = (0.2, 5.0)
 @click.command("watch")
 @click.argument("uris", nargs=-1, required=True, metavar="URI...")
 @click.option("--count", type=click.IntRange(min=1), help="Exit after this number of updates; default: on Ctrl-C.")
-@key_option
-@url_option
-@tenant_option
-@profile_option
-@json_option
+@mcp_options
 def watch_resource(uris: tuple[str, ...], count: int | None) -> None:
     """Subscribe to the resources at URI as a client, and print a line for each update that arrives.
 
