@@ -1,8 +1,12 @@
 """The report of an import: the status of each operation, the losses, and the size of its tools in `tools/list`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
+import msgspec
+
+from gateway.domain.listed.client_limits import find_count_limits, find_limits
 from gateway.domain.listed.definition import served_bytes
+from gateway.domain.listed.names import plain_name
 from gateway.domain.sources import ImportReport, ListedPrice, OperationReport, Status, estimate_tokens
 from gateway.domain.updates.source_changes import TextFinding
 from gateway.openapi.operation.list_budget import LIST_BYTES
@@ -12,6 +16,13 @@ from gateway.openapi.query.tools import DEFINITIONS
 _MAX_REASONS = 20
 _DEAREST = 10
 _CONTEXT = 128_000
+
+
+class _Shown(msgspec.Struct, frozen=True):
+    """The members of a definition that clients limit the length of."""
+
+    name: str
+    description: str = ""
 
 
 def report_operation(operation: Operation, *, tool: str | None, reasons: Sequence[str]) -> OperationReport:
@@ -47,12 +58,19 @@ def report_import(
     return ImportReport(
         operations=tuple(operations),
         warnings=tuple(warnings),
-        notes=(*notes, *_size_notes(length)),
+        notes=(*_size_notes(length), *_client_notes(listed.values()), *notes),
         tools_list_bytes=length,
         listed=len(prices),
         dearest=tuple(sorted(prices, key=lambda price: (-price.size, price.tool))[:_DEAREST]),
         findings=tuple(findings),
     )
+
+
+def _client_notes(definitions: Collection[bytes]) -> Sequence[str]:
+    """Notes on the clients that refuse or shorten tools of the list; a name is as long as its listed form."""
+    shown = (msgspec.json.decode(definition, type=_Shown) for definition in definitions)
+    limits = find_limits({"name": plain_name(tool.name), "description": tool.description} for tool in shown)
+    return [found.sentence for found in (*find_count_limits(len(definitions)), *limits)]
 
 
 def _size_notes(length: int) -> Sequence[str]:

@@ -48,7 +48,7 @@ class ClientFinding:
     def sentence(self) -> str:
         """The finding as one sentence for a report."""
         named = ", ".join(self.names) + (", …" if self.tools > len(self.names) else "")
-        return f"{', '.join(self.clients)}: {self.text}{f' ({named})' if named else ''}; {self.remedy}"
+        return f"{', '.join(self.clients)}: {self.text}{f' ({named})' if self.names else ''}; {self.remedy}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
