@@ -7,6 +7,17 @@ from gateway.domain.json_access import as_list
 
 TYPES = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
 
+_ANY = ""
+_READ_AS: Mapping[str, str] = {
+    **{name: name for name in TYPES},
+    **dict.fromkeys(("float", "double", "decimal"), "number"),
+    **dict.fromkeys(("int", "int32", "int64", "long", "short"), "integer"),
+    "bool": "boolean",
+    **dict.fromkeys(("str", "text", "date", "date-time", "datetime", "uuid", "password"), "string"),
+    "any": _ANY,
+}
+"""Types by the names that documents give them, in lower case: also those of formats and of programming languages."""
+
 
 def is_number(value: object) -> TypeGuard[int | float]:
     """True for a JSON number: Python counts booleans among the integers, JSON does not."""
@@ -36,6 +47,19 @@ _CHECKS: Mapping[str, Callable[[object], bool]] = {
     "array": lambda value: isinstance(value, list),
     "null": lambda value: value is None,
 }
+
+
+def read_types(named: Sequence[object]) -> tuple[Sequence[str], Mapping[str, str] | None]:
+    """Return the types that the names in `type` mean, none for any type, and what unusual names are read as.
+
+    The second is None, and there are no types, if one of the names has no meaning.
+    """
+    meanings = [_READ_AS.get(name.casefold()) if isinstance(name, str) else None for name in named]
+    types = [meaning for meaning in meanings if meaning is not None]
+    if len(types) != len(named):
+        return (), None
+    unusual = {str(name): type_ or "any type" for name, type_ in zip(named, types, strict=True) if name != type_}
+    return () if _ANY in types else tuple(dict.fromkeys(types)), unusual
 
 
 def types_of(schema: Mapping[str, object]) -> list[str]:

@@ -18,7 +18,7 @@ from gateway.openapi.schema.all_of import ClosedParts
 from gateway.openapi.schema.branches import BranchDiscriminator, narrow_branches
 from gateway.openapi.schema.discriminators import Discriminators
 from gateway.openapi.schema.examples import schema_examples
-from gateway.openapi.schema.json_types import TYPES, has_type
+from gateway.openapi.schema.json_types import TYPES, has_type, read_types
 from gateway.openapi.schema.keywords import (
     ANNOTATIONS,
     CHILD,
@@ -352,12 +352,12 @@ class _SchemaTranslator:
             return [value]
         if value is None or value == "file":
             return ["string"] if value else []
-        named: Sequence[object] = as_list(value) or (value,)
-        types = [name for name in named if isinstance(name, str) and name in TYPES]
-        if len(types) != len(named):
+        types, unusual = read_types(as_list(value) or (value,))
+        if unusual is None:
             self._drop("`type` names an unknown type; dropped")
-            return []
-        return list(dict.fromkeys(types))
+        for name, read in (unusual or {}).items():
+            self._dialect.warnings.note(self._where + point(*self._path), f"type {quote_text(name)} is read as {read}")
+        return list(types)
 
     def _settle_values(self, out: dict[str, object], node: Object, types: list[str]) -> None:
         types = [*types, "null"] if types and is_nullable(node) else types

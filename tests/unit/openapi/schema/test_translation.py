@@ -43,6 +43,30 @@ def test_a_schema_is_translated(schema: object, listed: object) -> None:
 
 
 @pytest.mark.parametrize(
+    ("named", "types"),
+    [
+        *[(name, "number") for name in ("float", "double", "Number")],
+        *[(name, "integer") for name in ("int", "int32", "int64", "long", "Integer")],
+        ("bool", "boolean"),
+        *[(name, "string") for name in ("str", "date-time", "uuid", "STRING")],
+        ("any", None),
+        (["float", "null"], ["number", "null"]),
+        (["int", "any"], None),
+        (["int", "int64"], "integer"),
+    ],
+)
+def test_a_type_with_another_name_is_read_with_a_note(named: object, types: object) -> None:
+    """Ours: names of formats and of other languages have one reading, so that no type is lost (OAS-3)."""
+    schema = {"type": "object", "properties": {"a": {"type": named}}}
+    made = compile_it(with_body(schema))
+    written = named if isinstance(named, str) else str(named[0]) if isinstance(named, list) else ""
+
+    assert body_of(schema)["properties"]["a"] == ({} if types is None else {"type": types})
+    assert any(f"/properties/a: type '{written}' is read as" in note for note in made.report.notes)
+    assert not made.report.warnings
+
+
+@pytest.mark.parametrize(
     ("schema", "listed", "warning"),
     [
         ({"type": "integer", "default": "10"}, {"type": "integer"}, "`default`"),
@@ -58,7 +82,8 @@ def test_a_schema_is_translated(schema: object, listed: object) -> None:
         ({"type": "string", "enum": ["a", 1, None]}, {"type": "string", "enum": ["a"]}, "another type"),
         ({"type": "string", "enum": []}, {"type": "string"}, "`enum`"),
         ({"type": "boolean", "enum": [0, 1]}, {"type": "boolean"}, "`enum`"),
-        ({"type": "any"}, {}, "`type`"),
+        ({"type": "colour"}, {}, "`type`"),
+        ({"type": ["string", 5]}, {}, "`type`"),
         ({"type": ["string", "point"]}, {}, "`type`"),
         ({"type": "string", "pattern": "^(?!x)"}, {"type": "string"}, "`pattern`"),
         ({"type": "string", "pattern": "a" * 600}, {"type": "string"}, "`pattern`"),
