@@ -28,6 +28,7 @@ _TITLE_LENGTH = 200
 _OPENINGS = (b"{", b"[")
 _DICT: type[Any] = dict
 _CONTAINERS: frozenset[type] = frozenset((dict, list))
+_COMMENTS = ("//", "/*", "#")
 _MARKUP = re.compile(r"<(?:[!?]|[a-z][a-z0-9-]*[\s/>])", re.IGNORECASE)
 _PAGE = (
     "The document is an HTML or XML page, not JSON or YAML. Give the URL of the OpenAPI file, which such a page often "
@@ -94,7 +95,7 @@ def read_tree(raw: bytes) -> object:
     opening = text.lstrip()[:1]
     if not opening:
         raise InvalidDocument("The document is empty.", faults=[Fault(pointer="", reason="empty", line=1, column=1)])
-    if opening in "{[":
+    if opening in "{[" or text.lstrip().startswith(_COMMENTS[:2]):
         return _parse_json(text)
     if _MARKUP.match(text.lstrip()):
         raise InvalidDocument(_PAGE, faults=[Fault(pointer="", reason="an HTML or XML page", line=1, column=1)])
@@ -118,9 +119,11 @@ def _parse_json(text: str) -> object:
     try:
         tree = cast("object", orjson.loads(text))
     except orjson.JSONDecodeError as error:
-        fault = Fault(pointer="", reason=error.msg, line=error.lineno, column=error.colno)
+        is_comment = text.startswith(_COMMENTS, error.pos)
+        reason = "JSON has no comments; remove them, or send the document as YAML" if is_comment else error.msg
+        fault = Fault(pointer="", reason=reason, line=error.lineno, column=error.colno)
         raise InvalidDocument(
-            f"The document is not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}.", faults=[fault]
+            f"The document is not valid JSON at line {error.lineno}, column {error.colno}: {reason}.", faults=[fault]
         ) from error
     return _measure(tree)
 

@@ -51,7 +51,8 @@ def parse_line(line: bytes | Oversized) -> Message:
     except BadInput as error:
         raise Refused(INVALID_REQUEST, error.message, error.code) from None
     if not isinstance(message, dict):  # guard: stdio-no-batches
-        raise Refused(INVALID_REQUEST, "a line must be one JSON-RPC message; batches are refused", BadInput.code)
+        text = "a line must be one JSON-RPC message; batches are refused: send each message as a line of its own"
+        raise Refused(INVALID_REQUEST, text, BadInput.code)
     found = cast("Message", message)
     if found.get("jsonrpc") != "2.0" or not (_is_call(found) or _is_response(found)):
         raise not_a_message(found)

@@ -165,6 +165,26 @@ def test_nothing_is_no_document(raw: bytes) -> None:
 
 
 @pytest.mark.parametrize(
+    ("raw", "where"),
+    [
+        (b'{\n  // the version\n  "openapi": "3.0.3"}', (2, 3)),
+        ('{"title": "é", // of the page\n "openapi": "3.0.3"}'.encode(), (1, 16)),
+        (b'{"openapi": /* newest */ "3.0.3"}', (1, 13)),
+        (b'{"openapi": "3.0.3"} # end', (1, 22)),
+        (b'  // the API\n{"openapi": "3.0.3"}', (1, 3)),
+        (b'\xef\xbb\xbf/* the API */ {"openapi": "3.0.3"}', (1, 1)),
+    ],
+)
+def test_a_comment_in_json_is_named(raw: bytes, where: tuple[int, int]) -> None:
+    """OAS-1: the refusal says that it is a comment, where, and what to do; a text that looks like one is none."""
+    (fault,) = refusal(raw).faults
+
+    assert (fault.line, fault.column) == where
+    assert "JSON has no comments" in fault.reason
+    assert "comments" not in str(refusal(b'{"url": "//host/*#", "openapi": tru}'))
+
+
+@pytest.mark.parametrize(
     "raw",
     [
         b"<!DOCTYPE html>\n<html><body>Sign in</body></html>",
