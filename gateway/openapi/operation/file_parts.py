@@ -12,7 +12,7 @@ from gateway.openapi.schema.all_of import merged_schemas
 FILE: Object = {
     "type": "object",
     "properties": {
-        "base64": {"type": "string", "contentEncoding": "base64"},
+        "base64": {"type": "string", "contentEncoding": "base64", "description": "The bytes of the file in base64"},
         "filename": {"type": "string"},
         "content_type": {"type": "string"},
     },

@@ -5,7 +5,7 @@ A part may itself be a form or a multipart body (OpenAPI 3.2, nested `encoding`)
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -16,7 +16,15 @@ from gateway.upstream.serialize.file_arguments import OCTETS, File, looks_like_f
 from gateway.upstream.serialize.header_checks import is_header_value
 from gateway.upstream.serialize.json_lines import lines_writer
 from gateway.upstream.serialize.media_types import essence, is_form, is_json, is_lines, is_yaml
-from gateway.upstream.serialize.percent_encoding import Unwritable, is_list, is_object, to_bytes, to_json, to_text
+from gateway.upstream.serialize.percent_encoding import (
+    Unwritable,
+    is_list,
+    is_object,
+    to_bytes,
+    to_json,
+    to_text,
+    write_at,
+)
 from gateway.upstream.serialize.styles import list_divider, text_pairs
 from gateway.upstream.serialize.urlencoded import form_writer
 from gateway.upstream.serialize.xml import xml_writer
@@ -58,9 +66,18 @@ def _writer(media_type: str, fields: Sequence[FieldPlan], xml: tuple[XmlNode, ..
 
     def write(value: object) -> tuple[bytes, str]:
         if is_object(value):
-            parts = [part for name, item in value.items() if item is not None for part in _parts(makers, name, item)]
+            parts = [
+                part
+                for name, item in value.items()
+                if item is not None
+                for part in write_at(name, _parts, makers.get(name) or _plain_maker(name, FieldPlan(name=name)), item)
+            ]
         elif is_list(value):
-            parts = [part for index, item in enumerate(value) for part in positions[min(index, last)](item)]
+            parts = [
+                part
+                for index, item in enumerate(value)
+                for part in write_at(index, _parts, positions[min(index, last)], item)
+            ]
         else:
             raise Unwritable("it must be an object to be sent in parts")
         return _assemble(parts, sent_as)
@@ -68,8 +85,8 @@ def _writer(media_type: str, fields: Sequence[FieldPlan], xml: tuple[XmlNode, ..
     return write
 
 
-def _parts(makers: Mapping[str, _Maker], name: str, value: object) -> Iterator[_Part]:
-    return (makers.get(name) or _plain_maker(name, FieldPlan(name=name)))(value)
+def _parts(make: _Maker, value: object) -> Sequence[_Part]:
+    return tuple(make(value))
 
 
 def _maker(field: FieldPlan, xml: tuple[XmlNode, ...]) -> _Maker:
@@ -119,13 +136,17 @@ def _styled_maker(field: FieldPlan) -> _Maker:
 def _structure_maker(name: str | None, field: FieldPlan, write: _Writer) -> _Maker:
     """Return a maker that serializes objects and lists; files and strings are unchanged, except in XML parts."""
 
+    def make_one(item: object) -> _Part:
+        if field.xml is None and (looks_like_file(item) or not (is_object(item) or is_list(item))):
+            return _part(name, field, item)
+        content, media_type = write(item)
+        return _Part(name, content, media_type, headers=field.headers)
+
     def make(value: object) -> Iterator[_Part]:
-        for item in value if field.is_list and is_list(value) else (value,):
-            if field.xml is None and (looks_like_file(item) or not (is_object(item) or is_list(item))):
-                yield _part(name, field, item)
-            else:
-                content, media_type = write(item)
-                yield _Part(name, content, media_type, headers=field.headers)
+        if field.is_list and is_list(value):
+            yield from (write_at(index, make_one, item) for index, item in enumerate(value))
+        else:
+            yield make_one(value)
 
     return make
 
@@ -136,9 +157,9 @@ def _plain_maker(name: str | None, field: FieldPlan) -> _Maker:
 
     def make(value: object) -> Iterator[_Part]:
         if is_list(value) and not is_whole and name is not None:
-            for member in value:
+            for index, member in enumerate(value):
                 if member is not None:
-                    yield _part(name, field, member)
+                    yield write_at(index, _part, name, field, member)
         else:
             yield _part(name, field, value)
 

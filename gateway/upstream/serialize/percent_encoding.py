@@ -6,15 +6,41 @@ The functions raise `Unwritable` for a value that cannot be converted.
 import json
 import math
 import re
-from typing import TypeGuard
+from collections.abc import Callable
+from typing import Self, TypeGuard, TypeVar
 from urllib.parse import quote, quote_plus
 
 _TRIPLE = re.compile(r"(%[0-9A-Fa-f]{2})")
 _MAX_WITHOUT_EXPONENT = 1e21
 
 
+_Written = TypeVar("_Written")
+
+
 class Unwritable(Exception):
     """A value cannot be serialized at its position; the message states the reason and never contains the value."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.path: tuple[str, ...] = ()
+        """The names and indexes that lead to the value within the argument."""
+
+    def within(self, step: str | int) -> Self:
+        """Return the error with one more step in front of its path."""
+        self.path = (str(step), *self.path)
+        return self
+
+
+def write_at(step: str | int, write: Callable[..., _Written], *values: object) -> _Written:
+    """Return what the writer returns for a member of a value; the path of its error begins with the member.
+
+    Raises:
+        Unwritable: the writer raised it.
+    """
+    try:
+        return write(*values)
+    except Unwritable as error:
+        raise error.within(step) from None
 
 
 def is_list(value: object) -> TypeGuard[list[object]]:

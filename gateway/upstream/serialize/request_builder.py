@@ -9,7 +9,7 @@ X-Forwarded-*. A plan may name such a parameter, but a call with a value for it 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gateway.domain.http.headers import is_token
@@ -150,7 +150,7 @@ class RequestBuilder:
         try:
             return body.write(value)
         except Unwritable as error:
-            raise _invalid(argument, str(error)) from None
+            raise _invalid(argument, str(error), error.path) from None
 
     def _choose(self, arguments: Mapping[str, object], choice: str, first: _Body) -> _Body:
         """Return the body of the media type that the caller chose; without a choice, one that fits the value."""
@@ -180,7 +180,7 @@ def _fill(slot: _Slot, arguments: Mapping[str, object]) -> str:
     try:
         return slot.write(value)
     except Unwritable as error:
-        raise _invalid(slot.argument, str(error)) from None
+        raise _invalid(slot.argument, str(error), error.path) from None
 
 
 def _fill_optional(slot: _Slot, arguments: Mapping[str, object]) -> str | None:
@@ -189,8 +189,8 @@ def _fill_optional(slot: _Slot, arguments: Mapping[str, object]) -> str | None:
     return _fill(slot, arguments)
 
 
-def _invalid(argument: str, reason: str) -> ArgumentsInvalid:
-    pointer = point(argument)
+def _invalid(argument: str, reason: str, path: Sequence[str] = ()) -> ArgumentsInvalid:
+    pointer = point(argument, *path)
     return ArgumentsInvalid(
         f"The argument {pointer} cannot be sent: {reason}.", faults=[Fault(pointer=pointer, reason=reason)]
     )

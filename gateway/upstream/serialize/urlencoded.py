@@ -12,6 +12,7 @@ from gateway.upstream.serialize.percent_encoding import (
     reserved_query,
     to_json,
     to_text,
+    write_at,
 )
 from gateway.upstream.serialize.styles import Writer, list_divider, query_writer
 
@@ -28,7 +29,11 @@ def form_writer(fields: Sequence[FieldPlan] = ()) -> Callable[[object], str]:
     def write(value: object) -> str:
         if not is_object(value):
             raise Unwritable("it must be an object to be sent as a form")
-        parts = [writers.get(name, _default_field)(name, item) for name, item in value.items() if item is not None]
+        parts = [
+            write_at(name, writers.get(name, _default_field), name, item)
+            for name, item in value.items()
+            if item is not None
+        ]
         return "&".join(part for part in parts if part)
 
     return write

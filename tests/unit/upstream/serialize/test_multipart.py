@@ -38,6 +38,36 @@ def parts(value: object, *fields: FieldPlan, **more: Any) -> list[Part]:
     return parse_parts(*made(value, *fields, **more))
 
 
+@pytest.mark.parametrize(
+    ("kind", "media_type", "value", "pointer"),
+    [
+        (BodyKind.MULTIPART, FORM_DATA, {"t": "a", "f": {"base64": "!"}}, "/body/f"),
+        (BodyKind.MULTIPART, FORM_DATA, {"l": ["a", {"base64": "!"}]}, "/body/l/1"),
+        (BodyKind.MULTIPART, FORM_DATA, {"o": {"base64": "AA==", "content_type": "x"}}, "/body/o"),
+        (BodyKind.MULTIPART, FORM_DATA, {"inner": {"a/b": {"base64": "!"}}}, "/body/inner/a~1b"),
+        (BodyKind.MULTIPART, FORM_DATA, {"inners": [{}, {"f": [{"base64": "!"}]}]}, "/body/inners/1/f/0"),
+        (BodyKind.MULTIPART, "multipart/mixed", ["a", {"base64": "!"}], "/body/1"),
+        (BodyKind.FORM, "application/x-www-form-urlencoded", {"t": "a", "s": "\ud800"}, "/body/s"),
+        (BodyKind.XML, "application/xml", {"a": {"b": ["x", "\x01"]}}, "/body/a/b/1"),
+        (BodyKind.BYTES, "application/octet-stream", {"base64": "!"}, "/body"),
+    ],
+)
+def test_the_refusal_of_a_body_points_at_the_member(
+    kind: BodyKind, media_type: str, value: object, pointer: str
+) -> None:
+    """Ours: whatever writes the body, its refusal names the member that cannot be sent (CAL-2)."""
+    nested = (
+        FieldPlan(name="inner", media_type=FORM_DATA),
+        FieldPlan(name="inners", media_type=FORM_DATA, is_list=True),
+    )
+    body = BodyPlan(kind=kind, media_type=media_type, required=True, fields=nested if media_type == FORM_DATA else ())
+
+    with pytest.raises(ArgumentsInvalid) as caught:
+        sent(plan(method="POST", body=body), body=value)
+    assert [fault.pointer for fault in caught.value.faults] == [pointer]
+    assert caught.value.message.startswith(f"The argument {pointer} cannot be sent: ")
+
+
 def test_properties_are_parts_by_their_type() -> None:
     """OpenAPI: text as text, objects as JSON, lists part by part, files with name and type (3.0.4 section 4.7.15)."""
     value = {
