@@ -22,7 +22,7 @@ from gateway.openapi.operation.descriptions import ReturnLines, describe_tool, t
 from gateway.openapi.operation.example_checks import ExampleChecks
 from gateway.openapi.operation.example_positions import ExamplePositions, Origin
 from gateway.openapi.operation.input_schema import compose_input
-from gateway.openapi.operation.names import ToolName, grants, name_tools
+from gateway.openapi.operation.names import ToolName, grants, is_respelled, name_tools
 from gateway.openapi.operation.operations import Operation, list_operations
 from gateway.openapi.operation.outputs import Outputs
 from gateway.openapi.operation.parameters import Parameters
@@ -30,7 +30,7 @@ from gateway.openapi.operation.paths import read_template
 from gateway.openapi.operation.plans import OperationParts, fit_parameters, plan_request, successes
 from gateway.openapi.operation.security import Schemes
 from gateway.openapi.operation.selection import OperationSelector
-from gateway.openapi.operation.servers import Server, find_server, parse_server, relative_path
+from gateway.openapi.operation.servers import Server, find_server, parse_server, replaced_server
 from gateway.openapi.operation.tool_definition import (
     ListedTool,
     ToolText,
@@ -53,6 +53,7 @@ from gateway.openapi.warnings import Warnings
 MAX_LIST_BYTES = 64 * 1024**2
 """Limit on the total bytes of one document's tool definitions. Once it is reached, further operations are skipped."""
 
+_RESPELLED = "characters of its operationId that the name of a tool may not have are replaced"
 _NO_OPERATION = "the document declares no operation under `paths`; the source has no tools"
 
 
@@ -231,6 +232,8 @@ class _Compiler:
         schema = compose_input(arguments, self._components, self._examples)
         if name.reason is not None:
             self._warnings.note(operation.identity, f"its tool is named {name.text}: the plain name {name.reason}")
+        elif is_respelled(operation.hints.name or operation.operation_id):
+            self._warnings.note(operation.identity, _RESPELLED)
         output = self._output(operation, parts)
         chosen = [body.media_type for body in (plan.body, *plan.bodies) if body is not None]
         description = describe_tool(operation, arguments, chosen, self._returns_line(operation))
@@ -293,9 +296,11 @@ class _Compiler:
     def _server(self, operation: Operation) -> Server:
         levels = [operation.node, operation.item, self._root]
         if self._base is not None:
-            if (path := relative_path(levels)) is not None and not self._base.path.endswith(path):
-                what = f"the base URL replaces the relative server {quote_text(path)}; requests lack its path"
-                self._warnings.add("", what)
+            replaced = replaced_server(levels, self._base)
+            if replaced is not None and replaced.loses_path:
+                self._warnings.add("", replaced.text)
+            elif replaced is not None:
+                self._warnings.note(operation.identity, replaced.text)
             return self._base
         return find_server(levels, document_url=self._options.document_url)
 

@@ -6,7 +6,7 @@ import msgspec
 
 from gateway.domain.listed.client_limits import find_count_limits, find_limits
 from gateway.domain.listed.definition import served_bytes
-from gateway.domain.listed.names import plain_name
+from gateway.domain.listed.names import ListedNames
 from gateway.domain.sources import ImportReport, ListedPrice, OperationReport, Status, estimate_tokens
 from gateway.domain.updates.source_changes import TextFinding
 from gateway.openapi.operation.list_budget import LIST_BYTES
@@ -67,10 +67,17 @@ def report_import(
 
 
 def _client_notes(definitions: Collection[bytes]) -> Sequence[str]:
-    """Notes on the clients that refuse or shorten tools of the list; a name is as long as its listed form."""
-    shown = (msgspec.json.decode(definition, type=_Shown) for definition in definitions)
-    limits = find_limits({"name": plain_name(tool.name), "description": tool.description} for tool in shown)
-    return [found.sentence for found in (*find_count_limits(len(definitions)), *limits)]
+    """Notes on the clients that refuse or shorten tools of the list, and on names that the list changes."""
+    shown = [msgspec.json.decode(definition, type=_Shown) for definition in definitions]
+    listed = ListedNames(tool.name for tool in shown)
+    limits = find_limits({"name": listed.listed(tool.name), "description": tool.description} for tool in shown)
+    renamed = [tool.name for tool in shown if listed.listed(tool.name) != tool.name]
+    found = [limit.sentence for limit in (*find_count_limits(len(shown)), *limits)]
+    if renamed:
+        example = f"{listed.listed(renamed[0])} for {renamed[0]}"
+        number = f"{len(renamed)} tools are" if len(renamed) > 1 else "1 tool is"
+        found.append(f"{number} listed under another name, which every client takes: {example}; calls take both")
+    return found
 
 
 def _size_notes(length: int) -> Sequence[str]:

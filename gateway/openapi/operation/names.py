@@ -114,6 +114,11 @@ def grants(name: str, hint: str, identity: str, *, prefix: str | None) -> bool:
     return name in {wanted, _with_digest(wanted, identity)}
 
 
+def is_respelled(wanted: str | None) -> bool:
+    """True if the name has characters that no tool's name may have, or begins or ends with `_`, `.` or `-`."""
+    return _cleaned(wanted) != (wanted or "")
+
+
 def name_arguments(parameters: Sequence[tuple[Location, str]]) -> list[str]:
     """Name the argument of each parameter, in order; `body` is reserved for the request body."""
     plain = [_argument_name(name) for _, name in parameters]

@@ -56,15 +56,41 @@ def find_server(levels: Sequence[Object], *, document_url: str | None) -> Server
     raise refusal or Unusable("`servers` must be a list of servers")
 
 
-def relative_path(levels: Sequence[Object]) -> str | None:
-    """Return the path of the first declared server of the innermost level, if it is relative and not the root."""
-    declared = next((as_list(level["servers"]) for level in levels if level.get("servers")), None)
+class ReplacedServer(msgspec.Struct, frozen=True, kw_only=True):
+    """The text on a server that a base URL replaces; `loses_path` if requests lack the path of a relative one."""
+
+    text: str
+    loses_path: bool = False
+
+
+def replaced_server(levels: Sequence[Object], base: Server) -> ReplacedServer | None:
+    """Return what the base URL changes about the first server of the innermost level; None if it changes nothing.
+
+    The address of a relative server is that of the document, so only its path counts. An absolute one is named if it
+    belongs to the operation or path item, or if its path is missing in the base URL. `levels` ends with the document.
+    """
     try:
-        url = _fill(as_object(declared[0])) if declared else "/"
-        path = urlsplit(urljoin("https://host/", url)).path.rstrip("/")
+        declared, written = _first_server(levels)
+        url = urljoin("https://host/", written)
     except (Unusable, ValueError):
         return None
-    return None if "://" in url.split("?", 1)[0] or url.startswith("//") or not path else path
+    path = urlsplit(url).path.rstrip("/")
+    lacks_path = bool(path) and not base.path.endswith(path)
+    if "://" not in written.split("?", 1)[0]:
+        text = f"the base URL replaces the relative server {quote_text(path)}; requests lack its path"
+        return ReplacedServer(text=text, loses_path=True) if lacks_path and not written.startswith("//") else None
+    if declared is not levels[-1] and written != _first_server(levels[-1:])[1]:
+        is_base = f"{base.origin}{base.path}" == written.rstrip("/")
+        return None if is_base else ReplacedServer(text=f"the base URL replaces its own server {quote_text(written)}")
+    text = f"the base URL replaces the server {quote_text(written)}; requests lack its path"
+    return ReplacedServer(text=text) if lacks_path else None
+
+
+def _first_server(levels: Sequence[Object]) -> tuple[Object, str]:
+    """The innermost level that declares servers, else the last one, and the URL of its first server."""
+    level = next((level for level in levels if level.get("servers")), levels[-1])
+    declared = as_list(level.get("servers"))
+    return level, _fill(as_object(declared[0])) if declared else "/"
 
 
 def list_servers(levels: Sequence[Object], *, document_url: str | None) -> list[str]:

@@ -236,7 +236,7 @@ def test_the_report_says_what_is_left_out_and_what_the_list_takes(searched: Comp
     assert "deeply nested parts of the arguments are omitted from the tool list: " in noted[0].notes[0]
     assert [context.tokens for context in report.contexts] == [32_000, 128_000, 200_000, 1_000_000]
     assert report.contexts[1].share == round(report.estimated_tokens / 128_000, 4)
-    assert "of a context of 128,000; expose the source to the query tools" in report.notes[-1]
+    assert "of a context of 128,000; expose the source to the query tools" in report.notes[0]
 
 
 def test_the_tool_for_details_is_part_of_the_price() -> None:

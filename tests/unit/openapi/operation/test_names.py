@@ -78,8 +78,19 @@ def test_names_of_the_query_tools_are_not_given(reserved: str) -> None:
     assert names(("get", "/a", reserved))["GET /a"].startswith(f"{reserved}_")
 
 
+def test_names_that_differ_from_their_ids_are_noted_once() -> None:
+    """Ours: replaced characters, and the listed form of a name, are one note each however many tools have them."""
+    ids = ["a b", "c/d", "_e", "users.list", "pets.list", "plain"]
+    notes = compile_it(document({f"/{n}": {"get": {"operationId": each}} for n, each in enumerate(ids)})).report.notes
+
+    assert notes == (
+        "2 tools are listed under another name, which every client takes: users_list for users.list; calls take both",
+        "GET /0 and 2 more: characters of its operationId that the name of a tool may not have are replaced",
+    )
+
+
 def test_a_changed_name_is_explained() -> None:
     """Ours: the report says which names are not the plain ones, and why."""
-    (note,) = compile_it(document({"/a": {"get": {"operationId": "x" * 70}}})).report.notes
+    note = compile_it(document({"/a": {"get": {"operationId": "x" * 70}}})).report.notes[-1]
 
     assert "longer than 64" in note

@@ -43,6 +43,34 @@ def test_a_given_url_replaces_every_server() -> None:
 
 
 @pytest.mark.parametrize(
+    ("root", "own", "base", "note"),
+    [
+        ("https://h/v2", None, "https://h2/v2", None),
+        (
+            "https://h/v2",
+            None,
+            "https://h2",
+            "GET /x: the base URL replaces the server 'https://h/v2'; requests lack its path",
+        ),
+        ("https://h", "https://up.example", "https://h2", "the base URL replaces its own server 'https://up.example'"),
+        ("https://h", "https://h", "https://h2", None),
+        ("https://h", "https://up.example/v1/", "https://up.example/v1", None),
+        ("https://h", "https://{z}/v1", "https://h2/v1", None),
+    ],
+)
+def test_a_server_that_a_base_url_replaces_is_noted(root: str, own: str | None, base: str, note: str | None) -> None:
+    """Ours: `base_url` is what an admin wants, and the report names the addresses that the document has instead."""
+    raw = at(root)
+    for method in ("get", "put"):
+        raw["paths"]["/x"][method] = {"servers": [{"url": own}]} if own else {}
+    report = compile_it(raw, base_url=base).report
+
+    assert report.warnings == ()
+    assert len(report.notes) == (note is not None)
+    assert note is None or report.notes[0].replace(" and 1 more", "").endswith(note)
+
+
+@pytest.mark.parametrize(
     ("url", "expected"),
     [
         ("https://API.example.com:443/v1/", ("https://api.example.com", "/v1/x", "")),
