@@ -229,6 +229,10 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
             swap(" - {Role.APPROVE}", ""),
             "test_people_have_the_scopes_of_their_roles_and_no_others",
         ),
+        "key-makers-behind": (
+            swap("own.makers if maker", "() if maker"),
+            "test_keys_that_a_denied_person_made_are_named",
+        ),
         "admin-metadata-issuers": (NEVER, "test_a_client_of_the_admin_api_finds_the_issuer"),
         "metadata-of-the-resource": (
             swap(" or resource.path != target.path", ""),

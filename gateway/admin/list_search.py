@@ -155,7 +155,7 @@ TENANTS: ListRules[Tenant] = ListRules(name="tenants", keyed="slug", texts=lambd
 KEYS: ListRules[Key] = ListRules(
     name="keys",
     keyed="id",
-    texts=lambda one: (one.name, one.subject),
+    texts=lambda one: (one.name, one.subject, *one.makers),
     facts={"scope": lambda one: one.scopes, "state": lambda one: one.state},
 )
 ISSUERS: ListRules[Issuer] = ListRules(name="issuers", texts=lambda one: (one.name, one.url))

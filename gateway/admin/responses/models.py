@@ -66,6 +66,13 @@ class KeyShown(ResponseModel):
         datetime | None,
         Field(description="The time until which the previous secret is valid; null if there is none."),
     ]
+    made_by: Annotated[
+        Sequence[str],
+        Field(
+            description="The principals that may know a valid secret: the author of its creation or rotation, and, if "
+            "that is a key, the people who made that key; empty for keys of earlier releases."
+        ),
+    ]
     last_used_at: Annotated[
         datetime | None, Field(description="The time of the last use, to the hour; null if unknown.")
     ]
@@ -85,6 +92,7 @@ class KeyShown(ResponseModel):
             revoked_at=key.revoked_at,
             state=key.state,
             old_secret_until=oldest.ends_at,
+            made_by=key.makers,
             last_used_at=key.last_used_at,
         )
 

@@ -142,10 +142,15 @@ class PersonShown(ResponseModel):
     denied_at: Annotated[
         datetime | None, Field(description="The time at which access was denied; null if access is allowed.")
     ]
+    keys_made: Annotated[
+        Sequence[Id],
+        Field(description="Valid keys of other subjects that the person made; a denial does not end them."),
+    ]
 
     @classmethod
-    def of(cls, person: Key) -> Self:
-        """Build the response from a person."""
+    def of(cls, person: Key, keys: Sequence[Key]) -> Self:
+        """Build the response from a person and the keys that people made."""
+        name = f"user:{person.subject}"
         return cls(
             id=person.id,
             name=person.name,
@@ -154,6 +159,7 @@ class PersonShown(ResponseModel):
             created_at=person.created_at,
             active_until=person.expires_at,
             denied_at=person.revoked_at,
+            keys_made=[key.id for key in keys if name in key.makers and key.subject != person.subject],
         )
 
 

@@ -68,8 +68,7 @@ async def create_key(
     """
     _check_draft(draft)
     _check_grant(by, draft.scopes)  # guard: key-scope-minted
-    minted = mint_key()
-    now = datetime.now(UTC)
+    minted, now = mint_key(), datetime.now(UTC)
     key = Key(
         tenant=tenant,
         id=minted.id,
@@ -83,11 +82,13 @@ async def create_key(
         revoked_at=None,
         version=1,
     )
-    async with change(tenant, catalog, CatalogChange(action="key.create", target=key.id, after=key), by=by) as db:
+    entry = CatalogChange(action="key.create", target=key.id)
+    async with change(tenant, catalog, entry, by=by) as db:
         await _check_profile(tenant, db, draft.profile)
         if await keys.count(tenant, db) >= MAX_KEYS:  # guard: keys-capped
             raise LimitExceeded(f"the tenant has {MAX_KEYS} keys (the limit); delete revoked or unused ones")
         await check_new_key(tenant, db, key, by=by)
+        entry.after = key = await _with_makers(tenant, db, key, by)
         await keys.insert(key, db)
     return key, minted
 
@@ -261,6 +262,8 @@ async def _save(
             await accounts.remove_of(tenant, db, key)  # guard: account-of-revoked-key
         elif entry.action != _END_OLD:
             await check_changed_key(tenant, db, current, revised, by=by)
+        if revised.secret != current.secret:
+            revised = await _with_makers(tenant, db, revised, by)
         entry.before, entry.after = current, revised
         await keys.save(revised, db)
         saved = await _get(tenant, db, key)
@@ -276,6 +279,18 @@ def _secret(catalog: CatalogContext, minted: MintedKey, *, after: Key | None = N
     digest = digest_key(minted.text, catalog.sealer.derive(PEPPER_PURPOSE))
     number = 1 if after is None else after.secret.number + 1
     return KeySecret(digest=digest, pepper=catalog.sealer.names[0], number=number)
+
+
+async def _with_makers(tenant: TenantId, db: Db, key: Key, by: Author) -> Key:
+    """Return the key with the principals that may know its new secret.
+
+    A person who makes a key with the scope `admin` can make further keys with it, so the makers of a key include the
+    people behind the key of its author.
+    """
+    caller = by.caller
+    own = await keys.get(tenant, db, caller.key) if isinstance(caller, Principal) else None
+    behind = [maker for maker in own.makers if maker.startswith("user:")] if own else []  # guard: key-makers-behind
+    return replace(key, secret=replace(key.secret, made_by=(caller.name, *behind)))
 
 
 def _check_room(current: Key) -> None:

@@ -1,6 +1,6 @@
 """People who sign in through an issuer of the tenant: read, denied, and readmitted."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 
 from gateway.catalog.etags import Expected, check_version
@@ -55,6 +55,12 @@ async def page_people(
     """One page of the tenant's people, by default sorted by id."""
     async with catalog.store.transaction(tenant) as db:
         return await people.page(tenant, db, after=after, limit=limit, order=order)
+
+
+async def keys_made(tenant: TenantId, catalog: CatalogContext, subjects: Collection[str]) -> Sequence[Key]:
+    """The valid keys of the tenant that these people made, themselves or with keys that they made."""
+    async with catalog.store.transaction(tenant) as db:
+        return await keys.made_by(tenant, db, [f"user:{subject}" for subject in subjects])
 
 
 async def deny_person(

@@ -10,7 +10,7 @@ import re
 import secrets
 import zlib
 from base64 import urlsafe_b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -65,6 +65,10 @@ class KeySecret:
     digest: Omitted[bytes]
     pepper: Omitted[str | None] = None
     """The name of the secret key of the digest; None if unknown."""
+    made_by: tuple[str, ...] = ()
+    """Principals that may know the text: the author of its creation or rotation, then the people behind an author that
+    is a key. None if an earlier release created it.
+    """
     number: int = 1
     """Rises by one with each rotation."""
     ends_at: datetime | None = None
@@ -103,6 +107,11 @@ class Key:
         if former is None or former.ends_at is None or former.ends_at <= datetime.now(UTC):  # guard: key-former-ends
             return (self.secret,)
         return (self.secret, former)
+
+    @property
+    def makers(self) -> Sequence[str]:
+        """Principals that may know a valid text of the key, each once."""
+        return list(dict.fromkeys(maker for secret in self.secrets for maker in secret.made_by))
 
     @property
     def state(self) -> KeyState:

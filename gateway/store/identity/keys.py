@@ -10,6 +10,7 @@ from sqlalchemy import (
     ColumnElement,
     RowMapping,
     Text,
+    and_,
     any_,
     bindparam,
     delete,
@@ -105,10 +106,22 @@ async def granted_to_others(
     return [(KeyId(row.id), str(row.name)) for row in rows]
 
 
+async def made_by(tenant: TenantId, db: Db, makers: Collection[str]) -> Sequence[Key]:
+    """The valid keys, sorted by id, of which one of these principals may know a valid text."""
+    names = bindparam("makers", list(makers), type_=ARRAY(Text))
+    knows_old = and_(keys.c.former_made_by.op("&&", is_comparison=True)(names), keys.c.former_ends_at > func.now())
+    is_made = or_(keys.c.made_by.op("&&", is_comparison=True)(names), knows_old)
+    query = select(keys).where(*_is_valid(tenant), is_made).order_by(keys.c.id)
+    return [read_key(row) for row in (await db.execute(query)).mappings()]
+
+
 def _is_valid_with(tenant: TenantId, scope: Scope) -> Sequence[ColumnElement[bool]]:
+    return (*_is_valid(tenant), literal(scope.value) == any_(keys.c.scopes))
+
+
+def _is_valid(tenant: TenantId) -> Sequence[ColumnElement[bool]]:
     return (
         keys.c.tenant_id == tenant,
-        literal(scope.value) == any_(keys.c.scopes),
         keys.c.revoked_at.is_(None),
         or_(keys.c.expires_at.is_(None), keys.c.expires_at > func.now()),
     )
@@ -182,10 +195,12 @@ def _secrets(key: Key) -> dict[str, Any]:
         "digest": secret.digest,
         "pepper": secret.pepper,
         "secret_number": secret.number,
+        "made_by": list(secret.made_by),
         "former_digest": None if former is None else former.digest,
         "former_pepper": None if former is None else former.pepper,
         "former_number": None if former is None else former.number,
         "former_ends_at": None if former is None else former.ends_at,
+        "former_made_by": [] if former is None else list(former.made_by),
     }
 
 
@@ -198,6 +213,7 @@ def read_key(row: RowMapping) -> Key:
             pepper=row["former_pepper"],
             number=row["former_number"],
             ends_at=row["former_ends_at"],
+            made_by=tuple(row["former_made_by"]),
         )
     return Key(
         tenant=TenantId(row["tenant_id"]),
@@ -206,7 +222,9 @@ def read_key(row: RowMapping) -> Key:
         scopes=frozenset(Scope(scope) for scope in row["scopes"] if scope in _KNOWN_SCOPES),
         subject=row["subject"],
         profile=row["profile"],
-        secret=KeySecret(digest=row["digest"], pepper=row["pepper"], number=row["secret_number"]),
+        secret=KeySecret(
+            digest=row["digest"], pepper=row["pepper"], number=row["secret_number"], made_by=tuple(row["made_by"])
+        ),
         created_at=row["created_at"],
         expires_at=row["expires_at"],
         revoked_at=row["revoked_at"],

@@ -29,6 +29,8 @@ keys = Table(
     Column("former_number", Integer),
     Column("former_ends_at", _timestamp),
     Column("last_used_at", _timestamp),
+    Column("made_by", ARRAY(Text), nullable=False),
+    Column("former_made_by", ARRAY(Text), nullable=False),
 )
 
 issuers = Table(

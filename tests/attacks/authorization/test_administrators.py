@@ -176,3 +176,46 @@ async def test_a_denied_person_and_a_stolen_bound_token_administer_nothing(hall:
     (await admin.post(f"/tenants/acme/people/{ada}/deny")).raise_for_status()
     assert (await hall.ask(token)).status_code == 401
     assert (await hall.ask(hall.token("owners", jti="2"))).status_code == 401
+
+
+async def test_keys_that_a_denied_person_made_are_named(hall: Hall) -> None:
+    """Ours: whoever denies a person sees which valid keys the person may still know, also those that the person made
+    with another key; a rotation by others ends that knowledge, with the old secret (IDN-4).
+    """
+    gateway = hall.application.gateway
+
+    async def made(by: str, path: str = "keys", **body: object) -> dict[str, Any]:
+        answer = await hall.ask(by, path, "POST", json=body)
+        assert answer.is_success, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    async def shown(path: str, method: str = "GET") -> dict[str, Any]:
+        found: dict[str, Any] = (await gateway.admin.request(method, f"/tenants/acme/{path}")).json()
+        return found
+
+    owner = hall.token("owners")
+    admin = await made(owner, name="deploy", scopes=["admin", "mcp"])
+    agent = await made(admin["key"], name="agent", scopes=["mcp"])
+    await made(admin["key"], name="same", scopes=["mcp"], subject="corp:ada")
+    ended = await made(owner, name="ended", scopes=["mcp"])
+    assert (await gateway.admin.post(f"/tenants/acme/keys/{ended['id']}/revoke")).is_success
+    other = await shown(f"keys/{(await made(hall.token('owners', sub='bob'), name='bob', scopes=['mcp']))['id']}")
+    operators = await shown("keys?search=user:corp:ada")
+    assert (admin["made_by"], other["made_by"]) == (["user:corp:ada"], ["user:corp:bob"])
+    assert agent["made_by"] == [f"key:{admin['id']}", "user:corp:ada"]
+    assert {key["name"] for key in operators["items"]} == {"deploy", "agent", "same", "ended"}
+
+    denied = await shown("people/corp:ada/deny", "POST")
+    assert sorted(denied["keys_made"]) == sorted([admin["id"], agent["id"]])
+    assert (await hall.ask(admin["key"])).status_code == 200
+    found = await gateway.admin.post("/keys/check", json={"text": agent["key"]})
+    assert found.json()["found"][0]["key"]["made_by"] == agent["made_by"]
+
+    await gateway.admin.post(f"/tenants/acme/keys/{agent['id']}/rotate", json={"overlap_s": 60})
+    people = {person["subject"]: sorted(person["keys_made"]) for person in (await shown("people"))["items"]}
+    assert people == {"corp:ada": sorted([admin["id"], agent["id"]]), "corp:bob": [other["id"]]}
+    assert (await shown(f"keys/{agent['id']}"))["made_by"] == ["operator", *agent["made_by"]]
+    await shown(f"keys/{agent['id']}/end-old-secret", "POST")
+    await shown(f"keys/{admin['id']}/revoke", "POST")
+    assert (await shown("people/corp:ada"))["keys_made"] == []

@@ -136,7 +136,7 @@ def make_key(tenant: TenantId, *, name: str = "laptop") -> Key:
         scopes=frozenset({Scope.MCP, Scope.AUDIT}),
         subject=f"{name} subject",
         profile=None,
-        secret=KeySecret(digest=b"\x00digest\xff", pepper="one", number=3),
+        secret=KeySecret(digest=b"\x00digest\xff", pepper="one", number=3, made_by=("key:key_1", "user:corp:ada")),
         created_at=NOW,
         expires_at=None,
         revoked_at=None,

@@ -334,6 +334,7 @@ _CALLS: Mapping[str, _Call] = {
     "keys.is_granted": lambda t, db, v: keys.is_granted(t, db, Scope.MCP),
     "keys.granted_to_others": lambda t, db, v: keys.granted_to_others(t, db, Scope.MCP, besides="", limit=9),
     "keys.bound_to": lambda t, db, v: keys.bound_to(t, db, v.profile.name),
+    "keys.made_by": lambda t, db, v: keys.made_by(t, db, v.key.secret.made_by),
     "keys.save": lambda t, db, v: keys.save(replace(v.key, tenant=t, secret=INTRUDERS), db),
     "keys.note_use": lambda t, db, v: keys.note_use(t, db, NOW, [v.key.id]),
     "keys.renew_secret": lambda t, db, v: keys.renew_secret(t, db, v.key.id, v.key.secret, INTRUDERS),

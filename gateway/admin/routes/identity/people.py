@@ -1,21 +1,31 @@
 """Endpoints of people who signed in with an access token."""
 
+from collections.abc import Sequence
 from functools import partial
 
-from gateway.admin.crud import Noun, each
+from gateway.admin.crud import Noun
 from gateway.admin.endpoint import AdminDependencies, AdminResponse, Plain
 from gateway.admin.list_search import PEOPLE
 from gateway.admin.requests.people import PersonListQuery
 from gateway.admin.responses.people import PersonPage, PersonShown
 from gateway.catalog.identity import people
+from gateway.domain.identifiers import TenantId
+from gateway.domain.tenancy.keys import Key
 
-_NOUN = Noun(singular="person", path="/tenants/{t}/people", key="id", shown=PersonShown, show=each(PersonShown.of))
+
+async def _show(admin: AdminDependencies, tenant: TenantId, found: Sequence[Key]) -> Sequence[PersonShown]:
+    keys = await people.keys_made(tenant, admin.catalog, [person.subject for person in found])
+    return [PersonShown.of(person, keys) for person in found]
+
+
+_NOUN = Noun(singular="person", path="/tenants/{t}/people", key="id", shown=PersonShown, show=_show)
 
 
 async def deny_person(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """Deny a person, by id or subject: every token of the person and every key of the same subject is refused.
 
-    The subject of a person who has not signed in is accepted too.
+    The subject of a person who has not signed in is accepted too. Keys of other subjects that the person made stay
+    valid; `keys_made` has their ids.
     """
     deny = partial(people.deny_person, call.tenant, admin.catalog, call.path["id"])
     return await _NOUN.respond(admin, call, await deny(by=call.by, expected=call.expected))

@@ -27,6 +27,7 @@ _FIELDS = (
     "created_at",
     "expires_at",
     "revoked_at",
+    "made_by",
     "old_secret_until",
     "last_used_at",
     "key",
@@ -157,7 +158,7 @@ add_list(
     key,
     _NOUN,
     "List a tenant's keys, without their secrets.",
-    ("id", "name", "scopes", "state", "expires_at", "old_secret_until", "last_used_at"),
+    ("id", "name", "scopes", "state", "made_by", "expires_at", "old_secret_until", "last_used_at"),
 )
 add_show(key, _NOUN, "Show a key, without its secret.", fields=_FIELDS, naming=_BY_KEY)
 add_delete(key, _NOUN, "Revoke a key and delete it.", naming=_BY_KEY)

@@ -20,7 +20,8 @@ def person() -> None:
 def deny_person(context: AdminContext, person_id: str) -> None:
     """Refuse a person from now on, with every token and every key of the same subject.
 
-    PERSON is an id, or a subject such as corp:ada, also of a person who has not signed in.
+    PERSON is an id, or a subject such as corp:ada, also of a person who has not signed in. Keys of other subjects that
+    the person made stay valid, and are named; `gateway key revoke` ends one.
     """
     changed = context.admin.send("POST", context.tenant_path(_NOUN, person_id, "deny"))
     context.show(changed, lambda: render_fields(changed))
