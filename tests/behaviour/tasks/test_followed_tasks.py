@@ -77,7 +77,8 @@ async def test_tasks_that_cannot_be_followed_are_refused(client: TaskClient) -> 
     """MCP: a client without the extension would wait for ever; ids are strings in an array (SRV-1)."""
     task = await client.start("errs")
     plain = replace(client, capabilities={})
-    missing = (await plain.send(LISTEN, {"notifications": {"taskIds": [task]}}, accept=ACCEPT))["error"]
+    with anyio.fail_after(60):  # a stream would not end
+        missing = (await plain.send(LISTEN, {"notifications": {"taskIds": [task]}}, accept=ACCEPT))["error"]
     assert (missing["code"], missing["data"]["requiredCapabilities"]) == (-32021, {"extensions": {TASKS: {}}})
     not_ids: list[Any] = ["x", [7], [task, None], {"a": []}]
     for odd in not_ids:

@@ -584,6 +584,8 @@ def _spawn(*_: object) -> None:
 async def test_a_replica_lets_only_so_many_calls_wait(office: Office) -> None:
     """Ours: a call beyond the tenant's share of waiting calls ends at once, and its approval stays (TEN-3)."""
     station, asked = ApprovalStation(office.catalog, spawn=_spawn, attach=_attach), await office.open()
+    draft = KeyDraft(name="anna", scopes=frozenset({Scope.APPROVE}), subject="anna")  # else no call waits at all
+    await create_key(office.tenant, office.catalog, draft, by=Author(caller=Operator(), correlation_id="t"))
     for _ in range(station.slot_pool.share):
         assert station.slot_pool.try_take(office.tenant)
 
