@@ -1,5 +1,6 @@
 """Upstreams that echo the credential they were sent, in every encoding that servers use: agents never see it."""
 
+import base64
 import json
 import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -87,6 +88,40 @@ def cases(encodings: Sequence[Encoding]) -> pytest.MarkDecorator:
 def test_the_table_gives_the_secret_back(encoding: Encoding, secret: str) -> None:
     """Ours: every row below would show the secret if nothing were redacted (ISO-4)."""
     assert _reveals(f"before {encoding.encode(secret)} after", encoding, secret)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "Bearer {}",
+        "bearer\t{} ",
+        "Token token={}, nonce=aaaabbbbcccc",
+        'Digest username="x", response="{}"',
+        "ApiKey first, key='{}'",
+        "sid={}; version=2",
+    ],
+)
+@pytest.mark.parametrize("encoding", ENCODINGS, ids=str)
+def test_no_encoding_of_a_part_of_a_credential_is_shown(encoding: Encoding, form: str) -> None:
+    """Attack: the upstream echoes the token or a parameter of a value that is stored with its scheme (ISO-4)."""
+    secret = SECRETS[1]
+    redactor = Redactor((Credential(value=form.format(secret)),))
+    for text in (secret, f'{{"token": "{secret}"}}', f"{secret}, version=2"):
+        encoded = encoding.encode(text)
+        for kind, body in (
+            ("text/plain", f"before {encoded} after".encode()),
+            ("application/json", json.dumps({"echo": encoded, "version": 2, "user": "x"}).encode()),
+        ):
+            shown = redactor.redact(UpstreamResponse(status=200, content_type=kind, body=body)).body.decode()
+            assert not _reveals(shown, encoding, secret)
+            assert kind == "text/plain" or json.loads(shown)["version"] == 2
+
+
+def test_the_pair_of_a_basic_header_is_a_credential() -> None:
+    """Attack: the upstream echoes the password of a complete `Basic` header that is stored as an API key (ISO-4)."""
+    stored = f"Basic {base64.b64encode(f'ann:{SECRETS[1]}'.encode()).decode()}"
+    answer = UpstreamResponse(status=200, content_type="text/plain", body=f"ann: {SECRETS[1]}".encode())
+    assert Redactor((Credential(value=stored),)).redact(answer).body == b"ann: ***"
 
 
 @cases(ENCODINGS)

@@ -8,8 +8,10 @@ from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from urllib.parse import quote
 
+from gateway.domain.http.credential_parts import parts_of
 from gateway.domain.http.requests import Credential
 from gateway.domain.text_search.escapes import ALL_ESCAPES, DECODING_ROUNDS, decode, squeeze
 
@@ -36,19 +38,16 @@ class SecretEncodings:
 
 
 def encodings_of(credentials: Iterable[Credential]) -> SecretEncodings:
-    """Return the forms of all credentials."""
+    """Return the forms of all credentials and of their parts."""
     plain: dict[bytes, None] = {}
     in_base64: dict[bytes, None] = {}
     exact: dict[bytes, None] = {}
     is_ascii = True
-    for credential in credentials:
+    for credential in chain.from_iterable(map(parts_of, credentials)):  # guard: redaction-of-parts
         pair = _basic_pair(credential)
         if len(pair) >= MIN_LENGTH:
             in_base64.update(dict.fromkeys(_b64_forms(pair, offsets=1)))
             in_base64.update(dict.fromkeys(_b64_forms(b64encode(pair))))
-        if (bare := _without_scheme(credential)) is not None:
-            raw = bare.encode("utf-8", "surrogatepass")
-            plain.update(dict.fromkeys(form for form in map(squeeze, _spellings(bare, raw)) if len(form) >= MIN_LENGTH))
         if len(credential.value) < MIN_LENGTH:
             continue
         is_ascii = is_ascii and credential.value.isascii()
@@ -62,14 +61,6 @@ def encodings_of(credentials: Iterable[Credential]) -> SecretEncodings:
         for inner in _b64_contents(credential.value, raw):
             in_base64.update(dict.fromkeys(_b64_forms(inner)))
     return SecretEncodings(plain=tuple(plain), base64=tuple(in_base64), exact=tuple(exact), is_ascii=is_ascii)
-
-
-def _without_scheme(credential: Credential) -> str | None:
-    """Return the token of a value that was stored with the name of its scheme, because it is sent and echoed alone."""
-    words = credential.value.split()
-    if credential.username is not None or len(words) != len(("scheme", "token")) or len(words[1]) < MIN_LENGTH:
-        return None
-    return words[1]
 
 
 def _basic_pair(credential: Credential) -> bytes:

@@ -13,6 +13,7 @@ from urllib.parse import unquote_plus
 
 from msgspec.structs import replace
 
+from gateway.domain.http.credential_parts import split_scheme
 from gateway.domain.http.headers import is_token
 from gateway.domain.http.plans import SchemeKind, SchemePlan
 from gateway.domain.http.requests import Credential, UpstreamRequest
@@ -107,8 +108,8 @@ def _apply(request: UpstreamRequest, scheme: SchemePlan, credential: Credential)
 
 def _bare(value: str, scheme: str) -> str:
     """Return the credential without the name of its scheme, which users paste together with it."""
-    name, blank, rest = value.partition(" ")
-    return rest.strip() if blank and name.lower() == scheme.lower() else value
+    name, bare = split_scheme(value)
+    return bare if name.lower() == scheme.lower() else value
 
 
 def _pair(scheme: SchemePlan, credential: Credential) -> str:
