@@ -1944,6 +1944,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "live-stream-count": (NEVER, "test_streams_are_bounded"),
     },
     "tests/unit/handlers/test_live_results.py": {
+        "live-link-noted": (ALWAYS, "test_links_are_readable_if_they_stay_links_to_resources"),
         "live-link-scheme": (value("True"), "test_other_links_become_text"),
         "live-embedded-scheme": (ALWAYS, "test_an_embedded_script_is_only_its_text"),
         "live-page-of-its-source": (value("uri"), "test_pages_are_those_of_the_source"),
@@ -1969,10 +1970,14 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
             swap("tonumber(ARGV[2])", "100000"),
             "test_links_and_owners_are_bounded",
         ),
+        "linked-resource-first": (
+            swap("HSETNX", "HSET"),
+            "test_another_source_neither_takes_over_a_link_nor_keeps_it",
+        ),
         "linked-resource-mac": (value("True"), "test_a_link_that_was_planted_is_none"),
         "linked-resource-owner": (
             swap("_digest(owner)", "'x'"),
-            "test_a_link_is_of_its_owner_and_the_source_that_returned_it_last",
+            "test_a_link_is_of_its_owner_and_the_source_that_returned_it_first",
         ),
     },
     "tests/integration/redis/live/test_upstream_sessions.py": {

@@ -141,9 +141,9 @@ class _Reading:
 
     def _link(self, block: dict[str, object]) -> Block:
         uri = str(block.get("uri", ""))
-        if _scheme_of(uri) not in _NEVER_READ and not is_page(uri):
-            self._received.links.append(uri)
-        if self._is_permitted(uri):
+        if self._is_permitted(uri):  # guard: live-link-noted
+            if _scheme_of(uri) not in _NEVER_READ and not is_page(uri):
+                self._received.links.append(uri)
             return {**block, "uri": self._shown(uri)}
         name = str(block.get("title") or block.get("name") or "")
         lines = (f"{name}: {uri}" if name else uri, block.get("description"))

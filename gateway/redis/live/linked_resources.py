@@ -2,7 +2,8 @@
 
 A link belongs to its caller: the owner of the caller's results (subject, profile and rules) and the client's MCP
 session. A MAC proves that a replica stored it. A new link evicts the oldest one of its owner, and a new owner the links
-of the owner that used none for longest.
+of the owner that used none for longest. A URI is read at the first source that returned it, until the link is evicted
+or expires.
 """
 
 import hashlib
@@ -22,13 +23,15 @@ _MAC_BYTES = 16
 
 # KEYS: links of the owner by digest, their order, owners of the tenant by last use. ARGV: lifetime in ms, most links,
 # most owners, then digest and value of each link.
-# guard: linked-resource-count
+# guard: linked-resource-count, linked-resource-first
 _NOTE = (
     NOW_MS
     + """
 for index = 4, #ARGV, 2 do
-  redis.call('HSET', KEYS[1], ARGV[index], ARGV[index + 1])
-  redis.call('ZADD', KEYS[2], now, ARGV[index])
+  if redis.call('HSETNX', KEYS[1], ARGV[index], ARGV[index + 1]) == 1
+      or redis.call('HGET', KEYS[1], ARGV[index]) == ARGV[index + 1] then
+    redis.call('ZADD', KEYS[2], now, ARGV[index])
+  end
 end
 local over = redis.call('ZCARD', KEYS[2]) - tonumber(ARGV[2])
 if over > 0 then
@@ -62,7 +65,7 @@ class LinkedResources:
         self._find_script = bus.script(_FIND)
 
     async def note(self, tenant: TenantId, owner: str, source: LiveSourceId, uris: Sequence[str]) -> None:
-        """Store links that a tool of the source has returned to the owner.
+        """Store links that a tool of the source has returned to the owner, except those of another source.
 
         Raises:
             RedisUnavailable: the links may not be readable.
@@ -77,7 +80,7 @@ class LinkedResources:
             await self._note_script(keys, self._idle_ms, MAX_OF_OWNER, MAX_OWNERS, *stored)
 
     async def find(self, tenant: TenantId, owner: str, uri: str) -> LiveSourceId | None:
-        """Return the source that returned a link with this URI to the owner; None if there is none.
+        """Return the first source that returned a link with this URI to the owner; None if there is none.
 
         Raises:
             RedisUnavailable: it is unknown.

@@ -70,10 +70,10 @@ def test_other_links_become_text(uri: str) -> None:
     assert block == {"type": "text", "text": f"Open: {uri}\nplease", "annotations": {"priority": 1}}
 
 
-def test_links_are_readable_unless_another_program_opens_them() -> None:
-    """DYN-5: also those that are shown as text; never scripts, files, pages and the web."""
+def test_links_are_readable_if_they_stay_links_to_resources() -> None:
+    """Attack: a source has no scheme read that it does not list, nor scripts, files, pages and the web (DYN-5)."""
     uris = ["demo://1", "note://1", "https://a.test/", "http://a/", "file:///listed", "javascript:x", "ui://charts/x"]
-    assert content(*(link(uri) for uri in uris)).links == ["demo://1", "note://1"]
+    assert content(*(link(uri) for uri in uris)).links == ["demo://1"]
 
 
 def test_pages_are_those_of_the_source() -> None:

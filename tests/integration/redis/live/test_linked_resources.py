@@ -1,5 +1,6 @@
 """Links of callers in a real Redis: of one owner, authentic, bounded."""
 
+import asyncio
 import secrets
 from collections.abc import AsyncGenerator
 from typing import Any
@@ -23,15 +24,38 @@ async def bus(redis_url: str) -> AsyncGenerator[EventBus]:
         yield opened
 
 
-async def test_a_link_is_of_its_owner_and_the_source_that_returned_it_last(bus: EventBus) -> None:
+async def test_a_link_is_of_its_owner_and_the_source_that_returned_it_first(bus: EventBus) -> None:
     """DYN-5: tenant and owner are part of the place (TEN-1)."""
     links = LinkedResources(bus, idle_s=60)
     await links.note(ACME, "ann", ONE, ["x:1", "x:2", "x:" + "y" * 2_000])
     await links.note(ACME, "ann", TWO, ["x:2"])
-    assert [await links.find(ACME, "ann", uri) for uri in ("x:1", "x:2", "x:3")] == [ONE, TWO, None]
+    await links.note(ACME, "bob", TWO, ["x:2"])
+    assert [await links.find(ACME, "ann", uri) for uri in ("x:1", "x:2", "x:3")] == [ONE, ONE, None]
+    assert await links.find(ACME, "bob", "x:2") == TWO
     assert await links.find(ACME, "ann", "x:" + "y" * 2_000) is None
     assert await links.find(ACME, "bob", "x:1") is None
     assert await links.find(GLOBEX, "ann", "x:1") is None
+
+
+async def test_another_source_neither_takes_over_a_link_nor_keeps_it(
+    bus: EventBus, raw: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Attack: a source that repeats a URI of another one serves it only after the link of the first is evicted."""
+    monkeypatch.setattr(linked_resources, "MAX_OF_OWNER", 2)
+    links = LinkedResources(bus, idle_s=60)
+
+    async def note(source: LiveSourceId, uri: str) -> None:
+        await links.note(ACME, "ann", source, [uri])
+        await asyncio.sleep(0.002)  # links are ordered by milliseconds
+
+    await note(ONE, "x:1")
+    await note(ONE, "x:2")
+    await note(ONE, "x:1")
+    await note(TWO, "x:2")
+    await note(TWO, "x:3")
+    assert [await links.find(ACME, "ann", uri) for uri in ("x:1", "x:2", "x:3")] == [ONE, None, TWO]
+    await note(TWO, "x:2")
+    assert await links.find(ACME, "ann", "x:2") == TWO
 
 
 async def test_a_link_that_was_planted_is_none(bus: EventBus, raw: Any) -> None:
