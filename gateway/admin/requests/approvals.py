@@ -7,7 +7,7 @@ from pydantic import Field
 from gateway.admin.requests.primitives import Text, Uri
 from gateway.domain.calls.approvals import ApprovalState
 from gateway.domain.members.formats import PRINTABLE
-from gateway.web.models import Absent, BodyModel, PageQuery
+from gateway.web.models import GIVEN, Absent, BodyModel, PageQuery
 
 
 class ApprovalQuery(PageQuery):
@@ -23,6 +23,7 @@ class ApprovalDecide(BodyModel):
 
     comment: Annotated[
         str | Absent,
+        GIVEN,
         Field(
             max_length=1000, pattern=PRINTABLE, description="The reason; the requester sees the reason for a denial."
         ),

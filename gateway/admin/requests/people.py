@@ -12,7 +12,7 @@ from gateway.domain.tenancy.issuers import ALGORITHMS, MAX_GRANT_S, MAX_INTROSPE
 from gateway.web.models import GIVEN, Absent, BodyModel, ListQuery
 
 Claim = Annotated[str, Field(min_length=1, max_length=200, pattern=PRINTABLE)]
-Condition = Annotated[str | Absent, Field(min_length=1, max_length=200, pattern=PRINTABLE)]
+Condition = Annotated[str | Absent, GIVEN, Field(min_length=1, max_length=200, pattern=PRINTABLE)]
 Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 
 IssuerName = Annotated[str, Field(pattern=NAME, description="Unique in the tenant; the prefix of subjects.")]
@@ -44,6 +44,7 @@ class AdmissionRuleGiven(BodyModel):
     subject: Annotated[Condition, Field(description="The person's subject at the issuer.")] = None
     profiles: Annotated[
         list[Annotated[str, Field(pattern=LABEL)]] | Absent,
+        GIVEN,
         Field(
             min_length=1,
             max_length=100,

@@ -147,7 +147,7 @@ def _renamed(kind: Kind[T]) -> Mapping[str, tuple[Any, Any]]:
 def _matching(kind: Kind[T]) -> Mapping[str, tuple[Any, Any]]:
     """The fields of a PUT that must be those of the object in the path, if sent."""
     about = f"If sent, it must be that of the {kind.words} in the path."
-    text = Annotated[str | Absent, Field(max_length=64, description=about)]
+    text = Annotated[str | Absent, GIVEN, Field(max_length=64, description=about)]
     return {name: (text, None) for name in ("id", "name") if kind.is_named or name == "id"}
 
 
