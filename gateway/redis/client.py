@@ -45,6 +45,11 @@ _LAST_PAUSE_S: Final = 10.0
 
 A name that still has its old address must not cost a connection per command, and each replacement interrupts events.
 """
+NOW_US: Final = """
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+"""
+"""The beginning of a script that orders by the clock of Redis: `now` is in microseconds."""
 NOW_MS: Final = """
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

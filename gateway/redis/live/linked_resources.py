@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Sequence
 
 from gateway.domain.identifiers import LiveSourceId, TenantId
-from gateway.redis.client import NOW_MS
+from gateway.redis.client import NOW_US
 from gateway.redis.entry_mac import LINKS, ValueMac
 from gateway.redis.event_bus import EventBus
 
@@ -25,7 +25,7 @@ _MAC_BYTES = 16
 # most owners, then digest and value of each link.
 # guard: linked-resource-count, linked-resource-first
 _NOTE = (
-    NOW_MS
+    NOW_US  # two calls in one millisecond would be ordered by name
     + """
 for index = 4, #ARGV, 2 do
   if redis.call('HSETNX', KEYS[1], ARGV[index], ARGV[index + 1]) == 1
