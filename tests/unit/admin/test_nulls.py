@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -28,14 +28,14 @@ def _bodies(schema: Schema, definitions: Schema, value: object, depth: int = 0) 
         yield from _bodies(definitions[name.rpartition("/")[2]], definitions, value, depth + 1)
     for alternative in (*schema.get("anyOf", ()), *schema.get("oneOf", ()), *schema.get("allOf", ())):
         yield from _bodies(alternative, definitions, value, depth + 1)
-    if isinstance(items := schema.get("items"), Mapping):
-        yield from ([element] for element in _bodies(items, definitions, value, depth + 1))
+    if isinstance(items := schema.get("items"), dict):
+        yield from ([element] for element in _bodies(cast("Schema", items), definitions, value, depth + 1))
     members: Schema = schema.get("properties", {})
     kinds = {name: member["const"] for name, member in members.items() if "const" in member}
     for name, member in members.items():
         yield from ({**kinds, name: inner} for inner in _bodies(member, definitions, value, depth + 1))
-    if isinstance(further := schema.get("additionalProperties"), Mapping):
-        yield from ({"a": inner} for inner in _bodies(further, definitions, value, depth + 1))
+    if isinstance(further := schema.get("additionalProperties"), dict):
+        yield from ({"a": inner} for inner in _bodies(cast("Schema", further), definitions, value, depth + 1))
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)

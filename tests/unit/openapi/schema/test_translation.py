@@ -1,6 +1,6 @@
 """Schemas of documents as JSON Schema 2020-12: translated, tidied, never stricter than the document."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -59,7 +59,7 @@ def test_a_type_with_another_name_is_read_with_a_note(named: object, types: obje
     """Ours: names of formats and of other languages have one reading, so that no type is lost (OAS-3)."""
     schema = {"type": "object", "properties": {"a": {"type": named}}}
     made = compile_it(with_body(schema))
-    written = named if isinstance(named, str) else str(named[0]) if isinstance(named, list) else ""
+    written = named if isinstance(named, str) else str(cast("list[object]", named)[0])
 
     assert body_of(schema)["properties"]["a"] == ({} if types is None else {"type": types})
     assert any(f"/properties/a: type '{written}' is read as" in note for note in made.report.notes)
