@@ -8,6 +8,7 @@ from typing import Any, Generic, cast
 import msgspec
 from sqlalchemy import ARRAY, RowMapping, Table
 
+from gateway.domain.json_text import decode_json
 from gateway.domain.members.markers import Setter, Shape
 from gateway.kinds.kind import T
 from gateway.kinds.members import REQUIRED, STATUS, Member, alternatives, element_of, members_of, status_of
@@ -107,7 +108,7 @@ class RowMapper(Generic[T]):
 
     def _unpack(self, stored: bytes) -> msgspec.Struct:
         if has_packed(self.of):
-            return msgspec.convert(from_column(self.of, msgspec.json.decode(stored)), self._struct)
+            return msgspec.convert(from_column(self.of, decode_json(stored)), self._struct)
         return cast("msgspec.Struct", self._decoder.decode(stored))
 
     def _written(self, column: str, value: object) -> object:
