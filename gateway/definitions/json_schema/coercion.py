@@ -5,7 +5,8 @@ repair offers one value; where a choice takes several, each is a reading of its 
 against the whole schema and accepts the only valid one. Nothing here decides that a value is valid, so that a part
 which the walk does not understand is refused as before.
 
-Steps, readings and the bytes of JSON text are limited. Numbers keep all their digits.
+Work, readings and the bytes of JSON text are limited. All work over the schema or the value is charged.
+Numbers keep all their digits.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,8 +28,10 @@ from gateway.domain.json_access import Object, as_list, as_object, tokens_of
 MAX_READINGS: Final = 4
 """Limit on the readings of one call; each is checked against the whole schema."""
 
-_MAX_STEPS: Final = 4_000
-"""Limit on the schemas that are compared with parts of the value, about 3 µs each."""
+_MAX_WORK: Final = 16_000
+"""Limit on the work of one search, about 1 µs each: schemas that are followed, members, elements and listed values."""
+_SCHEMA_WORK: Final = 4
+"""Work of following one schema."""
 
 _MAX_TEXT_BYTES: Final = 128 * 1024
 """Limit on the characters of JSON text that are parsed for one call, which takes up to 10 ms."""
@@ -42,7 +45,7 @@ _SCALARS: Final = (str, int, float, bool)
 
 
 class _TooMany(Exception):
-    """The value can be read in too many ways, or takes too many steps."""
+    """The value can be read in too many ways, or the search takes too much work."""
 
 
 def readings(schema: Mapping[str, object], arguments: Mapping[str, object]) -> Sequence[dict[str, object]]:
@@ -85,8 +88,20 @@ class _ReadingWalk:
 
     def __init__(self, schema: Mapping[str, object]) -> None:
         self._root = schema
-        self._steps = _MAX_STEPS
+        self._work = _MAX_WORK
         self._text_bytes = _MAX_TEXT_BYTES
+        self._listed: dict[int, _ListedValues | None] = {}
+        self._required: dict[int, frozenset[str]] = {}
+
+    def _charge(self, work: int) -> None:
+        """Count work before it is done.
+
+        Raises:
+            _TooMany: it is too much.
+        """
+        self._work -= work
+        if self._work < 0:  # guard: readings-work
+            raise _TooMany
 
     def readings(self, schemas: Iterable[object], value: object, depth: int) -> Sequence[object]:
         """Return what the value can be read as: itself alone if the schemas seem to take it; nothing if none fits."""
@@ -107,7 +122,7 @@ class _ReadingWalk:
             parts = self._parts_of((branch,))
             if parts is not None:
                 found += self._choose((*plain, *parts[0]), (*choices[1:], *parts[1]), value, depth)
-        return (value,) if any(one is value for one in found) else _distinct(found)
+        return (value,) if any(one is value for one in found) else self._distinct(found)
 
     def _parts_of(self, schemas: Iterable[object]) -> tuple[Sequence[Object], Sequence[Sequence[object]]] | None:
         """The schemas with the targets of references and `allOf`, and their choices; None if nothing can conform."""
@@ -115,8 +130,8 @@ class _ReadingWalk:
         choices: list[Sequence[object]] = []
         waiting = list(schemas)
         while waiting:
-            self._steps -= 1
-            if self._steps < 0 or len(plain) > _MAX_HOPS:
+            self._charge(_SCHEMA_WORK)
+            if len(plain) > _MAX_HOPS:
                 raise _TooMany
             part = waiting.pop()
             if part is False:
@@ -133,23 +148,25 @@ class _ReadingWalk:
         return plain, choices
 
     def _target(self, ref: str) -> object:
+        self._charge(len(ref) // 4)
         found: object = self._root
         for token in tokens_of(ref[1:]):
             found = (as_object(found) or {}).get(token)
         return found
 
     def _local(self, plain: Sequence[Object], value: object, depth: int) -> Sequence[object]:
-        wanted = _wanted(plain)
+        self._charge(len(plain))
+        wanted = self._wanted(plain)
         if _is_file(plain):
             fitting = file_of(value)
             return () if fitting is None else (fitting,)
         if _fits(value, wanted):
-            return self._inside(plain, value, depth) if _is_allowed(value, plain) else ()
+            return self._inside(plain, value, depth) if self._is_allowed(value, plain) else ()
         found: list[object] = []
         for candidate in self._repaired(value, wanted or frozenset()):
-            if _fits(candidate, wanted) and _is_allowed(candidate, plain):
+            if _fits(candidate, wanted) and self._is_allowed(candidate, plain):
                 found += self._inside(plain, candidate, depth)
-        return _distinct(found)
+        return self._distinct(found)
 
     def _repaired(self, value: object, wanted: frozenset[str]) -> Iterator[object]:
         """Offer the repairs of one value; the table of them is in docs/tool-schema.md."""
@@ -174,15 +191,20 @@ class _ReadingWalk:
         return (value,)
 
     def _members(self, plain: Sequence[Object], members: dict[str, object], depth: int) -> Sequence[object]:
-        required = {name for node in plain for name in as_list(node.get("required")) or ()}
-        if any(name not in members for name in required) or any(_is_closed_to(node, members) for node in plain):
+        self._charge(len(members))
+        required = [self._required_of(node) for node in plain]
+        if not all(names <= members.keys() for names in required if len(names) <= len(members)):
             return ()
+        if any(len(names) > len(members) for names in required) or any(_is_closed_to(node, members) for node in plain):
+            return ()
+        if not any(_has_members(node) for node in plain) and None not in members.values():
+            return (members,)
         names: list[str] = []
         read: list[Sequence[object]] = []
         for name, value in members.items():
             schemas = list(_schemas_of(plain, name))
             found = self.readings(schemas, value, depth + 1) if schemas else (value,)
-            if value is None and not found and name not in required:
+            if value is None and not found and not any(name in others for others in required):
                 found = (_ABSENT,)
             if not found:
                 return ()
@@ -191,6 +213,7 @@ class _ReadingWalk:
                 read.append(found)
         if not names:
             return (members,)
+        self._charge(len(members) * MAX_READINGS)
         return [
             {
                 name: value
@@ -201,6 +224,9 @@ class _ReadingWalk:
         ]
 
     def _elements(self, plain: Sequence[Object], items: list[object], depth: int) -> Sequence[object]:
+        if not any("items" in node or "prefixItems" in node for node in plain):
+            return (items,)
+        self._charge(len(items))
         read: list[Sequence[object]] = []
         for index, item in enumerate(items):
             schemas = list(_schemas_at(plain, index))
@@ -210,7 +236,62 @@ class _ReadingWalk:
             read.append(found)
         if all(len(found) == 1 and found[0] is item for found, item in zip(read, items, strict=True)):
             return (items,)
+        self._charge(len(items) * MAX_READINGS)
         return [list(chosen) for chosen in _combinations(read)]
+
+    def _wanted(self, plain: Sequence[Object]) -> frozenset[str] | None:
+        """The types that all schemas allow; None without a restriction."""
+        wanted: frozenset[str] | None = None
+        for node in plain:
+            listed = self._listed_of(node)
+            for types in (types_of(node), () if listed is None else listed.types):
+                if types:
+                    allowed = frozenset([*types, "integer"] if "number" in types else types)
+                    wanted = allowed if wanted is None else wanted & allowed
+        return wanted
+
+    def _is_allowed(self, value: object, plain: Sequence[Object]) -> bool:
+        """False for a plain value that a constant or a list of values excludes."""
+        if not isinstance(value, _SCALARS):
+            return True
+        listed = [found for node in plain if (found := self._listed_of(node)) is not None]
+        return all((isinstance(value, bool), value) in one.scalars for one in listed)
+
+    def _listed_of(self, node: Object) -> "_ListedValues | None":
+        """The constant or the list of values of a schema, read once: an enumeration can have thousands."""
+        if id(node) not in self._listed:
+            values = [node["const"]] if "const" in node else as_list(node.get("enum"))
+            self._charge(len(values or ()))
+            self._listed[id(node)] = None if values is None else _ListedValues(values)
+        return self._listed[id(node)]
+
+    def _required_of(self, node: Object) -> frozenset[str]:
+        """The required names of a schema, read once."""
+        if id(node) not in self._required:
+            names = as_list(node.get("required")) or ()
+            self._charge(len(names))
+            self._required[id(node)] = frozenset(cast("Sequence[str]", names))
+        return self._required[id(node)]
+
+    def _distinct(self, found: Sequence[object]) -> Sequence[object]:
+        if len(found) < 2:  # nothing to compare
+            return found
+        distinct: dict[bytes, object] = {}
+        for one in found:
+            encoded = msgspec.json.encode(one)
+            self._charge(1 + len(encoded) // 500)
+            distinct[encoded] = one
+        if len(distinct) > MAX_READINGS:
+            raise _TooMany
+        return list(distinct.values())
+
+
+class _ListedValues:
+    """The values that a schema lists: the plain ones, each with true for a boolean, and the types of all."""
+
+    def __init__(self, values: Sequence[object]) -> None:
+        self.scalars = frozenset((isinstance(one, bool), one) for one in values if isinstance(one, _SCALARS))
+        self.types = frozenset(name for one in values for name in _types_of(one))
 
 
 def _combinations(read: Sequence[Sequence[object]]) -> Iterator[tuple[object, ...]]:
@@ -220,31 +301,6 @@ def _combinations(read: Sequence[Sequence[object]]) -> Iterator[tuple[object, ..
         if count > MAX_READINGS:
             raise _TooMany
     return product(*read)
-
-
-def _distinct(found: Sequence[object]) -> Sequence[object]:
-    if len(found) < 2:  # nothing to compare
-        return found
-    distinct = list({msgspec.json.encode(one): one for one in found}.values())
-    if len(distinct) > MAX_READINGS:
-        raise _TooMany
-    return distinct
-
-
-def _wanted(plain: Sequence[Object]) -> frozenset[str] | None:
-    """The types that all schemas allow; None without a restriction."""
-    wanted: frozenset[str] | None = None
-    for node in plain:
-        for types in (types_of(node), _types_of_values(node)):
-            if types:
-                allowed = frozenset([*types, "integer"] if "number" in types else types)
-                wanted = allowed if wanted is None else wanted & allowed
-    return wanted
-
-
-def _types_of_values(node: Object) -> Sequence[str]:
-    values = [node["const"]] if "const" in node else as_list(node.get("enum")) or ()
-    return [one for value in values for one in _types_of(value)]
 
 
 def _types_of(value: object) -> Sequence[str]:
@@ -269,26 +325,16 @@ def _fits(value: object, wanted: frozenset[str] | None) -> bool:
     return wanted is None or not wanted.isdisjoint(_types_of(value))
 
 
-def _is_allowed(value: object, plain: Sequence[Object]) -> bool:
-    """False for a plain value that a constant or a list of values excludes."""
-    if not isinstance(value, _SCALARS):
-        return True
-    for node in plain:
-        values = [node["const"]] if "const" in node else as_list(node.get("enum"))
-        if values is not None and not any(_is_equal(value, one) for one in values):
-            return False
-    return True
-
-
-def _is_equal(one: object, other: object) -> bool:
-    return isinstance(one, bool) is isinstance(other, bool) and one == other
-
-
 def _is_closed_to(node: Object, members: Object) -> bool:
     """True if the schema has a closed list of names and the object has another."""
     if node.get("additionalProperties") is not False or "patternProperties" in node:
         return False
     return not members.keys() <= (as_object(node.get("properties")) or {}).keys()
+
+
+def _has_members(node: Object) -> bool:
+    """True if a schema restricts members of an object."""
+    return "properties" in node or as_object(node.get("additionalProperties")) is not None
 
 
 def _schemas_of(plain: Sequence[Object], name: str) -> Iterator[object]:

@@ -1,6 +1,7 @@
 """Coercion: which spellings are read, which are refused, and that each reading is the only one."""
 
 import json
+import sys
 from collections.abc import Mapping
 from random import Random
 from typing import Any
@@ -309,3 +310,48 @@ async def test_no_generated_call_is_read_in_one_of_several_ways(seed: int) -> No
         assert found == conforming[0]
     else:
         assert found is REFUSED
+
+
+_MANY = 20_000
+_BRANCHES = [{"type": "array", "minItems": 10**6 + n} for n in range(400)]
+_RECORDS = [{"type": "object", "minProperties": 10**6 + n} for n in range(150)]
+_NAMED = {str(n): INTEGER for n in range(3000)}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"anyOf": _BRANCHES}, [0] * _MANY),
+        ({"anyOf": [{**one, "items": {}} for one in _BRANCHES]}, [0] * _MANY),
+        ({"anyOf": _RECORDS}, {str(n): 0 for n in range(_MANY)}),
+        ({"anyOf": [{**one, "properties": {"a": INTEGER}} for one in _RECORDS]}, {str(n): 0 for n in range(_MANY)}),
+        (_list_of({"type": "integer", "enum": list(range(2000))}), ["1", *[1999] * 3900]),
+        (_list_of({"type": "object", "required": list(_NAMED)}), [{}] * 3900),
+        (_list_of({"type": "object", "properties": _NAMED, "additionalProperties": False}), [{"0": "1"}] * 3900),
+        ({"oneOf": [_list_of({"const": n}) for n in range(300)]}, ["1"] * 2000),
+        ({"$ref": "#/" + "a/" * 50_000}, "1"),
+    ],
+)
+def test_a_search_is_bounded_by_all_its_work(schema: Mapping[str, Any], value: object) -> None:
+    """Attack: elements, members, listed values and names cost as schemas do, so that no call holds the loop (RES-1)."""
+    calls = 0
+
+    def count(*_: object) -> None:
+        nonlocal calls
+        calls += 1
+
+    sys.setprofile(count)
+    try:
+        found = readings({"type": "object", "properties": {"a": schema}}, {"a": value})
+    finally:
+        sys.setprofile(None)
+
+    assert len(found) <= MAX_READINGS
+    assert calls < 400_000  # at most about 40 ms; the first of these made 16 million
+
+
+def test_a_long_enumeration_is_read_once() -> None:
+    """Ours: texts of numbers are read beside a list of thousands of values (CLN-2)."""
+    schema = {"type": "object", "properties": {"a": _list_of({"type": "integer", "enum": list(range(5000))})}}
+
+    assert readings(schema, {"a": ["1"] * 500}) == [{"a": [1] * 500}]
