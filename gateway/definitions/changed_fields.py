@@ -34,7 +34,10 @@ _MAX_DEPTH = 24
 _BOOKKEEPING = frozenset({"tenant", "id", "version", "created_at", "updated_at"})
 """Fields of every object that are not part of a change."""
 _HIDDEN = "(not recorded)"
-_URL = re.compile(r"(https?://)(?:[^/@?#\s]*@)?([^?#\s]*)[?#]\S*", re.IGNORECASE)
+_URL = re.compile(r"https?://\S*", re.IGNORECASE)
+"""A run of characters that begins with a URL. Each character is read once, however many URLs a run repeats."""
+_USER = re.compile(r"//[^/@?#]*@")
+_QUERY = re.compile(r"[?#].*", re.DOTALL)
 _EMPTY: Sequence[object] = (None, "", [], {})
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
@@ -108,10 +111,14 @@ def _entries(value: Mapping[object, object], key: bytes, depth: int) -> Iterator
 
 def _to_text(text: str, key: bytes) -> str:
     """Return a text, without the query and user of a URL, which may be secrets."""
-    found = _URL.sub(lambda url: f"{url[1]}{url[2]}?{_HIDDEN}", text)  # guard: changes-of-urls
+    found = _URL.sub(_without_secrets, text)  # guard: changes-of-urls
     if len(found) > MAX_TEXT_LENGTH:
         found = f"{found[:MAX_TEXT_LENGTH]}…"
     return found if found == text else f"{found} {_fingerprint(key, text)}"
+
+
+def _without_secrets(url: re.Match[str]) -> str:
+    return _USER.sub("//", _QUERY.sub(f"?{_HIDDEN}", url[0], count=1))
 
 
 def _fingerprint(key: bytes, value: object) -> str:

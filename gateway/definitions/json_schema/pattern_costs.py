@@ -13,8 +13,8 @@ BYTE = 64
 _FEW_STATES = 10
 _MAX_STATES = 2**20
 _TOKEN = re.compile(
-    r"\\[pPxu]\{[^}]*\}|\\."  # an escaped character or class
-    r"|\[(?:\\.|\[[^\]]*\]|[^\]\\])*\]"
+    r"\\[pPxu]\{[^{}]*\}|\\."  # an escaped character or class
+    r"|\[(?>(?:\\.|\[[^\[\]]*\]|[^\]\\])*)\]?"  # an open class ends with the pattern, so that none is read twice
     r"|\((?:\?[^:)]*:?)?|\)"
     r"|\{(\d+)(?:,(\d*))?\}"  # a counted repetition
     r"|.",

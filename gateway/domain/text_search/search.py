@@ -23,8 +23,11 @@ WINDOW = 16 * 1024
 _OVERLAP = 1024
 """Overlap of two windows in characters; longer than any match, because gaps in a match are shortened."""
 _HIDDEN = "hidden-text"
-_LINE_BREAK = re.compile(r"[ \t\r]*\n[\s>|]*")
-"""A line break with indentation and the marks of a quotation; a key that is wrapped in a mail has them."""
+_LINE_BREAK = re.compile(r"(?<![ \t\r])[ \t\r]*\n[\s>|]*")
+"""A line break with indentation and the marks of a quotation; a key that is wrapped in a mail has them.
+
+A match begins where the white space does, so that a long run of it is read once.
+"""
 _VERIFIED = {"card": has_card, "iban": has_iban}
 
 
