@@ -14,16 +14,23 @@ def renamed_arguments(names: Iterable[str]) -> Mapping[str, str]:
     """Return the listed name of each stored name that some client refuses; a name that is taken gets a number."""
     stored = [*names]
     taken, renamed = set(stored), dict[str, str]()
+    numbers: dict[str, int] = {}  # lower numbers of the same name stay taken, so each is tried once
     for name in stored:
         if PLAIN_ARGUMENT.fullmatch(name) is None:
             wanted = _FOREIGN.sub("_", name)[:MAX_LENGTH] or "_"
-            listed, number = wanted, 1
+            number = numbers.get(wanted, 1)
+            listed = wanted if number == 1 else _numbered(wanted, number)
             while listed in taken:
                 number += 1
-                listed = f"{wanted[: MAX_LENGTH - len(str(number)) - 1]}_{number}"
+                listed = _numbered(wanted, number)
+            numbers[wanted] = number
             taken.add(listed)
             renamed[name] = listed
     return renamed
+
+
+def _numbered(wanted: str, number: int) -> str:
+    return f"{wanted[: MAX_LENGTH - len(str(number)) - 1]}_{number}"
 
 
 def restore_arguments(arguments: Mapping[str, object], renamed: Mapping[str, str]) -> Mapping[str, object]:

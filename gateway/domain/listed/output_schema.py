@@ -58,7 +58,7 @@ def _values(written: dict[str, Any], keyword: str, value: object) -> None:
     """A closed list of plain values; objects in it would require their members."""
     values = (as_list(value) or ()) if keyword == "enum" else [value]
     if not any(isinstance(one, dict | list) for one in values):
-        known = written.get("enum", values)
+        known = frozenset(written.get("enum", values))
         written["enum"] = [one for one in values if one in known]
 
 

@@ -17,6 +17,8 @@ class ReferenceTargets:
     def __init__(self, schema: Object) -> None:
         self._schema = schema
         self._names: dict[tuple[str, ...], str] = {}
+        self._taken: set[str] = set()
+        self._numbers: dict[str, int] = {}
         self._waiting: list[tuple[str, object]] = []
         self._anchors: Mapping[str, tuple[str, ...]] | None = None
 
@@ -73,10 +75,13 @@ class ReferenceTargets:
 
     def _new_name(self, path: tuple[str, ...]) -> str:
         wanted = path[1] if len(path) == 2 and path[0] in _HOLDERS else "_".join(path[-1:]) or _ROOT
-        taken, name, number = {*self._names.values()}, wanted, 1
-        while name in taken:
+        number = self._numbers.get(wanted, 1)  # lower numbers of the name stay taken, so each is tried once
+        name = wanted if number == 1 else f"{wanted}_{number}"
+        while name in self._taken:
             number += 1
             name = f"{wanted}_{number}"
+        self._numbers[wanted] = number
+        self._taken.add(name)
         return name
 
 

@@ -15,7 +15,7 @@ import anyio
 import structlog
 from msgspec.structs import replace
 
-from gateway.domain.audit import CallRecord, describe_rule, refused
+from gateway.domain.audit import CallRecord, RuleKind, describe_rule, refused
 from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.domain.identifiers import TenantId
 from gateway.errors import AuditUnavailable, DecidingRule
@@ -30,6 +30,8 @@ FIRST = 10
 """Equal refusals of a minute that are entries of their own; enough for the attempts of a person, or of an agent."""
 MAX_OF_A_TENANT = 100
 """Maximum number of different refusals per tenant and minute; others are counted under the principal `others`."""
+MAX_OF_A_PRINCIPAL = 20
+"""Of these, the most of one principal, so that its flood leaves room for the refusals of others."""
 MAX_PENDING_OF_A_TENANT = 20
 """Entries of one tenant that wait for PostgreSQL; further refusals are counted."""
 MAX_PENDING = 1000
@@ -152,15 +154,19 @@ class RefusalTally:
             if len(self._counted) >= _MAX_TENANTS:  # guard: refusals-bounded
                 return None
             counted = self._counted[record.tenant] = {}
-        equal = _Equal(record.principal, record.action, record.outcome, rule.kind, rule.name)
-        found = counted.get(equal)
-        if found is None:
-            found = _Count(rule)
-            if len(counted) >= MAX_OF_A_TENANT:  # guard: refusals-of-a-tenant-bounded
+        # The name of a missing profile is the caller's own text, which would make every refusal another one.
+        name = "" if rule.kind == RuleKind.PROFILE else rule.name  # guard: refusals-of-invented-names
+        equal = _Equal(record.principal, record.action, record.outcome, rule.kind, name)
+        if equal not in counted:
+            is_first = rule.name == name
+            if sum(one.principal == record.principal for one in counted) >= MAX_OF_A_PRINCIPAL:
+                equal, is_first = equal._replace(name=""), False  # guard: refusals-of-a-principal-bounded
+            count = _Count(rule if is_first else DecidingRule(rule.kind))
+            if equal not in counted and len(counted) >= MAX_OF_A_TENANT:  # guard: refusals-of-a-tenant-bounded
                 equal = equal._replace(principal=_OTHERS_PRINCIPAL, name="")
-                found = counted.get(equal, _Count(DecidingRule(rule.kind), entries=FIRST))
-            counted[equal] = found
-        return found
+                count = _Count(DecidingRule(rule.kind), entries=FIRST)
+            counted.setdefault(equal, count)
+        return counted[equal]
 
     async def _flush_counted(self) -> None:
         while True:

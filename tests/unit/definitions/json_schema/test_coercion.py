@@ -318,7 +318,7 @@ _RECORDS = [{"type": "object", "minProperties": 10**6 + n} for n in range(150)]
 _NAMED = {str(n): INTEGER for n in range(3000)}
 
 
-_HOSTILE: Sequence[tuple[Mapping[str, Any], object]] = [
+_HOSTILE: Sequence[tuple[Mapping[str, Any], Any]] = [
     ({"anyOf": _BRANCHES}, [0] * _MANY),
     ({"anyOf": [{**one, "items": {}} for one in _BRANCHES]}, [0] * _MANY),
     ({"anyOf": _RECORDS}, {str(n): 0 for n in range(_MANY)}),

@@ -4,6 +4,7 @@ import asyncio
 
 import anyio
 import pytest
+from anyio.lowlevel import checkpoint
 
 from gateway.domain.audit import CallRecord, RuleKind, refused
 from gateway.domain.identifiers import TenantId
@@ -93,6 +94,24 @@ async def test_a_tenant_has_a_bounded_number_of_entries() -> None:
 
     assert len(trail.records) == MAX_OF_A_TENANT + 1
     assert sum(trail.counts.values()) == 5 * MAX_OF_A_TENANT
+
+
+async def test_a_principal_hides_no_refusal_of_another() -> None:
+    """Attack: invented profiles are one rule, and one principal's flood leaves room for others (SAF-4)."""
+    trail = Trail()
+    async with RefusalTally(trail.write) as tally:
+        for number in range(10 * MAX_OF_A_TENANT):
+            _note(tally, ACME, "flood", DecidingRule(RuleKind.PROFILE, f"invented{number}"))
+            _note(tally, ACME, "flood", DecidingRule(RuleKind.POLICY, str(number)))
+            await checkpoint()
+        _note(tally, ACME, "victim", DecidingRule(RuleKind.ACCESS, "3"))
+
+    principals = [one.principal for one in trail.records]
+    assert principals.count("key:victim") == 1
+    assert "others" not in principals
+    profiles = [one for one in trail.records if (one.detail or {})["rule"]["kind"] == "profile"]  # type: ignore[index]
+    assert len(profiles) == FIRST + 1
+    assert sum(trail.counts.values()) == 20 * MAX_OF_A_TENANT + 1
 
 
 async def test_tenants_are_bounded() -> None:
