@@ -16,7 +16,7 @@ def test_colliding_arguments_have_the_lowest_free_number() -> None:
 def test_thousands_of_colliding_names_cost_as_many_steps() -> None:
     """Attack: a tool whose arguments all want one name held the event loop for seconds (RES-1)."""
     names = [chr(0x4E00 + number) for number in range(5000)]
-    schema = {"a": {name: {"b": {}} for name in names}}
+    schema: dict[str, object] = {"a": {name: {"b": {"type": "string"}} for name in names}}
     steps = 0
 
     def count(*_: object) -> None:
