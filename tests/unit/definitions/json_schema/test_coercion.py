@@ -324,7 +324,7 @@ _HOSTILE: Sequence[tuple[Mapping[str, Any], Any]] = [
     ({"anyOf": _RECORDS}, {str(n): 0 for n in range(_MANY)}),
     ({"anyOf": [{**one, "properties": {"a": INTEGER}} for one in _RECORDS]}, {str(n): 0 for n in range(_MANY)}),
     (_list_of({"type": "integer", "enum": list(range(2000))}), ["1", *[1999] * 3900]),
-    (_list_of({"type": "object", "required": list(_NAMED)}), [{}] * 3900),
+    (_list_of({"type": "object", "required": list(_NAMED)}), [dict[str, object]()] * 3900),
     (_list_of({"type": "object", "properties": _NAMED, "additionalProperties": False}), [{"0": "1"}] * 3900),
     ({"oneOf": [_list_of({"const": n}) for n in range(300)]}, ["1"] * 2000),
     ({"$ref": "#/" + "a/" * 50_000}, "1"),
