@@ -1,9 +1,11 @@
 """Violations of a refused value, at most ten: those of `jsonschema-rs`, or only the missing and wrong arguments."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, Protocol
+
+import msgspec
 
 from gateway.definitions.json_schema.explanations import MAX_REASON_LENGTH, explain
 from gateway.definitions.json_schema.nearest_faults import nearest_faults
@@ -60,19 +62,26 @@ def _missing(schema: Mapping[str, object], members: Mapping[str, object]) -> Ite
     return (Fault(pointer="", reason=f'"{_bounded(name)}" is a required property') for name in names)
 
 
-def _wrong(schema: Mapping[str, object], members: Mapping[str, object], checks: ArgumentChecks) -> Iterator[Fault]:
+def _wrong(schema: Mapping[str, object], members: Mapping[str, object], checks: ArgumentChecks) -> Sequence[Fault]:
     known = as_object(schema.get("properties")) or {}
+    tried = list(islice((name for name in members if name in known), _MAX_TRIED))
+    found: dict[str, Sequence[Fault]] = {}
     until = time.thread_time() + _MAX_CPU_S
-    for name in islice((name for name in members if name in known), _MAX_TRIED):
+    # Small arguments first: one that takes the whole time hides no fault of another.
+    for name in sorted(tried, key=lambda each: len(msgspec.json.encode(members[each]))):
         if checks.is_valid(name, members[name]) is False:
-            faults = checks.faults(name, members[name])
-            if faults is not None:
-                yield from faults
-            else:
-                nearest = tuple(islice(nearest_faults(schema, members[name], within=(name,)), _MAX_NEAREST))
-                yield from nearest or (Fault(pointer=point(name), reason=_UNEXPLAINED),)
+            found[name] = _faults_of(schema, name, members[name], checks)
         if time.thread_time() > until:
-            return
+            break
+    return [fault for name in tried for fault in found.get(name, ())]
+
+
+def _faults_of(schema: Mapping[str, object], name: str, value: object, checks: ArgumentChecks) -> Sequence[Fault]:
+    faults = checks.faults(name, value)
+    if faults is not None:
+        return faults
+    nearest = tuple(islice(nearest_faults(schema, value, within=(name,)), _MAX_NEAREST))
+    return nearest or (Fault(pointer=point(name), reason=_UNEXPLAINED),)
 
 
 def _bounded(name: str) -> str:
