@@ -1973,6 +1973,10 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
             swap("tonumber(ARGV[2])", "100000"),
             "test_links_and_owners_are_bounded",
         ),
+        "linked-resource-fair": (
+            swap("then most = source end", "then most = most end"),
+            "test_a_source_does_not_evict_the_links_of_one_with_fewer",
+        ),
         "linked-resource-first": (
             swap("HSETNX", "HSET"),
             "test_another_source_neither_takes_over_a_link_nor_keeps_it",

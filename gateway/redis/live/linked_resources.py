@@ -1,9 +1,9 @@
 """Links that tools of live sources returned to callers: in Redis, so that every replica can read what they name.
 
 A link belongs to its caller: the owner of the caller's results (subject, profile and rules) and the client's MCP
-session. A MAC proves that a replica stored it. A new link evicts the oldest one of its owner, and a new owner the links
-of the owner that used none for longest. A URI is read at the first source that returned it, until the link is evicted
-or expires.
+session. A MAC proves that a replica stored it. When an owner has too many links, the source with the most of them
+loses its oldest one, so that no source evicts the links of one with fewer. A new owner evicts the links of the owner
+that used none for longest. A URI is read at the first source that returned it, until the link is evicted or expires.
 """
 
 import hashlib
@@ -15,19 +15,19 @@ from gateway.redis.entry_mac import LINKS, ValueMac
 from gateway.redis.event_bus import EventBus
 
 MAX_OF_OWNER = 100
-"""Limit on the links of one caller."""
+"""Limit on the links of one caller; sources with links share it equally."""
 MAX_OWNERS = 500
 """Limit on the callers of one tenant that have links."""
 MAX_URI_LENGTH = 1_024
 _MAC_BYTES = 16
 
 # KEYS: links of the owner by digest, their order, owners of the tenant by last use. ARGV: lifetime in ms, most links,
-# most owners, then digest and value of each link.
-# guard: linked-resource-count, linked-resource-first
+# most owners, length of a MAC, then digest and value of each link. `mine` has the digests of each source, oldest first.
+# guard: linked-resource-count, linked-resource-first, linked-resource-fair
 _NOTE = (
     NOW_US  # two calls in one millisecond would be ordered by name
     + """
-for index = 4, #ARGV, 2 do
+for index = 5, #ARGV, 2 do
   if redis.call('HSETNX', KEYS[1], ARGV[index], ARGV[index + 1]) == 1
       or redis.call('HGET', KEYS[1], ARGV[index]) == ARGV[index + 1] then
     redis.call('ZADD', KEYS[2], now, ARGV[index])
@@ -35,8 +35,25 @@ for index = 4, #ARGV, 2 do
 end
 local over = redis.call('ZCARD', KEYS[2]) - tonumber(ARGV[2])
 if over > 0 then
-  for _, oldest in ipairs(redis.call('ZRANGE', KEYS[2], 0, over - 1)) do redis.call('HDEL', KEYS[1], oldest) end
-  redis.call('ZREMRANGEBYRANK', KEYS[2], 0, over - 1)
+  local mine, names = {}, {}
+  for _, digest in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
+    local source = string.sub(redis.call('HGET', KEYS[1], digest) or '', tonumber(ARGV[4]) + 1)
+    if not mine[source] then
+      mine[source] = {first = 1}
+      names[#names + 1] = source
+    end
+    table.insert(mine[source], digest)
+  end
+  for _ = 1, over do
+    local most = names[1]
+    for _, source in ipairs(names) do
+      if #mine[source] - mine[source].first > #mine[most] - mine[most].first then most = source end
+    end
+    local oldest = mine[most][mine[most].first]
+    mine[most].first = mine[most].first + 1
+    redis.call('HDEL', KEYS[1], oldest)
+    redis.call('ZREM', KEYS[2], oldest)
+  end
 end
 redis.call('ZADD', KEYS[3], now, KEYS[1])
 local owners = redis.call('ZCARD', KEYS[3]) - tonumber(ARGV[3])
@@ -77,7 +94,7 @@ class LinkedResources:
                 digest = _digest(uri)
                 stored += [digest, self._mac.make(keys[0], digest.encode(), source.encode()) + source.encode()]
         if stored:
-            await self._note_script(keys, self._idle_ms, MAX_OF_OWNER, MAX_OWNERS, *stored)
+            await self._note_script(keys, self._idle_ms, MAX_OF_OWNER, MAX_OWNERS, _MAC_BYTES, *stored)
 
     async def find(self, tenant: TenantId, owner: str, uri: str) -> LiveSourceId | None:
         """Return the first source that returned a link with this URI to the owner; None if there is none.

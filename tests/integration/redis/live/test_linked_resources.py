@@ -58,6 +58,25 @@ async def test_another_source_neither_takes_over_a_link_nor_keeps_it(
     assert await links.find(ACME, "ann", "x:2") == TWO
 
 
+async def test_a_source_does_not_evict_the_links_of_one_with_fewer(
+    bus: EventBus, raw: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Attack: a source that returns links without end evicts its own; the limit is shared equally (ISO-3)."""
+    del raw
+    monkeypatch.setattr(linked_resources, "MAX_OF_OWNER", 4)
+    links = LinkedResources(bus, idle_s=60)
+    await links.note(ACME, "ann", ONE, ["x:1"])
+    await links.note(ACME, "ann", ONE, ["x:2"])
+    for number in range(1, 6):
+        await links.note(ACME, "ann", TWO, [f"y:{number}"])
+    assert [await links.find(ACME, "ann", f"x:{n}") for n in (1, 2)] == [ONE, ONE]
+    assert [await links.find(ACME, "ann", f"y:{n}") for n in range(1, 6)] == [None, None, None, TWO, TWO]
+    await links.note(ACME, "ann", ONE, ["x:3"])
+    assert [bool(await links.find(ACME, "ann", f"x:{n}")) for n in range(1, 4)] == [False, True, True]
+    await links.note(ACME, "ann", ONE, ["x:4"])
+    assert [bool(await links.find(ACME, "ann", f"y:{n}")) for n in (4, 5)] == [True, True]
+
+
 async def test_a_link_that_was_planted_is_none(bus: EventBus, raw: Any) -> None:
     """Attack: a client of Redis cannot let a caller read at another source, nor give away another caller's link."""
     links = LinkedResources(bus, idle_s=60)
