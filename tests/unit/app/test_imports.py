@@ -6,6 +6,9 @@ import sys
 
 import pytest
 
+from gateway.kinds.index import KINDS
+from gateway.kinds.singletons import SINGLETONS
+
 REPORT = """
 import sys
 print(*sys.modules, file=sys.stderr)
@@ -23,6 +26,21 @@ except SystemExit as ended:
     assert not ended.code
 {REPORT}
 """
+EACH_HELP = """
+import click, sys
+from gateway.cli.main import gateway
+
+def walk(context):
+    context.get_help()
+    command = context.command
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            walk(click.Context(command.get_command(context, name), info_name=name, parent=context))
+    print(context.command_path.replace(" ", "/"), *sys.modules, file=sys.stderr)
+
+walk(click.Context(gateway, info_name="gateway"))
+"""
+"""Prints the help of each command in one process; after each, its path and the modules so far."""
 AFTERWARDS = """
 import sys, threading
 from gateway.cli.deferred_imports import defer_imports
@@ -93,6 +111,10 @@ SPARED = frozenset(
         *("sqlalchemy.dialects.mysql", "sqlalchemy.orm", "alembic"),
     }
 )
+UNUSED_BY_HELP = frozenset(
+    {"pydantic", "pydantic_core", "sqlalchemy", "starlette", "structlog", "mcp", "redis", "asyncpg"}
+)
+"""Libraries of the servers: the help of a kind follows from its declaration, which needs none of them."""
 OF_WORKERS = frozenset(
     {"gateway.openapi.compiler", "gateway.openapi.document.archive", "gateway.openapi.worker", "tarfile"}
 )
@@ -115,6 +137,20 @@ def test_help_imports_click_alone(arguments: list[str]) -> None:
     assert _packages(_imports(HELP, *arguments)) == {"click"}
 
 
+def test_the_help_of_each_kind_follows_from_declarations() -> None:
+    """Ours: the help of no command imports a library of models, tables, routes or logs, so declarations need none."""
+    shown = _run(EACH_HELP).splitlines()
+    imported_by: dict[str, set[str]] = {}
+    for path, *modules in map(str.split, shown):
+        if found := _packages(set(modules)) & UNUSED_BY_HELP:
+            imported_by[path] = found
+    assert imported_by == {}
+    commands = {line.partition(" ")[0].removeprefix("gateway/") for line in shown}
+    names = [kind.name for kind in (*KINDS, *SINGLETONS)]
+    assert [name for name in names if not {name.replace("_", "-"), name.replace("_", "/")} & commands] == []
+    assert len(commands) > 200
+
+
 def test_what_serving_does_without_can_be_imported_later() -> None:
     """Ours: an operator's handlers find the whole SDK, also in threads at once, and every library that was left out."""
     _imports(AFTERWARDS)
@@ -127,7 +163,12 @@ def _packages(modules: set[str]) -> set[str]:
 
 def _imports(program: str, *arguments: str) -> set[str]:
     """The modules of a process that ran the program."""
+    return set(_run(program, *arguments).split())
+
+
+def _run(program: str, *arguments: str) -> str:
+    """The standard error of a process that ran the program."""
     command = [sys.executable, "-P", "-c", program, *arguments]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    return set(done.stderr.split())
+    return done.stderr
