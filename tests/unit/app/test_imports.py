@@ -146,7 +146,7 @@ def test_the_help_of_each_kind_follows_from_declarations() -> None:
             imported_by[path] = found
     assert imported_by == {}
     commands = {line.partition(" ")[0].removeprefix("gateway/") for line in shown}
-    names = [kind.name for kind in (*KINDS, *SINGLETONS)]
+    names = [kind.name for kind in KINDS] + [single.name for single in SINGLETONS]
     assert [name for name in names if not {name.replace("_", "-"), name.replace("_", "/")} & commands] == []
     assert len(commands) > 200
 
