@@ -1172,6 +1172,8 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         ),
     },
     "tests/unit/openapi/query/test_search.py": {
+        "near-words-few": (swap("self._comparisons_left", "None"), "test_a_question_computes_few_edit_distances"),
+        "near-words-short": (NEVER, "test_long_words_are_not_compared"),
         "search-words": (swap("[:_MAX_WORDS]", ""), "test_a_long_question_looks_up_its_rarest_words"),
     },
     "tests/behaviour/openapi/test_shortened_tools.py": {

@@ -2,14 +2,14 @@
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate, chain
+from collections.abc import Mapping, Sequence
+from itertools import accumulate, chain, islice
 
 import msgspec
 
 from gateway.openapi.query.outline import OutlinedOperation
 from gateway.openapi.query.word_index import ALL_FIELDS, BITS, WordIndex
-from gateway.openapi.query.words import asked_words
+from gateway.openapi.query.words import MAX_COMPARED_LENGTH, asked_words, is_near
 
 _MAX_UNKNOWN = 5
 _MAX_KNOWN = 3
@@ -19,6 +19,17 @@ most three others are indexed: each costs as much as the rest of a long question
 
 _MAX_WORDS = 256
 """Words of a question that are looked up, the rarest first: a question of 8,000 characters has up to about 1,000."""
+
+_MAX_COMPARED = 2_000
+"""Limit on the edit distances that one question computes. Each takes up to about 50 µs; names of real documents need
+less than a tenth of them.
+"""
+
+_NEAR = 0.25
+"""The similarity of words within the edit distance, which is 2 from `_MIN_TWO_EDITS` letters on, else 1."""
+
+_MIN_NEAR_LENGTH = 4
+_MIN_TWO_EDITS = 8
 
 _METHOD_FACTOR = 1.2
 """Ranking factor of an operation whose method is a word of the query."""
@@ -47,7 +58,8 @@ class Ranking:
         self._starts = list(accumulate((len(index) for index in indexes), initial=0))
         self._fields = ALL_FIELDS if field is None else BITS[field]
         self._scores = [0.0] * self._starts[-1]
-        self._matched: list[str] = []
+        self._found_fields = bytearray(self._starts[-1])
+        self._comparisons_left = _MAX_COMPARED
         asked = asked_words(query)
         counts = {word: sum(index.count(word) for index in indexes) for word in asked}
         known = sorted(filter(counts.__getitem__, asked), key=counts.__getitem__)
@@ -73,7 +85,8 @@ class Ranking:
         place = bisect_right(self._starts, position) - 1
         index, number = self._indexes[place], position - self._starts[place]
         relevance = float(f"{self._scores[position]:.3g}")
-        fields = index.fields_of(number, self._matched, self._fields)
+        found = self._found_fields[position]
+        fields = tuple(field for field, bit in BITS.items() if found & bit)
         return place, Hit(endpoint=index.endpoints[number], relevance=relevance, fields=fields)
 
     def _add(self, similar: Mapping[str, float]) -> None:
@@ -81,18 +94,31 @@ class Ranking:
         count = sum(index.count(word) for index in self._indexes for word in similar)
         if not count:
             return
-        self._matched += similar
         rarity = self._rarity(count)
         for index, start in zip(self._indexes, self._starts, strict=False):
             for word, similarity in similar.items():
                 factor = rarity * similarity
-                for number, weight in index.postings(word, self._fields):
-                    self._scores[start + number] += factor * weight
+                for number, weight, fields in index.postings(word):
+                    if fields & self._fields:
+                        self._scores[start + number] += factor * weight
+                        self._found_fields[start + number] |= fields & self._fields
 
     def _similar(self, word: str) -> Mapping[str, float]:
         """Return the indexed words that contain a word; if there are none, those within a small edit distance."""
-        found = _merge(index.containing(word) for index in self._indexes)
-        return found or _merge(index.near(word) for index in self._indexes)
+        found: dict[str, float] = {}
+        for index in self._indexes:
+            found |= index.containing(word)
+        return found or self._near(word)
+
+    def _near(self, word: str) -> Mapping[str, float]:
+        """Return the indexed words within an edit distance of one or two that share the first or last two letters."""
+        if not _MIN_NEAR_LENGTH <= len(word) <= MAX_COMPARED_LENGTH:
+            return {}
+        edits = 2 if len(word) >= _MIN_TWO_EDITS else 1
+        candidates = dict.fromkeys(chain.from_iterable(index.similar_in_shape(word, edits) for index in self._indexes))
+        compared = list(islice(candidates, self._comparisons_left))  # guard: near-words-few
+        self._comparisons_left -= len(compared)
+        return {known: _NEAR for known in compared if is_near(word, known, edits)}
 
     def _prefer_titles(self, asked: Sequence[str]) -> None:
         """Add the weight of a word in the title of a document to each of its matching operations."""
@@ -118,10 +144,3 @@ def search(index: WordIndex, query: str, field: str | None = None) -> Sequence[H
     """Return the operations of one document that match a question, in one field or in any, the best first."""
     ranking = Ranking([index], query, field)
     return [ranking.hit(position)[1] for position in ranking.best([b"\1" * len(index)])]
-
-
-def _merge(found: Iterable[Mapping[str, float]]) -> Mapping[str, float]:
-    merged: dict[str, float] = {}
-    for one in found:
-        merged |= one
-    return merged

@@ -5,7 +5,6 @@ added over the fields, each with the weight of its field, then saturated, and no
 """
 
 from array import array
-from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -13,7 +12,7 @@ from typing import Final
 from gateway.openapi.query.limits import FIELDS
 from gateway.openapi.query.outline import OutlinedOperation
 from gateway.openapi.query.remote_tools import REMOTE_METHOD
-from gateway.openapi.query.words import asked_words, edit_distance, indexed_words
+from gateway.openapi.query.words import asked_words, indexed_words
 
 MAX_POSTINGS = 300_000
 """Limit on the (word, operation) pairs indexed per document. Descriptions are indexed last, up to this limit."""
@@ -32,10 +31,8 @@ _DESCRIPTION_TENTHS = 7
 """The weight of a word in the descriptions of arguments, in tenths; names of arguments have the weight of FIELDS."""
 
 _POSTING_BYTES, _WORD_BYTES = 9, 160
-_BEGINS, _WITHIN, _NEAR = 0.6, 0.3, 0.25
+_BEGINS, _WITHIN = 0.6, 0.3
 _MIN_SUBSTRING_LENGTH = 3
-_MIN_FUZZY_LENGTH = 4
-_MAX_COMPARED = 2_000
 _MAX_TEXT_LENGTH = 2_000
 
 
@@ -69,28 +66,15 @@ class WordIndex:
     def __contains__(self, word: str) -> bool:
         return word in self._words
 
-    def postings(self, word: str, fields: int = ALL_FIELDS) -> Iterator[tuple[int, float]]:
-        """Return the operations that contain a word in one of these fields, in order, with its weight in each."""
+    def postings(self, word: str) -> Iterator[tuple[int, float, int]]:
+        """Return the operations that contain a word, in order, with its weight in each and the bits of its fields."""
         start, end = self._span(word)
-        pairs = zip(self._numbers[start:end], self._weights[start:end], strict=True)
-        if fields == ALL_FIELDS:
-            return pairs
-        return (pair for pair, found in zip(pairs, self._fields[start:end], strict=True) if found & fields)
+        return zip(self._numbers[start:end], self._weights[start:end], self._fields[start:end], strict=True)
 
     def count(self, word: str) -> int:
         """Return the number of operations that contain a word."""
         start, end = self._span(word)
         return end - start
-
-    def fields_of(self, number: int, words: Iterable[str], fields: int = ALL_FIELDS) -> tuple[str, ...]:
-        """Return those of these fields in which an operation contains one of these words."""
-        bits = 0
-        for word in words:
-            start, end = self._span(word)
-            position = bisect_left(self._numbers, number, start, end)
-            if position < end and self._numbers[position] == number:
-                bits |= self._fields[position]
-        return tuple(field for field, bit in BITS.items() if bits & fields & bit)
 
     def containing(self, word: str) -> Mapping[str, float]:
         """Return the indexed words that contain or begin with a word, with their similarity to it."""
@@ -100,18 +84,14 @@ class WordIndex:
             return {known: _BEGINS for known in self._words if known.startswith(word)}
         return {}
 
-    def near(self, word: str) -> Mapping[str, float]:
-        """Return the indexed words within an edit distance of one or two that share the first or last two letters."""
-        if len(word) < _MIN_FUZZY_LENGTH:
-            return {}
-        edits = 1 if len(word) < 2 * _MIN_FUZZY_LENGTH else 2
-        begins, ends = word[:2], word[-2:]
-        close = [
+    def similar_in_shape(self, word: str, edits: int) -> Iterator[str]:
+        """Return the indexed words of about the length of a word that share its first or last two letters."""
+        begins, ends, shortest, longest = word[:2], word[-2:], len(word) - edits, len(word) + edits
+        return (
             known
             for known in self._words
-            if abs(len(known) - len(word)) <= edits and (known[:2] == begins or known[-2:] == ends)
-        ]
-        return {known: _NEAR for known in close[:_MAX_COMPARED] if edit_distance(word, known) <= edits}
+            if shortest <= len(known) <= longest and (known[:2] == begins or known[-2:] == ends)
+        )
 
     def _span(self, word: str) -> tuple[int, int]:
         place = self._words.get(word)

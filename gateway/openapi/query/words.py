@@ -19,6 +19,9 @@ Verbs such as `get`, `list` and `find` are not in the list: they are parts of na
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 _WHOLE = re.compile(r"[^\W_]+")
 _MAX_NAME_LENGTH = 200
+MAX_COMPARED_LENGTH = 40
+"""Limit on the letters of words whose edit distance is computed; longer names with a slip share most trigrams."""
+
 _LIKE, _HELD = 0.2, 0.15
 
 
@@ -50,26 +53,40 @@ def suggest(wanted: str, names: Iterable[str], *, limit: int = 5) -> Sequence[st
     for name in names:
         other = name[:_MAX_NAME_LENGTH].lower()
         alike = _overlap(grams, _trigrams(other)) + (_HELD if text in other else 0.0)
-        if alike < _LIKE and abs(len(text) - len(other)) <= 1 and edit_distance(text, other) <= 1:
+        if alike < _LIKE and is_near(text, other, 1):
             alike = _LIKE
         if alike >= _LIKE:
             likeness[name] = alike
     return sorted(likeness, key=lambda name: (-likeness[name], name))[:limit]
 
 
-def edit_distance(one: str, other: str) -> int:
-    """Return the edit distance: letters to insert, delete, replace or swap with their neighbour."""
-    older: list[int] = []
-    old = list(range(len(other) + 1))
-    for row, letter in enumerate(one, 1):
-        new = [row]
-        for column, beside in enumerate(other, 1):
-            cost = min(old[column] + 1, new[-1] + 1, old[column - 1] + (letter != beside))
-            if row > 1 < column and letter == other[column - 2] and one[row - 2] == beside:
-                cost = min(cost, older[column - 2] + 1)
-            new.append(cost)
-        older, old = old, new
-    return old[-1]
+def is_near(one: str, other: str, edits: int) -> bool:
+    """Check that at most this many edits separate two words: a letter inserted, deleted, replaced or swapped.
+
+    A column of the edit matrix is one integer (Hyyrö 2003, "A bit-vector algorithm for computing Levenshtein and
+    Damerau edit distances"), so that a comparison takes one step for each letter. It ends when too few letters are left
+    for the distance to fall to `edits`. Words of more than MAX_COMPARED_LENGTH letters are never near.
+    """
+    if max(len(one), len(other)) > MAX_COMPARED_LENGTH:  # guard: near-words-short
+        return False
+    if not one or abs(len(one) - len(other)) > edits:
+        return not one and len(other) <= edits
+    masks: dict[str, int] = {}
+    for place, letter in enumerate(one):
+        masks[letter] = masks.get(letter, 0) | 1 << place
+    whole, last = (1 << len(one)) - 1, 1 << len(one) - 1
+    rises, falls, diagonal, previous, distance = whole, 0, 0, 0, len(one)
+    for left, letter in zip(range(len(other) - 1, -1, -1), other, strict=True):
+        found = masks.get(letter, 0)
+        swapped = (found & ~diagonal) << 1 & previous
+        diagonal = ((((found & rises) + rises) ^ rises) | found | falls | swapped) & whole
+        higher, lower = falls | (whole & ~(diagonal | rises)), diagonal & rises
+        distance += bool(higher & last) - bool(lower & last)
+        if distance - left > edits:
+            return False
+        higher = higher << 1 | 1
+        rises, falls, previous = (lower << 1 | ~(diagonal | higher)) & whole, higher & diagonal, found
+    return distance <= edits
 
 
 def _stem(word: str) -> str:

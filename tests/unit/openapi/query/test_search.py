@@ -1,5 +1,6 @@
 """Which operations words find, in which order, and what is suggested where nothing has the name."""
 
+import itertools
 import random
 import string
 from collections.abc import Iterator
@@ -8,9 +9,9 @@ import pytest
 
 from gateway.openapi.query.limits import FIELDS
 from gateway.openapi.query.outline import OutlinedOperation
-from gateway.openapi.query.search import search
-from gateway.openapi.query.word_index import ALL_FIELDS, MAX_POSTINGS, WordIndex
-from gateway.openapi.query.words import edit_distance, split_words, suggest
+from gateway.openapi.query.search import Ranking, search
+from gateway.openapi.query.word_index import MAX_POSTINGS, WordIndex
+from gateway.openapi.query.words import is_near, split_words, suggest
 
 SHOP = (
     OutlinedOperation(
@@ -155,11 +156,71 @@ def test_a_suggestion_is_like_what_was_asked() -> None:
 
 @pytest.mark.parametrize(
     ("one", "other", "slips"),
-    [("", "", 0), ("abc", "abc", 0), ("abc", "acb", 1), ("abc", "ab", 1), ("abc", "abxc", 1), ("abc", "xyz", 3)],
+    [
+        ("", "", 0),
+        ("abc", "abc", 0),
+        ("abc", "acb", 1),
+        ("abc", "ab", 1),
+        ("abc", "abxc", 1),
+        ("abc", "xyz", 3),
+        ("", "ab", 2),
+        ("invoices", "inovicse", 2),
+        ("a" * 38 + "bc", "a" * 38 + "cb", 1),
+    ],
 )
 def test_slips_are_counted(one: str, other: str, slips: int) -> None:
     """Ours: a letter too many, too few, wrong, or swapped with the next is one slip."""
-    assert edit_distance(one, other) == edit_distance(other, one) == slips
+    assert is_near(one, other, slips)
+    assert is_near(other, one, slips)
+    assert not is_near(one, other, slips - 1)
+
+
+def test_slips_of_random_words_are_those_of_the_matrix() -> None:
+    """Ours: the comparison of whole columns gives the result of the comparison of single cells (OAS-5)."""
+    letters = random.Random(11)
+
+    def word() -> str:
+        return "".join(letters.choices("abc", k=letters.randrange(9)))
+
+    for one, other in ((word(), word()) for _ in range(2_000)):
+        slips = _distance(one, other)
+        assert [is_near(one, other, edits) for edits in range(4)] == [slips <= edits for edits in range(4)]
+
+
+def _distance(one: str, other: str) -> int:
+    """The edit distance by its definition."""
+    if not one or not other:
+        return len(one) + len(other)
+    found = [_distance(one[:-1], other) + 1, _distance(one, other[:-1]) + 1] if one[-1] != other[-1] else []
+    found.append(_distance(one[:-1], other[:-1]) + (one[-1] != other[-1]))
+    if one[-1] != other[-1] and one[-2:] == other[-2:][::-1]:
+        found.append(_distance(one[:-2], other[:-2]) + 1)
+    return min(found)
+
+
+def test_long_words_are_not_compared() -> None:
+    """Ours: a comparison has at most forty steps, whatever a document and a question contain (ISO-2)."""
+    assert is_near("a" * 40, "a" * 39 + "b", 1)
+    assert not is_near("a" * 41, "a" * 40 + "b", 1)
+    assert not is_near("a" * 40, "a" * 41, 1)
+
+
+def test_a_question_computes_few_edit_distances() -> None:
+    """Ours: the comparisons of all words of a question and all documents have one bound (ISO-2)."""
+    asked = ("vvvvvvvvvv", "wwwwwwwwww")
+    alike = [
+        word[:place] + "".join(pair) + word[place + 2 :] for word in asked for place in range(8) for pair in _PAIRS
+    ]
+    operations = [OutlinedOperation(method="GET", path=f"/{n}", summary=word) for n, word in enumerate(alike)]
+    indexes = [WordIndex(operations[::2]), WordIndex(operations[1::2])]
+
+    found = Ranking(indexes, " ".join(asked), None).best([b"\1" * len(index) for index in indexes])
+
+    assert len(operations) > 2_500
+    assert len(found) == 2_000
+
+
+_PAIRS = list(itertools.permutations("abcdefghijklmn", 2))
 
 
 def test_every_field_of_a_hit_is_one_that_can_be_asked_for(words: WordIndex) -> None:
@@ -172,9 +233,9 @@ class _Counting(WordIndex):
 
     asked: list[str]
 
-    def postings(self, word: str, fields: int = ALL_FIELDS) -> Iterator[tuple[int, float]]:
+    def postings(self, word: str) -> Iterator[tuple[int, float, int]]:
         self.asked.append(word)
-        return super().postings(word, fields)
+        return super().postings(word)
 
 
 def test_a_long_question_looks_up_its_rarest_words() -> None:
