@@ -13,10 +13,10 @@ from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminRespons
 from gateway.admin.list_search import ListRules
 from gateway.catalog.etags import Expected
 from gateway.catalog.kinds.collection import Collection, tag_of_kind
-from gateway.catalog.kinds.signed_collection import SignedCollection
+from gateway.catalog.kinds.minting_collection import MintingCollection
 from gateway.domain.identifiers import TenantId
 from gateway.errors import Fault, InvalidBody, NotFound
-from gateway.kinds.kind import T
+from gateway.kinds.kind import Kind, T
 from gateway.kinds.members import keeps
 from gateway.web.kinds.kept_members import ReplaceQuery, may_remove
 from gateway.web.kinds.models import KindModels, models_of
@@ -104,10 +104,11 @@ class KindEndpoints(Generic[T]):
     def _rotations(self) -> Sequence[Route]:
         """Build the endpoint that generates another secret, if objects have one."""
         kind, noun = self.collection.kind, self.noun
-        if not isinstance(self.collection, SignedCollection):
+        if not isinstance(self.collection, MintingCollection):
             return []
-        summary = f"Rotate the secret of a {kind.words}; only this response has it. For a day, both are valid."
-        options = AllOptions(called=f"rotate_{kind.name}", summary=summary, has_tag=True)
+        summary = f"Rotate the secret of a {kind.words}; only this response has it. {kind.rotation}"
+        problems = frozenset[int]() if kind.has_secret is None else frozenset({409})
+        options = AllOptions(called=f"rotate_{kind.name}", summary=summary, has_tag=True, problems=problems)
         responses = {200: self.models.minted}
         return [endpoint("POST", f"{noun.item}/rotate", self._rotate, NoBody, NoQuery, responses, **options)]
 
@@ -116,10 +117,10 @@ class KindEndpoints(Generic[T]):
         return [self.models.show(one, status) for one, status in zip(found, statuses, strict=True)]
 
     async def _create(self, admin: AdminDependencies, call: AdminRequest[BodyModel, NoQuery]) -> AdminResponse:
-        key: str = getattr(call.body, self.collection.kind.keyed)
+        key: str = getattr(call.body, self.collection.kind.keyed, "")
         new = self.models.compose(call.body, key, None)
         made, secret = await self.collection.create_with_secret(call.tenant, admin.catalog, new, by=call.by)
-        return self.noun.to_created(call, made, await self._respond(admin, call, made, secret))
+        return self.noun.to_created(call, made, await self._respond_minted(admin, call, made, secret))
 
     async def _set(self, admin: AdminDependencies, call: AnyRequest) -> AdminResponse:
         address = call.path[self.collection.kind.address]
@@ -128,13 +129,14 @@ class KindEndpoints(Generic[T]):
         def compose(current: T | None) -> T:
             if current is None and not self._creates_by_put:
                 raise NotFound(f"no such {self.collection.kind.words}")
-            _check_same(call.body, address, current)
+            _check_same(self.collection.kind, call.body, address, current)
             return self.models.compose(call.body, address, current, may_remove=may_remove(call.query, call.expected))
 
         change = partial(self.collection.set, call.tenant, admin.catalog, address, compose)
         done, is_new, secret = await change(by=call.by, expected=expected)
-        response = await self._respond(admin, call, done, secret)
-        return self.noun.to_created(call, done, response) if is_new else response
+        if is_new:
+            return self.noun.to_created(call, done, await self._respond_minted(admin, call, done, secret))
+        return await self.noun.respond(admin, call, done)
 
     async def _change(self, admin: AdminDependencies, call: AdminRequest[BodyModel, NoQuery]) -> AdminResponse:
         change = partial(self.collection.change, call.tenant, admin.catalog, call.path[self.noun.key])
@@ -142,25 +144,25 @@ class KindEndpoints(Generic[T]):
         return await self.noun.respond(admin, call, changed)
 
     async def _rotate(self, admin: AdminDependencies, call: Plain) -> AdminResponse:
-        assert isinstance(self.collection, SignedCollection)  # `routes` adds this endpoint to no other
-        rotate = partial(self.collection.rotate, call.tenant, admin.catalog, call.path["name"])
+        assert isinstance(self.collection, MintingCollection)  # `routes` adds this endpoint to no other
+        rotate = partial(self.collection.rotate, call.tenant, admin.catalog, call.path[self.noun.key])
         rotated, secret = await rotate(by=call.by, expected=call.expected)
-        return await self._respond(admin, call, rotated, secret)
+        return await self._respond_minted(admin, call, rotated, secret)
 
-    async def _respond(
-        self, admin: AdminDependencies, call: AnyRequest, one: T, secret: str | None = None
+    async def _respond_minted(
+        self, admin: AdminDependencies, call: AnyRequest, one: T, secret: str | None
     ) -> AdminResponse:
         [status] = await self.collection.statuses(call.tenant, admin.catalog, [one])
-        return AdminResponse(content=self.models.show(one, status, secret), tag=tag_of_kind(one))
+        return AdminResponse(content=self.models.show_minted(one, status, secret), tag=tag_of_kind(one))
 
 
-def _check_same(body: BodyModel, named: str, current: Any) -> None:
+def _check_same(kind: Kind[Any], body: BodyModel, named: str, current: Any) -> None:
     """Refuse the body of a PUT that gives the id or name of another object.
 
     Raises:
         InvalidBody: it does; the faults name the members.
     """
-    given = {member: getattr(body, member) for member in ("id", "name") if member in type(body).model_fields}
+    given = {member: getattr(body, member) for member in ("id", *(["name"] if kind.is_named else []))}
     known = {member: named if current is None else getattr(current, member) for member in given}
     faults = [
         Fault(pointer=f"/{member}", reason="must be that of the object in the path; leave it out, or use PATCH")

@@ -19,7 +19,7 @@ from gateway.domain.live_sources import LiveSource
 from gateway.domain.order import Order, join_position, write_moment
 from gateway.domain.sources import Source
 from gateway.domain.tenancy.accounts import UserAccount
-from gateway.domain.tenancy.grants import Consent, Grant, OAuthClient
+from gateway.domain.tenancy.grants import Consent, Grant
 from gateway.domain.tenancy.issuers import Issuer
 from gateway.domain.tenancy.keys import Key
 from gateway.domain.tenancy.tenants import Tenant
@@ -164,9 +164,6 @@ PEOPLE: ListRules[Key] = ListRules(
     keyed="id",
     texts=lambda one: (one.name, one.subject),
     facts={"denied": lambda one: one.revoked_at is not None, "issuer": lambda one: one.subject.partition(":")[0]},
-)
-CLIENTS: ListRules[OAuthClient] = ListRules(
-    name="clients", keyed="id", texts=lambda one: (one.name, one.id, *one.redirect_uris)
 )
 CONSENTS: ListRules[Consent] = ListRules(
     name="consents", keyed="id", texts=lambda one: (one.subject, one.client_name, one.client, one.redirect_host)

@@ -9,7 +9,7 @@ from gateway.domain.live_sources import LiveSource
 from gateway.domain.primitives import Primitive
 from gateway.domain.sources import Source
 from gateway.domain.tenancy.accounts import UserAccount
-from gateway.domain.tenancy.grants import Consent, Grant, OAuthClient
+from gateway.domain.tenancy.grants import Consent, Grant
 from gateway.domain.tenancy.guardrails import Guardrail
 from gateway.domain.tenancy.issuers import Issuer
 from gateway.domain.tenancy.keys import Key
@@ -30,7 +30,6 @@ Versioned = (
     Tenant
     | Key
     | Issuer
-    | OAuthClient
     | Consent
     | UserAccount
     | Grant

@@ -139,6 +139,9 @@ class OpenChanges:
         """The secrets that the gateway generated, by the id of their object; they are shown once."""
         self.revision: int | None = None
         """The revision of the last change; None before the first."""
+        self.events: list[Event] = []
+        """Events that are published after the commit, behind that of the change of the catalog."""
+        self._entry: CatalogChange | None = None
 
     async def lock(self) -> None:
         """Lock the tenant's row until the commit, so that what is read now is still valid at the change.
@@ -149,6 +152,11 @@ class OpenChanges:
         if await tenants.lock(self.tenant, self.db) is None:
             raise NotFound("no such tenant")
 
+    def detail(self, name: str, value: object) -> None:
+        """Add a member to the audit entry of the change that is being written."""
+        if self._entry is not None:
+            self._entry.detail[name] = value
+
     @asynccontextmanager
     async def one(self, entry: CatalogChange) -> AsyncGenerator[Db]:
         """Run the block as one of the changes: it has the next revision and an audit entry of its own.
@@ -158,6 +166,7 @@ class OpenChanges:
             Conflict: another attempt at the same request has taken over.
         """
         self.revision = await tenants.advance(self.tenant, self.db)
+        self._entry = entry
         yield self.db
         await record(self.tenant, self.catalog, entry, db=self.db, by=self.by, revision=self.revision)
 
@@ -170,6 +179,8 @@ async def open_changes(tenant: TenantId, catalog: CatalogContext, *, by: Author)
         yield opened
     if opened.revision is not None:
         await announce(catalog, CatalogMoved(tenant=tenant, revision=opened.revision))
+    for event in opened.events:
+        await announce(catalog, event)
 
 
 @asynccontextmanager

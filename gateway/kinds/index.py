@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from gateway.kinds.deliveries import SINK, WEBHOOK, WEBHOOK_ENDPOINT
+from gateway.kinds.identity import CLIENT
 from gateway.kinds.kind import Kind
 from gateway.kinds.selections import GUARDRAIL, PROFILE
 from gateway.kinds.updates import WATCH
 
-KINDS: Sequence[Kind[Any]] = (PROFILE, GUARDRAIL, SINK, WATCH, WEBHOOK, WEBHOOK_ENDPOINT)
+KINDS: Sequence[Kind[Any]] = (PROFILE, GUARDRAIL, SINK, WATCH, WEBHOOK, WEBHOOK_ENDPOINT, CLIENT)

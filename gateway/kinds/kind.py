@@ -32,13 +32,10 @@ class Configured(Protocol):
         """The time of creation; None for an object that is not stored."""
         ...
 
-    @property
-    def updated_at(self) -> datetime | None:
-        """The time of the last change."""
-        ...
-
 
 T = TypeVar("T", bound=Configured)
+TIMES = frozenset({"created_at", "updated_at"})
+"""The times that the gateway sets; some objects have no time of the last change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +78,9 @@ class Kind(Generic[T]):
     """The pattern of names."""
     name_about: str = "Unique in the tenant."
     keyed: str = "name"
-    """The member that is unique in the tenant and orders lists: the name, or a member of a kind without names."""
+    """The member that is unique in the tenant and orders lists: the name, or a member of a kind without unique names,
+    which may be the id.
+    """
     address: str = "name"
     """The parameter of the paths of objects: `name`, for which an id is accepted too, or `id`."""
     in_order: Sequence[str] = ()
@@ -95,6 +94,10 @@ class Kind(Generic[T]):
     scopes: frozenset[Scope] = frozenset({Scope.ADMIN})
     generates: str = ""
     """The description of the secret that the gateway generates, which only creation and rotation return."""
+    has_secret: Callable[[T], bool] | None = None
+    """True for an object for which a secret is generated; None if every object has one."""
+    rotation: str = "For a day, both secrets are valid."
+    """The effect of a rotation on the previous secret."""
     is_renamed: bool = False
     """True if a change may give another name: no other object names one of the kind."""
     built_in: T | None = None
@@ -121,6 +124,11 @@ class Kind(Generic[T]):
         return self.keyed == "name"
 
     @property
+    def whole_example(self) -> Mapping[str, object]:
+        """The members of the example that a replacement has: without a name that is in its path."""
+        return {name: value for name, value in self.example.items() if name != "name" or not self.is_named}
+
+    @property
     def changed_example(self) -> Mapping[str, object]:
         """The first member of the example that can be changed later."""
         names = [one.name for one in settable(self.of) if one.setter is None and one.name in self.example]
@@ -132,7 +140,7 @@ class Kind(Generic[T]):
         return key
 
     def make(self, key: str, members: Mapping[str, object]) -> T:
-        """Return a new object with a new id; `key` is its name, or the other member that is unique."""
+        """Return a new object with a new id; `key` is its name, or the other member that is unique, if not the id."""
         build = cast("Callable[..., T]", self.of)
-        now = datetime.now(UTC)
-        return build(**{self.keyed: key, **members}, id=mint(self.id_prefix), version=1, created_at=now, updated_at=now)
+        times = dict.fromkeys(TIMES & self.of.__dataclass_fields__.keys(), datetime.now(UTC))
+        return build(**{self.keyed: key, **members, "id": mint(self.id_prefix)}, version=1, **times)

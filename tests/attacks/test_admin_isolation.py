@@ -42,6 +42,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/tenants/{t}/issuers"): {"name": "new", **ISSUER},
     ("PATCH", "/tenants/{t}/issuers/{name}"): {"max_lifetime_s": 60},
     ("POST", "/tenants/{t}/clients"): CLIENT,
+    ("PUT", "/tenants/{t}/clients/{id}"): {"name": "Taken over", "redirect_uris": ["https://evil.example/callback"]},
     ("PATCH", "/tenants/{t}/clients/{id}"): {"name": "Taken over"},
     ("POST", "/tenants/{t}/sources"): {"name": "new", "document": pets(URL), "prefix": "new"},
     ("PUT", "/tenants/{t}/sources/{name}"): {"document": pets(URL)},

@@ -80,8 +80,6 @@ _BODIES: Mapping[str, Json] = {
     "AccessCheck": {"as": {"subject": "corp:ada", "groups": ["corp:finance"]}, "family": "tool"},
     "AccessReportOf": ACCESS.example,
     "ApprovalDecide": {"comment": "Checked with the owner of the account."},
-    "ClientCreate": {"name": "Reports", "redirect_uris": ["https://reports.example/callback"], "confidential": True},
-    "ClientUpdate": {"redirect_uris": ["https://reports.example/callback", "http://127.0.0.1/callback"]},
     "CredentialCreate": {"name": "token", **_CREDENTIAL},
     "CredentialReplace": _CREDENTIAL,
     "CredentialUpdate": {"field": "X-Api-Key", "place": "header"},
@@ -125,10 +123,9 @@ _BODIES: Mapping[str, Json] = {
 
 def _derived(kind: Kind[Any]) -> Mapping[str, Json]:
     """The bodies of a declared kind."""
-    members = {name: value for name, value in kind.example.items() if name != "name"}
     return {
         f"{kind.stem}Create": kind.example,
-        f"{kind.stem}Replace": members,
+        f"{kind.stem}Replace": kind.whole_example,
         f"{kind.stem}Update": kind.changed_example,
     }
 

@@ -1,13 +1,13 @@
-"""Response models of clients of the authorization server, consents, and grants."""
+"""Response models of consents and grants."""
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Self
+from typing import Annotated
 
 from pydantic import Field
 
 from gateway.admin.fields import CreatedAt, Id
-from gateway.domain.tenancy.grants import ClientKind, GrantState, OAuthClient
+from gateway.domain.tenancy.grants import GrantState
 from gateway.web.models import CopiedModel, Page
 
 Subject = Annotated[str, Field(description="The subject of the person in the tenant.")]
@@ -15,41 +15,6 @@ ClientId = Annotated[str, Field(validation_alias="client", description="The id o
 ClientName = Annotated[str, Field(description="The client's name at the time of the person's decision.")]
 Resource = Annotated[str, Field(description="The MCP URL for which the tokens are valid.")]
 Scopes = Annotated[Sequence[str], Field(description="The scopes of the tokens.")]
-
-
-class ClientShown(CopiedModel):
-    """A client of the tenant's authorization server, without its secret."""
-
-    id: Annotated[str, Field(description="The client's `client_id`.")]
-    kind: Annotated[
-        ClientKind, Field(description="`registered`: by an administrator; `dynamic`: by the client itself.")
-    ]
-    name: Annotated[str, Field(description="The name on the consent page.")]
-    redirect_uris: Annotated[Sequence[str], Field(description="The redirect URIs.")]
-    confidential: Annotated[
-        bool, Field(validation_alias="is_confidential", description="True if the client has a secret.")
-    ]
-    created_at: CreatedAt
-    used_at: Annotated[
-        datetime | None, Field(description="The last time at which a person authorized the client; null if none did.")
-    ]
-
-
-class ClientMinted(ClientShown):
-    """A client with its secret, which only the responses to creation and rotation contain."""
-
-    secret: Annotated[
-        str | None, Field(description="The client's secret; it is returned only once. Null for a client without one.")
-    ]
-
-    @classmethod
-    def with_secret(cls, client: OAuthClient, secret: str | None) -> Self:
-        """Build the response from a client and its new secret."""
-        return cls(**ClientShown.of(client).model_dump(), secret=secret)
-
-
-class ClientPage(Page[ClientShown]):
-    """One page of the clients of a tenant's authorization server."""
 
 
 class ConsentShown(CopiedModel):

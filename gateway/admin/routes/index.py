@@ -34,7 +34,6 @@ from gateway.admin.routes.identity import (
     grants,
     issuers,
     keys,
-    oauth_clients,
     people,
     secret_keys,
 )
@@ -50,7 +49,6 @@ ENDPOINTS: Sequence[Route] = (
     *issuers.ENDPOINTS,
     *people.ENDPOINTS,
     *access_rules.ENDPOINTS,
-    *oauth_clients.ENDPOINTS,
     *grants.ENDPOINTS,
     *accounts.ENDPOINTS,
     *overrides.ENDPOINTS,

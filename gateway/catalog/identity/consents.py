@@ -134,8 +134,13 @@ async def revoke_consent(
 
 async def announce_ended(tenant: TenantId, catalog: CatalogContext, ended: Sequence[KeyId]) -> None:
     """Publish that grants have ended; every replica then ends their calls, streams and tasks."""
-    for grant in ended:
-        await announce(catalog, KeyChanged(tenant=tenant, key=grant, is_ended=True))  # guard: grant-end-announced
+    for event in events_of_ended(tenant, ended):
+        await announce(catalog, event)
+
+
+def events_of_ended(tenant: TenantId, ended: Sequence[KeyId]) -> Sequence[KeyChanged]:
+    """The events of grants that have ended."""
+    return [KeyChanged(tenant=tenant, key=grant, is_ended=True) for grant in ended]  # guard: grant-end-announced
 
 
 async def _find_consent(tenant: TenantId, db: Db, consent: str) -> Consent:

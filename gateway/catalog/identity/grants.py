@@ -24,8 +24,9 @@ from gateway.domain.tenancy.keys import Key
 from gateway.domain.tenancy.sign_ins import SignedInPerson, SignIn
 from gateway.errors import NotFound
 from gateway.store.engine import Db
-from gateway.store.identity import grants, oauth_clients
+from gateway.store.identity import grants
 from gateway.store.identity import sign_ins as stored_sign_ins
+from gateway.store.kinds.oauth_clients import CLIENTS
 
 MAX_GRANTS = 100
 """Limit on the grants of one person; a further one revokes the oldest."""
@@ -57,7 +58,7 @@ async def permit(
         if is_given:
             await give_consent(tenant, catalog, db, person, wanted, correlation_id=correlation_id)
         await grants.insert(tenant, db, grant, code)
-        await oauth_clients.note_use(tenant, db, wanted.client.id, at=now)
+        await CLIENTS.note(tenant, db, wanted.client.id, replace(wanted.client.status, used_at=now))
         revoked_grants = await _end_oldest(tenant, db, person.id, at=now)
     await announce_ended(tenant, catalog, revoked_grants)
     return write_code(grant.id, secret)

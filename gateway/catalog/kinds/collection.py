@@ -303,6 +303,8 @@ class Collection(Generic[T]):
     def _check_new_name(self, name: str) -> None:
         """Refuse a name under which no object can be created, such as the id of a removed object."""
         words = self.kind.words
+        if self.kind.keyed == "id":
+            raise NotFound(f"no such {words}")
         if is_minted(name):
             raise NotFound(f"no such {words}; to create one, use a {self.kind.keyed}, not an id")
         if self.kind.is_named and not re.fullmatch(self.kind.form, name):

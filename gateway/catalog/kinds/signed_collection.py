@@ -2,54 +2,30 @@
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any
 
-from gateway.catalog.etags import Expected, check_tag
-from gateway.catalog.kinds.collection import Collection, tag_of_kind
-from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, OpenChanges, open_changes
+from gateway.catalog.kinds.minting_collection import MintingCollection
+from gateway.catalog.transaction import CatalogContext, OpenChanges
 from gateway.catalog.updates.signatures import new_secret
 from gateway.domain.identifiers import TenantId
 from gateway.domain.updates.webhooks import SigningSecrets
 from gateway.errors import SecretUnreadable
-from gateway.kinds.kind import Configured
+from gateway.kinds.kind import Configured, T
 from gateway.store.engine import Db
 from gateway.store.kinds.sealed_rows import SealedRows
-
-T = TypeVar("T", bound=Configured)
 
 OVERLAP = timedelta(days=1)
 """Time for which the previous secret also signs after a rotation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SignedCollection(Collection[T]):
-    """The objects of one kind, each with signing secrets; its status has the member `old_secret_until`."""
+class SignedCollection(MintingCollection[T]):
+    """The objects of one kind, each with signing secrets; its status has the member `old_secret_until`.
+
+    After a rotation, the previous secret stays valid for a day. One that no configured key decrypts is dropped.
+    """
 
     sealed: SealedRows[T, SigningSecrets]
-
-    async def rotate(
-        self, tenant: TenantId, catalog: CatalogContext, name: str, *, by: Author, expected: Expected = None
-    ) -> tuple[T, str]:
-        """Generate another secret; return the object and the secret. The previous one stays valid for a day.
-
-        A previous secret that no configured key decrypts is dropped.
-
-        Raises:
-            NotFound: the tenant has no such object.
-            PreconditionFailed: the current version matches no expected tag.
-        """
-        now, secret = datetime.now(UTC), new_secret()
-        entry = CatalogChange(action=f"{self.kind.name}.rotate", target=name)
-        async with open_changes(tenant, catalog, by=by) as opened, opened.one(entry) as db:
-            current = await self.find(tenant, db, name, locked=self.is_locked)
-            check_tag(tag_of_kind(current), expected)
-            previous = await self._previous(tenant, db, catalog, current)
-            rotated = self._with_overlap(current, until=now.replace(microsecond=0) + OVERLAP, at=now)
-            entry.target, entry.detail = self.kind.key_of(current), {"id": current.id}
-            entry.before, entry.after = current, rotated
-            signing = SigningSecrets(current=secret, previous=previous)
-            await self.sealed.write_sealed(tenant, db, catalog.sealer, rotated, signing)
-        return rotated, secret
 
     async def open_secrets(
         self, tenant: TenantId, db: Db, catalog: CatalogContext, of: str, *, now: datetime
@@ -72,6 +48,15 @@ class SignedCollection(Collection[T]):
         signing = SigningSecrets(current=secret)
         await self.sealed.insert_sealed(opened.tenant, opened.db, opened.catalog.sealer, new, signing)
         opened.generated[new.id] = secret
+
+    async def renew(self, opened: OpenChanges, current: T) -> tuple[T, str]:
+        """Store another secret beside the previous one."""
+        now, secret = datetime.now(UTC), new_secret()
+        previous = await self._previous(opened.tenant, opened.db, opened.catalog, current)
+        rotated = self._with_overlap(current, until=now.replace(microsecond=0) + OVERLAP, at=now)
+        signing = SigningSecrets(current=secret, previous=previous)
+        await self.sealed.write_sealed(opened.tenant, opened.db, opened.catalog.sealer, rotated, signing)
+        return rotated, secret
 
     async def _previous(self, tenant: TenantId, db: Db, catalog: CatalogContext, current: T) -> str | None:
         try:

@@ -13,7 +13,7 @@ from gateway.domain.credentials import CredentialKind, CredentialLocation
 from gateway.domain.live_sources import AttachmentState, LiveKind
 from gateway.domain.sources import Exposure
 from gateway.domain.tenancy.accounts import AccountState
-from gateway.domain.tenancy.grants import ClientKind, GrantState
+from gateway.domain.tenancy.grants import GrantState
 from gateway.domain.tenancy.keys import KeyState, Scope
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import PrimitiveOrigin
@@ -56,7 +56,6 @@ _FILTERS: Mapping[str, Sequence[_Option]] = {
         click.option("--denied/--not-denied", default=None, help="Only people who are denied or allowed."),
         click.option("--issuer", help="Only people of the issuer of this name."),
     ),
-    "clients": (_choice("kind", [ClientKind.REGISTERED, ClientKind.DYNAMIC], "Only clients of this kind."),),
     "consents": _PERSON_FILTERS,
     "grants": (*_PERSON_FILTERS, _choice("state", list(GrantState), "Only grants in this state.")),
     "accounts": (

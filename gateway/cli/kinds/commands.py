@@ -59,7 +59,7 @@ class KindCommands:
         if kind.generates:
             self._add_rotation(group)
         naming = BY_ID if kind.address == "id" else BY_NAME
-        add_delete(group, kind.plural, f"Delete a {kind.words}.", loss=self.loss, naming=naming)
+        add_delete(group, kind.plural, f"Delete a {kind.words}{self.loss}.", loss=self.loss, naming=naming)
         return group
 
     def _add_list(self, group: click.Group, about: str) -> None:
@@ -86,10 +86,10 @@ class KindCommands:
 
     def _add_rotation(self, group: click.Group) -> None:
         kind = self.kind
-        about = f"Rotate the secret of a {kind.words} and print the new one once; for a day, both are valid."
+        about = f"Rotate the secret of a {kind.words} and print the new one once. {kind.rotation}"
 
-        @group.command("rotate", help=f"{about}\n\n\b\nExample:\n  gateway {self._path} rotate {kind.example['name']}")
-        @click.argument("name")
+        @group.command("rotate", help=f"{about}\n\n\b\nExample:\n  gateway {self._path} rotate {kind.example_address}")
+        @click.argument("name", metavar=kind.address.upper())
         @with_tenant
         def rotate_item(context: AdminContext, name: str) -> None:
             rotated = context.admin.send("POST", context.tenant_path(kind.plural, name, "rotate"))

@@ -61,8 +61,11 @@ def render_list(kind: Kind[Any], items: Sequence[JsonObject]) -> str:
 
 def render_object(kind: Kind[Any] | Singleton[Any], found: JsonObject, *, base: str = "") -> str:
     """Render all members of an object; null and empty ones are omitted. Paths are completed by the URL `base`."""
-    pairs: list[tuple[str, str]] = [(name, as_text(found.get(name))) for name in ("name", "id") if name in found]
-    for one in _fields(kind):
+    fields = list(_fields(kind))
+    own = {one.path for one in fields}
+    first = [name for name in ("name", "id") if name in found and (name,) not in own]
+    pairs: list[tuple[str, str]] = [(name, as_text(found.get(name))) for name in first]
+    for one in fields:
         value = pick(found, *one.path)
         rules = to_objects(value) if is_declared(element_of(one.member.hint)) else []
         pairs += [(one.title, as_text(rule) or "everything") for rule in rules] or [(one.title, one.text(found, base))]

@@ -3,9 +3,13 @@
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
+from typing import Annotated
 
 from gateway.domain.identifiers import ConsentId, KeyId, SignInId
+from gateway.domain.members.formats import PRINTABLE
+from gateway.domain.members.markers import About, Check, Form, Length, Option, Setter, Shape
 from gateway.domain.tenancy.recorded_fields import Omitted
+from gateway.domain.tenancy.redirect_uris import MAX_REDIRECT_URIS, MAX_URI_LENGTH, check_own
 
 
 class ClientKind(StrEnum):
@@ -29,19 +33,52 @@ class GrantState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClientStatus:
+    """The origin of a client, and its last use."""
+
+    kind: Annotated[
+        ClientKind,
+        About("`registered`: by an administrator; `dynamic`: by the client itself."),
+        Shape.LISTED,
+    ] = ClientKind.REGISTERED
+    used_at: Annotated[
+        Omitted[datetime | None],
+        About("The last time at which a person authorized the client; null if none did."),
+        Shape.LISTED,
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OAuthClient:
     """A client of the authorization server; `name` is chosen by the client, unless an administrator registered it."""
 
     id: str
-    kind: ClientKind
-    name: str
-    redirect_uris: tuple[str, ...]
+    name: Annotated[
+        str,
+        Length(least=1, most=200),
+        Form(PRINTABLE),
+        About("The name on the consent page."),
+        Option(is_argument=True),
+        Shape.LISTED,
+    ]
+    redirect_uris: Annotated[
+        tuple[Annotated[str, Length(least=1, most=MAX_URI_LENGTH), Check(check_own)], ...],
+        Length(least=1, most=MAX_REDIRECT_URIS),
+        About("The exact redirect URIs; at 127.0.0.1, [::1] and localhost, the port is ignored."),
+        Option(name="redirect-uri", metavar="URI"),
+        Shape.LISTED,
+    ]
+    confidential: Annotated[
+        bool,
+        About("True for a client that keeps a secret, which only its creation and rotation return."),
+        Setter.CREATION,
+        Shape.LISTED,
+    ] = False
     secret: Omitted[bytes | None] = field(default=None, repr=False)
     """A digest of the client's secret; None for a client without one."""
     created_at: datetime
-    used_at: Omitted[datetime | None] = None
-    """The last time at which a person authorized the client."""
     version: int = 1
+    status: ClientStatus = ClientStatus()
 
     @property
     def is_confidential(self) -> bool:

@@ -65,6 +65,17 @@ def fault_of(uri: str, *, is_trusted: bool) -> str | None:
     return None
 
 
+def check_own(uri: str) -> str:
+    """Return the URI if an administrator may register it.
+
+    Raises:
+        ValueError: it is invalid.
+    """
+    if (fault := fault_of(uri, is_trusted=True)) is not None:
+        raise ValueError(fault)
+    return uri
+
+
 def is_registered(requested: str, registered: tuple[str, ...]) -> bool:
     """True if a requested URI equals a registered one, except for the port at the client's own machine."""
     if requested in registered:

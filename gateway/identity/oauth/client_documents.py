@@ -24,7 +24,7 @@ from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import TenantId
 from gateway.domain.json_text import decode_object
 from gateway.domain.refusals import ClientRefused
-from gateway.domain.tenancy.grants import ClientKind, OAuthClient
+from gateway.domain.tenancy.grants import ClientKind, ClientStatus, OAuthClient
 from gateway.domain.tenancy.redirect_uris import MAX_REDIRECT_URIS, fault_of
 from gateway.errors import (
     DocumentTooLarge,
@@ -199,10 +199,10 @@ def read_document(url: str, body: bytes) -> OAuthClient:
         )
     return OAuthClient(
         id=url,
-        kind=ClientKind.DOCUMENT,
         name=read_name(members, urlsplit(url).netloc),
         redirect_uris=read_redirect_uris(members),
         created_at=datetime.now(UTC),
+        status=ClientStatus(kind=ClientKind.DOCUMENT),
     )
 
 

@@ -9,7 +9,7 @@ from gateway.catalog.identity.oauth_clients import find_client
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.http.client_network import client_network
 from gateway.domain.refusals import ClientRefused
-from gateway.domain.tenancy.grants import ClientKind, OAuthClient
+from gateway.domain.tenancy.grants import ClientKind, ClientStatus, OAuthClient
 from gateway.domain.tenancy.issuers import SignInClient, TenantIssuers
 from gateway.identity.oauth.client_documents import ClientDocuments, is_document_url
 
@@ -50,7 +50,11 @@ class ClientDirectory:
             return await self._find_stored(found, client_id)
         check_host(found, client_id)
         return OAuthClient(
-            id=client_id, kind=ClientKind.DOCUMENT, name="", redirect_uris=(), created_at=datetime.now(UTC)
+            id=client_id,
+            name="",
+            redirect_uris=(),
+            created_at=datetime.now(UTC),
+            status=ClientStatus(kind=ClientKind.DOCUMENT),
         )
 
     async def _find_stored(self, found: TenantIssuers, client_id: str) -> OAuthClient:

@@ -239,7 +239,7 @@ def _authorization_error(client: OAuthClient, redirect_uri: str, issuer: str, lo
     state = {"state": query["state"]} if "state" in query else {}
     added = urlencode({"error": error, "error_description": reason, **state, "iss": issuer})
     uri = f"{redirect_uri}{'&' if '?' in redirect_uri else '?'}{added}"
-    if client.kind is ClientKind.REGISTERED:  # guard: authorize-error-link
+    if client.status.kind is ClientKind.REGISTERED:  # guard: authorize-error-link
         return RedirectResponse(uri, 303, headers=PAGE_HEADERS)
     text = f"The application's request cannot be served ({error}). {reason}"
     content = back_content(text, redirect_uri, uri)

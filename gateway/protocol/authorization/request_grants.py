@@ -11,7 +11,7 @@ from gateway.catalog.identity.grants import end_grant, find_grant, redeem_code
 from gateway.catalog.identity.oauth_clients import enter_client
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.tenancy.grant_secrets import Presented
-from gateway.domain.tenancy.grants import ClientKind, Grant, OAuthClient
+from gateway.domain.tenancy.grants import ClientKind, ClientStatus, Grant, OAuthClient
 from gateway.domain.tenancy.issuers import TenantIssuers
 from gateway.identity.access_tokens import TokenRejected
 from gateway.identity.issued_tokens import IssuedTokens
@@ -120,11 +120,12 @@ class RequestGrants:
         """
         new_client = OAuthClient(
             id=client.client_id,
-            kind=ClientKind.DYNAMIC,
+            confidential=client.client_secret is not None,
             name=client.client_name or "",
             redirect_uris=self.redirect_uris,
             secret=None if client.client_secret is None else digest_secret(client.client_secret),
             created_at=datetime.now(UTC),
+            status=ClientStatus(kind=ClientKind.DYNAMIC),
         )
         await enter_client(self.found.tenant, self.parts.catalog, new_client)
 

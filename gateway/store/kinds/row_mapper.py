@@ -21,17 +21,24 @@ _Read = Callable[[Any], Any]
 class RowMapper(Generic[T]):
     """The columns of a kind. Members without a column of their name are one JSON object in the column `packed`.
 
-    `copies` are columns that repeat parts of this object for queries; nothing is read from them. Members of the status
-    have columns of their own.
+    `copies` are columns that repeat parts of this object for queries; nothing is read from them. `derived` are members
+    that follow from a row and have no column. Members of the status have columns of their own.
     """
 
     def __init__(
-        self, of: type[T], table: Table, *, packed: str = "", copies: Mapping[str, Callable[[T], object]] | None = None
+        self,
+        of: type[T],
+        table: Table,
+        *,
+        packed: str = "",
+        copies: Mapping[str, Callable[[T], object]] | None = None,
+        derived: Mapping[str, Callable[[RowMapping], object]] | None = None,
     ) -> None:
         self.of = of
         self.table = table
         self._packed_in = packed
         self._copies = copies or {}
+        self._derived = derived or {}
 
     @cached_property
     def _own(self) -> Sequence[Member]:
@@ -83,13 +90,13 @@ class RowMapper(Generic[T]):
         return values | {member.column: member.default for member in self._of_status if Shape.RESET in member.marks}
 
     def new_values(self, one: T) -> dict[str, Any]:
-        """The columns of a new row, with the first status."""
-        status = {member.column: member.default for member in self._of_status}
+        """The columns of a new row."""
+        status = self.columns_of_status(getattr(one, STATUS)) if self._of_status else {}
         return {**status, **self.settable_values(one), "id": one.id, "version": one.version}
 
     def columns_of_status(self, status: object) -> dict[str, Any]:
-        """The columns of a status that a job found."""
-        return {member.column: getattr(status, member.name) for member in self._of_status}
+        """The columns of a status."""
+        return {member.column: self._written(member.column, getattr(status, member.name)) for member in self._of_status}
 
     def read(self, row: RowMapping) -> T:
         """The object of a row."""
@@ -97,6 +104,7 @@ class RowMapper(Generic[T]):
         if self._packed_in:
             packed = self._unpack(row[self._packed_in])
             values |= {member.name: getattr(packed, member.name) for member in self._packed}
+        values |= {name: read(row) for name, read in self._derived.items()}
         status = status_of(self.of)
         if status is not None:
             values[STATUS] = status(**{name: read(row[column]) for name, column, read in self._status_reads})

@@ -8,27 +8,30 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any, Generic
 
-from sqlalchemy import Select, bindparam, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, RowMapping, Select, bindparam, delete, func, or_, select, update
 from sqlalchemy import insert as insert_into
 
 from gateway.domain.identifiers import TenantId
 from gateway.domain.order import KEYED, Order
 from gateway.errors import NotFound
-from gateway.kinds.kind import Kind, T
+from gateway.kinds.kind import TIMES, Kind, T
 from gateway.kinds.members import STATUS
 from gateway.store.engine import Db
 from gateway.store.kinds.row_mapper import RowMapper
 from gateway.store.pagination import select_page
 
+_UPDATED = "updated_at"
+
 
 class Rows(Generic[T]):
-    """The rows of one kind."""
+    """The rows of one kind. The limit of the kind applies to rows that meet the conditions `counted`."""
 
-    def __init__(self, kind: Kind[T], mapper: RowMapper[T]) -> None:
+    def __init__(self, kind: Kind[T], mapper: RowMapper[T], *, counted: Sequence[ColumnElement[bool]] = ()) -> None:
         self.kind = kind
         self.table = mapper.table
         self._mapper = mapper
         self._key = self.table.c[kind.keyed]
+        self._counted = counted
 
     @cached_property
     def _all(self) -> Select[*tuple[Any, ...]]:
@@ -42,8 +45,7 @@ class Rows(Generic[T]):
             NameTaken: the tenant has an object of this kind and key.
             NotFound: there is no such tenant.
         """
-        now = {"created_at": new.created_at or func.now(), "updated_at": new.updated_at or func.now()}
-        await db.execute(insert_into(self.table).values(tenant_id=tenant, **now, **self._mapper.new_values(new)))
+        await db.execute(insert_into(self.table).values(tenant_id=tenant, **self._new_values(new)))
 
     async def get(self, tenant: TenantId, db: Db, key_or_id: str, *, locked: bool = False) -> T | None:
         """The object with this id or key, such as its name; an id takes precedence.
@@ -71,9 +73,13 @@ class Rows(Generic[T]):
         """All objects of the tenant, in the declared order."""
         return [self._mapper.read(row) for row in (await db.execute(self._all, {"tenant": tenant})).mappings()]
 
+    def read(self, row: RowMapping) -> T:
+        """The object of a row that another query found."""
+        return self._mapper.read(row)
+
     async def count(self, tenant: TenantId, db: Db) -> int:
-        """Number of the tenant's objects."""
-        counted = select(func.count()).select_from(self.table).where(self.table.c.tenant_id == tenant)
+        """Number of the tenant's objects to which the limit of the kind applies."""
+        counted = select(func.count()).select_from(self.table).where(self.table.c.tenant_id == tenant, *self._counted)
         return int((await db.execute(counted)).scalar_one())
 
     async def names_with(self, tenant: TenantId, db: Db, column: str, value: str) -> Sequence[str]:
@@ -88,8 +94,9 @@ class Rows(Generic[T]):
         Raises:
             NotFound: the tenant has no such object.
         """
-        values = {"version": self.table.c.version + 1, "updated_at": at or func.now()}
-        await self._update(tenant, db, changed.id, {**self._mapper.settable_values(changed), **values})
+        times = {_UPDATED: at or func.now()} if _UPDATED in self.table.c else {}
+        values = {**self._mapper.settable_values(changed), **times}
+        await self._update(tenant, db, changed.id, {**values, "version": self.table.c.version + 1})
 
     async def write(self, tenant: TenantId, db: Db, one: T) -> None:
         """Store all members with the status, under the version and time that the object has; for jobs.
@@ -97,8 +104,7 @@ class Rows(Generic[T]):
         Raises:
             NotFound: the tenant has no such object.
         """
-        values = {**self._mapper.settable_values(one), **self._mapper.columns_of_status(getattr(one, STATUS))}
-        await self._update(tenant, db, one.id, {**values, "version": one.version, "updated_at": one.updated_at})
+        await self._update(tenant, db, one.id, self._all_values(one))
 
     async def note(self, tenant: TenantId, db: Db, of: str, status: object) -> None:
         """Store the status of the object with this id, for jobs: neither version nor time of the change move."""
@@ -111,6 +117,17 @@ class Rows(Generic[T]):
         columns = self.table.c
         removed = delete(self.table).where(columns.tenant_id == tenant, columns.id == of).returning(columns.id)
         return (await db.execute(removed)).one_or_none() is not None
+
+    def _new_values(self, new: T) -> dict[str, Any]:
+        """The columns of a new object; the database sets the times that it does not have."""
+        times = {name: getattr(new, name, None) or func.now() for name in TIMES if name in self.table.c}
+        return {**self._mapper.new_values(new), **times}
+
+    def _all_values(self, one: T) -> dict[str, Any]:
+        """The columns of the members and the status, with the version and the time of the change."""
+        values = {**self._mapper.settable_values(one), **self._mapper.columns_of_status(getattr(one, STATUS))}
+        times = {_UPDATED: getattr(one, _UPDATED)} if _UPDATED in self.table.c else {}
+        return {**values, **times, "version": one.version}
 
     async def _update(self, tenant: TenantId, db: Db, of: str, values: Mapping[str, Any]) -> None:
         columns = self.table.c

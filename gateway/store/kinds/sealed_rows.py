@@ -6,12 +6,11 @@ from datetime import datetime
 from typing import Any, Generic, TypeVar
 
 import msgspec
-from sqlalchemy import RowMapping, and_, func, select
+from sqlalchemy import RowMapping, and_, select
 from sqlalchemy import insert as insert_into
 
 from gateway.domain.identifiers import TenantId
 from gateway.kinds.kind import Kind, T
-from gateway.kinds.members import STATUS
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db
 from gateway.store.kinds.row_mapper import RowMapper
@@ -43,9 +42,8 @@ class SealedRows(Rows[T], Generic[T, S]):
             NameTaken: the tenant has an object of this kind and name.
             NotFound: there is no such tenant.
         """
-        now = {"created_at": new.created_at or func.now(), "updated_at": new.updated_at or func.now()}
-        values = {**self._mapper.new_values(new), **await self._seal(tenant, db, sealer, new, secret)}
-        await db.execute(insert_into(self.table).values(tenant_id=tenant, **now, **values))
+        values = {**self._new_values(new), **await self._seal(tenant, db, sealer, new, secret)}
+        await db.execute(insert_into(self.table).values(tenant_id=tenant, **values))
 
     async def write_sealed(self, tenant: TenantId, db: Db, sealer: EnvelopeCipher, one: T, secret: S) -> None:
         """Store all members with the status and a secret, under the version and time that the object has.
@@ -53,9 +51,8 @@ class SealedRows(Rows[T], Generic[T, S]):
         Raises:
             NotFound: the tenant has no such object.
         """
-        values = {**self._mapper.settable_values(one), **self._mapper.columns_of_status(getattr(one, STATUS))}
-        values |= {"version": one.version, "updated_at": one.updated_at}
-        await self._update(tenant, db, one.id, {**values, **await self._seal(tenant, db, sealer, one, secret)})
+        sealed = await self._seal(tenant, db, sealer, one, secret)
+        await self._update(tenant, db, one.id, {**self._all_values(one), **sealed})
 
     async def open(self, tenant: TenantId, db: Db, sealer: EnvelopeCipher, of: str) -> tuple[T, S] | None:
         """The object with this id, and its secret; None if there is no such object.

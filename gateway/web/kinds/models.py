@@ -69,7 +69,7 @@ class KindModels(Generic[T]):
         members = settable(self.kind.of)
         values = {one.name: merged(None, getattr(body, one.name), one.hint) for one in members}
         if current is not None:
-            _refuse_changed(current, values, members)
+            _refuse_changed(current, values, [one for one in members if one.name in body.sent()])
             changed = {one.name: values[one.name] for one in members if one.setter is None}
             if not may_remove:
                 refuse_losses(members, current, changed, sent_paths(body))
@@ -85,10 +85,15 @@ class KindModels(Generic[T]):
         }
         return replace(current, **values)
 
-    def show(self, one: T, status: object, secret: str | None = None) -> ResponseModel:
-        """The response with one object and its status, and with its secret if that was generated."""
-        if secret is not None:
-            return self.minted.model_validate({**self.show(one, status).model_dump(), "secret": secret})
+    def show_minted(self, one: T, status: object, secret: str | None) -> ResponseModel:
+        """The response to a creation or rotation: with the generated secret, if the kind has one."""
+        shown = self.show(one, status)
+        if not self.kind.generates:
+            return shown
+        return self.minted.model_validate({**shown.model_dump(), "secret": secret})
+
+    def show(self, one: T, status: object) -> ResponseModel:
+        """The response with one object and its status."""
         values = {each: getattr(one, each) for each in self.shown.model_fields if each != STATUS}
         return self.shown.model_validate(values if status is None else {**values, STATUS: status}, from_attributes=True)
 
@@ -159,7 +164,8 @@ def _shown(kind: Kind[T]) -> type[ResponseModel]:
     }
     hints = {one.name: one.hint for one in members_of(kind.of)}
     for name, about in _TIMES.items():
-        fields[name] = (Annotated[shown_type(hints[name]), Field(description=about)], ...)
+        if name in hints:
+            fields[name] = (Annotated[shown_type(hints[name]), Field(description=about)], ...)
     status = kind.status or status_of(kind.of)
     if status is not None and shown(status):
         model = shown_model(status)
@@ -170,7 +176,8 @@ def _shown(kind: Kind[T]) -> type[ResponseModel]:
 def _minted(kind: Kind[T], response: type[ResponseModel]) -> type[ResponseModel]:
     if not kind.generates:
         return response
-    fields = {"secret": (Annotated[str, Field(description=kind.generates)], ...)}
+    secret: Any = str if kind.has_secret is None else str | None
+    fields = {"secret": (Annotated[secret, Field(description=kind.generates)], ...)}
     return make_model(f"{kind.stem}Minted", response, f"A {kind.words} with its newest secret.", fields)
 
 

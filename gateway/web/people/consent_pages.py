@@ -66,7 +66,7 @@ def _details(session: PersonSession, client: OAuthClient, asked: AuthorizationRe
     terms, scopes = session.issuer.sign_in, ", ".join(asked.scopes)
     days = 0 if terms is None else terms.grant_max_s // 86_400
     return [
-        ("Identified by", visible(_IDENTIFIED.get(client.kind) or urlsplit(client.id).netloc)),
+        ("Identified by", visible(_IDENTIFIED.get(client.status.kind) or urlsplit(client.id).netloc)),
         ("Its id", visible(client.id)),
         ("Sends you back to", visible(_destination(asked.redirect_uri))),
         ("Profile", visible(asked.profile)),
@@ -88,9 +88,9 @@ def _destination(redirect_uri: str) -> str:
 def _warnings(client: OAuthClient, asked: AuthorizationRequest) -> list[str]:
     found: list[str] = []
     destination = host_of(asked.redirect_uri)
-    if client.kind is ClientKind.DYNAMIC:
+    if client.status.kind is ClientKind.DYNAMIC:
         found.append("The application registered itself, and its name was not checked.")
-    if client.kind is ClientKind.DOCUMENT and not is_native(asked.redirect_uri):
+    if client.status.kind is ClientKind.DOCUMENT and not is_native(asked.redirect_uri):
         host = urlsplit(client.id).netloc
         if destination != host:  # guard: consent-other-host
             found.append(f"The application is that of {host}, and sends you to another host: {destination}.")

@@ -28,9 +28,9 @@ async def test_a_client_registers_only_where_it_may(application: Application) ->
 
     assert refused.status_code == 404
     assert "registration_endpoint" not in (await http.get(path)).json()
-    assert [one["kind"] for one in (await application.gateway.admin.get("/tenants/acme/clients")).json()["items"]] == [
-        "registered"
-    ]
+    assert [
+        one["status"]["kind"] for one in (await application.gateway.admin.get("/tenants/acme/clients")).json()["items"]
+    ] == ["registered"]
 
 
 async def test_metadata_that_cannot_be_served_is_refused(application: Application) -> None:
@@ -107,18 +107,6 @@ async def test_made_up_clients_and_an_outage_end_no_sign_in(application: Applica
     assert await application.status(found["access_token"]) == 401
 
 
-async def test_an_administrator_registers_a_bounded_number(
-    application: Application, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Ours: the limit is an error that says what to do (ISO-6)."""
-    monkeypatch.setattr(oauth_clients, "MAX_REGISTERED", 1)
-    body = {"name": "Second", "redirect_uris": [BACK]}
-
-    refused = await application.gateway.admin.post("/tenants/acme/clients", json=body)
-
-    assert (refused.status_code, "delete unused ones" in refused.json()["detail"]) == (429, True)
-
-
 async def test_a_confidential_client_proves_its_secret_once_and_in_one_way(application: Application) -> None:
     """RFC 6749 §2.3: without the secret, or with another client's, a code brings nothing (IDN-2)."""
     mine = await register(application.gateway, name="Mine", confidential=True)
@@ -151,6 +139,11 @@ async def test_a_confidential_client_proves_its_secret_once_and_in_one_way(appli
     assert (await application.gateway.http.post("/t/acme/oauth/token", data=standard, headers=right)).is_success
 
     rotated = (await application.gateway.admin.post(f"/tenants/acme/clients/{mine['id']}/rotate")).json()["secret"]
+    place = f"/tenants/acme/clients/{mine['id']}"
+    whole = {"name": "Renamed", "redirect_uris": [BACK]}
+    assert (await application.gateway.admin.put(place, json={**whole, "confidential": False})).status_code == 400
+    replaced = await application.gateway.admin.put(place, json=whole)
+    assert (replaced.json()["confidential"], "secret" in replaced.json()) == (True, False)
     code = await application.code()
     assert (await application.redeem(code, client_secret=mine["secret"])).status_code == 401
     assert (await application.redeem(code, client_secret=rotated)).status_code == 200

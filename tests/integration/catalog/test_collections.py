@@ -27,9 +27,9 @@ def _example(collection: Collection[Any], name: str = "") -> Any:
     """A new object with the members of the kind's example."""
     kind = collection.kind
     models = models_of(kind)
-    key = {kind.keyed: _key(collection, name)} if name else {}
+    key = {kind.keyed: _key(collection, name)} if name and kind.keyed != "id" else {}
     body = models.create.model_validate({**kind.example, **key})
-    return models.compose(body, getattr(body, kind.keyed), None)
+    return models.compose(body, getattr(body, kind.keyed, ""), None)
 
 
 def _key(collection: Collection[Any], name: str) -> str:
@@ -64,18 +64,19 @@ async def test_every_verb_has_its_version_and_entry(changes: Changes, collection
     models = models_of(collection.kind)
     name = collection.kind.key_of(made)
     created = await collection.create(tenant, catalog, made, by=BY)
-    whole = models.whole.model_validate({key: value for key, value in collection.kind.example.items() if key != "name"})
+    whole = models.whole.model_validate(collection.kind.whole_example)
 
     def compose(current: Any) -> Any:
         return models.compose(whole, name, current)
 
-    same, is_new, _ = await collection.set(tenant, catalog, name, compose, by=BY)
+    same, is_new, _ = await collection.set(tenant, catalog, created.id, compose, by=BY)
     assert (same, is_new, created.version) == (created, False, 1)
     changed, verbs = created, ["create", "delete", "create"]
     if models.change.model_fields:
         body = models.change.model_validate(collection.kind.changed_example)
         changed = await collection.change(tenant, catalog, created.id, lambda one: models.revise(body, one), by=BY)
-        assert changed == replace(created, version=2, updated_at=changed.updated_at)
+        times = {"updated_at": changed.updated_at} if hasattr(changed, "updated_at") else {}
+        assert changed == replace(created, version=2, **times)
         verbs.insert(1, "update")
     assert await collection.get(tenant, catalog, name) == changed
     with pytest.raises(PreconditionFailed):
@@ -85,8 +86,11 @@ async def test_every_verb_has_its_version_and_entry(changes: Changes, collection
     await collection.remove(tenant, catalog, name, by=BY, expected=frozenset({f"{created.id}.{changed.version}"}))
     with pytest.raises(NotFound):
         await collection.get(tenant, catalog, name)
-    again, is_new, _ = await collection.set(tenant, catalog, name, compose, by=BY, expected=frozenset())
-    assert (again.id != created.id, is_new, again.version) == (True, True, 1)
+    if collection.kind.keyed == "id":
+        verbs.pop()
+    else:
+        again, is_new, _ = await collection.set(tenant, catalog, name, compose, by=BY, expected=frozenset())
+        assert (again.id != created.id, is_new, again.version) == (True, True, 1)
     kind = collection.kind.name
     assert await _actions(changes) == [f"{kind}.{verb}" for verb in verbs]
 
@@ -96,8 +100,8 @@ async def test_names_are_unique_and_not_reserved(changes: Changes, collection: C
     """Ours: a taken or reserved name is refused with its owner, and nothing is created under an id (ADM-1)."""
     tenant, catalog, kind = changes.tenant.id, changes.catalog, collection.kind
     await collection.create(tenant, catalog, _example(collection, "one"), by=BY)
-    taken = _key(collection, "one")
-    for name, owner in {"one": f"{kind.name}:{taken}", **kind.reserved}.items():
+    taken = {"one": f"{kind.name}:{_key(collection, 'one')}"} if kind.keyed != "id" else {}
+    for name, owner in {**taken, **kind.reserved}.items():
         with pytest.raises(NameTaken) as refused:
             await collection.create(tenant, catalog, _example(collection, name), by=BY)
         assert [(each.name, each.owner) for each in refused.value.conflicts] == [(_key(collection, name), owner)]
@@ -138,8 +142,8 @@ async def test_one_transaction_holds_many_changes(changes: Changes, collection: 
     [event] = changes.events
     assert event == CatalogMoved(tenant=tenant, revision=opened.revision or 0)
     assert len(await _actions(changes)) == 2
-    with pytest.raises(NameTaken):
+    with pytest.raises(NotFound):
         async with open_changes(tenant, catalog, by=BY) as opened:
             await collection.write_new(opened, _example(collection, "three"))
-            await collection.write_new(opened, _example(collection, "one"))
+            await collection.find(tenant, opened.db, "missing")
     assert len(await _actions(changes)) == 2

@@ -13,6 +13,7 @@ from gateway.store import jobs
 from gateway.store.engine import Db
 from gateway.store.identity import consents, grants, issuers, oauth_clients, people, sign_ins
 from gateway.store.jobs import Job
+from gateway.store.kinds.oauth_clients import CLIENTS as STORED_CLIENTS
 from tests.integration.catalog.conftest import BY, Changes
 from tests.integration.store.samples import (
     make_client,
@@ -49,8 +50,8 @@ SIGN_INS = (
 async def _insert_clients(tenant: TenantId, db: Db, person: Key) -> None:
     for name, kind, made, used in CLIENTS:
         client = replace(make_client(name, kind=kind), name=name, created_at=NOW - made)
-        client = client if used is None else replace(client, used_at=NOW - used)
-        await oauth_clients.insert(tenant, db, client)
+        client = client if used is None else replace(client, status=replace(client.status, used_at=NOW - used))
+        await STORED_CLIENTS.insert(tenant, db, client)
         await consents.enter(tenant, db, make_consent(person, client, "host"))
 
 
@@ -88,7 +89,7 @@ async def _fill(changes: Changes, tenant: TenantId) -> dict[SignInId, str]:
 async def _left(changes: Changes, tenant: TenantId, names: dict[SignInId, str]) -> list[set[str]]:
     """The names of the clients, consents, grants and sign-ins of a tenant, and the number of all its grants."""
     async with changes.catalog.store.transaction(tenant) as db:
-        clients = await oauth_clients.page(tenant, db, after=None, limit=99)
+        clients = await STORED_CLIENTS.page(tenant, db, after=None, limit=99)
         permitted = await consents.page(tenant, db, after=None, limit=99)
         granted = await grants.page(tenant, db, after=None, limit=99)
         stored = {name for each, name in names.items() if await sign_ins.get(tenant, db, each) is not None}
@@ -106,6 +107,16 @@ async def _due(changes: Changes) -> dict[TenantId, Job]:
     async with changes.catalog.store.unscoped() as db:
         found = await jobs.page(db, until=NOW + 99 * DAY, limit=99, of_each=9)
     return {job.tenant: job for job in found if job.kind == KIND}
+
+
+async def test_clients_that_register_themselves_take_no_place_of_administrators(changes: Changes) -> None:
+    """Ours: floods of registrations leave administrators their own limit (ISO-6)."""
+    tenant = changes.tenant.id
+    async with changes.catalog.store.transaction(tenant) as db:
+        for name, kind in (("own", ClientKind.DYNAMIC), ("registered", ClientKind.REGISTERED)):
+            await STORED_CLIENTS.insert(tenant, db, make_client(name, kind=kind))
+        counts = await STORED_CLIENTS.count(tenant, db), await oauth_clients.count_dynamic(tenant, db)
+    assert counts == (1, 1)
 
 
 async def test_what_has_ended_goes_and_what_lives_stays(changes: Changes) -> None:

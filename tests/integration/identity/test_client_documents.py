@@ -105,7 +105,7 @@ async def test_a_client_is_what_its_document_says(place: Place) -> None:
         client = await place.find(tenant=tenant)
 
     assert (client.id, client.name, client.redirect_uris) == (place.url, "A client", (BACK,))
-    assert (client.kind, client.is_confidential) == (ClientKind.DOCUMENT, False)
+    assert (client.status.kind, client.is_confidential) == (ClientKind.DOCUMENT, False)
     assert [seen.target for seen in place.server.seen] == ["/client.json"] * 2
     assert place.server.seen[0].header("authorization") is None
 
@@ -120,7 +120,7 @@ async def test_a_client_that_authenticates_by_choice_is_a_public_one(place: Plac
 
     client = await place.find()
 
-    assert (client.kind, client.is_confidential) == (ClientKind.DOCUMENT, False)
+    assert (client.status.kind, client.is_confidential) == (ClientKind.DOCUMENT, False)
     assert [seen.target for seen in place.server.seen] == ["/client.json"]
 
 

@@ -45,7 +45,7 @@ from gateway.domain.tenancy.access import AccessEffect, AccessRule, AccessRules,
 from gateway.domain.tenancy.accounts import AccountState, UserAccount
 from gateway.domain.tenancy.ceilings import Ceilings
 from gateway.domain.tenancy.egress import Egress
-from gateway.domain.tenancy.grants import ClientKind, Consent, Grant, GrantSecrets, OAuthClient
+from gateway.domain.tenancy.grants import ClientKind, ClientStatus, Consent, Grant, GrantSecrets, OAuthClient
 from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
 from gateway.domain.tenancy.guardrails import (
     Guardrail,
@@ -102,13 +102,13 @@ from gateway.store.identity import (
     introspection_secrets,
     issuers,
     keys,
-    oauth_clients,
     people,
     sign_ins,
 )
 from gateway.store.jobs import Job
 from gateway.store.kinds.audit_sinks import SINKS
 from gateway.store.kinds.guardrails import GUARDRAILS
+from gateway.store.kinds.oauth_clients import CLIENTS
 from gateway.store.kinds.profiles import PROFILES
 from gateway.store.kinds.singletons import ACCESS, CEILINGS, EGRESS, POLICY, RETENTION
 from gateway.store.kinds.watches import WATCHES
@@ -191,11 +191,12 @@ def make_provider_tokens(name: str) -> ProviderTokens:
 def make_client(name: str, *, kind: ClientKind = ClientKind.DYNAMIC) -> OAuthClient:
     return OAuthClient(
         id=new_client_id(),
-        kind=kind,
         name=f"{name} client",
         redirect_uris=(f"https://{name}.example/callback",),
+        confidential=True,
         secret=b"\x00digest\xff",
         created_at=NOW,
+        status=ClientStatus(kind=kind),
     )
 
 
@@ -616,7 +617,7 @@ async def _grant(
     tenant: TenantId, db: Db, person: Key, sign_in: SignIn, name: str
 ) -> tuple[OAuthClient, Consent, Grant]:
     client = make_client(name)
-    await oauth_clients.insert(tenant, db, client)
+    await CLIENTS.insert(tenant, db, client)
     consent = await consents.enter(tenant, db, make_consent(person, client, name))
     grant = make_grant(sign_in, person, client, name)
     await grants.insert(tenant, db, grant, make_grant_secrets(name))

@@ -19,7 +19,6 @@ from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import (
     TenantId,
     new_account_id,
-    new_client_id,
     new_consent_id,
     new_delivery_id,
     new_grant_id,
@@ -33,7 +32,7 @@ from gateway.domain.primitives import Family
 from gateway.domain.tenancy.access import AccessRules
 from gateway.domain.tenancy.ceilings import Ceilings
 from gateway.domain.tenancy.egress import Egress
-from gateway.domain.tenancy.grants import ClientKind, GrantFilter
+from gateway.domain.tenancy.grants import GrantFilter
 from gateway.domain.tenancy.guardrails import Guardrail
 from gateway.domain.tenancy.issuers import TenantIssuers
 from gateway.domain.tenancy.keys import KeySecret, Scope
@@ -75,6 +74,7 @@ from gateway.store.identity import (
 )
 from gateway.store.kinds.audit_sinks import SINKS
 from gateway.store.kinds.guardrails import GUARDRAILS
+from gateway.store.kinds.oauth_clients import CLIENTS
 from gateway.store.kinds.profiles import PROFILES
 from gateway.store.kinds.rows import Rows
 from gateway.store.kinds.sealed_rows import SealedRows
@@ -170,6 +170,7 @@ _KINDS: Sequence[tuple[Rows[Any], Callable[[Stored], Any]]] = (
     (WATCHES, lambda v: v.watch),
     (WEBHOOKS, lambda v: v.webhook),
     (ENDPOINTS, lambda v: v.endpoint),
+    (CLIENTS, lambda v: v.client),
 )
 """The rows of each declared kind, and the victim's object of the kind."""
 
@@ -501,13 +502,7 @@ _CALLS: Mapping[str, _Call] = {
     "accounts.remove": lambda t, db, v: accounts.remove(t, db, v.account.id),
     "accounts.remove_of": lambda t, db, v: accounts.remove_of(t, db, v.account.owner),
     "accounts.remove_other_terms": lambda t, db, v: accounts.remove_other_terms(t, db, v.account.credential, None),
-    "oauth_clients.insert": lambda t, db, v: oauth_clients.insert(t, db, replace(v.client, id=new_client_id())),
-    "oauth_clients.get": lambda t, db, v: oauth_clients.get(t, db, v.client.id, locked=True),
-    "oauth_clients.page": lambda t, db, v: oauth_clients.page(t, db, after=None, limit=100),
-    "oauth_clients.count": lambda t, db, v: oauth_clients.count(t, db, ClientKind.DYNAMIC),
-    "oauth_clients.save": lambda t, db, v: oauth_clients.save(t, db, replace(v.client, name="planted")),
-    "oauth_clients.note_use": lambda t, db, v: oauth_clients.note_use(t, db, v.client.id, at=_LATER),
-    "oauth_clients.remove": lambda t, db, v: oauth_clients.remove(t, db, v.client.id),
+    "oauth_clients.count_dynamic": lambda t, db, v: oauth_clients.count_dynamic(t, db),
     "oauth_clients.remove_unused": lambda t, db, v: oauth_clients.remove_unused(
         t, db, registered_before=_LATER, used_before=_LATER
     ),

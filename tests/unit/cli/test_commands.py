@@ -83,7 +83,7 @@ def test_every_noun_has_its_verbs() -> None:
         "key": ["check", "create", "delete", "end-old-secret", "list", "revoke", "rotate", "show"],
         "account": ["disconnect", "list", "show"],
         "access": ["check", "list", "report", "set", "show", "update"],
-        "client": ["create", "delete", "list", "rotate", "show", "update"],
+        "client": ["create", "delete", "list", "rotate", "set", "show", "update"],
         "consent": ["list", "revoke", "show"],
         "grant": ["list", "revoke", "show"],
         "issuer": ["create", "delete", "list", "refresh-keys", "show", "update"],

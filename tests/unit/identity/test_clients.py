@@ -6,7 +6,7 @@ import pytest
 
 from gateway.domain.identifiers import TenantId
 from gateway.domain.refusals import ClientRefused
-from gateway.domain.tenancy.grants import ClientKind, OAuthClient
+from gateway.domain.tenancy.grants import ClientKind, ClientStatus, OAuthClient
 from gateway.domain.tenancy.issuers import SignInClient, TenantIssuers
 from gateway.identity.oauth.clients import check_host
 from gateway.identity.oauth.requests import AuthorizationRequest, SealedRequests
@@ -40,7 +40,8 @@ REQUEST = AuthorizationRequest(
 
 
 def _page(kind: ClientKind, *, id: str, name: str, redirect_uri: str = BACK) -> str:  # noqa: A002  # a client's id
-    client = OAuthClient(id=id, kind=kind, name=name, redirect_uris=(redirect_uri,), created_at=NOW)
+    status = ClientStatus(kind=kind)
+    client = OAuthClient(id=id, name=name, redirect_uris=(redirect_uri,), created_at=NOW, status=status)
     asked = replace(REQUEST, client=id, redirect_uri=redirect_uri)
     return consent_content(SESSION, client, asked, token="t", request="r", again="/again")
 
