@@ -267,5 +267,6 @@ async def _refuse_era(request: McpRequest, context: RequestContext) -> None:
 
 def _meta_of(message: dict[str, Any]) -> dict[str, Any]:
     """The `_meta` of a message, which names its revision in 2026-07-28."""
-    params = _as_json_object(message.get("params")) or {}
-    return _as_json_object(params.get("_meta")) or {}
+    params = message.get("params")
+    meta: object = cast("dict[str, Any]", params).get("_meta") if isinstance(params, dict) else None
+    return cast("dict[str, Any]", meta) if isinstance(meta, dict) else {}

@@ -69,7 +69,7 @@ class Deadlines:
         self, loop: asyncio.AbstractEventLoop, *, first_s: float, total_s: float, is_whole: bool = False
     ) -> Deadline:
         """Return a deadline for the current task; the timer checks it until `close`."""
-        task = asyncio.current_task()
+        task = asyncio.current_task(loop)
         if task is None:
             raise RuntimeError("a call to an upstream needs a running task")
         now = loop.time()

@@ -18,7 +18,7 @@ from starlette.types import Receive
 
 from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.protocol.fast_path import MODERN, FastPath
-from gateway.protocol.http.cancellation import CancelOnDisconnect
+from gateway.protocol.http.cancellation import DisconnectWatch
 from gateway.protocol.http.request import McpRequest
 from gateway.protocol.http.responses import replay
 from gateway.protocol.http.results import JsonRpcReply
@@ -48,7 +48,7 @@ class StatelessTransport:
         self._kernel = kernel
         self._plain = plain
         self._subscriptions = subscriptions
-        self._spawn = spawn
+        self._watch = DisconnectWatch(spawn)
         self._json = _transport(server, is_json=True)
         self._streaming = _transport(server, is_json=False)
         self._stack = AsyncExitStack()
@@ -69,7 +69,7 @@ class StatelessTransport:
         if message.get("method") == METHOD:
             reply = self._subscriptions.reply(request, message, context)
         else:
-            with CancelOnDisconnect(request.receive, self._spawn) as disconnect:
+            with self._watch.scope(request.receive) as disconnect:
                 reply = await self._plain.modern(request, message, context)
                 reply = reply or await self._run(request, message, context)
             if disconnect.cancelled_caught:
@@ -88,7 +88,7 @@ class StatelessTransport:
         if request.accepts("text/event-stream"):
             await self._streaming.handle_request(scope, receive, request.send)
             return
-        with CancelOnDisconnect(receive, self._spawn) as disconnect:
+        with self._watch.scope(receive) as disconnect:
             await self._json.handle_request(scope, receive, request.send)
         if disconnect.cancelled_caught:
             log.info("client_gone", correlation_id=context.correlation_id)

@@ -133,6 +133,7 @@ class AuditWriter:
             raise AuditUnavailable("PostgreSQL did not store the last audit entries")
 
     async def __aenter__(self) -> Self:
+        self._loop = asyncio.get_running_loop()
         self._tasks.open(self._run)
         self._state = _OPEN
         return self
@@ -159,7 +160,7 @@ class AuditWriter:
         """
         if self._state is not _OPEN:
             raise _unavailable()
-        written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        written: asyncio.Future[None] = self._loop.create_future()
         try:
             self._waiting.put(record.tenant, (record, written))
         except LimitExceeded as error:

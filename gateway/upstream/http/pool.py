@@ -162,6 +162,7 @@ class ConnectionPool:
         try:
             if self._closed is not None:
                 raise RuntimeError("the pool is closed")
+            self._loop = asyncio.get_running_loop()
             connection = await self._dialer.dial(origin, partial(Connection, self, key), key.permitted)
         except BaseException:
             self._release_capacity(key.tenant)
@@ -218,7 +219,7 @@ class ConnectionPool:
             given.abort()
 
     def _store_idle(self, connection: Connection) -> None:
-        loop = asyncio.get_running_loop()
+        loop = self._loop  # asyncio's own lookup makes a system call
         connection.kept_at = loop.time()
         self._oldest[connection] = None
         kept = self._kept.get(connection.key)

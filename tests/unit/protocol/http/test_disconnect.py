@@ -7,7 +7,7 @@ import anyio
 import pytest
 from starlette.types import Message
 
-from gateway.protocol.http.cancellation import CancelOnDisconnect
+from gateway.protocol.http.cancellation import CancelOnDisconnect, DisconnectWatch
 
 
 class _Client:
@@ -40,7 +40,7 @@ def client() -> _Client:
 
 async def test_who_goes_away_has_called_off_what_was_done_for_him(client: _Client) -> None:
     """2026-07-28, cancellation: closing the connection ends the request; what comes behind the block still runs."""
-    with anyio.fail_after(30), CancelOnDisconnect(client.receive, client.spawn) as disconnect:
+    with anyio.fail_after(30), DisconnectWatch(client.spawn).scope(client.receive) as disconnect:
         client.gone.set()
         await anyio.sleep_forever()
 
@@ -53,7 +53,7 @@ async def test_who_goes_away_has_called_off_what_was_done_for_him(client: _Clien
 
 async def test_who_stays_gets_what_the_block_makes(client: _Client) -> None:
     """Ours: whoever goes away afterwards has missed nothing, and nothing is cancelled any more."""
-    with CancelOnDisconnect(client.receive, client.spawn) as disconnect:
+    with DisconnectWatch(client.spawn).scope(client.receive) as disconnect:
         while not client.looking:
             await anyio.lowlevel.checkpoint()
     client.gone.set()
@@ -69,7 +69,7 @@ async def test_an_error_of_the_block_is_not_hidden(client: _Client) -> None:
     with (
         anyio.fail_after(30),
         pytest.raises(ValueError, match="broken"),
-        CancelOnDisconnect(client.receive, client.spawn) as disconnect,
+        DisconnectWatch(client.spawn).scope(client.receive) as disconnect,
     ):
         client.gone.set()
         try:
@@ -86,7 +86,7 @@ async def test_a_cancellation_from_outside_goes_on(client: _Client) -> None:
     leashes: list[CancelOnDisconnect] = []
 
     async def serve() -> None:
-        with CancelOnDisconnect(client.receive, client.spawn) as disconnect:
+        with DisconnectWatch(client.spawn).scope(client.receive) as disconnect:
             leashes.append(disconnect)
             begun.set()
             await anyio.sleep_forever()
