@@ -1,11 +1,10 @@
 """A walk through every route of the admin API, each answer held against the OpenAPI document it serves."""
 
-from typing import Any
-
 import orjson
 import pytest
 
 from tests.behaviour.admin.walk import Walk
+from tests.behaviour.admin.walk_actions import differences, entries_of, walk_upserts
 from tests.behaviour.admin.walk_authorization import walk_accounts, walk_authorization
 from tests.behaviour.admin.walk_kinds import walk_kinds
 from tests.behaviour.admin.walk_primitives import walk_primitives
@@ -40,7 +39,9 @@ async def test_every_route_answers_as_documented(
     await walk_kinds(walk)
     await walk_authorization(walk, gateway, upstream)
     await walk_accounts(walk, stand, upstream)
+    await walk_upserts(walk)
     await _check_changes(walk)
+    assert await differences(walk) == "", "new names belong under `new` of tests/surface/golden/actions.json"
     await walk.ask("DELETE", "/tenants/acme", 412, headers={"if-match": '"ten_x.1"'})
     await walk.ask("DELETE", "/tenants/acme", 204)
     await walk.ask("GET", "/deleted-tenants?limit=1", 200)
@@ -85,12 +86,7 @@ async def _check_changes(walk: Walk) -> None:
     """The trail of the walk: each change of each kind has before and after, and no secret (TEN-4)."""
     changes = {path for method, path in walk.documented if method in {"PUT", "PATCH"}}
     assert changes - {"/tenants/{t}/webhooks/{name}"} == _CHANGES.keys()  # this PUT creates, and has nothing to change
-    entries: list[dict[str, Any]] = []
-    cursor = ""
-    while cursor is not None:
-        query = f"&cursor={cursor}" if cursor else ""
-        page = (await walk.ask("GET", f"/tenants/acme/audit?kind=change&limit=200{query}", 200)).json()
-        entries, cursor = entries + page["items"], page["next_cursor"]
+    entries = await entries_of(walk, "change")
     differing = {entry["action"] for entry in entries if {"before", "after"} <= entry["detail"].keys()}
     assert {*_CHANGES.values(), "tool.override", "key.rotate", "webhook.rotate"} - differing == set()
     created = [entry for entry in entries if entry["action"].endswith(".create")]

@@ -18,6 +18,8 @@ class Walk:
         self._client = client
         self._document = document
         self.seen: set[tuple[str, str, int]] = set()
+        self.operations: dict[str, str] = {}
+        """The operation of each request, by the id in its response, which the entries of the trail have too."""
         self.secrets: set[str] = set()
         """The secrets that were sent or received."""
         self.documented = {(method.upper(), path) for path, item in document["paths"].items() for method in item}
@@ -36,6 +38,7 @@ class Walk:
         self._check((method, template, status), responses[str(status)], answer)
         for members in (more.get("json"), answer.json() if status in {200, 201} and answer.content else None):
             self.secrets |= set(_secrets_of(members))
+        self.operations[answer.headers["x-request-id"]] = f"{method} {template}"
         self.seen.add((method, template, status))
         return answer
 

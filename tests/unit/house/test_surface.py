@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.surface import commands, rest, tables
+from tests.surface import actions, commands, rest, tables
 from tests.surface.canonical import write
 from tests.surface.differences import Difference, report
 from tests.surface.golden import GOLDEN
@@ -306,3 +306,23 @@ def test_the_report_groups_differences_and_counts_breaking_ones() -> None:
         "3 differences, 2 breaking for a client of the former form",
     ]
     assert report([]) == ""
+
+
+def test_an_action_that_an_operation_no_longer_writes_is_breaking() -> None:
+    """Ours: readers of the trail look for names of actions; a known name may be written by a new operation."""
+    golden = {"former": {"operations": {"POST /a": ["a.create"], "DELETE /a": ["a.delete"]}}, "new": {"actions": []}}
+    today = {"POST /a": ["a.make"], "PUT /a": ["a.create"], "DELETE /a": ["a.delete"]}
+
+    assert [str(one) for one in actions.compare(golden, today)] == [
+        "BREAKING removed POST /a a.create",
+        "added POST /a a.make",
+    ]
+
+
+def test_an_event_with_another_form_is_a_difference() -> None:
+    """Ours: replicas of the former release read the events of this one, so names and members stay."""
+    golden = {"former": {"events": {"e": ["id", "tenant"]}}, "new": {"events": {"e": ["at"]}}}
+
+    assert list(actions.compare_events(golden, {"e": ["at", "id", "tenant"]})) == []
+    found = actions.compare_events(golden, {"e": ["id", "kind", "tenant"]})
+    assert [str(one) for one in found] == ["BREAKING removed at", "added kind"]
