@@ -1602,6 +1602,13 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
     "tests/unit/catalog/updates/test_signatures.py": {
         "webhook-signed-body": (swap("() + body", "()"), "test_the_known_answer_of_the_specification"),
     },
+    "tests/unit/cli/output/test_printing.py": {
+        "printed-controls": (swap("visible(text)", "text"), "test_printed_text_passes_the_escapes"),
+        "verifier-controls": (
+            swap(".translate(_ESCAPES)", ""),
+            "test_the_verifier_prints_a_forged_export_with_escapes",
+        ),
+    },
     "tests/unit/cli/client/test_admin_api.py": {
         "cli-one-segment": (NEVER, "test_a_name_that_would_lead_up_the_path_is_sent_nowhere"),
     },

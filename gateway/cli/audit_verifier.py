@@ -24,9 +24,9 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 FORMAT: Final = 1
-_MAX_LINE_LENGTH: Final = 64 * 1024 * 1024
-_MAX_FAULTS: Final = 100
-_SHOWN_CHARACTERS: Final = 200
+_MAX_LINE_LENGTH, _MAX_FAULTS, _SHOWN_CHARACTERS = 64 * 1024 * 1024, 100, 200
+_HIDING: Final = (*range(0x2070), 0xFEFF, *range(0xE0000, 0xE1000))
+_ESCAPES: Final = {code: ascii(chr(code))[1:-1] for code in _HIDING if code != 10 and not chr(code).isprintable()}
 _TRAIL: Final = "trail"
 _CUT: Final = "tenant writer first last revision oldest_us newest_us head content anchor at_us"
 
@@ -370,8 +370,8 @@ def _compare_cuts(found: Verified, before: Verified, earlier: Path, keys: Sequen
 
 def render(found: Verified) -> str:
     """Render the result as text."""
-    what = "entries that matched the filter" if found.wanted else "entries"
-    counted = f"{found.entries} {what}, {found.heads} signatures, {found.seals} seals"
+    counted = f"{found.entries} {'entries that matched the filter' if found.wanted else 'entries'}"
+    counted += f", {found.heads} signatures, {found.seals} seals"
     removed = sum(made[-1][0] for made in found.cuts.values())
     counted += f", {removed} entries removed by retention" if found.cuts else ""
     title = f"{'ok' if found.is_whole else 'NOT ok'}: {counted}; tenant {found.tenant}, exported {found.made_at}"
@@ -390,9 +390,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         found = verify_file(given.export, given.key, tenant=given.tenant, heads=given.heads, earlier=given.earlier)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        print(f"cannot verify: {error}", file=sys.stderr)
+        print(f"cannot verify: {error}".translate(_ESCAPES), file=sys.stderr)
         return 2
-    print(render(found))
+    print(render(found).translate(_ESCAPES))  # guard: verifier-controls
     return 0 if found.is_whole else 1
 
 

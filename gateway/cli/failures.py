@@ -6,6 +6,7 @@ from typing import cast
 import click
 
 from gateway.cli.exit_codes import ExitCode
+from gateway.cli.output.printing import echo, visible
 from gateway.errors import BrokenSetting, Fault, GatewayError, Unavailable
 
 
@@ -28,15 +29,15 @@ class Failure(Exception):
 
     def show(self) -> None:
         """Write the message and the faults to standard error, except a single fault that the message contains."""
-        click.echo(f"gateway: {self.message}", err=True)
+        echo(f"gateway: {self.message}", err=True)
         for fault in self.faults:
             if len(self.faults) > 1 or not _is_described(fault, self.message):
-                click.echo(f"  {describe_fault(fault)}", err=True)
+                echo(f"  {describe_fault(fault)}", err=True)
 
 
 def one_line(text: str) -> str:
-    """Replace line breaks and control characters, which a hostile response can contain."""
-    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+    """Put text on one line, and make control characters visible, which a hostile response can contain."""
+    return " ".join(visible(text).split())
 
 
 def _is_described(fault: Fault, message: str) -> bool:

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from gateway.cli.output.printing import echo
+
 
 class LoggedCommand(click.Command):
     """A command that runs a part of the gateway; with JSON logs, its failures are log lines."""
@@ -35,7 +37,7 @@ def logs_json() -> bool:
 
 def show_line(value: Mapping[str, object]) -> None:
     """Print an object as one line of ASCII JSON, which log collectors do not split."""
-    click.echo(json.dumps(value))
+    echo(json.dumps(value))
 
 
 def _failures() -> AbstractContextManager[None]:

@@ -12,6 +12,7 @@ from gateway.cli.click_group import LazyGroup
 from gateway.cli.exit_codes import ExitCode, describe_exits
 from gateway.cli.failures import Failure, failure_from_any
 from gateway.cli.input.options import json_option, key_option, tenant_option, url_option
+from gateway.cli.output.printing import echo
 from gateway.telemetry.standard_streams import open_closed_descriptors
 
 _COMMANDS = {
@@ -108,9 +109,9 @@ def _print_version(context: click.Context, _: click.Parameter, is_asked: bool) -
     if not is_asked or context.resilient_parsing:
         return
     try:
-        click.echo(f"gateway {version('gateway')}")
+        echo(f"gateway {version('gateway')}")
     except PackageNotFoundError:
-        click.echo("gateway, run from its source folder")
+        echo("gateway, run from its source folder")
     context.exit()
 
 
@@ -142,7 +143,9 @@ def _run() -> int:
         failure.show()
         return failure.exit_code
     except click.ClickException as error:
-        error.show()
+        usage = io.StringIO()
+        error.show(usage)
+        echo(usage.getvalue().rstrip(), err=True)
         return ExitCode.USAGE
     except click.Abort:
         return ExitCode.INTERRUPTED

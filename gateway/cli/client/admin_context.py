@@ -7,8 +7,6 @@ from functools import update_wrapper
 from pathlib import Path
 from typing import Concatenate, ParamSpec
 
-import click
-
 from gateway.cli.client.admin_api import AdminApi, path_of
 from gateway.cli.client.locations import DEFAULT_FOLDER, find_admin_key
 from gateway.cli.exit_codes import ExitCode
@@ -23,7 +21,7 @@ from gateway.cli.input.options import (
     url_option,
     wants_json,
 )
-from gateway.cli.output.printing import show
+from gateway.cli.output.printing import ask_yes_no, show
 
 P = ParamSpec("P")
 
@@ -81,5 +79,5 @@ def confirm(question: str, *, is_sure: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise Failure("there is no terminal to ask for a confirmation: give --yes", ExitCode.USAGE)
-    if not click.confirm(question, err=True):
+    if not ask_yes_no(question):
         raise Failure("aborted; nothing was changed", ExitCode.FAILED)

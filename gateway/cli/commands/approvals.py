@@ -11,7 +11,8 @@ from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.input.json_fields import JsonObject, text_at, to_list, to_object
 from gateway.cli.input.options import limit_option
 from gateway.cli.item_commands import BY_ID, add_show, render_items
-from gateway.cli.output.tables import clean, drop_controls, render_pairs
+from gateway.cli.output.printing import echo
+from gateway.cli.output.tables import clean, render_pairs
 from gateway.domain.calls.approvals import ApprovalState
 
 _NOUN = "approvals"
@@ -101,7 +102,7 @@ def watch_approvals(context: AdminContext, count: int | None) -> None:
             name, state = text_at(item, "id"), text_at(item, "state")
             is_printed = seen.get(name) != state and (not is_first or state == ApprovalState.PENDING)
             if is_printed:
-                click.echo(json.dumps(item) if context.as_json else _line(item))
+                echo(json.dumps(item) if context.as_json else _line(item))
                 printed += 1
             if printed == count:
                 return
@@ -117,7 +118,7 @@ def _decide(context: AdminContext, name: str, verb: str, comment: str | None) ->
 
 def _line(item: JsonObject) -> str:
     facts = (text_at(item, name) for name in ("created_at", "id", "state", "subject"))
-    return drop_controls("  ".join([*facts, _summary(item)]).replace("\n", " "))
+    return "  ".join([*facts, _summary(item)]).replace("\n", " ")
 
 
 def _summary(item: JsonObject) -> str:
@@ -131,7 +132,7 @@ def _describe(found: JsonObject) -> str:
     warnings = [f"! {clean(str(fact))}" for fact in to_list(found.get("warnings"))]
     headers = [": ".join(str(part) for part in to_list(header)) for header in to_list(request.get("headers"))]
     sent = [_summary(found), *headers, *(["", body] if (body := text_at(request, "body")) else [])]
-    return "\n".join([render_pairs(pairs), "", *warnings, "", *(drop_controls(line) for line in sent)])
+    return "\n".join([render_pairs(pairs), "", *warnings, "", *sent])
 
 
 add_show(

@@ -22,7 +22,8 @@ from gateway.cli.item_commands import render_items
 from gateway.cli.kinds.option_types import Days
 from gateway.cli.kinds.output import render_object
 from gateway.cli.kinds.single_commands import SingletonCommands
-from gateway.cli.output.tables import count, render_table
+from gateway.cli.output.printing import echo
+from gateway.cli.output.tables import clean, count, render_table
 from gateway.domain.audit import FILTERS, AuditKind
 from gateway.kinds.singletons import RETENTION
 
@@ -154,7 +155,7 @@ def _stream_entries(context: AdminContext, since: str | None) -> Iterator[JsonOb
 
 def _print_entry(context: AdminContext, entry: JsonObject) -> None:
     line = " ".join(text_at(entry, name) or "-" for name in ("at", "kind", "principal", "action", "target", "outcome"))
-    click.echo(json.dumps(entry) if context.as_json else line)
+    echo(json.dumps(entry) if context.as_json else clean(line))
 
 
 @audit.command("keys")

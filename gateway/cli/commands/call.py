@@ -17,8 +17,8 @@ from gateway.cli.input.client_options import ClientOptions, client_options, desc
 from gateway.cli.input.forms import ask_form, is_terminal
 from gateway.cli.input.json_fields import JsonObject, as_text, number_at, pick, text_at, to_list, to_object, to_objects
 from gateway.cli.input.options import chosen, chosen_mcp_url, mcp_options, wants_json
-from gateway.cli.output.printing import show
-from gateway.cli.output.tables import drop_controls, render_pairs, thousands
+from gateway.cli.output.printing import echo, show
+from gateway.cli.output.tables import render_pairs, thousands
 
 _UNASKED = "gateway: on a terminal, this command asks you to confirm such a call, if the policy permits it"
 
@@ -46,7 +46,7 @@ def call_tool(context: click.Context, tool: str, arguments: tuple[str, ...], who
         result = endpoint.call(found, given)
     show(result, lambda: render_result(result), as_json=wants_json())
     if ask is None and text_at(result, "_meta", "gateway/approval", "state") == "pending":
-        click.echo(_UNASKED, err=True)
+        echo(_UNASKED, err=True)
     if result.get("isError") is True:
         context.exit(ExitCode.FAILED)
 
@@ -114,7 +114,7 @@ def _render_explanation(found: JsonObject) -> str:
         pairs.append(("result", f"more than {threshold:,} bytes are summarised; `read_result` reads the parts"))
     if found.get("selects_fields"):
         pairs.append(("result", "`_fields` selects parts of JSON results"))
-    return drop_controls(render_pairs(pairs))
+    return render_pairs(pairs)
 
 
 def _render_guardrail(one: JsonObject) -> str:
@@ -128,7 +128,7 @@ def render_result(result: JsonObject) -> str:
     blocks = to_objects(result.get("content"))
     if not blocks and result.get("structuredContent") is not None:
         return json.dumps(result["structuredContent"], indent=2, ensure_ascii=False)
-    return drop_controls("\n".join(_render_block(block) for block in blocks))
+    return "\n".join(_render_block(block) for block in blocks)
 
 
 def _render_block(block: JsonObject) -> str:

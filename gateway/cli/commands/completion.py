@@ -5,6 +5,7 @@ from click.shell_completion import get_completion_class
 
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
+from gateway.cli.output.printing import echo
 
 _VARIABLE = "_GATEWAY_COMPLETE"
 
@@ -18,4 +19,4 @@ def print_completion(context: click.Context, shell: str) -> None:
     if found is None:
         raise Failure(f"no completion for {shell}", ExitCode.USAGE)
     script = found(context.find_root().command, {}, "gateway", _VARIABLE)
-    click.echo(script.source_template % script.source_vars())
+    echo(script.source_template % script.source_vars())

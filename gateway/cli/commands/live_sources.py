@@ -15,6 +15,7 @@ from gateway.cli.input.list_options import ListArguments, list_options
 from gateway.cli.input.live_options import LiveOptions, live_fields, live_options
 from gateway.cli.input.options import limit_option, yes_option
 from gateway.cli.item_commands import add_delete, add_show
+from gateway.cli.output.printing import echo
 from gateway.cli.output.tables import render_pairs, render_table
 from gateway.domain.json_access import tokens_of
 from gateway.domain.primitives import Family
@@ -109,7 +110,7 @@ def accept_definitions(context: AdminContext, name: str, primitives: tuple[str, 
     held = [one for one in every if not primitives or text_at(one, "name") in primitives]
     if not held:
         raise Failure("no such definition is held", ExitCode.NOT_FOUND)
-    click.echo("\n\n".join(_describe_held(one) for one in held), err=True)
+    echo("\n\n".join(_describe_held(one) for one in held), err=True)
     confirm(f"Accept {len(held)} of {name}?", is_sure=yes)
     names = list(primitives) or [text_at(one, "name") for one in held]
     digests = [text_at(one, "digest") for one in held]

@@ -9,6 +9,7 @@ from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.input.json_fields import JsonObject, text_at, to_objects
 from gateway.cli.kinds.option_types import read_member
 from gateway.cli.kinds.single_commands import SingletonCommands
+from gateway.cli.output.printing import echo
 from gateway.cli.output.rule_matches import describe_matches, list_warnings
 from gateway.cli.output.tables import render_pairs
 from gateway.domain.tenancy.policy import Limits
@@ -22,7 +23,7 @@ def _warn(context: AdminContext, written: JsonObject) -> None:
     """Warn of rules without effect, after a change of rules."""
     if written.get("rules"):
         for warning in list_warnings(context.admin.send("POST", context.tenant_path("policy", "check"), {})):
-            click.echo(f"warning: {warning}", err=True)
+            echo(f"warning: {warning}", err=True)
 
 
 def _describe(found: JsonObject) -> str:

@@ -6,7 +6,6 @@ from gateway.cli.arguments import parse_arguments
 from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.commands.primitives import PROMPTS, find_place, make_group, render_trial
 from gateway.cli.input.json_fields import JsonObject, pick, text_at, to_objects
-from gateway.cli.output.tables import drop_controls
 
 prompt = make_group(PROMPTS)
 
@@ -32,7 +31,7 @@ def try_prompt(context: AdminContext, name: str, arguments: tuple[str, ...]) -> 
 
 def _render(response: JsonObject) -> str:
     messages = to_objects(pick(response, "result", "messages"))
-    return drop_controls("\n".join(f"{text_at(one, 'role')}: {_content(one)}" for one in messages))
+    return "\n".join(f"{text_at(one, 'role')}: {_content(one)}" for one in messages)
 
 
 def _content(message: JsonObject) -> str:

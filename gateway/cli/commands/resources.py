@@ -8,7 +8,7 @@ from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.commands.primitives import RESOURCES, TEMPLATES, make_group, render_trial
 from gateway.cli.commands.updates.resource_watch import watch_resource
 from gateway.cli.input.json_fields import JsonObject, pick, text_at, to_objects
-from gateway.cli.output.tables import drop_controls, thousands
+from gateway.cli.output.tables import thousands
 
 resource = make_group(RESOURCES)
 template = make_group(TEMPLATES)
@@ -54,7 +54,7 @@ resource.add_command(watch_resource)
 
 def _render(response: JsonObject) -> str:
     contents = to_objects(pick(response, "result", "contents"))
-    return drop_controls("\n".join(text_at(one, "text") or _describe(one) for one in contents))
+    return "\n".join(text_at(one, "text") or _describe(one) for one in contents)
 
 
 def _describe(one: JsonObject) -> str:

@@ -9,6 +9,7 @@ from gateway.cli.commands.overrides import set_tool
 from gateway.cli.commands.primitives import TOOLS, find_place, make_group, render_trial
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.input.json_fields import JsonObject, pick, text_at, to_object
+from gateway.cli.output.printing import echo
 
 tool = make_group(TOOLS)
 tool.add_command(set_tool)
@@ -33,6 +34,6 @@ def try_tool(context: AdminContext, name: str, arguments: tuple[str, ...], whole
     result = to_object(response.get("result"))
     context.show(response, lambda: render_trial(response, render_result(result)))
     if text_at(result, "_meta", "gateway/approval", "state") == "pending":
-        click.echo("gateway: this command cannot ask its user; `gateway call` with a key of the tenant can", err=True)
+        echo("gateway: this command cannot ask its user; `gateway call` with a key of the tenant can", err=True)
     if result.get("isError") is True:
         click.get_current_context().exit(ExitCode.FAILED)

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Sequence
 
-import click
-
 from gateway.cli.client.admin_context import AdminContext
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.declarations import Declaration, for_each, read_declarations, text_in
 from gateway.cli.input.json_fields import JsonObject, text_at
+from gateway.cli.output.printing import echo
 
 
 def create_all(context: AdminContext, noun: str, declarations: Sequence[Declaration]) -> None:
@@ -63,7 +62,7 @@ def send_all(declarations: Sequence[Declaration], act: Callable[[JsonObject], Js
     except Failure:
         if done:
             names = ", ".join(text_at(one, "name") or text_at(one, "uri") or text_at(one, "id") for one in done)
-            click.echo(f"done before the refusal, {len(done)} of {len(declarations)}: {names}", err=True)
+            echo(f"done before the refusal, {len(done)} of {len(declarations)}: {names}", err=True)
         raise
     return done
 

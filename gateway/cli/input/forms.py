@@ -8,7 +8,7 @@ import click
 
 from gateway.cli.arguments import parse_value
 from gateway.cli.input.json_fields import JsonObject, as_text, pick, text_at, to_list, to_object, to_objects
-from gateway.cli.output.tables import drop_controls
+from gateway.cli.output.printing import ask_yes_no, echo, prompt
 
 
 def is_terminal() -> bool:
@@ -23,7 +23,7 @@ def ask_form(form: JsonObject) -> JsonObject:
     """
     schema = to_object(form.get("requestedSchema"))
     required = frozenset(map(as_text, to_list(schema.get("required"))))
-    click.echo(drop_controls(text_at(form, "message")), err=True)
+    echo(text_at(form, "message"), err=True)
     content: JsonObject = {}
     try:
         for name, field in to_object(schema.get("properties")).items():
@@ -31,31 +31,26 @@ def ask_form(form: JsonObject) -> JsonObject:
             if value is not None:
                 content[name] = value
     except click.Abort:
-        click.echo(err=True)
+        echo(err=True)
         return {"action": "cancel"}
     return {"action": "accept", "content": content}
 
 
 def _ask_field(name: str, field: JsonObject, *, is_required: bool) -> object:
-    label = drop_controls(text_at(field, "title") or name)
+    label = text_at(field, "title") or name
     if description := text_at(field, "description"):
-        click.echo(drop_controls(description), err=True)
+        echo(description, err=True)
     if field.get("type") == "boolean":
-        return click.confirm(label, default=field.get("default") is True, err=True)
+        return ask_yes_no(label, default=field.get("default") is True)
     choices = _choices(to_object(field["items"]) if field.get("type") == "array" else field)
     for value, title in choices.items():
-        click.echo(drop_controls(f"  {value}" if title == value else f"  {value}: {title}"), err=True)
+        echo(f"  {value}" if title == value else f"  {value}: {title}", err=True)
 
-    default = field.get("default")
-    if values := to_list(default):
-        default = ", ".join(map(as_text, values))
-    found: object = click.prompt(
-        label,
-        default="" if default is None and not is_required else default,  # click asks again until there is a value
-        show_default=default is not None,
-        value_proc=partial(_read, field, choices),
-        err=True,
-    )
+    given = field.get("default")
+    default = None if given is None else ", ".join(map(as_text, to_list(given))) or as_text(given)
+    if default is None and not is_required:
+        default = ""  # with None, click asks again until there is a value
+    found: object = prompt(label, default=default, read=partial(_read, field, choices))
     return found
 
 

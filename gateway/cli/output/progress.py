@@ -6,6 +6,8 @@ import time
 from types import TracebackType
 from typing import Self, TextIO
 
+from gateway.cli.output.printing import visible
+
 _FRAMES = "|/-\\"
 _FRAME_S = 0.1
 
@@ -42,6 +44,7 @@ class Progress:
     def stage(self, text: str) -> None:
         """End the current stage and begin the next."""
         self._finish_stage()
+        text = visible(text)
         self._stage, self._since = text, time.monotonic()
         if not self._is_terminal:
             self._write(f"{text} …\n")

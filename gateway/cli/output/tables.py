@@ -6,6 +6,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
+from gateway.cli.output.printing import visible
+
 _GAP = "  "
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d+(Z|[+-]\d\d:\d\d)")
 
@@ -32,13 +34,8 @@ def _cell(text: str) -> str:
 
 
 def clean(text: str) -> str:
-    """Replace line breaks and control characters, which could control the terminal."""
-    return "".join(character if character.isprintable() else " " for character in text)
-
-
-def drop_controls(text: str) -> str:
-    """Remove control characters except line breaks and tabs, because they could control the terminal."""
-    return "".join(character for character in text if character in "\n\t" or unicodedata.category(character) != "Cc")
+    """Put text on one line: line ends and tabs become spaces, and what could control the terminal becomes visible."""
+    return visible(text).replace("\n", " ").replace("\t", " ")
 
 
 def shorten(text: str, width: int) -> str:

@@ -9,13 +9,13 @@ from contextlib import suppress
 from typing import Final
 
 import anyio
-import click
 import httpx
 from anyio.abc import TaskGroup
 
 from gateway.cli.client.locations import find_key
 from gateway.cli.failures import one_line as without_controls
 from gateway.cli.input.options import chosen, chosen_mcp_url
+from gateway.cli.output.printing import echo
 from gateway.cli.stdio.event_stream import read_events
 from gateway.cli.stdio.exchange import FAILURES, Exchange
 from gateway.cli.stdio.remote_endpoint import BridgedEndpoint, BridgedSession, is_stream, read_body
@@ -180,4 +180,4 @@ class Bridge:
 
 
 def _log(text: str) -> None:
-    click.echo(f"gateway: {without_controls(text)}", err=True)
+    echo(f"gateway: {without_controls(text)}", err=True)

@@ -8,7 +8,6 @@ from importlib import import_module
 from itertools import chain, count
 
 import anyio
-import click
 import msgspec
 
 from gateway.app.local.documents import LocalDocument, LocalOptions, LocalSource, compile_all
@@ -22,6 +21,7 @@ from gateway.cli.input.json_fields import as_text, to_object
 from gateway.cli.input.secrets import parse_credentials
 from gateway.cli.input.selections import selection_fields
 from gateway.cli.output.decisions import describe_decisions
+from gateway.cli.output.printing import echo
 from gateway.cli.output.tables import count as count_text
 from gateway.cli.stdio.options import StdioOptions
 from gateway.cli.stdio.running import run
@@ -98,11 +98,9 @@ def _announce(sources: Sequence[LocalSource], policy: Policy) -> None:
         report = source.report
         skipped = report.count(Status.SKIPPED)
         note = f", {count_text(skipped, 'operation')} skipped" if skipped else ""
-        click.echo(
-            f"gateway: {source.name}: {count_text(len(source.compilation.operations), 'operation')}{note}", err=True
-        )
+        echo(f"gateway: {source.name}: {count_text(len(source.compilation.operations), 'operation')}{note}", err=True)
     decisions = describe_decisions(policy.safe, policy.moderate, policy.dangerous)
-    click.echo(f"gateway: policy: {decisions}; change it with --safe, --moderate, --dangerous", err=True)
+    echo(f"gateway: policy: {decisions}; change it with --safe, --moderate, --dangerous", err=True)
 
 
 def _read(spec: str) -> DocumentArgument:

@@ -29,7 +29,7 @@ def _report(operations: Sequence[tuple[str, str, str | None, str]], *, tokens: i
         ([("get", "/a", None, _RELATIVE)], "--base-url"),
         ([("get", "/a", None, "a server has no `url`")], "--base-url"),
         ([("get", "/a", None, "not selected: no include rule matches")], "--include"),
-        ([("get", "/a", None, "it has more arguments\x1b[2J than a tool can have")], "more arguments [2J than"),
+        ([("get", "/a", None, "it has more arguments\x1b[2J than a tool can have")], "more arguments\\x1b[2J than"),
     ],
 )
 def test_no_tool_at_all_is_explained(operations: list[tuple[str, str, str | None, str]], said: str) -> None:

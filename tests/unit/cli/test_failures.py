@@ -16,7 +16,7 @@ def test_a_failure_is_one_line_and_one_for_each_fault(capsys: pytest.CaptureFixt
     shown = capsys.readouterr()
     assert shown.out == ""
     assert shown.err.splitlines() == [
-        "gateway: it is broken [0m",
+        "gateway: it is broken\\x1b[0m",
         "  /paths (line 3, column 7): no object",
         "  / (line 1): odd",
     ]

@@ -13,9 +13,10 @@ from gateway.cli.input.client_options import ClientOptions, client_options, desc
 from gateway.cli.input.declarations import only_one, read_declarations
 from gateway.cli.input.json_fields import JsonObject, as_text, text_at, to_list, to_object, to_objects
 from gateway.cli.kinds.single_commands import SingletonCommands
+from gateway.cli.output.printing import echo
 from gateway.cli.output.reports import join_parts
 from gateway.cli.output.rule_matches import describe_matches, list_warnings
-from gateway.cli.output.tables import drop_controls, render_pairs, render_table
+from gateway.cli.output.tables import render_pairs, render_table
 from gateway.domain.primitives import Family
 from gateway.kinds.singletons import ACCESS
 
@@ -26,13 +27,13 @@ def _warn(context: AdminContext, written: JsonObject) -> None:
     """Print warnings about the stored rules."""
     del written
     for warning in list_warnings(context.admin.send("POST", context.tenant_path("access", "report"), {})):
-        click.echo(f"warning: {warning}", err=True)
+        echo(f"warning: {warning}", err=True)
 
 
 def _describe(found: JsonObject) -> str:
     rules = [(f"rule {number}", _describe_rule(rule)) for number, rule in enumerate(to_objects(found.get("rules")), 1)]
     roles = [(f"role {number}", _describe_role(rule)) for number, rule in enumerate(to_objects(found.get("roles")), 1)]
-    return drop_controls(render_pairs([*rules, ("without a rule", text_at(found, "default")), *roles]))
+    return render_pairs([*rules, ("without a rule", text_at(found, "default")), *roles])
 
 
 def _describe_role(rule: JsonObject) -> str:
@@ -96,7 +97,7 @@ def check_access(context: AdminContext, family: str | None, denied: bool, **clie
 
     def describe() -> str:
         table = render_table(titles, [_row(one) for one in items])
-        return drop_controls(join_parts(table, f"roles: {roles}" if roles else ""))
+        return join_parts(table, f"roles: {roles}" if roles else "")
 
     context.show(items, describe)
 

@@ -13,7 +13,7 @@ from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, text_at, to_object, to_objects
 from gateway.cli.input.options import chosen, data_dir_option, json_option, wants_json, yes_option
-from gateway.cli.output.printing import show
+from gateway.cli.output.printing import echo, show
 from gateway.cli.output.tables import render_table
 
 _PATH = path_of("secrets")
@@ -83,7 +83,7 @@ def _follow(admin: AdminApi, found: JsonObject) -> JsonObject:
         rotation = _rotation_of(found)
         line = f"{text_at(rotation, 'tenants_done')} tenants, {text_at(rotation, 'values_done')} values"
         if line != printed and not wants_json():
-            click.echo(line, err=True)
+            echo(line, err=True)
             printed = line
         if text_at(rotation, "finished_at"):
             return found

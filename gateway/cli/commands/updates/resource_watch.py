@@ -13,7 +13,7 @@ from gateway.cli.exit_codes import ExitCode, exit_for_status
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, pick, text_at, to_list, to_object
 from gateway.cli.input.options import chosen, chosen_mcp_url, mcp_options, wants_json
-from gateway.cli.output.tables import drop_controls
+from gateway.cli.output.printing import echo
 from gateway.cli.transport_failures import transport_failure
 from gateway.domain.http.mcp_requests import request_body, request_headers
 
@@ -36,10 +36,10 @@ def watch_resource(uris: tuple[str, ...], count: int | None) -> None:
     """
     url, as_json = chosen_mcp_url(), wants_json()
     with httpx.Client(headers={"Authorization": f"Bearer {find_key(chosen('key'))}"}, trust_env=False) as http:
-        follower = ResourceWatcher(http, url, uris, report=lambda text: click.echo(text, err=True))
+        follower = ResourceWatcher(http, url, uris, report=lambda text: echo(text, err=True))
         for number, uri in enumerate(follower.updates(), 1):
             at = datetime.now().astimezone().isoformat(timespec="milliseconds")
-            click.echo(json.dumps({"at": at, "updated": uri}) if as_json else drop_controls(f"{at}  {uri}"))
+            echo(json.dumps({"at": at, "updated": uri}) if as_json else f"{at}  {uri}")
             if number == count:
                 return
 

@@ -14,6 +14,7 @@ from gateway.cli.input.import_request import Upload, upload
 from gateway.cli.input.json_fields import JsonObject, as_text, number_at, text_at, to_object
 from gateway.cli.input.options import limit_option, yes_option
 from gateway.cli.input.secrets import parse_credentials
+from gateway.cli.output.printing import echo, prompt
 from gateway.cli.output.progress import Progress
 from gateway.cli.output.reports import join_parts, render_report, render_warnings
 from gateway.cli.output.source_changes import count_changes, render_changes, render_differences
@@ -107,18 +108,19 @@ def review_proposal(context: AdminContext, name: str, credentials: tuple[str, ..
     if context.as_json or not sys.stdin.isatty():
         context.show(found, lambda: _render_review(found))
         return
-    click.echo(_render_review(found))
+    echo(_render_review(found))
     choice = click.Choice(["activate", "refuse", "leave"])
-    decided = click.prompt(f"Version {text_at(found, 'version')} of {name}", type=choice, default="leave", err=True)
+    question = f"Version {text_at(found, 'version')} of {name} ({', '.join(choice.choices)})"
+    decided = prompt(question, default="leave", read=lambda typed: choice.convert(typed, None, None))
     if decided == "activate":
         body = _with_credentials({}, credentials, logins)
         made = context.admin.send(
             "POST", _activation_path(context, name, text_at(found, "version")), body, if_match=tag
         )
-        click.echo(_render_active(made))
+        echo(_render_active(made))
     elif decided == "refuse":
         context.admin.send("DELETE", path, if_match=tag)
-        click.echo(f"refused version {text_at(found, 'version')} of {name}")
+        echo(f"refused version {text_at(found, 'version')} of {name}")
 
 
 @click.command("activate")
@@ -145,7 +147,7 @@ def activate_version(
         found, tag = context.admin.get_with_tag(_path(context, name, "proposal"))
         version = number_at(found, "version")
         if not options["dry_run"]:
-            click.echo(_render_proposal(found), err=True)
+            echo(_render_proposal(found), err=True)
     if not options["dry_run"]:
         confirm(f"Activate version {version} of {name}?", is_sure=options["yes"])
     body = _with_credentials({"dry_run": options["dry_run"]}, options["credentials"], options["logins"])

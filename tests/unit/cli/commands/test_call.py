@@ -33,11 +33,6 @@ def test_bytes_are_described_and_not_printed() -> None:
     ]
 
 
-def test_an_answer_of_an_upstream_cannot_drive_the_terminal() -> None:
-    """Ours: escape sequences from elsewhere are taken out."""
-    assert render_result({"content": [{"type": "text", "text": "a\x1b]0;x\x07b"}]}) == "a]0;xb"
-
-
 def test_structured_content_alone_is_shown() -> None:
     """MCP: a result may have nothing but structured content."""
     assert render_result({"content": [], "structuredContent": {"a": 1}}) == '{\n  "a": 1\n}'

@@ -1,0 +1,81 @@
+"""The escapes that are printed in place of characters that a terminal obeys."""
+
+import json
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from gateway.cli.audit_verifier import main as verify
+from gateway.cli.output.printing import echo, prompt, show, visible
+
+_HOSTILE = "\x1b[2J\r\x07\x9b31m\u202e\u2066\U000e0041\ufeff"
+_SHOWN = "\\x1b[2J\\r\\x07\\x9b31m\\u202e\\u2066\\U000e0041\\ufeff"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (_HOSTILE, _SHOWN),
+        ("two\n\tlines\r\nof text", "two\n\tlines\nof text"),
+        ("図書館 e\u0301 👩\u200d👩 می\u200cخواهم", "図書館 e\u0301 👩\u200d👩 می\u200cخواهم"),
+        ("\u2028\x7f\x85\x00", "\\u2028\\x7f\\x85\\x00"),
+    ],
+)
+def test_what_a_terminal_obeys_is_shown_as_an_escape(text: str, shown: str) -> None:
+    """Attack: names with escape sequences or bidi overrides change what the reader of a report sees (CLI-1)."""
+    assert visible(text) == shown
+    assert visible(shown) == shown
+
+
+def test_printed_text_passes_the_escapes(capsys: pytest.CaptureFixture[str]) -> None:
+    """Attack: text, errors and JSON reach the terminal with escapes; JSON has the exact value (CLI-1)."""
+    echo(_HOSTILE)
+    echo(_HOSTILE, err=True)
+    show({"name": _HOSTILE}, str, as_json=True)
+    printed, errors = capsys.readouterr()
+
+    assert errors == f"{_SHOWN}\n"
+    assert printed.startswith(f"{_SHOWN}\n")
+    found = printed.removeprefix(f"{_SHOWN}\n")
+    assert json.loads(found) == {"name": _HOSTILE}
+    assert found.replace("\n", "").isprintable()
+
+
+def test_a_question_shows_hostile_labels_defaults_and_refusals_as_escapes() -> None:
+    """Attack: a form of a server has escape sequences in its label, default and choices; the value stays exact."""
+
+    def read(typed: str) -> str:
+        if typed == "wrong":
+            raise click.BadParameter(f"none of {_HOSTILE}")
+        return typed
+
+    @click.command()
+    def ask() -> None:
+        assert prompt(f"label{_HOSTILE}", default=_HOSTILE, read=read) == _HOSTILE
+
+    ended = CliRunner().invoke(ask, input="wrong\n\n")
+
+    assert ended.exit_code == 0, ended.output
+    assert ended.output.count(_SHOWN) == 5
+    assert ended.output.replace("\n", "").isprintable()
+
+
+def test_the_verifier_prints_a_forged_export_with_escapes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Attack: the head of a forged export hides the verdict with escape sequences (AUD-3)."""
+    head: dict[str, object] = {
+        "type": "export",
+        "format": 1,
+        "tenant": f"evil{_HOSTILE}",
+        "made_at": _HOSTILE,
+        "filter": {},
+    }
+    export = tmp_path / "export"
+    export.write_text(json.dumps(head) + "\n")
+
+    assert verify([str(export), "--key", "00" * 32]) == 1
+
+    printed = capsys.readouterr().out
+    assert "evil" in printed
+    assert printed.replace("\n", "").isprintable()
