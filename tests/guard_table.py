@@ -1051,6 +1051,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "key-two-secrets": (SKIP, "test_every_route_answers_as_documented"),
     },
     "tests/attacks/test_limit_ceilings.py": {
+        "price-of-initialize": (NEVER, "test_a_handshake_is_charged_as_several_requests"),
         "pace-of-requests": (NEVER, "test_a_flood_of_requests_without_a_limit_is_paced"),
         "limits-above-refused": (NEVER, "test_the_refused_change_stores_nothing"),
         "ceilings-raised-by-the-operator": (NEVER, "test_the_refused_change_stores_nothing"),

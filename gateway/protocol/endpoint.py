@@ -40,7 +40,7 @@ from gateway.protocol.http.responses import id_of, invalid_request, refusal
 from gateway.protocol.in_flight import InFlightLimiter
 from gateway.protocol.message_limits import MAX_CONTAINERS, MAX_VALUES
 from gateway.protocol.request_context import CURRENT_REQUEST, RequestContext, note_refused
-from gateway.protocol.request_rate import RequestRateLimiter
+from gateway.protocol.request_rate import INITIALIZE_PRICE, RequestRateLimiter
 from gateway.protocol.sessions.http_sse import HttpSseTransport
 from gateway.protocol.sessions.transport import SessionTransport
 from gateway.protocol.stateless.envelope import envelope_error, unsupported_version_error, version_header_error
@@ -184,6 +184,9 @@ class McpEndpoint:
             )
             await request.respond(400, invalid_request(text, context.correlation_id))
             return
+        if message.get("method") == "initialize":  # guard: price-of-initialize
+            limits = context.registry.view.snapshot.policy.limits
+            self.pacing.charge(context.principal.tenant, limits, time.monotonic(), INITIALIZE_PRICE)
         tracing = nullcontext(request) if self._traces is None else traced(self._traces, request, message, context)
         with tracing as traced_request:
             try:

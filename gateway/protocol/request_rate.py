@@ -4,6 +4,8 @@ Calls have separate limits. Lists, pings and refused calls have none, but each t
 tenants share. A request above its tenant's rate waits after authentication and before any work, so a flood delays only
 its own tenant. A wait takes at most `MAX_DELAY_S`; the cap of open requests limits the number of waiting requests.
 
+A request that costs more than the others is charged as several, so that a flood of handshakes waits as one of lists.
+
 When the event loop is late because the machine is busy, requests above the rate start even less often. A tenant that
 stays below its rate never waits.
 """
@@ -22,6 +24,9 @@ MIN_PER_S: Final = 250.0
 MAX_DELAY_S: Final = 5.0
 _RATE_FACTOR: Final = 1.25
 """The rate as a multiple of the tenant's calls per second; the surplus is for requests that are not calls."""
+
+INITIALIZE_PRICE: Final = 5
+"""Requests that an `initialize` counts as: it takes about 2 ms of the event loop, a ping or a list about 0.4 ms."""
 
 _BURST_S: Final = 0.25
 _USUAL_LAG_S: Final = 0.002
@@ -59,9 +64,7 @@ class RequestRateLimiter:
 
     def delay(self, tenant: TenantId, limits: Limits, now: float) -> float:
         """Schedule one request and return the seconds that it has to wait; 0 if it can start now."""
-        rate = limits.calls_per_second * _RATE_FACTOR
-        if rate < MIN_PER_S:
-            rate = MIN_PER_S
+        rate = _rate_of(limits)
         schedule = self._find(tenant)
         if schedule is None:
             schedule = self._schedules[tenant] = _Schedule()
@@ -72,6 +75,15 @@ class RequestRateLimiter:
             return 0.0
         schedule.next_at = min(begins + self._slowed / rate, now + _BURST_S + MAX_DELAY_S)
         return wait
+
+    def charge(self, tenant: TenantId, limits: Limits, now: float, price: int) -> None:
+        """Count a request that has begun as `price` requests, so that the next ones of its tenant wait longer."""
+        schedule = self._find(tenant)
+        if schedule is None:  # evicted since the request began
+            return
+        limit = now + _BURST_S + MAX_DELAY_S
+        slowed = self._slowed if schedule.next_at - now > _BURST_S else 1.0
+        schedule.next_at = min(schedule.next_at + (price - 1) * slowed / _rate_of(limits), limit)
 
     async def sleep(self, seconds: float) -> None:
         """Wait, and record how late the wait ended."""
@@ -87,3 +99,8 @@ class RequestRateLimiter:
     @property
     def _slowed(self) -> float:
         return min(_MAX_SLOWDOWN, 1 + max(0.0, self._lag - _USUAL_LAG_S) / _LAG_S)
+
+
+def _rate_of(limits: Limits) -> float:
+    rate = limits.calls_per_second * _RATE_FACTOR
+    return max(MIN_PER_S, rate)

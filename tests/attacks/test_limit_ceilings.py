@@ -225,6 +225,27 @@ async def test_a_flood_of_requests_without_a_limit_is_paced(
     assert await _paced(gateway) == paced
 
 
+async def test_a_handshake_is_charged_as_several_requests(
+    gateway: RunningGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ISO-3: after a handshake the next request of its tenant waits, after a list it does not."""
+    monkeypatch.setattr("gateway.protocol.request_rate.MIN_PER_S", 2.5)
+    monkeypatch.setattr("gateway.protocol.request_rate._BURST_S", 1.0)
+    waited: dict[str, float] = {}
+    for slug, first in (("shake", "initialize"), ("list", "tools/list")):
+        await gateway.create_tenant(slug)
+        await _set(gateway, POLICY.format(slug), {"limits": {"calls_per_second": 1}})
+        key, before = await gateway.create_key(slug), await _paced(gateway)
+        client = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
+        message = {"jsonrpc": "2.0", "id": 1, "method": first, "params": client if first == "initialize" else {}}
+        accept = {"authorization": f"Bearer {key}", "accept": "application/json, text/event-stream"}
+        for _ in range(2):
+            await gateway.http.post(f"{gateway.url}/t/{slug}/mcp", json=message, headers=accept)
+        waited[slug] = await _paced(gateway) - before
+
+    assert waited == {"shake": 1, "list": 0}
+
+
 async def _paced(gateway: RunningGateway) -> float:
     headers = {"authorization": gateway.admin.headers["authorization"]}
     page = (await gateway.http.get("/metrics", headers=headers)).text

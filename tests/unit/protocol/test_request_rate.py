@@ -2,19 +2,26 @@
 
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.policy import Limits
-from gateway.protocol.request_rate import MAX_DELAY_S, MIN_PER_S, RequestRateLimiter
+from gateway.protocol.request_rate import INITIALIZE_PRICE, MAX_DELAY_S, MIN_PER_S, RequestRateLimiter
 
 EVIL, THIRD = TenantId("ten_evil"), TenantId("ten_third")
 
 
 def _begun(
-    pacing: RequestRateLimiter, limits: Limits, *, offered_per_s: float, seconds: float, open_at_once: int
+    pacing: RequestRateLimiter,
+    limits: Limits,
+    *,
+    offered_per_s: float,
+    seconds: float,
+    open_at_once: int,
+    price: int = 1,
 ) -> int:
     """Number of requests that begin within the time, with a fixed number open at once."""
     begun, ready = 0, [0.0] * open_at_once
     while (now := min(ready)) < seconds:
         place = ready.index(now)
         begins = now + pacing.delay(EVIL, limits, now)
+        pacing.charge(EVIL, limits, now, price)
         begun += begins < seconds
         ready[place] = max(begins, now + open_at_once / offered_per_s)
     return begun
@@ -26,6 +33,26 @@ def test_a_flood_of_any_request_is_begun_at_the_tenants_rate() -> None:
     begun = _begun(RequestRateLimiter(), limits, offered_per_s=2000, seconds=10, open_at_once=256)
 
     assert begun <= 1.05 * (10 * MIN_PER_S) + 0.25 * MIN_PER_S
+
+
+def test_a_flood_of_handshakes_is_paid_from_the_rate_of_its_tenant() -> None:
+    """ISO-3: 1,200 sessions over 16 connections begin at a fifth of the pace, and no other tenant waits."""
+    pacing, limits = RequestRateLimiter(), Limits(calls_per_second=200, burst=400)
+    begun = _begun(pacing, limits, offered_per_s=2000, seconds=10, open_at_once=16, price=INITIALIZE_PRICE)
+
+    assert begun <= 1.05 * (10 * MIN_PER_S / INITIALIZE_PRICE) + 0.25 * MIN_PER_S
+    assert pacing.delay(THIRD, limits, 10.0) == 0
+
+
+def test_a_debt_ends_within_the_longest_wait() -> None:
+    """Ours: however many handshakes are charged, the next request waits at most five seconds."""
+    pacing, limits = RequestRateLimiter(), Limits()
+    pacing.delay(EVIL, limits, 0.0)
+    for _ in range(10_000):
+        pacing.charge(EVIL, limits, 0.0, INITIALIZE_PRICE)
+
+    assert 0 < pacing.delay(EVIL, limits, 0.0) <= MAX_DELAY_S
+    assert pacing.delay(EVIL, limits, 2 * MAX_DELAY_S) == 0
 
 
 def test_one_tenants_flood_delays_no_other() -> None:
